@@ -1,0 +1,1 @@
+"""Nodes with one foot outside."""

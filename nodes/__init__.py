@@ -1,0 +1,1 @@
+"""Nodes that ship: the robot, its three policies, and what they need on a laptop."""

@@ -1,0 +1,64 @@
+"""`Clock`: the only source of time. Nanoseconds inside, seconds at the edge; nobody else reads the system's clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+NS_PER_S = 1_000_000_000
+
+
+def to_ns(seconds: float) -> int:
+    """Seconds as whole nanoseconds, rounded to nearest."""
+    return round(seconds * NS_PER_S)
+
+
+class Clock(Protocol):
+    """What nodes know of time."""
+
+    @property
+    def is_virtual(self) -> bool:
+        """True where time stands still between events."""
+        ...
+
+    def now_ns(self) -> int:
+        """Monotonic time; only differences mean anything."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after that many seconds of this clock."""
+        ...
+
+    async def external(self, call: Awaitable[T], latency_s: float) -> T:
+        """Await a call to the outside world.
+
+        In real time it takes as long as it takes; in virtual time the clock stands still while the world answers and
+        the answer arrives `latency_s` later.
+        """
+        ...
+
+
+class SystemClock:
+    """The machine's monotonic clock, shared by all processes of a host."""
+
+    @property
+    def is_virtual(self) -> bool:
+        return False
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def external(self, call: Awaitable[T], latency_s: float) -> T:
+        return await call
+
+
+def wall_time_ns() -> int:
+    """Wall-clock time for file names and recordings; no decision may depend on it."""
+    return time.time_ns()

@@ -1,0 +1,49 @@
+"""Every exception that Polyrhythm raises on purpose.
+
+PolyrhythmError
+├── UserError            asked wrongly: the command line exits with 2
+│   ├── LaunchFileError  a launch file says something that cannot be
+│   ├── GraphError       nodes and topics do not fit together
+│   └── ParameterError   a node was given a parameter it does not take
+├── CodecError           bytes that are not the message they claim to be
+├── TransportError       an address cannot be bound or reached
+└── RecordingError       a file is no recording, or a damaged one
+"""
+
+
+class PolyrhythmError(Exception):
+    """Any failure that Polyrhythm names itself; its text is one sentence for the user."""
+
+
+class UserError(PolyrhythmError):
+    """The user asked for something that cannot be; the text says what can."""
+
+
+class LaunchFileError(UserError):
+    """A launch file has a key, value or name that is not understood."""
+
+
+class GraphError(UserError):
+    """The declared nodes and topics do not fit together."""
+
+
+class ParameterError(UserError):
+    """A node was given a parameter that it does not take."""
+
+
+class CodecError(PolyrhythmError):
+    """Bytes on the wire are not a message of the expected type."""
+
+
+class TransportError(PolyrhythmError):
+    """An endpoint cannot be bound, reached or used."""
+
+
+class RecordingError(PolyrhythmError):
+    """A file is not a recording, or not a whole one."""
+
+
+def choices(names: object) -> str:
+    """Join names for the end of an error sentence: "a, b, c" or "(none)"."""
+    listed = ", ".join(sorted(str(name) for name in names))  # type: ignore[attr-defined]  # any iterable
+    return listed or "(none)"

@@ -1,0 +1,110 @@
+"""`Message` (frozen, typed), the `Envelope` the framework wraps it in, and `Stamped`: both together.
+
+A message's kind is part of its type. *State* is newest-wins (an image, a joint state); an *event* is ordered and
+never overwritten (an utterance, an interrupt). `origin` names the slot of the envelope that this type renews:
+an `Image` renews `image_ns`, an `Utterance` `utterance_ns`, a `Subtask` `plan_ns`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, dataclass_transform
+
+import msgspec
+
+Kind = Literal["state", "event"]
+Origin = Literal["image", "utterance", "plan"]
+
+KINDS: tuple[Kind, ...] = ("state", "event")
+ORIGINS: tuple[Origin, ...] = ("image", "utterance", "plan")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class FrozenMeta(msgspec.StructMeta):
+    """Makes every message class frozen and keyword-only, for type checkers and at run time."""
+
+    def __new__(
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        kind: Kind | None = None,
+        origin: Origin | None = None,
+        **options: Any,
+    ) -> FrozenMeta:
+        options.setdefault("frozen", True)
+        options.setdefault("kw_only", True)
+        options.setdefault("eq", True)
+        cls = super().__new__(mcls, name, bases, namespace, **options)
+        if kind is not None:
+            if kind not in KINDS:
+                raise TypeError(f"message {name}: kind {kind!r} is unknown; known: {', '.join(KINDS)}")
+            cls.message_kind = kind  # type: ignore[attr-defined]  # declared on Message below
+        if origin is not None:
+            if origin not in ORIGINS:
+                raise TypeError(f"message {name}: origin {origin!r} is unknown; known: {', '.join(ORIGINS)}")
+            cls.message_origin = origin  # type: ignore[attr-defined]  # declared on Message below
+        return cls
+
+
+if TYPE_CHECKING:
+    # Type checkers do not inherit `frozen` from a Struct base; without one they take it from the metaclass.
+
+    class Message(metaclass=FrozenMeta):
+        """What travels on a topic: a frozen value of typed fields, created with keywords."""
+
+        message_kind: ClassVar[Kind] = "event"
+        message_origin: ClassVar[Origin | None] = None
+
+else:
+
+    class Message(msgspec.Struct, metaclass=FrozenMeta):
+        """What travels on a topic: a frozen value of typed fields, created with keywords."""
+
+        message_kind: ClassVar[Kind] = "event"
+        message_origin: ClassVar[Origin | None] = None
+
+
+M = TypeVar("M", bound=Message)
+M_co = TypeVar("M_co", bound=Message, covariant=True)
+
+Epochs = tuple[int, int, int]
+"""The fences passed so far, as (planner, vlm, policy)."""
+
+
+class Envelope(msgspec.Struct, frozen=True, array_like=True):
+    """What the framework writes around a message: where from, when, and out of what.
+
+    `image_ns`, `utterance_ns` and `plan_ns` are monotonic stamps of the oldest image, utterance and plan behind the
+    message (0: none). `cause` names the event that started the chain as "topic:source:seq". `provenance` says who
+    made it: a model with version, a script, or a person.
+    """
+
+    topic: str
+    source: str
+    seq: int
+    published_ns: int
+    image_ns: int = 0
+    utterance_ns: int = 0
+    plan_ns: int = 0
+    epochs: Epochs = (0, 0, 0)
+    cause: str = ""
+    provenance: str = ""
+
+    @property
+    def ident(self) -> str:
+        """The message's name in a run: "topic:source:seq"."""
+        return f"{self.topic}:{self.source}:{self.seq}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped(Generic[M_co]):
+    """A message with its envelope; `Subscription.stamped()` returns it, and a node may keep it."""
+
+    message: M_co
+    envelope: Envelope
+
+    def age_s(self, now_ns: int) -> float:
+        """Seconds since the message was published."""
+        return (now_ns - self.envelope.published_ns) * 1e-9

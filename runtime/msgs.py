@@ -1,0 +1,141 @@
+"""The shared vocabulary of the robot graph. Lengths in m, angles in rad, velocities per s, stamps in monotonic ns.
+
+Joint vectors are tuples in the order of `JOINTS`. Positions of things are in the *odometry frame*: x forward, y left,
+z up, the robot's base at the origin heading along x when its driver started.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runtime.message import Message
+
+JOINTS = ("lift", "arm", "wrist_yaw", "wrist_pitch", "wrist_roll", "gripper", "head_pan", "head_tilt")
+"""m, m, rad, rad, rad, m of opening between the fingertips, rad, rad."""
+
+JointVector = tuple[float, ...]
+
+
+class Image(Message, kind="state", origin="image"):
+    """One frame of a camera, with depth where the camera has it."""
+
+    camera: str
+    captured_ns: int
+    rgb: NDArray[np.uint8]  # (height, width, 3)
+    depth_m: NDArray[np.float32] | None = None  # (height, width), along the optical axis; 0 where unknown
+    focal_px: float = 0.0  # pinhole, square pixels, principal point in the middle
+
+
+class RobotState(Message, kind="state"):
+    """What the robot's driver reads from its joints, its odometry and its contact sensing."""
+
+    read_ns: int
+    position: JointVector  # in the order of JOINTS
+    velocity: JointVector
+    effort: JointVector  # percent of what the actuator can give, -100 to 100
+    base_x_m: float
+    base_y_m: float
+    base_heading_rad: float
+    base_v_mps: float
+    base_w_radps: float
+    contact: tuple[str, ...] = ()  # joints, or "base", whose guarded-contact threshold is exceeded
+    is_grasping: bool = False  # both fingers press on something
+
+
+class JointCommand(Message, kind="state"):
+    """Desired joint positions and base velocity; holds for its lifespan and not a tick longer."""
+
+    position: JointVector  # in the order of JOINTS
+    base_v_mps: float = 0.0
+    base_w_radps: float = 0.0
+
+
+class ActionChunk(Message, kind="state"):
+    """A timed sequence of commands, the first meant for now."""
+
+    position: NDArray[np.float64]  # (steps, 8)
+    base_v_mps: NDArray[np.float64]  # (steps,)
+    step_s: float
+
+
+class Utterance(Message, origin="utterance"):
+    """Something said: on `heard` by a person, on `said` by the robot."""
+
+    speaker: str
+    text: str
+
+
+class Subtask(Message, origin="plan"):
+    """What the planner wants done next. The VLM chooses the actions."""
+
+    id: str
+    text: str  # for people: "Put every cup except the blue one in the bin"
+    verb: Literal["put", "wait", "done"] = "wait"
+    what: str = ""  # kind of object: "cup"
+    where: str = ""  # destination: "bin"
+    excluding: tuple[str, ...] = ()  # colours not to touch: ("blue",)
+
+
+class SeenObject(Message, kind="state"):
+    """Something the VLM sees."""
+
+    label: str  # "cup", "bowl", "block", "ball", "bottle", "bin"
+    colour: str
+    x_m: float  # centre, odometry frame
+    y_m: float
+    z_m: float
+    width_m: float
+    height_m: float
+    u_px: float
+    v_px: float
+    confidence: float = 1.0
+
+
+class SceneDescription(Message, kind="state"):
+    """What the VLM tells the planner about what it sees and does."""
+
+    text: str
+    subtask_id: str
+    progress: Literal["idle", "working", "finished", "failed", "held"]
+    objects: tuple[SeenObject, ...] = ()
+
+
+class Action(Message):
+    """What the VLM wants the control policy to do now; a new action replaces the one under way."""
+
+    id: str
+    skill: Literal["pick", "place", "look", "hold"]
+    target: SeenObject | None = None  # pick: the thing; place: the destination
+    text: str = ""  # "pick up the red cup"
+
+
+class Feedback(Message):
+    """How the control policy fares with an action."""
+
+    action_id: str
+    status: Literal["running", "success", "failure"]
+    why: str = ""
+
+
+class Interrupt(Message):
+    """A demand to change what is going on, at one of three depths; `resume` lifts a stop."""
+
+    id: str
+    depth: Literal["amend", "replan", "stop", "resume"]
+    text: str  # what was said or felt
+    by: str  # who: a speaker, "contact", "console"
+
+
+class GuardState(Message, kind="state"):
+    """What the guard lets through, and why not."""
+
+    mode: Literal["disarmed", "armed", "moving", "holding", "stopped"]
+    reason: str
+    holder: str = ""  # source of the commands applied
+    stop_cause: str = ""  # id of the interrupt that stopped it
+    stop_heard_ns: int = 0  # stamp of what caused the stop
+    held_ns: int = 0  # when the output entered its braking profile
+    rejected: int = 0  # commands refused so far

@@ -1,0 +1,161 @@
+"""`Node`, `every` and `on`: what a user subclasses and marks.
+
+Three kinds of handler: plain ones run on the node's loop; `async def` ones are tasks, where the same handler never
+overlaps itself; `blocking=True` ones run in a worker thread of the node. The marks leave the method as it is, so
+calling it in a test just calls it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeVar, overload
+
+from runtime.clock import Clock, SystemClock
+from runtime.errors import UserError
+from runtime.message import M
+from runtime.ports import Port, Publisher, Subscription
+
+N = TypeVar("N")
+R = TypeVar("R", None, Awaitable[None])
+
+Style = Literal["plain", "async", "blocking"]
+
+_MARK = "__polyrhythm_handler__"
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """A method that runs `hz` times a second, at start + k / hz."""
+
+    name: str
+    style: Style
+    hz: float
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A method that runs for each message of a port."""
+
+    name: str
+    style: Style
+    port: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    hz: float | None
+    port: Port[Any] | None
+    blocking: bool
+
+
+def every(*, hz: float, blocking: bool = False) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
+    """Run the method `hz` times a second. Late ticks are skipped and counted; the phase is kept."""
+    if not 0 < hz < float("inf"):
+        raise UserError(f"every(hz={hz}): expected a positive rate")
+
+    def mark(method: Callable[[N], R]) -> Callable[[N], R]:
+        setattr(method, _MARK, _Mark(hz=hz, port=None, blocking=blocking))
+        return method
+
+    return mark
+
+
+def on(port: Subscription[M], *, blocking: bool = False) -> Callable[[Callable[[N, M], R]], Callable[[N, M], R]]:
+    """Run the method for each message of the port; with `blocking`, in a worker thread and newest first for state."""
+
+    def mark(method: Callable[[N, M], R]) -> Callable[[N, M], R]:
+        setattr(method, _MARK, _Mark(hz=None, port=port, blocking=blocking))
+        return method
+
+    return mark
+
+
+class Node:
+    """A class with ports, handlers and constructor arguments as parameters; no `super().__init__()` needed."""
+
+    realtime: ClassVar[bool] = False
+    """True: plain handlers run on an absolute-deadline thread of the node's own, away from the asyncio loop."""
+
+    provenance: ClassVar[str] = ""
+    """Who makes this node's messages, as "model:NAME", "script:NAME" or "person"; default "script:CLASS"."""
+
+    @property
+    def name(self) -> str:
+        """The node's name in the graph."""
+        name: str = self.__dict__.get("_name", type(self).__name__.lower())
+        return name
+
+    @property
+    def log(self) -> logging.Logger:
+        """A logger under the node's name."""
+        return logging.getLogger(f"node.{self.name}")
+
+    @property
+    def clock(self) -> Clock:
+        """The graph's clock; the machine's until the node runs in a graph."""
+        clock: Clock = self.__dict__.setdefault("_clock", SystemClock())
+        return clock
+
+    @property
+    def random(self) -> random.Random:
+        """The node's own random numbers, split from the run's seed."""
+        generator: random.Random = self.__dict__.setdefault("_random", random.Random(0))
+        return generator
+
+    def on_start(self) -> None:
+        """Called once before the first handler; load models here, not in `__init__`, which `check` runs too."""
+
+    def on_stop(self) -> None:
+        """Called once after the last handler."""
+
+    def finish(self, *, ok: bool, reason: str) -> None:
+        """Ask for the end of the whole run, with its outcome."""
+        callback: Callable[[bool, str], None] | None = self.__dict__.get("_finish")
+        if callback is not None:
+            callback(ok, reason)
+
+
+@overload
+def ports_of(cls: type[Node], kind: type[Publisher[Any]]) -> dict[str, Publisher[Any]]: ...
+@overload
+def ports_of(cls: type[Node], kind: type[Subscription[Any]]) -> dict[str, Subscription[Any]]: ...
+def ports_of(cls: type[Node], kind: type[Port[Any]]) -> Any:
+    """The ports of that kind that a node class declares, by attribute, in order of declaration."""
+    found: dict[str, Port[Any]] = {}
+    for base in reversed(cls.__mro__):
+        for attribute, value in vars(base).items():
+            if isinstance(value, kind):
+                found[attribute] = value
+            else:
+                found.pop(attribute, None)
+    return found
+
+
+def handlers_of(cls: type[Node]) -> list[Timer | Listener]:
+    """The marked methods of a node class, in order of declaration. Raises UserError for marks that cannot work."""
+    found: dict[str, Timer | Listener] = {}
+    attribute_of = {id(port): name for name, port in ports_of(cls, Subscription).items()}
+    for base in reversed(cls.__mro__):
+        for name, value in vars(base).items():
+            mark: _Mark | None = getattr(value, _MARK, None) if callable(value) else None
+            if mark is None:
+                found.pop(name, None)
+                continue
+            is_async = inspect.iscoroutinefunction(value)
+            if is_async and mark.blocking:
+                raise UserError(f"{cls.__name__}.{name}: an async handler cannot be blocking; choose one of the two")
+            style: Style = "async" if is_async else "blocking" if mark.blocking else "plain"
+            if style == "async" and cls.realtime:
+                raise UserError(f"{cls.__name__}.{name}: a realtime node has no async handlers; make it plain")
+            if mark.hz is not None:
+                found[name] = Timer(name, style, mark.hz)
+            else:
+                port = attribute_of.get(id(mark.port))
+                if port is None:
+                    raise UserError(f"{cls.__name__}.{name}: @on names a port that is no subscription of this class")
+                found[name] = Listener(name, style, port)
+    return list(found.values())

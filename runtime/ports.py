@@ -1,0 +1,153 @@
+"""`Publisher` and `Subscription`: declared on the class, bound on the instance, one type in both places.
+
+A port on a class is a declaration (`Talker.beat`). Reading it from an instance (`self.beat`) gives that instance's own
+port, which an executor connects to a bus. An unconnected port works alone, so that a test may simply call a handler:
+what it publishes goes nowhere.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar
+
+from runtime.call import current_call
+from runtime.clock import Clock, SystemClock, to_ns
+from runtime.message import M, Message, Stamped
+from runtime.qos import QoS
+from runtime.topic import check_topic
+
+Owner = TypeVar("Owner")
+
+Sink = Callable[["Publisher[Any]", Message], None]
+
+
+class Port(Generic[M]):
+    """What both kinds of port are: a message type, a topic and a QoS, under an attribute of a node class."""
+
+    def __init__(self, message: type[M], topic: str, *, qos: QoS | None = None) -> None:
+        self.message = message
+        self.topic = check_topic(topic)
+        self.qos = (qos or QoS()).for_kind(message.message_kind)
+        self.attribute = ""
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.attribute = attribute
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> Self:
+        if instance is None:
+            return self
+        # Not a data descriptor: the instance's own port shadows the declaration from here on.
+        return instance.__dict__.setdefault(self.attribute, self._bind())  # type: ignore[no-any-return]
+
+    def _bind(self) -> Self:
+        bound = type(self)(self.message, self.topic, qos=self.qos)
+        bound.attribute = self.attribute
+        return bound
+
+
+class Publisher(Port[M]):
+    """A port that messages leave by."""
+
+    def __init__(self, message: type[M], topic: str, *, qos: QoS | None = None) -> None:
+        super().__init__(message, topic, qos=qos)
+        self.sink: Sink | None = None
+        self.sent = 0
+        self.provenance = ""
+
+    def publish(self, message: M) -> None:
+        """Send a message; never waits. Raises TypeError where it is not of the declared type."""
+        if type(message) is not self.message:
+            raise TypeError(
+                f"publisher {self.attribute!r} on topic {self.topic!r} takes {self.message.__name__}, "
+                f"not {type(message).__name__}"
+            )
+        self.sent += 1
+        if self.sink is not None:
+            self.sink(self, message)
+
+
+class Subscription(Port[M]):
+    """A port that messages arrive by: `@on(port)` is each message, `port.latest()` what is known now."""
+
+    def __init__(self, message: type[M], topic: str, *, qos: QoS | None = None) -> None:
+        super().__init__(message, topic, qos=qos)
+        self.clock: Clock = SystemClock()
+        self.has_handler = False
+        self.received = 0
+        self.delivered = 0
+        self.dropped: Counter[str] = Counter()
+        self._queue: deque[Stamped[M]] = deque()
+        self._newest: Stamped[M] | None = None
+        self._newest_is_read = False
+        self._lock = threading.Lock()
+
+    def latest(self) -> M | None:
+        """The newest message, or None before the first one and once it is older than `lifespan_s`."""
+        stamped = self.stamped()
+        return None if stamped is None else stamped.message
+
+    def stamped(self) -> Stamped[M] | None:
+        """The newest message with its envelope, or None as for `latest`."""
+        with self._lock:
+            newest = self._newest
+            if newest is None:
+                return None
+            if self._is_expired(newest):
+                if not self._newest_is_read and not self.has_handler:
+                    self.dropped["expired"] += 1
+                self._newest = None
+                return None
+            if not self._newest_is_read and not self.has_handler:
+                self.delivered += 1
+            self._newest_is_read = True
+        call = current_call.get()
+        if call is not None:
+            call.read(newest)
+        return newest
+
+    def push(self, stamped: Stamped[M]) -> None:
+        """Take in a message from the bus (any thread)."""
+        with self._lock:
+            self.received += 1
+            if self._newest is not None and not self._newest_is_read and not self.has_handler:
+                self.dropped["overwritten"] += 1
+            self._newest = stamped
+            self._newest_is_read = False
+            if not self.has_handler:
+                return
+            if len(self._queue) >= self.qos.depth:
+                if self.qos.drop == "newest":
+                    self.dropped["queue full"] += 1
+                    return
+                self._queue.popleft()
+                self.dropped["overwritten" if self.message.message_kind == "state" else "queue full"] += 1
+            self._queue.append(stamped)
+
+    def pop(self) -> Stamped[M] | None:
+        """The next message for the handler, oldest first, without those past their lifespan (executor only)."""
+        with self._lock:
+            while self._queue:
+                stamped = self._queue.popleft()
+                if not self._is_expired(stamped):
+                    self.delivered += 1
+                    return stamped
+                self.dropped["expired"] += 1
+        return None
+
+    @property
+    def pending(self) -> int:
+        """How many messages wait for the handler."""
+        return len(self._queue)
+
+    @property
+    def unread(self) -> int:
+        """How many messages are neither delivered nor dropped yet: waiting, or newest and not looked at."""
+        if self.has_handler:
+            return len(self._queue)
+        return int(self._newest is not None and not self._newest_is_read)
+
+    def _is_expired(self, stamped: Stamped[M]) -> bool:
+        lifespan_s = self.qos.lifespan_s
+        return lifespan_s is not None and self.clock.now_ns() - stamped.envelope.published_ns > to_ns(lifespan_s)

@@ -1,0 +1,44 @@
+"""`QoS`: how much of a topic a subscription keeps, and for how long it may be used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from runtime.errors import UserError
+from runtime.message import Kind
+
+Drop = Literal["oldest", "newest"]
+
+
+@dataclass(frozen=True, slots=True)
+class QoS:
+    """Quality of service of one port.
+
+    `depth` is the queue's bound (0: by the message's kind: 1 for state, 64 for events). `lifespan_s` is the age at
+    which a message is no longer handed out; `deadline_s` the longest allowed gap between two messages; `drop` says
+    which one goes when the queue is full. `required=False` lets the graph start without a publisher.
+    `late_join` hands a new subscriber the publisher's newest message.
+    """
+
+    depth: int = 0
+    lifespan_s: float | None = None
+    deadline_s: float | None = None
+    drop: Drop = "oldest"
+    required: bool = True
+    late_join: bool = False
+
+    def __post_init__(self) -> None:
+        if self.depth < 0:
+            raise UserError(f"QoS depth is {self.depth}; expected 0 (by kind) or a positive number")
+        for name, value in (("lifespan_s", self.lifespan_s), ("deadline_s", self.deadline_s)):
+            if value is not None and not 0 < value < float("inf"):
+                raise UserError(f"QoS {name} is {value}; expected a positive number of seconds or None")
+        if self.drop not in ("oldest", "newest"):
+            raise UserError(f"QoS drop is {self.drop!r}; known: oldest, newest")
+
+    def for_kind(self, kind: Kind) -> QoS:
+        """The same QoS with the depth that this kind of message has by default."""
+        if kind == "state":
+            return replace(self, depth=1)
+        return self if self.depth else replace(self, depth=64)
