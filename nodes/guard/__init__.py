@@ -1,0 +1,1 @@
+"""The guard: the last node before the motors."""

@@ -1,0 +1,1 @@
+"""What a person looks at after a run: summary, contact sheet, timeline."""

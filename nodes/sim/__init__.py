@@ -1,0 +1,1 @@
+"""A simulated Stretch-like robot on a laptop: physics, cameras and a collaborator."""

@@ -1,0 +1,48 @@
+"""What the simulator publishes besides a robot's own topics. No policy, VLM or planner listens to any of it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runtime.message import Message
+
+
+class World(Message, kind="state"):
+    """The whole state of the simulation, for the processes that render it (topic `sim/world`)."""
+
+    stepped_ns: int
+    qpos: NDArray[np.float64]  # (nq,)
+    mocap_pos: NDArray[np.float64]  # (nmocap, 3)
+
+
+class ObjectTruth(Message, kind="state"):
+    """Where a thing really is, odometry frame."""
+
+    name: str  # "blue_cup"
+    label: str
+    colour: str
+    x_m: float
+    y_m: float
+    z_m: float
+    is_in_bin: bool
+
+
+class Truth(Message, kind="state"):
+    """What a person in the room sees: things, and whether the robot touches them (topic `sim/truth`)."""
+
+    objects: tuple[ObjectTruth, ...]
+    touched: tuple[str, ...]  # parts of the collaborator that the robot touches: "foot", "hand"
+    is_moving: bool  # any joint or the base moves
+    robot_x_m: float
+    robot_y_m: float
+    robot_heading_rad: float
+
+
+class BodyPart(Message):
+    """The collaborator puts a hand or a foot somewhere, odometry frame (topic `sim/body`)."""
+
+    part: str  # "hand" or "foot"
+    x_m: float
+    y_m: float
+    z_m: float
