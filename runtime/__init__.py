@@ -6,6 +6,7 @@ from runtime.message import Message, Stamped
 from runtime.node import Node, every, on
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
+from runtime.simulation import Simulation
 
 __all__ = [
     "Clock",
@@ -16,6 +17,7 @@ __all__ = [
     "PolyrhythmError",
     "Publisher",
     "QoS",
+    "Simulation",
     "Stamped",
     "Subscription",
     "UserError",

@@ -13,7 +13,18 @@ current_call: ContextVar[Call | None] = ContextVar("current_call", default=None)
 class Call:
     """One run of a handler: when it started, under which fence, what it read, and what it may still publish."""
 
-    __slots__ = ("cause", "epochs", "image_ns", "newest_event_ns", "plan_ns", "reads", "started_ns", "utterance_ns")
+    __slots__ = (
+        "cause",
+        "epochs",
+        "image_ns",
+        "newest_event_ns",
+        "not_before_ns",
+        "plan_ns",
+        "reads",
+        "snapshot",
+        "started_ns",
+        "utterance_ns",
+    )
 
     def __init__(self, started_ns: int, epochs: Epochs = (0, 0, 0), trigger: Stamped[Any] | None = None) -> None:
         self.started_ns = started_ns
@@ -21,7 +32,11 @@ class Call:
         self.image_ns = self.utterance_ns = self.plan_ns = 0
         self.newest_event_ns = 0
         self.cause = ""
+        self.not_before_ns = 0  # virtual time: when what this call publishes leaves the node
         self.reads: list[str] = []
+        self.snapshot: dict[str, Stamped[Any] | None] | None = (
+            None  # of a blocking handler: port -> newest at its start
+        )
         if trigger is not None:
             self.read(trigger)
             self.cause = trigger.envelope.cause or trigger.envelope.ident

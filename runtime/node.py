@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from runtime.clock import Clock, SystemClock
 from runtime.errors import UserError
-from runtime.message import M
+from runtime.message import M, Stamped
 from runtime.ports import Port, Publisher, Subscription
 
 N = TypeVar("N")
@@ -80,6 +80,9 @@ class Node:
     realtime: ClassVar[bool] = False
     """True: plain handlers run on an absolute-deadline thread of the node's own, away from the asyncio loop."""
 
+    subscribes_all: ClassVar[bool] = False
+    """True: `on_any` is called for each message of every topic, from queues too deep for a newest one to overwrite."""
+
     provenance: ClassVar[str] = ""
     """Who makes this node's messages, as "model:NAME", "script:NAME" or "person"; default "script:CLASS"."""
 
@@ -105,6 +108,15 @@ class Node:
         """The node's own random numbers, split from the run's seed."""
         generator: random.Random = self.__dict__.setdefault("_random", random.Random(0))
         return generator
+
+    @property
+    def run_info(self) -> dict[str, object]:
+        """What is known of the run: launch file text, seed, run folder, versions; empty outside a run."""
+        info: dict[str, object] = self.__dict__.setdefault("_run_info", {})
+        return info
+
+    def on_any(self, stamped: Stamped[Any]) -> None:
+        """Called for each message of every topic where `subscribes_all` is set."""
 
     def on_start(self) -> None:
         """Called once before the first handler; load models here, not in `__init__`, which `check` runs too."""

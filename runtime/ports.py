@@ -12,7 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 
-from runtime.call import current_call
+from runtime.call import Call, current_call
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.message import M, Message, Stamped
 from runtime.qos import QoS
@@ -90,6 +90,9 @@ class Subscription(Port[M]):
 
     def stamped(self) -> Stamped[M] | None:
         """The newest message with its envelope, or None as for `latest`."""
+        call = current_call.get()
+        if call is not None and call.snapshot is not None:
+            return self._from_snapshot(call)
         with self._lock:
             newest = self._newest
             if newest is None:
@@ -102,8 +105,15 @@ class Subscription(Port[M]):
             if not self._newest_is_read and not self.has_handler:
                 self.delivered += 1
             self._newest_is_read = True
-        call = current_call.get()
         if call is not None:
+            call.read(newest)
+        return newest
+
+    def _from_snapshot(self, call: Call) -> Stamped[M] | None:
+        """What the port knew when a blocking handler started: all its inputs are of one moment."""
+        assert call.snapshot is not None
+        newest: Stamped[M] | None = call.snapshot.get(self.attribute)
+        if newest is not None:
             call.read(newest)
         return newest
 

@@ -1,0 +1,130 @@
+"""Messages to frames and back: MessagePack for the structure, numpy arrays as raw buffers beside it. Never pickle.
+
+A message on the wire is a list of frames: the topic, one MessagePack document `[fingerprint, envelope, payload]`, and
+then one frame for each array. Arrays come back read-only, without a copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, cast, get_args
+
+import msgspec
+
+from runtime.errors import CodecError
+from runtime.message import Envelope, M, Message, Stamped
+
+Frame = bytes | bytearray | memoryview
+
+MAX_DOCUMENT_BYTES = 4 << 20
+MAX_ARRAY_BYTES = 64 << 20
+MAX_ARRAYS = 64
+
+
+class _Document(msgspec.Struct, array_like=True):
+    fingerprint: str
+    envelope: Envelope
+    payload: msgspec.Raw
+
+
+_buffers = threading.local()
+
+
+def _write_array(value: object) -> object:
+    """An array in a message: remember its buffer and leave its place, type and shape in the document."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.ndarray):
+        raise CodecError(f"a message holds a {type(value).__name__}; expected plain values, messages or numpy arrays")
+    array = cast(Any, value)
+    if array.dtype.hasobject or array.dtype.fields is not None:
+        raise CodecError(f"a message holds an array of {array.dtype}; expected numbers")
+    buffers: list[Frame] = _buffers.frames
+    buffers.append(memoryview(numpy.ascontiguousarray(array)).cast("B") if array.size else b"")
+    return (len(buffers) - 1, array.dtype.str, array.shape)
+
+
+def _read_array(declared: Any, value: object) -> object:
+    """The array of a place in the document, checked against the type that the message declares."""
+    import numpy as np
+
+    buffers: Sequence[Frame] = _buffers.frames
+    try:
+        index, dtype_name, shape = cast(Any, value)
+        dtype = np.dtype(dtype_name)
+        if dtype.hasobject or not 0 <= index < len(buffers) or any(size < 0 for size in shape):
+            raise ValueError("no such buffer")
+        array = np.frombuffer(buffers[index], dtype=dtype).reshape(shape)
+    except (TypeError, ValueError, IndexError, KeyError, OverflowError) as problem:
+        raise CodecError(f"an array does not fit its buffer: {problem}") from problem
+    wanted = _declared_dtype(declared)
+    if wanted is not None and array.dtype != wanted:
+        raise CodecError(f"an array holds {array.dtype}; expected {wanted}")
+    array.flags.writeable = False
+    return array
+
+
+def _declared_dtype(declared: Any) -> Any:
+    import numpy as np
+
+    for argument in get_args(declared):
+        for scalar in get_args(argument):
+            if isinstance(scalar, type) and issubclass(scalar, np.generic):
+                return np.dtype(scalar)
+    return None
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_write_array)
+_document_decoder = msgspec.msgpack.Decoder(_Document)
+
+
+@cache
+def _payload_decoder(message: type[Message]) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(message, dec_hook=_read_array)
+
+
+@cache
+def fingerprint(message: type[Message]) -> str:
+    """Eight characters that change when a message type's name, fields or their types do."""
+    fields = ((field.name, str(field.type), field.required) for field in msgspec.structs.fields(cast(Any, message)))
+    return hashlib.sha256(repr((message.__name__, *fields)).encode()).hexdigest()[:8]
+
+
+def encode(envelope: Envelope, message: Message) -> list[Frame]:
+    """The frames of one message. Raises CodecError where a field holds something that has no wire form."""
+    arrays: list[Frame] = []
+    _buffers.frames = arrays
+    try:
+        payload = _encoder.encode(message)
+    except msgspec.MsgspecError as problem:
+        raise CodecError(f"{type(message).__name__} cannot be encoded: {problem}") from problem
+    finally:
+        del _buffers.frames
+    document = _encoder.encode(_Document(fingerprint(type(message)), envelope, msgspec.Raw(payload)))
+    return [envelope.topic.encode(), document, *arrays]
+
+
+def decode(frames: Sequence[Frame], message: type[M]) -> Stamped[M]:
+    """The message of some frames. Raises CodecError, and nothing else, where they are not one of this type."""
+    if not 2 <= len(frames) <= 2 + MAX_ARRAYS:
+        raise CodecError(f"{len(frames)} frames; expected a topic, a document and at most {MAX_ARRAYS} arrays")
+    if len(frames[1]) > MAX_DOCUMENT_BYTES or any(len(frame) > MAX_ARRAY_BYTES for frame in frames[2:]):
+        raise CodecError("a frame is larger than a message may be")
+    _buffers.frames = frames[2:]
+    try:
+        document = _document_decoder.decode(frames[1])
+        if document.fingerprint != fingerprint(message):
+            raise CodecError(
+                f"{document.envelope.topic} from {document.envelope.source} was sent as another version of "
+                f"{message.__name__}; run both ends from the same release"
+            )
+        if document.envelope.topic.encode() != bytes(frames[0]):
+            raise CodecError("the envelope names another topic than the frame")
+        return Stamped(_payload_decoder(message).decode(document.payload), document.envelope)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
+        raise CodecError(f"not a {message.__name__}: {problem}") from problem
+    finally:
+        del _buffers.frames

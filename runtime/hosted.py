@@ -1,0 +1,215 @@
+"""`HostedNode`: a node instance made ready to run, and its lanes, which say what runs next. No threads, no sockets.
+
+A lane is a row of handlers of which one runs at a time: the plain handlers of a node share one, its blocking handlers
+share one (the worker thread), each async handler has its own. The executors in real and in virtual time differ only in
+who drives the lanes.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.call import Call, current_call, inherit
+from runtime.clock import NS_PER_S, Clock
+from runtime.message import Envelope, Message, Stamped
+from runtime.node import Node, Style, Timer, handlers_of, ports_of
+from runtime.ports import Publisher, Subscription
+from runtime.qos import QoS
+from runtime.stats import TimerStats
+
+Send = Callable[[Envelope, Message], None]
+
+
+class TimerState:
+    """One timer of one node: when its next tick is due, and how the past ones went."""
+
+    def __init__(self, timer: Timer, hz: float) -> None:
+        self.timer = timer
+        self.hz = hz
+        self.start_ns = 0
+        self.next_tick = 0
+        self.stats = TimerStats()
+
+    @property
+    def due_ns(self) -> int:
+        """Start + k x period, in whole nanoseconds without drift."""
+        return self.start_ns + round(self.next_tick * NS_PER_S / self.hz)
+
+    def take(self, now_ns: int) -> bool:
+        """True where a tick is due; then ticks that were missed are skipped and counted, and the phase is kept."""
+        if now_ns < self.due_ns:
+            return False
+        newest = max(self.next_tick, int((now_ns - self.start_ns) * self.hz / NS_PER_S))
+        while self.start_ns + round(newest * NS_PER_S / self.hz) > now_ns:
+            newest -= 1  # the float above may be one tick ahead
+        skipped = newest - self.next_tick
+        self.next_tick = newest
+        self.stats.tick(now_ns, now_ns - self.due_ns, skipped)
+        self.next_tick += 1
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One run of a handler that a lane hands out."""
+
+    handler: str
+    style: Style
+    stamped: Stamped[Any] | None
+
+
+class Lane:
+    """Handlers that never overlap. Due timers go first, then waiting messages, port by port in turn."""
+
+    def __init__(self, style: Style, key: str) -> None:
+        self.style = style
+        self.key = key
+        self.timers: list[TimerState] = []
+        self.listeners: list[tuple[str, Subscription[Any]]] = []
+        self.is_busy = False
+        self._turn = 0
+
+    def take(self, now_ns: int) -> Work | None:
+        """What to run now, or None."""
+        for state in self.timers:
+            if state.take(now_ns):
+                return Work(state.timer.name, self.style, None)
+        for step in range(len(self.listeners)):
+            turn = (self._turn + step) % len(self.listeners)
+            handler, port = self.listeners[turn]
+            stamped = port.pop()
+            if stamped is not None:
+                self._turn = (turn + 1) % len(self.listeners)
+                return Work(handler, self.style, stamped)
+        return None
+
+    def next_due_ns(self) -> int | None:
+        """When the next tick is due; None without timers."""
+        return min((state.due_ns for state in self.timers), default=None)
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether a message waits for a handler of this lane."""
+        return any(port.pending for _, port in self.listeners)
+
+
+class HostedNode:
+    """A node bound to a clock, a seed and a way to send."""
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        name: str,
+        clock: Clock,
+        seed: int,
+        send: Send,
+        finish: Callable[[str, bool, str], None],
+        hz: Mapping[str, float] | None = None,
+        remap: Mapping[str, str] | None = None,
+        everything: Mapping[str, type[Message]] | None = None,
+    ) -> None:
+        self.node = node
+        self.name = name
+        self.clock = clock
+        self.send = send
+        self.errors = 0
+        self._seq: dict[str, int] = {}
+        self._lock = threading.Lock()
+        vars(node).update(
+            _name=name,
+            _clock=clock,
+            _random=random.Random(f"{seed}/{name}"),
+            _finish=lambda ok, reason: finish(name, ok, reason),
+        )
+        self.provenance = type(node).provenance or f"script:{type(node).__name__}"
+        remap = remap or {}
+        self.publishers: list[Publisher[Any]] = []
+        for attribute in ports_of(type(node), Publisher):
+            publisher: Publisher[Any] = getattr(node, attribute)
+            publisher.topic = remap.get(publisher.topic, publisher.topic)
+            publisher.sink = self._publish
+            self.publishers.append(publisher)
+        self.subscriptions: dict[str, Subscription[Any]] = {}
+        for attribute in ports_of(type(node), Subscription):
+            port: Subscription[Any] = getattr(node, attribute)
+            port.topic = remap.get(port.topic, port.topic)
+            port.clock = clock
+            self.subscriptions[attribute] = port
+        self.lanes = self._build_lanes(hz or {})
+        if type(node).subscribes_all:
+            self._subscribe_all(everything or {})
+
+    def _build_lanes(self, hz: Mapping[str, float]) -> list[Lane]:
+        lanes: dict[str, Lane] = {}
+        for handler in handlers_of(type(self.node)):
+            key = handler.name if handler.style == "async" else handler.style
+            lane = lanes.setdefault(key, Lane(handler.style, key))
+            if isinstance(handler, Timer):
+                lane.timers.append(TimerState(handler, hz.get(handler.name, handler.hz)))
+            else:
+                port = self.subscriptions[handler.port]
+                port.has_handler = True
+                lane.listeners.append((handler.name, port))
+        return list(lanes.values())
+
+    def _subscribe_all(self, everything: Mapping[str, type[Message]]) -> None:
+        """Give a node that hears every topic a deep queue for each, which no newest message overwrites."""
+        lane = next((lane for lane in self.lanes if lane.key == "plain"), None)
+        if lane is None:
+            lane = Lane("plain", "plain")
+            self.lanes.append(lane)
+        for topic, message in sorted(everything.items()):
+            port = Subscription(message, topic)
+            port.qos = QoS(depth=4096)
+            port.clock = self.clock
+            port.has_handler = True
+            self.subscriptions[f"any:{topic}"] = port
+            lane.listeners.append(("on_any", port))
+
+    def start(self, now_ns: int) -> None:
+        """Run the node's own start and set the phase of its timers."""
+        self.node.on_start()
+        for lane in self.lanes:
+            for state in lane.timers:
+                state.start_ns = now_ns
+
+    def call(self, work: Work) -> Call:
+        """The call of one run; for a blocking handler with a snapshot of what its ports know now."""
+        call = Call(self.clock.now_ns(), trigger=work.stamped)
+        if work.style == "blocking":
+            snapshot = {attribute: port.stamped() for attribute, port in self.subscriptions.items()}
+            call.snapshot = snapshot
+        return call
+
+    def run(self, work: Work, call: Call) -> Any:
+        """Call the handler; an async one gives back its coroutine, not yet started."""
+        method = getattr(self.node, work.handler)
+        token = current_call.set(call)
+        try:
+            if work.stamped is None:
+                return method()
+            return method(work.stamped if work.handler == "on_any" else work.stamped.message)
+        finally:
+            current_call.reset(token)
+
+    def _publish(self, publisher: Publisher[Any], message: Message) -> None:
+        call = current_call.get()
+        now_ns = self.clock.now_ns() if call is None else max(self.clock.now_ns(), call.not_before_ns)
+        with self._lock:
+            seq = self._seq[publisher.topic] = self._seq.get(publisher.topic, 0) + 1
+            envelope = inherit(
+                call,
+                topic=publisher.topic,
+                source=self.name,
+                seq=seq,
+                now_ns=now_ns,
+                origin=message.message_origin,
+                own_ns=getattr(message, "captured_ns", now_ns),
+                provenance=publisher.provenance or self.provenance,
+            )
+            self.send(envelope, message)

@@ -1,0 +1,46 @@
+"""A hosted node's counters as a `Health` message."""
+
+from __future__ import annotations
+
+from runtime.health import Health, PortHealth, TimerHealth
+from runtime.hosted import HostedNode
+
+_MS = 1e-6
+
+
+def health_of(hosted: HostedNode, *, pid: int, cpu_s: float, rss_mb: float) -> Health:
+    """What this node's timers and ports have counted so far."""
+    timers = tuple(
+        TimerHealth(
+            name=state.timer.name,
+            hz_target=state.hz,
+            hz_achieved=round(state.stats.hz, 3),
+            ticks=state.stats.ticks,
+            overruns=state.stats.overruns,
+            lateness_p50_ms=round(state.stats.lateness.percentile_ns(50) * _MS, 4),
+            lateness_p99_ms=round(state.stats.lateness.percentile_ns(99) * _MS, 4),
+            lateness_max_ms=round(state.stats.lateness.highest_ns * _MS, 4),
+        )
+        for lane in hosted.lanes
+        for state in lane.timers
+    )
+    ports = tuple(
+        PortHealth(
+            topic=port.topic,
+            received=port.received,
+            delivered=port.delivered,
+            waiting=port.unread,
+            dropped=dict(port.dropped),
+        )
+        for port in hosted.subscriptions.values()
+    )
+    return Health(
+        node=hosted.name,
+        pid=pid,
+        timers=timers,
+        ports=ports,
+        sent={publisher.topic: publisher.sent for publisher in hosted.publishers},
+        errors=hosted.errors,
+        cpu_s=cpu_s,
+        rss_mb=rss_mb,
+    )

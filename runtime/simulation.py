@@ -1,0 +1,258 @@
+"""`Simulation`: a graph in one process on virtual time. Tests, `run --virtual` and text episodes run this way.
+
+Handlers run inline, one after the other, in the order (time, priority, sequence). What a handler publishes leaves it
+after the handler's declared latency; until then its lane is busy, as it would be in real time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from asyncio import events
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import Any
+
+from runtime.call import Call, current_call
+from runtime.clock import to_ns
+from runtime.errors import GraphError
+from runtime.graph import Graph, NodeSpec, health_topic
+from runtime.health import Health
+from runtime.hosted import HostedNode, Lane, Work
+from runtime.message import Envelope, M, Message, Stamped
+from runtime.node import Node
+from runtime.ports import Publisher, Subscription
+from runtime.reporting import health_of
+from runtime.virtual import TIMER, Scheduler, VirtualClock, VirtualLoop
+
+Observer = Callable[[Stamped[Any]], None]
+
+
+class Simulation:
+    """Nodes, given as instances or as specs, on one virtual clock from one seed.
+
+    Raises GraphError where the nodes do not fit together; a subscription without a publisher is allowed here, since
+    `publish` may feed it.
+    """
+
+    def __init__(self, *nodes: Node | NodeSpec, seed: int = 0, health_hz: float = 0.0) -> None:
+        self.scheduler = Scheduler()
+        self.clock = VirtualClock(self.scheduler)
+        self.outcome: tuple[bool, str] | None = None
+        self.run_info: dict[str, object] = {"seed": seed, "clock": "virtual"}
+        self._loop = VirtualLoop(self.scheduler)
+        self._seed = seed
+        self._seq = 0
+        self._observers: list[Observer] = []
+        self._routes: dict[str, list[tuple[HostedNode, Subscription[Any], Lane | None]]] = {}
+        self._armed: dict[int, int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_started = False
+        self._health_ns = to_ns(1 / health_hz) if health_hz else 0
+        self._health_seq: dict[str, int] = {}
+        specs = _named(nodes)
+        self.graph = Graph(specs)
+        for _, problem in self.graph.problems():
+            if "nobody publishes it" not in problem:
+                raise GraphError(problem)
+        self._latency = {spec.name: spec.latency for spec in specs}
+        self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
+        self.hosted = {
+            spec.name: HostedNode(
+                spec.build(),
+                name=spec.name,
+                clock=self.clock,
+                seed=seed,
+                send=self._send,
+                finish=self._finish,
+                hz=spec.hz,
+                remap=spec.remap,
+                everything=self.graph.types,
+            )
+            for spec in specs
+        }
+        for hosted in self.hosted.values():
+            vars(hosted.node)["_run_info"] = self.run_info
+            lane_of = {port: lane for lane in hosted.lanes for _, port in lane.listeners}
+            for port in hosted.subscriptions.values():
+                self._routes.setdefault(port.topic, []).append((hosted, port, lane_of.get(port)))
+
+    def record(self, port: Publisher[M] | Subscription[M]) -> list[M]:
+        """A list that grows by each message published on this port's topic from now on."""
+        return self.record_topic(port.topic, port.message)
+
+    def record_topic(self, topic: str, message: type[M]) -> list[M]:
+        """A list that grows by each message published on the topic from now on."""
+        found: list[M] = []
+
+        def observe(stamped: Stamped[Any]) -> None:
+            if stamped.envelope.topic == topic and isinstance(stamped.message, message):
+                found.append(stamped.message)
+
+        self.observe(observe)
+        return found
+
+    def observe(self, observer: Observer) -> None:
+        """Call this with every message, at the time when it is published."""
+        self._observers.append(observer)
+
+    def publish(self, topic: str, message: Message, *, source: str = "test") -> None:
+        """Put a message on a topic now, from outside the graph."""
+        self._seq += 1
+        now_ns = self.scheduler.now_ns
+        own = {message.message_origin or "": getattr(message, "captured_ns", now_ns)}
+        self._send(
+            Envelope(
+                topic,
+                source,
+                self._seq,
+                now_ns,
+                image_ns=own.get("image", 0),
+                utterance_ns=own.get("utterance", 0),
+                plan_ns=own.get("plan", 0),
+            ),
+            message,
+        )
+
+    def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
+        """Run for that long, until the condition holds after some step, until a node finishes the run, or to the end.
+
+        An exception in a handler ends the run and is raised here.
+        """
+        end_ns = None if seconds is None else self.scheduler.now_ns + to_ns(seconds)
+        outer = events._get_running_loop()
+        events._set_running_loop(self._loop)
+        try:
+            self._start()
+            while self.outcome is None and not (until is not None and until()):
+                next_ns = self.scheduler.next_ns
+                if next_ns is None or (end_ns is not None and next_ns >= end_ns):
+                    break
+                self.scheduler.step()
+            if end_ns is not None and self.outcome is None and not (until is not None and until()):
+                self.scheduler.now_ns = max(self.scheduler.now_ns, end_ns)
+        finally:
+            events._set_running_loop(outer)
+
+    def close(self) -> None:
+        """Publish the last health, stop the nodes and what `clock.external` used."""
+        events_loop = events._get_running_loop()
+        events._set_running_loop(self._loop)
+        try:
+            for task in tuple(self._tasks):
+                task.cancel()
+            if self._is_started:
+                self._publish_health(last=True)
+                self._settle()
+                for hosted in self.hosted.values():
+                    hosted.node.on_stop()
+                self._is_started = False
+        finally:
+            events._set_running_loop(events_loop)
+        self.clock.close()
+
+    def _settle(self) -> None:
+        """Run what is due at this very instant, so that the last messages arrive."""
+        while self.scheduler.next_ns is not None and self.scheduler.next_ns <= self.scheduler.now_ns:
+            self.scheduler.step()
+
+    def _start(self) -> None:
+        if self._is_started:
+            return
+        self._is_started = True
+        for hosted in self.hosted.values():
+            hosted.start(self.scheduler.now_ns)
+        for hosted in self.hosted.values():
+            for lane in hosted.lanes:
+                self._arm(hosted, lane)
+        if self._health_ns:
+            self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+    def _send(self, envelope: Envelope, message: Message) -> None:
+        stamped = Stamped(message, envelope)
+        self.scheduler.at(envelope.published_ns, lambda: self._deliver(stamped))
+
+    def _deliver(self, stamped: Stamped[Any]) -> None:
+        for observer in self._observers:
+            observer(stamped)
+        for hosted, port, lane in self._routes.get(stamped.envelope.topic, ()):
+            port.push(stamped)
+            if lane is not None:
+                self._drive(hosted, lane)
+
+    def _arm(self, hosted: HostedNode, lane: Lane) -> None:
+        """Make sure that the lane is driven when its next tick is due."""
+        due_ns = lane.next_due_ns()
+        if due_ns is None or self._armed.get(id(lane)) == due_ns:
+            return
+        self._armed[id(lane)] = due_ns
+        self.scheduler.at(due_ns, lambda: self._drive(hosted, lane), priority=TIMER)
+
+    def _drive(self, hosted: HostedNode, lane: Lane) -> None:
+        while not lane.is_busy and self.outcome is None:
+            work = lane.take(self.scheduler.now_ns)
+            if work is None:
+                break
+            self._run(hosted, lane, work)
+        if not lane.is_busy:
+            self._arm(hosted, lane)
+
+    def _run(self, hosted: HostedNode, lane: Lane, work: Work) -> None:
+        latency = self._latency[hosted.name].get(work.handler)
+        latency_ns = to_ns(latency.draw_s(self._random[hosted.name])) if latency else 0
+        call = hosted.call(work)
+        call.not_before_ns = self.scheduler.now_ns + latency_ns
+        try:
+            result = hosted.run(work, call)
+        except Exception as problem:
+            problem.add_note(f"in {hosted.name}.{work.handler} at {self.scheduler.now_ns * 1e-9:.3f} s of virtual time")
+            raise
+        lane.is_busy = True
+        if lane.style == "async":
+            self._run_task(hosted, lane, work, call, result)
+        elif latency_ns:
+            self.scheduler.at(call.not_before_ns, lambda: self._free(hosted, lane))
+        else:
+            lane.is_busy = False
+
+    def _run_task(self, hosted: HostedNode, lane: Lane, work: Work, call: Call, coroutine: Any) -> None:
+        context = copy_context()
+        context.run(current_call.set, call)
+        task = self._loop.create_task(coroutine, name=f"{hosted.name}.{work.handler}", context=context)
+        self._tasks.add(task)
+
+        def done(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            self._free(hosted, lane)
+            if not task.cancelled():
+                task.result()  # an exception ends the run
+
+        task.add_done_callback(done)
+
+    def _free(self, hosted: HostedNode, lane: Lane) -> None:
+        lane.is_busy = False
+        self._drive(hosted, lane)
+
+    def _finish(self, name: str, ok: bool, reason: str) -> None:
+        if self.outcome is None:
+            self.outcome = (ok, reason)
+
+    def _publish_health(self, *, last: bool = False) -> None:
+        if not self._health_ns:
+            return
+        for name, hosted in self.hosted.items():
+            seq = self._health_seq[name] = self._health_seq.get(name, 0) + 1
+            health: Health = health_of(hosted, pid=0, cpu_s=0.0, rss_mb=0.0)
+            self._send(Envelope(health_topic(name), name, seq, self.scheduler.now_ns), health)
+        if not last:
+            self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+
+def _named(nodes: tuple[Node | NodeSpec, ...]) -> list[NodeSpec]:
+    specs: list[NodeSpec] = []
+    for node in nodes:
+        spec = NodeSpec(node.name, type(node), instance=node) if isinstance(node, Node) else node
+        if any(other.name == spec.name for other in specs):
+            raise GraphError(f"two nodes are called {spec.name!r}; give each a NodeSpec with a name of its own")
+        specs.append(spec)
+    return specs

@@ -1,0 +1,69 @@
+"""Counters behind every timer and port: how often, how late, how many lost and why; in constant memory."""
+
+from __future__ import annotations
+
+import math
+
+_LOWEST_NS = 1_000  # one microsecond; below that nothing here can be measured
+_PER_DECADE = 40  # buckets 6 % apart
+_DECADES = 8  # up to 100 s
+_LOG_STEP = _PER_DECADE / math.log(10)
+
+
+class Histogram:
+    """Durations in buckets 6 % apart from 1 us to 100 s; percentiles are a bucket's upper edge."""
+
+    __slots__ = ("_buckets", "count", "highest_ns")
+
+    def __init__(self) -> None:
+        self._buckets = [0] * (_PER_DECADE * _DECADES + 1)
+        self.count = 0
+        self.highest_ns = 0
+
+    def add(self, duration_ns: int) -> None:
+        """Count one duration; negative ones count as zero."""
+        self.count += 1
+        self.highest_ns = max(self.highest_ns, duration_ns)
+        bucket = 0 if duration_ns < _LOWEST_NS else int(math.log(duration_ns / _LOWEST_NS) * _LOG_STEP) + 1
+        self._buckets[min(bucket, len(self._buckets) - 1)] += 1
+
+    def percentile_ns(self, percent: float) -> int:
+        """The duration that this share of the counted ones does not exceed; 0 where none was counted."""
+        if not self.count:
+            return 0
+        wanted = math.ceil(self.count * percent / 100)
+        seen = 0
+        for bucket, number in enumerate(self._buckets):
+            seen += number
+            if seen >= wanted:
+                return min(self.highest_ns, round(_LOWEST_NS * math.exp(bucket / _LOG_STEP))) if bucket else 0
+        return self.highest_ns
+
+
+class TimerStats:
+    """What became of one timer's ticks."""
+
+    __slots__ = ("first_ns", "last_ns", "lateness", "overruns", "ticks")
+
+    def __init__(self) -> None:
+        self.ticks = 0
+        self.overruns = 0
+        self.first_ns = 0
+        self.last_ns = 0
+        self.lateness = Histogram()
+
+    def tick(self, now_ns: int, late_ns: int, skipped: int) -> None:
+        """One tick ran, `late_ns` after its time, in place of `skipped` others that never did."""
+        if not self.ticks:
+            self.first_ns = now_ns
+        self.ticks += 1
+        self.last_ns = now_ns
+        self.overruns += skipped
+        self.lateness.add(late_ns)
+
+    @property
+    def hz(self) -> float:
+        """Ticks per second from the first to the last one; 0 before the second."""
+        if self.ticks < 2:
+            return 0.0
+        return (self.ticks - 1) * 1e9 / (self.last_ns - self.first_ns)
