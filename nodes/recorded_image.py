@@ -1,0 +1,109 @@
+"""Images in a recording: Foxglove's CompressedImage with a PNG (lossless) or a JPEG, and back.
+
+Depth goes to a topic beside the image's, as a PNG of 16-bit millimetres.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import cv2
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from runtime.bag_schema import ENVELOPE_KEY, Document, envelope_document, envelope_schema
+from runtime.clock import NS_PER_S
+from runtime.errors import RecordingError
+from runtime.message import Envelope
+from runtime.msgs import Image
+
+SCHEMA_NAME = "foxglove.CompressedImage"
+MAX_PIXELS = 16_000_000
+"""Larger than any camera of a robot: a file that claims more is refused before it is decoded."""
+
+SCHEMA = msgspec.json.encode(
+    {
+        "title": SCHEMA_NAME,
+        "description": "A compressed image",
+        "$comment": "foxglove.CompressedImage, with the fields of runtime.msgs:Image that it lacks",
+        "type": "object",
+        "properties": {
+            "timestamp": {
+                "type": "object",
+                "title": "time",
+                "properties": {
+                    "sec": {"type": "integer", "minimum": 0},
+                    "nsec": {"type": "integer", "minimum": 0, "maximum": 999_999_999},
+                },
+                "description": "When the image was captured",
+            },
+            "frame_id": {"type": "string", "description": "The camera"},
+            "data": {"type": "string", "contentEncoding": "base64", "description": "The file"},
+            "format": {"type": "string", "description": "png or jpeg"},
+            "captured_ns": {"type": "integer"},
+            "focal_px": {"type": "number"},
+            ENVELOPE_KEY: envelope_schema(),
+        },
+    }
+)
+
+PNG_SPEED = [cv2.IMWRITE_PNG_COMPRESSION, 1]
+
+
+def image_document(image: Image, envelope: Envelope, *, wall_offset_ns: int, jpeg_quality: int) -> Document:
+    """The colour image as a document; `jpeg_quality` 0 keeps every pixel (PNG), 1 to 100 is a JPEG."""
+    bgr = np.ascontiguousarray(image.rgb[:, :, ::-1])
+    if jpeg_quality:
+        data = _encode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality])
+    else:
+        data = _encode(".png", bgr, PNG_SPEED)
+    return _document(image, envelope, "jpeg" if jpeg_quality else "png", data, wall_offset_ns)
+
+
+def depth_document(image: Image, envelope: Envelope, *, wall_offset_ns: int) -> Document:
+    """The depth image as a document; 16-bit millimetres, 0 where unknown or beyond 65 m."""
+    assert image.depth_m is not None
+    millimetres = np.nan_to_num(image.depth_m * 1000.0, nan=0.0, posinf=0.0, neginf=0.0)
+    millimetres[millimetres > 65535] = 0
+    data = _encode(".png", np.rint(millimetres).astype(np.uint16), PNG_SPEED)
+    return _document(image, envelope, "png", data, wall_offset_ns)
+
+
+def pixels(document: Document) -> NDArray[np.uint8]:
+    """The colour pixels of a recorded image, (height, width, 3) RGB. Raises RecordingError where it is damaged."""
+    try:
+        data = base64.b64decode(document["data"], validate=True)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"a recorded image has no readable data ({error})") from error
+    if not data:
+        raise RecordingError("a recorded image is empty")
+    if data[:8] == b"\x89PNG\r\n\x1a\n":
+        width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+        if width * height > MAX_PIXELS:
+            raise RecordingError(f"a recorded image claims {width} x {height} pixels; refused")
+    decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    if decoded is None:
+        raise RecordingError("a recorded image cannot be decoded")
+    return np.ascontiguousarray(decoded[:, :, ::-1]).astype(np.uint8, copy=False)
+
+
+def _encode(extension: str, array: NDArray[Any], options: list[int]) -> bytes:
+    is_encoded, data = cv2.imencode(extension, array, options)
+    if not is_encoded:
+        raise RecordingError(f"an image of shape {array.shape} cannot be encoded as {extension}")
+    return bytes(data)
+
+
+def _document(image: Image, envelope: Envelope, form: str, data: bytes, wall_offset_ns: int) -> Document:
+    sec, nsec = divmod(max(0, image.captured_ns + wall_offset_ns), NS_PER_S)
+    return {
+        "timestamp": {"sec": sec, "nsec": nsec},
+        "frame_id": image.camera,
+        "format": form,
+        "data": base64.b64encode(data).decode("ascii"),
+        "captured_ns": image.captured_ns,
+        "focal_px": image.focal_px,
+        ENVELOPE_KEY: envelope_document(envelope),
+    }

@@ -1,0 +1,280 @@
+"""Recordings in MCAP: `BagWriter` keeps every message with its envelope, `BagReader` gives them back.
+
+A chunk is closed and handed to the operating system at least every `FLUSH_S`, by time and not by size: at a robot's
+rates a chunk takes minutes to fill, and a killed process would lose all of it. The reader takes what is whole out of a
+file that was cut off or damaged, and says what it left out.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, cast
+
+import msgspec
+import zstandard
+from mcap.exceptions import EndOfFile, McapError
+from mcap.records import Attachment, Channel, Chunk, Footer, Metadata, Schema
+from mcap.records import Message as Record
+from mcap.stream_reader import StreamReader, breakup_chunk
+from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
+
+from runtime.bag_schema import ENVELOPE_KEY, Document, decode_message, encode_message, envelope_of, message_schema
+from runtime.clock import to_ns
+from runtime.errors import RecordingError
+from runtime.message import Envelope, M, Stamped
+
+FLUSH_S = 0.5
+CHUNK_BYTES = 256 * 1024
+SCHEMA_VERSION = "1"
+RECORD_LIMIT_BYTES = 256 * 1024 * 1024
+"""A record or unpacked chunk that claims to be larger is taken for damage."""
+
+_DAMAGE = (McapError, struct.error, ValueError, OverflowError, KeyError, zstandard.ZstdError)
+
+
+class BagWriter:
+    """Writes one recording. `wall_offset_ns` added to a monotonic stamp gives the log time.
+
+    Raises RecordingError where the file cannot be created; OSError (a full disk) comes through from writing.
+    """
+
+    def __init__(self, path: Path, metadata: Mapping[str, str], *, wall_offset_ns: int = 0) -> None:
+        self.path = path
+        self.wall_offset_ns = wall_offset_ns
+        self.messages = 0
+        self._channels: dict[tuple[str, str], int] = {}
+        self._flushed_ns = 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: IO[bytes] = path.open("wb")
+        except OSError as error:
+            raise RecordingError(f"{path}: cannot be written ({error.strerror}); choose another path") from error
+        self._mcap = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
+        self._mcap.start(profile="", library="polyrhythm")
+        self.note("polyrhythm", {"schema_version": SCHEMA_VERSION, "wall_offset_ns": str(wall_offset_ns)})
+        self.note("run", metadata)
+        self.flush()
+
+    def write(self, stamped: Stamped[Any]) -> None:
+        """Record a message under the topic of its envelope."""
+        message, envelope = stamped.message, stamped.envelope
+        cls = type(message)
+        key = (envelope.topic, cls.__name__)
+        if key not in self._channels:
+            self._open_channel(key, message_schema(cls), {"type": f"{cls.__module__}:{cls.__qualname__}"})
+        self._add(key, envelope, encode_message(message, envelope))
+
+    def write_document(
+        self,
+        topic: str,
+        schema_name: str,
+        schema: bytes,
+        document: Document,
+        envelope: Envelope,
+        *,
+        type_name: str = "",
+    ) -> None:
+        """Record a document with a schema of its own, such as a compressed image; it holds its envelope already."""
+        key = (topic, schema_name)
+        if key not in self._channels:
+            self._open_channel(key, schema, {"type": type_name} if type_name else {})
+        self._add(key, envelope, msgspec.json.encode(document))
+
+    def note(self, name: str, values: Mapping[str, str]) -> None:
+        """Add a metadata record."""
+        self._mcap.add_metadata(name, {str(key): str(value) for key, value in values.items()})
+
+    def attach(self, name: str, media_type: str, data: bytes) -> None:
+        """Add a file, such as the launch file."""
+        self._mcap.add_attachment(create_time=0, log_time=0, name=name, media_type=media_type, data=data)
+
+    def flush(self) -> None:
+        """Close the chunk and hand everything to the operating system, so that killing this process loses nothing."""
+        # mcap's Writer closes a chunk by size only; this is its own method for that, which it does not make public.
+        self._mcap._Writer__finalize_chunk()  # type: ignore[attr-defined]  # private to the library
+        self._file.flush()
+
+    def close(self, metadata: Mapping[str, str] | None = None) -> None:
+        """Write the end of the recording (`metadata` under the name "end"), the index, and close the file."""
+        if self._file.closed:
+            return
+        self.note("end", metadata or {})
+        self._mcap.finish()  # type: ignore[no-untyped-call]  # the library's hints lack it
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file as it is, without an index; what was flushed can be read."""
+        try:
+            self._file.close()
+        except OSError:
+            pass  # the disk is full or gone: what was flushed is all there is
+
+    def _open_channel(self, key: tuple[str, str], schema: bytes, metadata: dict[str, str]) -> None:
+        topic, name = key
+        schema_id = self._mcap.register_schema(name=name, encoding="jsonschema", data=schema)
+        self._channels[key] = self._mcap.register_channel(topic, "json", schema_id, metadata)
+
+    def _add(self, key: tuple[str, str], envelope: Envelope, data: bytes) -> None:
+        stamp_ns = max(0, envelope.published_ns + self.wall_offset_ns)
+        self._mcap.add_message(
+            channel_id=self._channels[key],
+            log_time=stamp_ns,
+            publish_time=stamp_ns,
+            sequence=envelope.seq & 0xFFFFFFFF,
+            data=data,
+        )
+        self.messages += 1
+        if not self._flushed_ns:
+            self._flushed_ns = envelope.published_ns
+        elif envelope.published_ns - self._flushed_ns >= to_ns(FLUSH_S):
+            self._flushed_ns = envelope.published_ns
+            self.flush()
+
+
+class _Head(msgspec.Struct):
+    """The part of a recorded message that is read without reading all of it."""
+
+    envelope: dict[str, Any] = msgspec.field(name=ENVELOPE_KEY)
+
+
+@dataclass(frozen=True)
+class BagMessage:
+    """One message of a recording; its parts are decoded when asked for."""
+
+    topic: str
+    schema: str  # name of the message type, or "foxglove.CompressedImage"
+    log_time_ns: int
+    data: bytes
+
+    @cached_property
+    def envelope(self) -> Envelope:
+        """Where the message came from, and when. Raises RecordingError where there is none."""
+        try:
+            return envelope_of(msgspec.json.decode(self.data, type=_Head).envelope)
+        except (msgspec.MsgspecError, KeyError) as error:
+            raise RecordingError(f"topic {self.topic!r}: a message has no readable envelope ({error})") from error
+
+    @cached_property
+    def document(self) -> Document:
+        """The message as a dictionary, without its envelope."""
+        try:
+            document: Document = msgspec.json.decode(self.data, type=dict[str, Any])
+        except msgspec.MsgspecError as error:
+            raise RecordingError(f"topic {self.topic!r}: a message is no JSON object ({error})") from error
+        document.pop(ENVELOPE_KEY, None)
+        return document
+
+    def message(self, expected: type[M]) -> M:
+        """The message as that type. Raises RecordingError where it does not fit."""
+        try:
+            return decode_message(self.document, expected)
+        except (msgspec.MsgspecError, ValueError, KeyError) as error:
+            raise RecordingError(
+                f"topic {self.topic!r}: a {self.schema} is no {expected.__name__} ({error})"
+            ) from error
+
+
+class BagReader:
+    """Reads one recording, in the order in which it was recorded.
+
+    `metadata` and `attachments` are by name. `damage` says in sentences what could not be read; `is_complete` is
+    False where the end is missing. Raises RecordingError for a file that is no recording of ours.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.metadata: dict[str, dict[str, str]] = {}
+        self.attachments: dict[str, bytes] = {}
+        self.is_complete = False
+        self.damage: list[str] = []
+        for record in self._records():
+            if isinstance(record, Metadata):
+                self.metadata[record.name] = dict(record.metadata)
+            elif isinstance(record, Attachment):
+                self.attachments[record.name] = record.data
+        about = self.metadata.get("polyrhythm")
+        if about is None:
+            raise RecordingError(f"{path}: is an MCAP file, but not one that Polyrhythm recorded")
+        if about.get("schema_version") != SCHEMA_VERSION:
+            raise RecordingError(
+                f"{path}: has recording version {about.get('schema_version')!r}; "
+                f"this Polyrhythm reads {SCHEMA_VERSION!r}"
+            )
+        self.wall_offset_ns = int(about.get("wall_offset_ns", "0"))
+
+    def __iter__(self) -> Iterator[BagMessage]:
+        schemas: dict[int, str] = {}
+        channels: dict[int, Channel] = {}
+        for record in self._records():
+            if not isinstance(record, Chunk):
+                continue
+            for part in self._unpack(record):
+                if isinstance(part, Schema):
+                    schemas[part.id] = part.name
+                elif isinstance(part, Channel):
+                    channels[part.id] = part
+                elif isinstance(part, Record) and part.channel_id in channels:
+                    channel = channels[part.channel_id]
+                    yield BagMessage(
+                        topic=channel.topic,
+                        schema=schemas.get(channel.schema_id, ""),
+                        log_time_ns=part.log_time,
+                        data=part.data,
+                    )
+
+    def _unpack(self, chunk: Chunk) -> list[Any]:
+        """What is in a chunk; nothing, and a word about it, where the chunk is damaged."""
+        try:
+            if chunk.uncompressed_size > RECORD_LIMIT_BYTES:
+                raise ValueError(f"it claims {chunk.uncompressed_size} bytes")
+            return breakup_chunk(chunk, validate_crc=True)
+        except _DAMAGE as error:
+            self.damage.append(f"{self.path}: a chunk is damaged and left out ({type(error).__name__}: {error})")
+            return []
+
+    def _records(self) -> Iterator[Any]:
+        """Records as they stand in the file, chunks unopened, up to the end or the first damage."""
+        self.damage = []
+        self.is_complete = False
+        try:
+            size = self.path.stat().st_size
+            file = self.path.open("rb")
+        except OSError as error:
+            raise RecordingError(f"{self.path}: cannot be read ({error.strerror})") from error
+        with file:
+            if file.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
+                raise RecordingError(f"{self.path}: is no MCAP recording")
+            whole = cast(IO[bytes], _Bounded(file, size))
+            reader = StreamReader(
+                whole, skip_magic=True, emit_chunks=True, record_size_limit=min(size, RECORD_LIMIT_BYTES)
+            )
+            try:
+                for record in reader.records:
+                    self.is_complete = self.is_complete or isinstance(record, Footer)
+                    yield record
+            except _DAMAGE as error:
+                self.damage.append(_cut_off(self.path, error))
+                self.is_complete = False
+
+
+class _Bounded:
+    """A file that never sets aside more memory for a read than it has bytes: lengths in a damaged file lie."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file = file
+        self._size = size
+
+    def read(self, length: int) -> bytes:
+        return self._file.read(min(length, self._size))
+
+
+def _cut_off(path: Path, error: Exception) -> str:
+    why = "it ends early" if isinstance(error, EndOfFile | struct.error) else f"{type(error).__name__}: {error}"
+    return f"{path}: was not closed or is damaged ({why}); everything before that is read"

@@ -1,0 +1,138 @@
+"""How a message looks in a recording: a JSON document with its envelope, and the JSON Schema that describes it.
+
+Everything a viewer such as Foxglove needs in order to plot a field is in the schema's plain part: no references, no
+alternatives with null, one item type per list. Arrays of up to `LISTED` elements are lists of numbers; larger ones
+are objects with dtype, shape and base64 data.
+"""
+
+from __future__ import annotations
+
+import base64
+import typing
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from runtime.message import Envelope, M, Message
+
+ENVELOPE_KEY = "_envelope"
+LISTED = 4096
+"""Elements of the largest array that is written as a list."""
+
+_AGES = (("image_age_s", "image_ns"), ("utterance_age_s", "utterance_ns"), ("plan_age_s", "plan_ns"))
+
+Document = dict[str, Any]
+
+
+def envelope_document(envelope: Envelope) -> Document:
+    """The envelope by field name, with the age at publication of each origin that it has."""
+    document: Document = {name: getattr(envelope, name) for name in Envelope.__struct_fields__}
+    for age, origin in _AGES:
+        stamp_ns = document[origin]
+        if stamp_ns:
+            document[age] = round((envelope.published_ns - stamp_ns) * 1e-9, 9)
+    return document
+
+
+def envelope_of(document: Document) -> Envelope:
+    """The envelope that `envelope_document` wrote. Raises msgspec.ValidationError where it is none."""
+    if not isinstance(document, dict):
+        raise msgspec.ValidationError("the envelope is no object")
+    values = [document[name] for name in Envelope.__struct_fields__ if name in document]
+    return msgspec.convert(values, Envelope)
+
+
+def encode_message(message: Message, envelope: Envelope) -> bytes:
+    """The message as JSON, its envelope under `_envelope`; numbers that are not finite become null."""
+    body = msgspec.structs.asdict(message)  # type: ignore[arg-type]  # a Struct at run time
+    body[ENVELOPE_KEY] = envelope_document(envelope)
+    return msgspec.json.encode(body, enc_hook=_encode_array)
+
+
+def decode_message(document: Document, message: type[M]) -> M:
+    """The typed message. Raises msgspec.ValidationError where the document does not fit the type."""
+    body = {key: value for key, value in document.items() if key != ENVELOPE_KEY}
+    return msgspec.convert(body, message, dec_hook=_decode_array)
+
+
+def _encode_array(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, np.ndarray):
+        raise NotImplementedError(f"a recording has no form for {type(value).__name__}")
+    if 0 < value.size <= LISTED:
+        return value.tolist()
+    data = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode("ascii")
+    return {"dtype": value.dtype.str, "shape": list(value.shape), "data": data}
+
+
+def _decode_array(expected: Any, value: object) -> NDArray[Any]:
+    if isinstance(value, dict):
+        dtype = np.dtype(value["dtype"])
+        if dtype.hasobject:
+            raise ValueError("arrays of objects are not read")
+        return np.frombuffer(base64.b64decode(value["data"]), dtype).reshape(value["shape"])
+    return np.asarray(value, dtype=_dtype_of(expected))
+
+
+def _dtype_of(annotation: Any) -> np.dtype[Any] | None:
+    """The dtype that an annotation like NDArray[np.float32] names, or None."""
+    for inner in typing.get_args(annotation):
+        if isinstance(inner, type) and issubclass(inner, np.generic):
+            return np.dtype(inner)
+        found = _dtype_of(inner)
+        if found is not None:
+            return found
+    return None
+
+
+def message_schema(message: type[Message]) -> bytes:
+    """The JSON Schema of a message type as it is recorded."""
+    whole = msgspec.json.schema(message, schema_hook=_array_schema)
+    definitions: Document = whole.get("$defs", {})
+    schema = _plain(whole, definitions, ())
+    schema["properties"][ENVELOPE_KEY] = envelope_schema()
+    return msgspec.json.encode(schema)
+
+
+def envelope_schema() -> Document:
+    """The JSON Schema of what stands under `_envelope`."""
+    fields: list[tuple[str, Any]] = [(field.name, field.type) for field in msgspec.structs.fields(Envelope)]
+    by_name = msgspec.defstruct("Envelope", fields)
+    whole = msgspec.json.schema(by_name)
+    schema = _plain(whole, whole.get("$defs", {}), ())
+    for age, _ in _AGES:
+        schema["properties"][age] = {"type": "number"}
+    return schema
+
+
+def _array_schema(annotation: Any) -> Document:
+    dtype = _dtype_of(annotation)
+    kind = "number" if dtype is None or dtype.kind == "f" else "boolean" if dtype.kind == "b" else "integer"
+    return {"type": "array", "items": {"type": kind}}
+
+
+def _plain(schema: Document, definitions: Document, inside: tuple[str, ...]) -> Document:
+    """The schema with references written out, `X or null` as X, and one type per list; viewers follow no more."""
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rsplit("/", 1)[-1]
+        if name in inside:
+            return {"type": "object"}
+        return _plain(definitions[name], definitions, (*inside, name))
+    if "anyOf" in schema:
+        known = [option for option in schema["anyOf"] if option.get("type") != "null"]
+        return _plain(known[0], definitions, inside) if len(known) == 1 else {}
+    plain = {key: value for key, value in schema.items() if key not in ("$defs", "default", "enum", "const")}
+    if "enum" in schema:
+        plain["enum"] = schema["enum"]
+        plain.setdefault("type", "string" if all(isinstance(value, str) for value in schema["enum"]) else "integer")
+    if "properties" in schema:
+        plain["properties"] = {name: _plain(part, definitions, inside) for name, part in schema["properties"].items()}
+    if "prefixItems" in schema:
+        del plain["prefixItems"]
+        plain["items"] = _plain(schema["prefixItems"][0], definitions, inside)
+    elif isinstance(schema.get("items"), dict):
+        plain["items"] = _plain(schema["items"], definitions, inside)
+    return plain
