@@ -1,0 +1,196 @@
+"""What an utterance asks for, from its words alone; the phrases are in `understanding.toml`.
+
+A stop outranks everything, then a request to go on, a bare "mhm", a correction, an order. Colours behind a negator are
+to be left alone ("not the blue one"), other colours of a correction are wanted ("no, the green one").
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+Wants = Literal["stop", "resume", "amend", "order", "nothing"]
+
+_TABLE = Path(__file__).with_suffix(".toml")
+_CLAUSE_END = re.compile(r"[.,;:!?…–—、。！？，；：\n]+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_CJK_NEGATIONS = ("不要", "不用", "别", "別", "不", "没")
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What one utterance asks for; kinds, colours and places in the robot's own words ("cup", "blue", "bin")."""
+
+    wants: Wants
+    can_do: bool = False  # an order whose verb is to put things somewhere
+    kind: str = ""
+    is_everything: bool = False
+    where: str = ""
+    excluding: tuple[str, ...] = ()  # colours to leave alone
+    including: tuple[str, ...] = ()  # colours wanted
+    is_about_current: bool = False  # objects to what is being done, without naming it
+    puts_back: bool = False
+
+
+@cache
+def _tables() -> dict[str, dict[str, tuple[str, ...]]]:
+    with _TABLE.open("rb") as file:
+        loaded = tomllib.load(file)
+    return {
+        table: {key: tuple(_words(phrase) for phrase in phrases) for key, phrases in entries.items()}
+        for table, entries in loaded.items()
+    }
+
+
+@cache
+def _phrases(table: str) -> tuple[str, ...]:
+    """All phrases of a table, longest first."""
+    found = {phrase for phrases in _tables()[table].values() for phrase in phrases}
+    return tuple(sorted(found, key=lambda phrase: (-len(phrase), phrase)))
+
+
+def _words(text: str) -> str:
+    """Lower case without accents, apostrophes and punctuation, one space between words."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    plain = unicodedata.normalize("NFC", re.sub(r"[\u0300-\u036f]", "", decomposed))
+    plain = re.sub(r"['’ʼ`]", "", plain).replace("-", " ")
+    return " ".join(re.findall(r"\w+", plain))
+
+
+def clauses_of(text: str) -> tuple[str, ...]:
+    """The parts between punctuation marks, normalised, without empty ones."""
+    return tuple(words for part in _CLAUSE_END.split(text) if (words := _words(part)))
+
+
+def _find(clause: str, phrase: str) -> int:
+    """Where the phrase starts in the clause, or -1: whole words, in Chinese and Japanese any part."""
+    if _CJK.search(phrase):
+        return clause.find(phrase)
+    match = re.search(rf"(?:^|\s){re.escape(phrase)}(?=\s|$)", clause)
+    return -1 if match is None else match.end() - len(phrase)
+
+
+def _opens(clause: str, table: str) -> bool:
+    return any(_find(clause, phrase) == 0 for phrase in _phrases(table))
+
+
+def _without_courtesy(clause: str) -> str:
+    while True:
+        for phrase in _phrases("courtesy"):
+            if _find(clause, phrase) == 0 and len(clause) > len(phrase):
+                clause = clause[len(phrase) :].strip()
+                break
+        else:
+            return clause
+
+
+def _is_negated(clause: str, start: int) -> bool:
+    """Whether one of the three words before that place turns it round."""
+    before = clause[:start].rstrip()
+    if before.endswith(_CJK_NEGATIONS):
+        return True
+    near = " ".join(before.split()[-3:])
+    return any(_find(near, phrase) >= 0 for phrase in _phrases("negator") if phrase not in ("but", "no"))
+
+
+def _says(clauses: tuple[str, ...], table: str) -> tuple[bool, bool]:
+    """Whether a phrase of the table is said plainly, and whether one is said negated."""
+    plainly = negated = False
+    for clause in clauses:
+        for phrase in _phrases(table):
+            start = _find(clause, phrase)
+            if start >= 0:
+                if _is_negated(clause, start):
+                    negated = True
+                else:
+                    plainly = True
+    return plainly, negated
+
+
+def _is_all(clauses: tuple[str, ...], table: str) -> bool:
+    return all(_is_repeated(clause, _phrases(table)) for clause in clauses)
+
+
+def _is_repeated(clause: str, phrases: tuple[str, ...]) -> bool:
+    """Whether the clause consists of nothing but these phrases."""
+    rest = clause
+    while rest:
+        for phrase in phrases:
+            if _find(rest, phrase) == 0:
+                rest = rest[len(phrase) :].strip()
+                break
+        else:
+            return False
+    return True
+
+
+def _names(clause: str, table: str) -> list[tuple[int, str]]:
+    """Which entries of a table keyed by our own words the clause names, with their places, in order."""
+    found = []
+    for name, phrases in _tables()[table].items():
+        starts = [start for phrase in phrases if (start := _find(clause, phrase)) >= 0]
+        if starts:
+            found.append((min(starts), name))
+    return sorted(found)
+
+
+def _colours(clauses: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Colours to leave alone and colours wanted."""
+    excluding: list[str] = []
+    including: list[str] = []
+    for clause in clauses:
+        negators = [start for phrase in _phrases("negator") if (start := _find(clause, phrase)) >= 0]
+        first = min(negators, default=len(clause))
+        for start, colour in _names(clause, "colour"):
+            (excluding if start > first else including).append(colour)
+    return tuple(dict.fromkeys(excluding)), tuple(dict.fromkeys(c for c in including if c not in excluding))
+
+
+def _wants(clauses: tuple[str, ...], names_something: bool, has_exclusion: bool) -> Wants:
+    says_stop, denies_stop = _says(clauses, "stop")
+    says_resume, denies_resume = _says(clauses, "resume")
+    if says_stop or denies_resume or any(_opens(clause, "cry") for clause in clauses):
+        return "stop"
+    if any(_is_repeated(clause, _phrases("alone")) for clause in clauses):
+        return "stop"
+    if says_resume:
+        return "resume"
+    if not clauses or denies_stop or _is_all(clauses, "backchannel"):
+        return "nothing"
+    cores = tuple(_without_courtesy(clause) for clause in clauses)
+    if _opens(cores[0], "correction"):
+        return "amend"
+    if any(_opens(core, "order") for core in cores):
+        return "order"
+    if has_exclusion or any(_opens(core, "correction") for core in cores) or names_something:
+        return "amend"
+    return "nothing"
+
+
+def understand(text: str) -> Meaning:
+    """What the utterance asks for; unknown languages and small talk ask for nothing."""
+    clauses = clauses_of(text)
+    cores = tuple(_without_courtesy(clause) for clause in clauses)
+    excluding, including = _colours(clauses)
+    kinds = [name for clause in clauses for _, name in _names(clause, "kind")]
+    places = [name for clause in clauses for _, name in _names(clause, "place")]
+    puts_back = any(_find(clause, phrase) >= 0 for clause in clauses for phrase in _phrases("back"))
+    is_everything = any(_find(clause, phrase) >= 0 for clause in clauses for phrase in _phrases("everything"))
+    wants = _wants(clauses, bool(including), bool(excluding))
+    can_do = wants == "order" and any(_opens(core, "put") for core in cores) and bool(kinds or is_everything or places)
+    return Meaning(
+        wants=wants,
+        can_do=can_do,
+        kind=kinds[0] if kinds else "",
+        is_everything=is_everything,
+        where=places[0] if places else "",
+        excluding=excluding,
+        including=including,
+        is_about_current=wants == "amend" and not (excluding or including or kinds),
+        puts_back=puts_back,
+    )
