@@ -1,0 +1,27 @@
+"""The hard ceilings of each robot model, which a configuration may lower and cannot raise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nodes.stretch import STRETCH_3
+from runtime.errors import ParameterError, choices
+from runtime.robot import RobotLimits
+
+CEILINGS: dict[str, RobotLimits] = {"stretch_3": STRETCH_3}
+
+
+def limits_of(robot: str, speed_scale: float = 1.0) -> RobotLimits:
+    """The limits of that robot with all speeds scaled down; braking stays as strong as the robot allows.
+
+    Raises ParameterError for an unknown robot and for a scale outside (0, 1].
+    """
+    ceiling = CEILINGS.get(robot)
+    if ceiling is None:
+        raise ParameterError(f"guard: robot {robot!r} is unknown; known: {choices(CEILINGS)}")
+    if not 0.0 < speed_scale <= 1.0:
+        raise ParameterError(f"guard: speed_scale is {speed_scale}; expected more than 0 and at most 1, the ceiling")
+    return RobotLimits(
+        joints=tuple(replace(joint, speed=joint.speed * speed_scale) for joint in ceiling.joints),
+        base=replace(ceiling.base, wheel_speed_mps=ceiling.base.wheel_speed_mps * speed_scale),
+    )

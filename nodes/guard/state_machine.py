@@ -1,0 +1,271 @@
+"""The guard as a pure state machine: commands, robot states and interrupts in, one safe command per tick out.
+
+Time is passed in, nothing is published, nothing sleeps. Whoever sends and whatever it sends, the output is finite and
+within every limit, and it brakes as soon as no fresh command stands behind it. Modes and what leads from one to the
+other are the table `TRANSITIONS`; an event that the table does not list for a mode changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
+from runtime.clock import to_ns
+from runtime.message import Stamped
+from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState
+from runtime.robot import RobotLimits
+
+Mode = Literal["disarmed", "armed", "moving", "holding", "stopped"]
+Event = Literal["arm", "command", "hold", "stop", "resume", "release"]
+
+TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
+    ("disarmed", "arm"): "armed",  # the only way in; needs a measured posture, which becomes the first target
+    ("disarmed", "stop"): "stopped",
+    ("armed", "command"): "moving",
+    ("armed", "stop"): "stopped",
+    ("moving", "command"): "moving",
+    ("moving", "hold"): "holding",  # no usable command, no fresh robot state, or told to think again
+    ("moving", "stop"): "stopped",
+    ("holding", "command"): "moving",
+    ("holding", "stop"): "stopped",
+    ("stopped", "stop"): "stopped",  # latched: commands, silence and time change nothing
+    ("stopped", "resume"): "holding",  # by a person, after the stop
+    ("stopped", "release"): "disarmed",  # the same for a guard that was never armed
+}
+
+MACHINES = frozenset({"", "contact", "planner", "vlm", "policy", "guard", "reflex"})
+"""Who may stop the robot and never lift a stop; everyone else in `Interrupt.by` is a person or the console."""
+
+MOST_SOURCES = 16
+"""Command sources remembered; more are refused, so that invented names cannot fill the memory."""
+
+FASTEST_SPEED = 100.0
+"""m/s and rad/s; a base command beyond it is a mistake, not a speed."""
+
+RESTARTED_NS = to_ns(0.5)
+"""A source that was silent for so long may count its sequence from the start again."""
+
+FUTURE_NS = to_ns(0.005)
+"""How far ahead a stamp may be; further would stretch its lifespan."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSettings:
+    """What a launch file may choose; speeds only below the robot's ceilings."""
+
+    lifespan_s: float = 0.150
+    max_state_age_s: float = 0.250
+    max_image_age_s: float = 1.0
+    longest_step_s: float = 0.040  # a late tick moves no further than this much time allows
+
+
+@dataclass(slots=True)
+class _Source:
+    seq: int
+    published_ns: int
+
+
+class GuardMachine:
+    """Decides, tick by tick, what may reach the motors of one robot."""
+
+    def __init__(self, limits: RobotLimits, settings: GuardSettings | None = None) -> None:
+        self.limits = limits
+        self.settings = settings or GuardSettings()
+        self.mode: Mode = "disarmed"
+        self.reason = "not armed"
+        self.stop_cause = ""
+        self.stop_heard_ns = 0
+        self.held_ns = 0
+        self.rejected = 0
+        self.refusal = ""
+        self._was_armed = False
+        self._last_stop_heard_ns = 0
+        self._fence_ns = -1  # commands published at or before it are void
+        self._state: RobotState | None = None
+        self._command: Stamped[JointCommand] | None = None
+        self._sources: dict[str, _Source] = {}
+        self._joints: tuple[Motion, ...] = ()
+        self._wheels = Wheels()
+        self._ticked_ns = 0
+
+    # what comes in
+
+    def saw(self, state: RobotState) -> None:
+        """Take in what the robot measures."""
+        if _is_whole(state.position, len(self.limits.joints)):
+            self._state = state
+
+    def arm(self, now_ns: int) -> bool:
+        """Let commands through from now on; the first target is the measured posture. False without a fresh one."""
+        state = self._state
+        if self.mode != "disarmed" or state is None or self._is_state_stale(now_ns):
+            return False
+        self._joints = tuple(Motion(position) for position in state.position)
+        self._wheels = Wheels()
+        self._ticked_ns = now_ns
+        self._fence_ns = now_ns
+        self._was_armed = True
+        self._enter("arm", "armed, no command yet")
+        return True
+
+    def offer(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
+        """Take in a command; returns why it is refused, or "" where it is not. To be called once per message."""
+        refusal = self._why_not(stamped, now_ns)
+        if refusal:
+            self.rejected += 1
+            self.refusal = refusal
+            return refusal
+        envelope = stamped.envelope
+        self._sources[envelope.source] = _Source(envelope.seq, envelope.published_ns)
+        self._command = stamped
+        return ""
+
+    def interrupt(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> None:
+        """Act on an interrupt; `heard_ns` is the stamp of what caused it. The next tick already brakes."""
+        if interrupt.depth == "stop":
+            self._last_stop_heard_ns = max(self._last_stop_heard_ns, heard_ns)
+            self._void_commands(now_ns)
+            if self.mode != "stopped":
+                self.stop_cause, self.stop_heard_ns, self.held_ns = interrupt.id, heard_ns, 0
+                self._enter("stop", f"stopped by {interrupt.by or 'unknown'}: {interrupt.text}")
+        elif interrupt.depth == "replan":
+            self._void_commands(now_ns)
+            if self.mode == "moving":
+                self._enter("hold", f"waiting for a new plan: {interrupt.text}")
+        elif interrupt.depth == "resume" and self.mode == "stopped":
+            if interrupt.by in MACHINES:
+                self.rejected += 1
+                self.refusal = f"resume by {interrupt.by or 'unknown'!r} refused: only a person lifts a stop"
+            elif heard_ns <= self._last_stop_heard_ns:
+                self.rejected += 1
+                self.refusal = f"resume by {interrupt.by!r} refused: it was said before the stop"
+            else:
+                self._void_commands(now_ns)
+                self.stop_cause, self.stop_heard_ns = "", 0
+                self._enter("resume" if self._was_armed else "release", f"resumed by {interrupt.by}, no command yet")
+
+    # what comes out
+
+    def tick(self, now_ns: int) -> JointCommand | None:
+        """The command that the driver may apply now; None while the guard is disarmed."""
+        if not self._joints:
+            return None
+        dt_s = min(max(now_ns - self._ticked_ns, 0) * 1e-9, self.settings.longest_step_s)
+        self._ticked_ns = max(now_ns, self._ticked_ns)
+        command = self._usable_command(now_ns)
+        if command is None:
+            self._brake(dt_s, now_ns)
+        else:
+            self._follow(command, dt_s)
+        v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
+        return JointCommand(
+            position=tuple(motion.position for motion in self._joints), base_v_mps=v_mps, base_w_radps=w_radps
+        )
+
+    def report(self) -> GuardState:
+        """What the guard does and why, for everyone."""
+        return GuardState(
+            mode=self.mode,
+            reason=self.reason,
+            holder="" if self._command is None else self._command.envelope.source,
+            stop_cause=self.stop_cause,
+            stop_heard_ns=self.stop_heard_ns,
+            held_ns=self.held_ns,
+            rejected=self.rejected,
+        )
+
+    @property
+    def is_at_rest(self) -> bool:
+        """True once everything that the guard asks for stands still."""
+        return self._wheels == Wheels() and all(motion.velocity == 0.0 for motion in self._joints)
+
+    # the decisions
+
+    def _why_not(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
+        command, envelope = stamped.message, stamped.envelope
+        # Finite first: a clamp turns NaN into full speed (max(-1, min(1, nan)) is 1.0).
+        if not _is_whole(command.position, len(self.limits.joints)):
+            return f"{envelope.source}: position is not {len(self.limits.joints)} finite numbers"
+        if not _is_speed(command.base_v_mps) or not _is_speed(command.base_w_radps):
+            return f"{envelope.source}: base velocity is not a finite number below {FASTEST_SPEED:g}"
+        if self.mode in ("disarmed", "stopped"):
+            return f"{envelope.source}: the guard is {self.mode}"
+        if envelope.published_ns > now_ns + FUTURE_NS:
+            return f"{envelope.source}: stamped in the future"
+        if envelope.published_ns <= self._fence_ns:
+            return f"{envelope.source}: from before the last interrupt"
+        if old := self._why_old(stamped, now_ns):
+            return f"{envelope.source}: {old}"
+        last = self._sources.get(envelope.source)
+        if last is None and len(self._sources) >= MOST_SOURCES:
+            return f"{envelope.source}: more than {MOST_SOURCES} sources of commands"
+        if last is not None:
+            gap_ns = envelope.published_ns - last.published_ns
+            if gap_ns <= 0 or (envelope.seq <= last.seq and gap_ns < RESTARTED_NS):
+                return f"{envelope.source}: out of order"
+        holder = self._command
+        if holder is not None and holder.envelope.source != envelope.source and not self._why_old(holder, now_ns):
+            return f"{envelope.source}: {holder.envelope.source} is in command"
+        return ""
+
+    def _why_old(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
+        settings, envelope = self.settings, stamped.envelope
+        if now_ns - envelope.published_ns > to_ns(settings.lifespan_s):
+            return f"no command for {settings.lifespan_s * 1e3:.0f} ms"
+        if envelope.image_ns and now_ns - envelope.image_ns > to_ns(settings.max_image_age_s):
+            return f"the image behind the command is older than {settings.max_image_age_s:g} s"
+        return ""
+
+    def _usable_command(self, now_ns: int) -> JointCommand | None:
+        """The command to apply at this moment, having entered the mode that goes with it."""
+        stamped = self._command
+        if stamped is None:
+            return None
+        why = self._why_old(stamped, now_ns)
+        if not why and self._is_state_stale(now_ns):
+            why = f"robot/state is older than {self.settings.max_state_age_s * 1e3:.0f} ms"
+        if why:
+            self._command = None
+            self._enter("hold", why)
+            return None
+        self._enter("command", f"commanded by {stamped.envelope.source}")
+        return stamped.message
+
+    def _follow(self, command: JointCommand, dt_s: float) -> None:
+        self.held_ns = 0
+        self._joints = tuple(
+            toward(motion, target, limit, dt_s)
+            for motion, target, limit in zip(self._joints, command.position, self.limits.joints, strict=True)
+        )
+        self._wheels = drive(self._wheels, command.base_v_mps, command.base_w_radps, self.limits.base, dt_s)
+
+    def _brake(self, dt_s: float, now_ns: int) -> None:
+        if not self.held_ns:
+            self.held_ns = now_ns
+        self._joints = tuple(
+            brake(motion, limit, dt_s) for motion, limit in zip(self._joints, self.limits.joints, strict=True)
+        )
+        self._wheels = drive(self._wheels, 0.0, 0.0, self.limits.base, dt_s)
+
+    def _void_commands(self, now_ns: int) -> None:
+        self._fence_ns = max(self._fence_ns, now_ns)
+        self._command = None
+
+    def _is_state_stale(self, now_ns: int) -> bool:
+        state = self._state
+        return state is None or now_ns - state.read_ns > to_ns(self.settings.max_state_age_s)
+
+    def _enter(self, event: Event, reason: str) -> None:
+        mode = TRANSITIONS.get((self.mode, event))
+        if mode is not None:
+            self.mode, self.reason = mode, reason
+
+
+def _is_whole(position: tuple[float, ...], size: int) -> bool:
+    return len(position) == size and all(isfinite(value) for value in position)
+
+
+def _is_speed(value: float) -> bool:
+    return isfinite(value) and abs(value) <= FASTEST_SPEED
