@@ -23,12 +23,14 @@ class Call:
         "reads",
         "snapshot",
         "started_ns",
+        "trigger",
         "utterance_ns",
     )
 
     def __init__(self, started_ns: int, epochs: Epochs = (0, 0, 0), trigger: Stamped[Any] | None = None) -> None:
         self.started_ns = started_ns
         self.epochs = epochs
+        self.trigger = trigger
         self.image_ns = self.utterance_ns = self.plan_ns = 0
         self.newest_event_ns = 0
         self.cause = ""

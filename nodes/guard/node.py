@@ -8,6 +8,7 @@ from typing import Literal
 from nodes.guard.ceilings import limits_of
 from nodes.guard.state_machine import GuardMachine, GuardSettings
 from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.call import current_call
 from runtime.errors import ParameterError
 from runtime.message import Stamped
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState
@@ -76,11 +77,11 @@ class Guard(Node):
     @on(interrupts)
     def interrupted(self, interrupt: Interrupt) -> None:
         """Act at arrival: braking does not wait for the next tick."""
-        stamped = self.interrupts.stamped()
-        heard_ns = self.clock.now_ns()
-        if stamped is not None and stamped.message is interrupt:
-            heard_ns = stamped.envelope.utterance_ns or stamped.envelope.published_ns
-        self.machine.interrupt(interrupt, heard_ns, self.clock.now_ns())
+        now_ns = self.clock.now_ns()
+        call = current_call.get()
+        trigger = call.trigger if call is not None else None
+        heard_ns = (trigger.envelope.utterance_ns or trigger.envelope.published_ns) if trigger is not None else now_ns
+        self.machine.interrupt(interrupt, heard_ns, now_ns)
         if interrupt.depth in ("stop", "replan"):
             self._output()
         self._report(is_due=True)
@@ -102,7 +103,7 @@ class Guard(Node):
         is_news = before is None or (before.mode, before.reason) != (report.mode, report.reason)
         if is_news:
             self.log.info("%s: %s", report.mode, report.reason)
-        if self.machine.refusal != self.logged_refusal:
+        if is_due and self.machine.refusal != self.logged_refusal:  # not at every tick: a flood is logged in drips
             self.logged_refusal = self.machine.refusal
             self.log.warning("refused: %s (%d so far)", self.machine.refusal, self.machine.rejected)
         if is_due or is_news:
