@@ -149,6 +149,9 @@ def _bin() -> str:
         [
             box("bin_stand", (x, y, (bottom - 0.012) / 2), (0.09, 0.12, (bottom - 0.012) / 2), stand, COLLISION_STATIC),
             box("bin_floor", (x, y, bottom - 0.006), (half_x, half_y, 0.006), inside, COLLISION_STATIC),
+            # A ridge on the floor, so that what is dropped topples to a side instead of standing as a tower.
+            f'<geom name="bin_ridge" type="capsule" fromto="{x} {y - half_y} {bottom} {x} {y + half_y} {bottom}" '
+            f'size="0.025" rgba="{join_numbers(inside)} 1" {COLLISION_STATIC}/>',
             box("bin_back", (x - half_x, y, middle), (thick, half_y + thick, half_z), colour, COLLISION_STATIC),
             box("bin_front", (x + half_x, y, middle), (thick, half_y + thick, half_z), colour, COLLISION_STATIC),
             box("bin_left", (x, y + half_y, middle), (half_x, thick, half_z), colour, COLLISION_STATIC),

@@ -28,8 +28,8 @@ PHYSICS_STEP_S = 0.004
 BASE_JOINTS = ("base_x", "base_y", "base_yaw")
 BASE_FORCE_N = 60.0
 BASE_TORQUE_NM = 12.0
-BASE_GAIN = 900.0  # N per m/s: a blocked wheel shows its full force at 0.07 m/s
-BASE_YAW_GAIN = 60.0
+BASE_GAIN = 2500.0  # N per m/s: a blocked base shows its full force at 0.024 m/s
+BASE_YAW_GAIN = 200.0
 
 CAMERA_FOVY_DEG = {"head": 55.0, "wrist": 58.0}
 """Vertical field of view, pinhole, square pixels."""

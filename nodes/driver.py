@@ -1,0 +1,84 @@
+"""`Driver`: the only node that talks to the robot; it obeys `robot/command` and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import cast
+
+from runtime import Node, Publisher, QoS, Subscription, every
+from runtime.errors import UserError
+from runtime.msgs import JOINTS, JointCommand, RobotState
+from runtime.robot import Robot
+
+Parameter = int | float | str | bool
+
+COMMAND_LIFESPAN_S = 0.15
+
+
+class Driver(Node):
+    """Applies the newest command while it is fresh, stops the robot otherwise, and publishes what the robot feels.
+
+    `robot` names a class that keeps the `Robot` protocol, as "module:Class"; `robot_params` are its arguments.
+    """
+
+    realtime = True
+
+    command = Subscription(JointCommand, "robot/command", qos=QoS(lifespan_s=COMMAND_LIFESPAN_S))
+    state = Publisher(RobotState, "robot/state")
+
+    def __init__(
+        self, robot: str = "nodes.sim.robot:SimRobot", robot_params: dict[str, Parameter] | None = None
+    ) -> None:
+        self._robot_name = robot
+        self._robot_params = dict(robot_params or {})
+        self._is_commanded = False
+        self.robot: Robot | None = None
+
+    def on_start(self) -> None:
+        """Connect to the robot; never moves it."""
+        self.robot = make_robot(self._robot_name, self._robot_params)
+        self.robot.start(self.clock.now_ns())
+
+    def on_stop(self) -> None:
+        """Leave the robot standing."""
+        if self.robot is not None:
+            self.robot.stop()
+            self.robot.close()
+
+    @every(hz=50)
+    def control(self) -> None:
+        """Let the robot's time pass, command it, read it."""
+        robot = self.robot
+        if robot is None:
+            return
+        robot.advance(self.clock.now_ns())
+        command = self.command.latest()  # None once it is older than its lifespan, checked here and now
+        is_usable = command is not None and is_complete(command)
+        if command is not None and is_usable:
+            robot.command(command)
+        else:
+            robot.stop()
+        if is_usable is not self._is_commanded:
+            self._is_commanded = is_usable
+            self.log.info("commands arrive" if is_usable else "no usable command: the robot stands still")
+        self.state.publish(robot.read(self.clock.now_ns()))
+
+
+def is_complete(command: JointCommand) -> bool:
+    """Whether a command has one finite position per joint and finite velocities."""
+    values = (*command.position, command.base_v_mps, command.base_w_radps)
+    return len(command.position) == len(JOINTS) and all(math.isfinite(value) for value in values)
+
+
+def make_robot(name: str, params: dict[str, Parameter]) -> Robot:
+    """The robot of a "module:Class" name. Raises UserError where there is none, or its arguments do not fit."""
+    module_name, _, class_name = name.partition(":")
+    try:
+        robot_class = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(f'robot {name!r} cannot be loaded: {error}; expected "module:Class"') from error
+    try:
+        return cast(Robot, robot_class(**params))
+    except TypeError as error:
+        raise UserError(f"robot {name!r} does not take these robot_params: {error}") from error

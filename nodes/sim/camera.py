@@ -1,0 +1,101 @@
+"""`SimCamera`: a camera in the simulated kitchen. It learns of the world only what it needs to draw it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nodes.sim.gl_probe import enable_gl
+from nodes.sim.messages import World
+from runtime import Node, Publisher, Subscription, every
+from runtime.errors import UserError
+from runtime.msgs import Image
+
+if TYPE_CHECKING:
+    import mujoco
+
+    from nodes.sim.renderer import Renderer
+
+BACKENDS = ("rays", "gl", "auto")
+
+
+class SimCamera(Node):
+    """Draws the newest World, each at most once.
+
+    `camera` is "head" or "wrist" (remap `head/image` for the latter). `backend` is "rays", "gl" or "auto": OpenGL where
+    it works; in virtual time always rays, whose pictures are the same on every run.
+    """
+
+    world = Subscription(World, "sim/world")
+    image = Publisher(Image, "head/image")
+
+    def __init__(self, camera: str = "head", width: int = 160, height: int = 120, backend: str = "rays") -> None:
+        if camera not in ("head", "wrist"):
+            raise UserError(f"camera is {camera!r}; known: head, wrist")
+        if backend not in BACKENDS:
+            raise UserError(f"backend is {backend!r}; known: {', '.join(BACKENDS)}")
+        if width < 8 or height < 8:
+            raise UserError(f"a picture of {width} x {height} pixels is too small; expected 8 x 8 or more")
+        self._camera, self._width, self._height, self._backend = camera, width, height, backend
+        self._drawn_ns = -1
+        self._model: mujoco.MjModel | None = None
+        self._data: mujoco.MjData | None = None
+        self._renderer: Renderer | None = None
+
+    def on_start(self) -> None:
+        """Build the scene and choose the back end. Raises UserError where "gl" is asked for and does not work."""
+        backend = self._choose_backend()
+        import mujoco
+
+        from nodes.sim.renderer import make_renderer
+        from nodes.sim.scene import build_scene
+
+        # Any seed will do: it moves things, and where they are comes with each World.
+        self._model = mujoco.MjModel.from_xml_string(build_scene().xml)
+        self._data = mujoco.MjData(self._model)
+        self._renderer = make_renderer(self._model, self._camera, self._width, self._height, backend)
+        self.log.info("%s camera %d x %d, %s", self._camera, self._width, self._height, backend)
+
+    def on_stop(self) -> None:
+        """Give back the renderer."""
+        if self._renderer is not None:
+            self._renderer.close()
+
+    @every(hz=10)
+    def capture(self) -> None:
+        """Draw the newest world, unless it is drawn already."""
+        world = self.world.latest()
+        model, data, renderer = self._model, self._data, self._renderer
+        if model is None or data is None or renderer is None:
+            return  # not started
+        if world is None or world.stepped_ns == self._drawn_ns:
+            return
+        import mujoco
+
+        self._drawn_ns = world.stepped_ns
+        np.copyto(data.qpos, world.qpos)
+        np.copyto(data.mocap_pos, world.mocap_pos)
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_camlight(model, data)
+        rgb, depth_m = renderer.render(data)
+        self.image.publish(
+            Image(
+                camera=self._camera,
+                captured_ns=world.stepped_ns,
+                rgb=rgb,
+                depth_m=depth_m,
+                focal_px=renderer.focal_px,
+            )
+        )
+
+    def _choose_backend(self) -> str:
+        if self._backend == "rays" or (self._backend == "auto" and self.clock.is_virtual):
+            return "rays"
+        if enable_gl() is not None:
+            return "gl"
+        if self._backend == "auto":
+            return "rays"
+        late = " (mujoco is imported already: set MUJOCO_GL before)" if "mujoco" in sys.modules else ""
+        raise UserError(f'node {self.name}: backend "gl" finds no OpenGL here{late}; use "rays" or "auto"')

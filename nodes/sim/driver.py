@@ -1,0 +1,48 @@
+"""`SimDriver`: drives the simulated robot, and shows its world to the simulated cameras and collaborator."""
+
+from __future__ import annotations
+
+from nodes.driver import Driver
+from nodes.sim.messages import BodyPart, Truth, World
+from nodes.sim.robot import SimRobot
+from runtime import Publisher, QoS, Subscription, every, on
+from runtime.errors import UserError
+
+
+class SimDriver(Driver):
+    """A driver whose robot is a `SimRobot`; the collaborator's hand and foot arrive on `sim/body`."""
+
+    world = Publisher(World, "sim/world")
+    truth = Publisher(Truth, "sim/truth")
+    body = Subscription(BodyPart, "sim/body", qos=QoS(required=False))
+
+    def on_start(self) -> None:
+        """Build the scene. Raises UserError where the robot is not a simulated one."""
+        super().on_start()
+        if not isinstance(self.robot, SimRobot):
+            raise UserError(
+                f"node {self.name}: SimDriver drives a SimRobot, not {self._robot_name!r}; use nodes.driver:Driver"
+            )
+
+    @on(body)
+    def move_person(self, part: BodyPart) -> None:
+        """Put a part of the collaborator where it says."""
+        try:
+            self._sim.move_person(part.part, (part.x_m, part.y_m, part.z_m))
+        except ValueError as error:
+            self.log.warning("sim/body: %s", error)
+
+    @every(hz=20)
+    def show_world(self) -> None:
+        """For the cameras."""
+        self.world.publish(self._sim.world())
+
+    @every(hz=10)
+    def tell_truth(self) -> None:
+        """For the collaborator and the judge, never for a policy."""
+        self.truth.publish(self._sim.truth())
+
+    @property
+    def _sim(self) -> SimRobot:
+        assert isinstance(self.robot, SimRobot), "on_start has checked it"
+        return self.robot

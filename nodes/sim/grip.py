@@ -1,0 +1,91 @@
+"""`Grip`: notices when both fingers press on the same thing, and fixes it to the hand until the gripper opens."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+PRESS_N = 1.5
+"""Force of each fingertip from which it counts as pressing."""
+SETTLE_STEPS = 4
+"""Steps in a row with both fingers pressing on the same thing before it is fixed."""
+RELEASE_M = 0.006
+"""A target opening wider than the held thing by this much lets go."""
+
+Vector = NDArray[np.float64]
+
+
+class Grip:
+    """What the two fingers press on, and what is fixed to the hand."""
+
+    def __init__(self, model: mujoco.MjModel, things: tuple[str, ...]) -> None:
+        self._model = model
+        self._hand = model.body("wrist_roll").id
+        self._weld_of = {model.body(name).id: model.equality(f"hold_{name}").id for name in things}
+        self._finger = np.full(model.ngeom, -1)
+        for number, side in enumerate(("left", "right")):
+            self._finger[model.geom_bodyid == model.body(f"finger_{side}").id] = number
+        self._held = -1
+        self._held_opening_m = 0.0
+        self._pressed_steps = 0
+        self._pressed_thing = -1
+
+    @property
+    def is_grasping(self) -> bool:
+        """Whether both fingers press on one thing, or hold it."""
+        return self._held >= 0 or self._pressed_steps > 0
+
+    def update(self, data: mujoco.MjData, opening_m: float, target_m: float) -> None:
+        """After each physics step, with the gripper's opening and the opening that it aims at."""
+        if self._held >= 0:
+            if target_m > self._held_opening_m + RELEASE_M:
+                self._release(data)
+            return
+        if target_m >= opening_m:
+            self._pressed_steps = 0  # opening, or not closing any more: nothing is being gripped
+            return
+        thing = self._thing_between(data)
+        self._pressed_steps = (
+            self._pressed_steps + 1 if thing >= 0 and thing == self._pressed_thing else int(thing >= 0)
+        )
+        self._pressed_thing = thing
+        if self._pressed_steps >= SETTLE_STEPS:
+            self._hold(data, thing, opening_m)
+
+    def _thing_between(self, data: mujoco.MjData) -> int:
+        """The body that both fingers press on, or -1."""
+        if not data.ncon:
+            return -1
+        pairs = data.contact.geom
+        fingers = self._finger[pairs]  # (contacts, 2), -1 where no finger
+        force = np.zeros(6)
+        pressed: tuple[dict[int, float], dict[int, float]] = ({}, {})
+        for number in np.flatnonzero(fingers.max(axis=1) >= 0):
+            side = 0 if fingers[number, 0] >= 0 else 1
+            body = int(self._model.geom_bodyid[pairs[number, 1 - side]])
+            if body not in self._weld_of:
+                continue
+            mujoco.mj_contactForce(self._model, data, number, force)
+            by_body = pressed[fingers[number, side]]
+            by_body[body] = by_body.get(body, 0.0) + force[0]
+        left, right = pressed
+        return next((body for body in left if left[body] > PRESS_N and right.get(body, 0.0) > PRESS_N), -1)
+
+    def _hold(self, data: mujoco.MjData, thing: int, opening_m: float) -> None:
+        weld = self._weld_of[thing]
+        inverse, turn = np.zeros(4), np.zeros(4)
+        mujoco.mju_negQuat(inverse, data.xquat[self._hand])
+        mujoco.mju_mulQuat(turn, inverse, data.xquat[thing])
+        offset = data.xmat[self._hand].reshape(3, 3).T @ (data.xpos[thing] - data.xpos[self._hand])
+        self._model.eq_data[weld, 0:3] = 0.0
+        self._model.eq_data[weld, 3:6] = offset
+        self._model.eq_data[weld, 6:10] = turn
+        data.eq_active[weld] = 1
+        self._held = thing
+        self._held_opening_m = opening_m
+
+    def _release(self, data: mujoco.MjData) -> None:
+        data.eq_active[self._weld_of[self._held]] = 0
+        self._held = -1
+        self._pressed_steps = 0

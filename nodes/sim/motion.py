@@ -1,0 +1,74 @@
+"""How the simulated robot moves its set points: joints at a bounded speed, wheels by a bounded ramp."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runtime.robot import BaseLimit, RobotLimits
+
+Vector = NDArray[np.float64]
+
+COMMAND_PERIOD_S = 0.02
+"""A new target is approached over one period of the commands, so that a stream of them gives a smooth set point."""
+
+
+class JointSetPoints:
+    """Set points of all joints, following the targets no faster than each joint can."""
+
+    def __init__(self, limits: RobotLimits, position: Vector) -> None:
+        self._lowest = np.array([joint.lowest for joint in limits.joints])
+        self._highest = np.array([joint.highest for joint in limits.joints])
+        self._speed = np.array([joint.speed for joint in limits.joints])
+        self.position = position.copy()
+        self.target = position.copy()
+        self.velocity = np.zeros_like(position)
+
+    def aim(self, target: Vector) -> None:
+        """Move towards a target, clipped to the joints' ranges."""
+        self.target = np.clip(target, self._lowest, self._highest)
+        wanted = (self.target - self.position) / COMMAND_PERIOD_S
+        self.velocity = np.clip(wanted, -self._speed, self._speed)
+
+    def hold(self, position: Vector) -> None:
+        """Stand still at a position."""
+        self.position = np.clip(position, self._lowest, self._highest)
+        self.target = self.position.copy()
+        self.velocity = np.zeros_like(self.position)
+
+    def step(self, step_s: float) -> None:
+        """Advance by one step of time."""
+        move = self.velocity * step_s
+        is_there = np.abs(self.target - self.position) <= np.abs(move)
+        self.position = np.where(is_there, self.target, self.position + move)
+        self.velocity = np.where(is_there, 0.0, self.velocity)
+
+
+class WheelSpeeds:
+    """Speeds of the two wheels: each is clamped by itself, and changes no faster than the base may accelerate."""
+
+    def __init__(self, limit: BaseLimit) -> None:
+        self._limit = limit
+        self._target = (0.0, 0.0)
+        self._speed = (0.0, 0.0)
+
+    def aim(self, v_mps: float, w_radps: float) -> None:
+        """Ask for a forward and a turning velocity of the base."""
+        half_turn = w_radps * self._limit.track_m / 2
+        most = self._limit.wheel_speed_mps
+        self._target = (min(max(v_mps - half_turn, -most), most), min(max(v_mps + half_turn, -most), most))
+
+    def step(self, step_s: float) -> None:
+        """Advance by one step of time."""
+        change = self._limit.acceleration_mps2 * step_s
+        left, right = (
+            speed + min(max(target - speed, -change), change)
+            for speed, target in zip(self._speed, self._target, strict=True)
+        )
+        self._speed = (left, right)
+
+    @property
+    def velocity(self) -> tuple[float, float]:
+        """Forward (m/s) and turning (rad/s) velocity of the base."""
+        left, right = self._speed
+        return (left + right) / 2, (right - left) / self._limit.track_m

@@ -1,0 +1,258 @@
+"""`SimRobot`: a Stretch in a kitchen, in MuJoCo, behind the `Robot` protocol.
+
+Simplified, on purpose: the base is a body on a plane whose wheels neither slip nor drop, odometry is exact, and gravity
+is compensated, so that effort is what the world pushes back with. The grip is helped: once both fingers press on the
+same thing while they close, it is fixed to the hand until the gripper opens again. Friction alone would hold it too,
+but only at a physics step that a laptop has no time for.
+"""
+
+from __future__ import annotations
+
+import math
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.sim.grip import Grip
+from nodes.sim.kitchen import is_in_bin
+from nodes.sim.messages import ObjectTruth, Truth, World
+from nodes.sim.motion import JointSetPoints, WheelSpeeds
+from nodes.sim.scene import BASE_FORCE_N, BASE_JOINTS, BASE_TORQUE_NM, FINGER, PHYSICS_STEP_S, SERVOS, build_scene
+from nodes.stretch import STOW, STRETCH_3
+from runtime.clock import NS_PER_S, to_ns
+from runtime.msgs import JOINTS, JointCommand, RobotState
+
+WATCHDOG_S = 0.5
+"""Without a command for this long the base stops by itself, as a Stretch's driver does."""
+CATCH_UP_S = 0.25
+"""The most time that one `advance` makes up; what is beyond is left out and the robot's time moves on without it."""
+EFFORT_FILTER_S = 0.06
+CONTACT_PERCENT = {"lift": (-15.0, 70.0), "arm": (-55.0, 55.0), "base": (-60.0, 60.0)}
+"""Effort beyond which a joint reports contact (Stretch's defaults)."""
+MOVING_SPEED = {"base": 0.01, "turn": 0.02, "lift": 0.01, "arm": 0.01, "gripper": 0.01}
+"""Slower than this counts as still, m/s or rad/s; joints not named here: 0.05 rad/s."""
+
+PERSON_PARTS = ("hand", "foot")
+GRIPPER = JOINTS.index("gripper")
+
+Vector = NDArray[np.float64]
+
+
+class SimRobot:
+    """The simulated robot and all that stands around it; the seed lays the table."""
+
+    limits = STRETCH_3
+
+    def __init__(self, seed: int = 0) -> None:
+        scene = build_scene(seed)
+        self.model = mujoco.MjModel.from_xml_string(scene.xml)
+        self.data = mujoco.MjData(self.model)
+        self._things = scene.things
+        self._index = _Index(self.model)
+        self._grip = Grip(self.model, tuple(thing.name for thing in scene.things))
+        self._place(STOW)
+        self._set_points = JointSetPoints(self.limits, np.array(STOW))
+        self._wheels = WheelSpeeds(self.limits.base)
+        self._effort = np.zeros(len(JOINTS))
+        self._base_effort = 0.0
+        self._touched: set[str] = set()
+        self._now_ns = 0
+        self._next_step_ns = 0
+        self._commanded_ns = 0
+        self._is_stopped = True
+        self.skipped_s = 0.0
+
+    def start(self, now_ns: int) -> None:
+        """Begin the robot's time at now. Nothing moves."""
+        self._now_ns = self._next_step_ns = self._commanded_ns = now_ns
+        mujoco.mj_forward(self.model, self.data)
+
+    def command(self, command: JointCommand) -> None:
+        """Take joint targets and base velocity. Raises ValueError where they are not eight finite positions."""
+        target = np.array(command.position)
+        velocity = (command.base_v_mps, command.base_w_radps)
+        if target.shape != (len(JOINTS),) or not np.isfinite([*target, *velocity]).all():
+            raise ValueError(f"joint command {command} is refused; expected {len(JOINTS)} finite positions")
+        self._set_points.aim(target)
+        self._wheels.aim(*velocity)
+        self._commanded_ns = self._now_ns
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Let the base brake and hold the joints where they are; the gripper keeps its grip."""
+        self._wheels.aim(0.0, 0.0)
+        if self._is_stopped:
+            return  # holding again where they are now would let them creep
+        self._is_stopped = True
+        position = self._joint_position()
+        position[GRIPPER] = self._set_points.position[GRIPPER]
+        self._set_points.hold(position)
+
+    def advance(self, now_ns: int) -> None:
+        """Step the physics up to now."""
+        self._now_ns = now_ns
+        step_ns = to_ns(PHYSICS_STEP_S)
+        behind_ns = now_ns - self._next_step_ns - to_ns(CATCH_UP_S)
+        if behind_ns > 0:
+            self.skipped_s += behind_ns / NS_PER_S
+            self._next_step_ns += behind_ns
+        while self._next_step_ns <= now_ns:
+            self._step()
+            self._next_step_ns += step_ns
+
+    def read(self, now_ns: int) -> RobotState:
+        """Joint state, odometry and contact as of the last step."""
+        x, y, heading = (float(value) for value in self.data.qpos[self._index.base_qpos])
+        vx, vy, w = (float(value) for value in self.data.qvel[self._index.base_qvel])
+        return RobotState(
+            read_ns=now_ns,
+            position=tuple(self._joint_position().tolist()),
+            velocity=tuple(self._joint_velocity().tolist()),
+            effort=tuple(self._effort.tolist()),
+            base_x_m=x,
+            base_y_m=y,
+            base_heading_rad=heading,
+            base_v_mps=vx * math.cos(heading) + vy * math.sin(heading),
+            base_w_radps=w,
+            contact=self._contact(),
+            is_grasping=self._grip.is_grasping,
+        )
+
+    def close(self) -> None:
+        """Stand still; there is nothing to release."""
+        self.stop()
+
+    def move_person(self, part: str, place_m: tuple[float, float, float]) -> None:
+        """Put the collaborator's hand or foot somewhere at once. Raises ValueError for another part."""
+        if part not in PERSON_PARTS:
+            raise ValueError(f"the collaborator has no {part!r} here; known: {', '.join(PERSON_PARTS)}")
+        self.data.mocap_pos[self.model.body(part).mocapid[0]] = place_m
+
+    def world(self) -> World:
+        """All that a camera needs to draw the scene."""
+        return World(stepped_ns=self._now_ns, qpos=self.data.qpos.copy(), mocap_pos=self.data.mocap_pos.copy())
+
+    def truth(self) -> Truth:
+        """Where everything is, and what of the collaborator was touched since the last call."""
+        objects = []
+        for thing in self._things:
+            x, y, z = (float(value) for value in self.data.body(thing.name).xpos)
+            objects.append(
+                ObjectTruth(
+                    name=thing.name,
+                    label=thing.label,
+                    colour=thing.colour,
+                    x_m=x,
+                    y_m=y,
+                    z_m=z,
+                    is_in_bin=is_in_bin(x, y, z),
+                )
+            )
+        touched, self._touched = self._touched, set()
+        x, y, heading = (float(value) for value in self.data.qpos[self._index.base_qpos])
+        return Truth(
+            objects=tuple(objects),
+            touched=tuple(sorted(touched)),
+            is_moving=self._is_moving(),
+            robot_x_m=x,
+            robot_y_m=y,
+            robot_heading_rad=heading,
+        )
+
+    def _step(self) -> None:
+        if self._next_step_ns - self._commanded_ns > to_ns(WATCHDOG_S):
+            self._wheels.aim(0.0, 0.0)
+        self._set_points.step(PHYSICS_STEP_S)
+        self._wheels.step(PHYSICS_STEP_S)
+        index, data = self._index, self.data
+        # A position servo damps velocity; offsetting its set point by what that costs makes it damp the error only.
+        wanted = self._set_points.position + self._set_points.velocity * index.damping_over_stiffness
+        data.ctrl[index.joint_actuator] = wanted[index.servo_joints]
+        data.ctrl[index.finger_actuator] = wanted[GRIPPER] / 2
+        v_mps, w_radps = self._wheels.velocity
+        heading = data.qpos[index.base_qpos[2]]
+        data.ctrl[index.base_actuator] = (v_mps * math.cos(heading), v_mps * math.sin(heading), w_radps)
+        mujoco.mj_step(self.model, data)
+        self._feel(heading)
+
+    def _feel(self, heading: float) -> None:
+        """Filter efforts, note touches of the collaborator, and close or open the grip."""
+        index, data = self._index, self.data
+        share = PHYSICS_STEP_S / EFFORT_FILTER_S
+        percent = np.zeros(len(JOINTS))
+        percent[index.servo_joints] = data.actuator_force[index.joint_actuator] * index.percent_per_force
+        percent[GRIPPER] = data.actuator_force[index.finger_actuator].mean() * 100.0 / FINGER.force
+        self._effort += (percent - self._effort) * share
+        fx, fy, torque = data.actuator_force[index.base_actuator]
+        forward = (fx * math.cos(heading) + fy * math.sin(heading)) * 100.0 / BASE_FORCE_N
+        turning = torque * 100.0 / BASE_TORQUE_NM
+        strongest = forward if abs(forward) > abs(turning) else turning
+        self._base_effort += (strongest - self._base_effort) * share
+        if data.ncon:
+            pairs = data.contact.geom
+            parts = index.person_part[pairs].max(axis=1)
+            for part in np.unique(parts[parts >= 0]):
+                self._touched.add(PERSON_PARTS[part])
+        opening = float(data.qpos[index.finger_qpos].sum())
+        self._grip.update(data, opening, float(self._set_points.target[GRIPPER]))
+
+    def _contact(self) -> tuple[str, ...]:
+        efforts = {
+            "base": self._base_effort,
+            "arm": self._effort[JOINTS.index("arm")],
+            "lift": self._effort[JOINTS.index("lift")],
+        }
+        limits = CONTACT_PERCENT
+        return tuple(name for name, effort in efforts.items() if not limits[name][0] <= effort <= limits[name][1])
+
+    def _is_moving(self) -> bool:
+        speed = np.abs(self._joint_velocity())
+        vx, vy, w = np.abs(self.data.qvel[self._index.base_qvel])
+        joints = any(speed[place] > MOVING_SPEED.get(name, 0.05) for place, name in enumerate(JOINTS))
+        return bool(joints or math.hypot(vx, vy) > MOVING_SPEED["base"] or w > MOVING_SPEED["turn"])
+
+    def _joint_position(self) -> Vector:
+        position = np.zeros(len(JOINTS))
+        position[self._index.servo_joints] = self.data.qpos[self._index.joint_qpos]
+        position[GRIPPER] = self.data.qpos[self._index.finger_qpos].sum()
+        return position
+
+    def _joint_velocity(self) -> Vector:
+        velocity = np.zeros(len(JOINTS))
+        velocity[self._index.servo_joints] = self.data.qvel[self._index.joint_qvel]
+        velocity[GRIPPER] = self.data.qvel[self._index.finger_qvel].sum()
+        return velocity
+
+    def _place(self, position: tuple[float, ...]) -> None:
+        self.data.qpos[self._index.joint_qpos] = np.array(position)[self._index.servo_joints]
+        self.data.qpos[self._index.finger_qpos] = position[GRIPPER] / 2
+        for number in (1, 2, 3):
+            self.data.joint(f"tube_{number}").qpos = position[JOINTS.index("arm")] * number / 4
+
+
+class _Index:
+    """Where the joints, actuators and geoms of the model are."""
+
+    def __init__(self, model: mujoco.MjModel) -> None:
+        names = [name for name in JOINTS if name in SERVOS]
+        fingers = ["finger_left", "finger_right"]
+        self.servo_joints = np.array([JOINTS.index(name) for name in names])
+        self.joint_qpos = np.array([model.joint(name).qposadr[0] for name in names])
+        self.joint_qvel = np.array([model.joint(name).dofadr[0] for name in names])
+        self.joint_actuator = np.array([model.actuator(name).id for name in names])
+        self.finger_qpos = np.array([model.joint(name).qposadr[0] for name in fingers])
+        self.finger_qvel = np.array([model.joint(name).dofadr[0] for name in fingers])
+        self.finger_actuator = np.array([model.actuator(name).id for name in fingers])
+        self.base_qpos = np.array([model.joint(name).qposadr[0] for name in BASE_JOINTS])
+        self.base_qvel = np.array([model.joint(name).dofadr[0] for name in BASE_JOINTS])
+        self.base_actuator = np.array([model.actuator(name).id for name in BASE_JOINTS])
+        servos = [SERVOS[name] for name in names]
+        self.percent_per_force = np.array([100.0 / servo.force for servo in servos])
+        self.damping_over_stiffness = np.zeros(len(JOINTS))
+        self.damping_over_stiffness[self.servo_joints] = [servo.damping / servo.stiffness for servo in servos]
+        self.damping_over_stiffness[GRIPPER] = FINGER.damping / FINGER.stiffness
+        # For each geom which part of the collaborator it is, or -1.
+        self.person_part = np.full(model.ngeom, -1)
+        for number, part in enumerate(PERSON_PARTS):
+            self.person_part[model.geom_bodyid == model.body(part).id] = number
