@@ -11,7 +11,10 @@ import random
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, cast
+
+import msgspec
 
 from runtime.call import Call, current_call, inherit
 from runtime.clock import NS_PER_S, Clock
@@ -212,4 +215,15 @@ class HostedNode:
                 own_ns=getattr(message, "captured_ns", now_ns),
                 provenance=publisher.provenance or self.provenance,
             )
+            for name in _array_fields(type(message)):
+                array = getattr(message, name)
+                if array is not None:
+                    array.flags.writeable = False  # shared from here on
             self.send(envelope, message)
+
+
+@cache
+def _array_fields(message: type[Message]) -> tuple[str, ...]:
+    return tuple(
+        field.name for field in msgspec.structs.fields(cast(Any, message)) if "numpy.ndarray" in str(field.type)
+    )

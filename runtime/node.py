@@ -83,6 +83,9 @@ class Node:
     subscribes_all: ClassVar[bool] = False
     """True: `on_any` is called for each message of every topic, from queues too deep for a newest one to overwrite."""
 
+    run_info: dict[str, Any]
+    """What is known of the run (launch_text, seed, folder, versions...); set before `on_start`, in a run only."""
+
     provenance: ClassVar[str] = ""
     """Who makes this node's messages, as "model:NAME", "script:NAME" or "person"; default "script:CLASS"."""
 
@@ -108,12 +111,6 @@ class Node:
         """The node's own random numbers, split from the run's seed."""
         generator: random.Random = self.__dict__.setdefault("_random", random.Random(0))
         return generator
-
-    @property
-    def run_info(self) -> dict[str, object]:
-        """What is known of the run: launch file text, seed, run folder, versions; empty outside a run."""
-        info: dict[str, object] = self.__dict__.setdefault("_run_info", {})
-        return info
 
     def on_any(self, stamped: Stamped[Any]) -> None:
         """Called for each message of every topic where `subscribes_all` is set."""

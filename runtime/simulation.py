@@ -39,7 +39,7 @@ class Simulation:
         self.scheduler = Scheduler()
         self.clock = VirtualClock(self.scheduler)
         self.outcome: tuple[bool, str] | None = None
-        self.run_info: dict[str, object] = {"seed": seed, "clock": "virtual"}
+        self.run_info: dict[str, Any] = {"seed": seed, "clock": "virtual"}
         self._loop = VirtualLoop(self.scheduler)
         self._seed = seed
         self._seq = 0
@@ -47,7 +47,7 @@ class Simulation:
         self._routes: dict[str, list[tuple[HostedNode, Subscription[Any], Lane | None]]] = {}
         self._armed: dict[int, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._is_started = False
+        self._is_started = self._is_closing = False
         self._health_ns = to_ns(1 / health_hz) if health_hz else 0
         self._health_seq: dict[str, int] = {}
         specs = _named(nodes)
@@ -72,7 +72,7 @@ class Simulation:
             for spec in specs
         }
         for hosted in self.hosted.values():
-            vars(hosted.node)["_run_info"] = self.run_info
+            vars(hosted.node)["run_info"] = self.run_info
             lane_of = {port: lane for lane in hosted.lanes for _, port in lane.listeners}
             for port in hosted.subscriptions.values():
                 self._routes.setdefault(port.topic, []).append((hosted, port, lane_of.get(port)))
@@ -139,6 +139,7 @@ class Simulation:
         events_loop = events._get_running_loop()
         events._set_running_loop(self._loop)
         try:
+            self._is_closing = True
             for task in tuple(self._tasks):
                 task.cancel()
             if self._is_started:
@@ -189,7 +190,9 @@ class Simulation:
         self.scheduler.at(due_ns, lambda: self._drive(hosted, lane), priority=TIMER)
 
     def _drive(self, hosted: HostedNode, lane: Lane) -> None:
-        while not lane.is_busy and self.outcome is None:
+        if self._is_closing and not type(hosted.node).subscribes_all:
+            return
+        while not lane.is_busy and (self.outcome is None or self._is_closing):
             work = lane.take(self.scheduler.now_ns)
             if work is None:
                 break

@@ -1,0 +1,68 @@
+"""`polyrhythm check` and `polyrhythm graph`: all that can be known of a launch file before anything starts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from runtime.launch_file import Launch, check, find, load
+
+
+def _parser(name: str, does: str, example: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"polyrhythm {name}", description=does, epilog=f"example: {example}")
+    parser.add_argument("file", help="a launch file, or the name of a shipped one")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def check_main(argv: list[str]) -> int:
+    """Check a launch file; 0 where it can start."""
+    parser = _parser(
+        "check",
+        "Check types, QoS, names, rates and parameters of a launch file; starts nothing.",
+        "polyrhythm check launch/laptop.toml --set planner.model=gpt-4o",
+    )
+    arguments = parser.parse_args(argv)
+    launch = load(find(arguments.file), arguments.set)
+    check(launch)
+    if arguments.json:
+        print(json.dumps(_as_data(launch), sort_keys=True))
+    else:
+        nodes, topics, processes = len(launch.graph.nodes), len(launch.graph.topics), len(launch.processes)
+        print(f"{launch.path}: {nodes} nodes in {processes} processes on {topics} topics; all of it fits")
+    return 0
+
+
+def graph_main(argv: list[str]) -> int:
+    """Draw the graph of a launch file."""
+    parser = _parser("graph", "Draw the graph of a launch file.", "polyrhythm graph laptop --mermaid > graph.mmd")
+    parser.add_argument("--mermaid", action="store_true", help="as a Mermaid flowchart, which Markdown viewers draw")
+    arguments = parser.parse_args(argv)
+    launch = load(find(arguments.file), arguments.set)
+    if arguments.json:
+        print(json.dumps(_as_data(launch), sort_keys=True))
+    elif arguments.mermaid:
+        print(launch.graph.draw_mermaid())
+    else:
+        for name, specs in launch.processes.items():
+            print(f"process {name}: {', '.join(f'{spec.name} ({spec.cls.__name__})' for spec in specs)}")
+        print(launch.graph.draw())
+    return 0
+
+
+def _as_data(launch: Launch) -> dict[str, object]:
+    return {
+        "file": str(launch.path),
+        "processes": {name: [spec.name for spec in specs] for name, specs in launch.processes.items()},
+        "topics": {
+            topic.name: {
+                "type": (topic.publishers + topic.subscribers)[0].port.message.__name__,
+                "publishers": [end.node for end in topic.publishers],
+                "subscribers": [end.node for end in topic.subscribers],
+            }
+            for topic in launch.graph.topics.values()
+        },
+    }

@@ -1,0 +1,108 @@
+"""One process of a run: `python -m runtime.child RUN_FOLDER PROCESS READ_FD WRITE_FD`, started by the supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runtime.control import Control, ControlLog
+from runtime.errors import PolyrhythmError
+from runtime.executor import Executor
+from runtime.launch_file import node_spec
+from runtime.wiring import ProcessPlan, load_type
+from runtime.zeromq import Inlet, Outlet
+
+WIRING_S = 5.0
+"""How long a process waits for its listeners; a longer wait means that one of them is down."""
+
+
+class Process:
+    """The nodes of one process, its transport and its supervisor's orders."""
+
+    def __init__(self, folder: Path, name: str, read_fd: int, write_fd: int) -> None:
+        self._folder = folder
+        self._name = name
+        self._loop = asyncio.new_event_loop()
+        self._go = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._control = Control(read_fd, write_fd, self._order)
+
+    def main(self) -> int:
+        """Run to the end; 0 where that was asked for."""
+        logging.basicConfig(level=logging.INFO, handlers=[ControlLog(self._control)])
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to answer
+        self._control.start()
+        try:
+            self._loop.run_until_complete(self._run())
+        except PolyrhythmError as problem:
+            self._control.tell("failed", text=str(problem))
+            return 2
+        return 0
+
+    def _order(self, order: str) -> None:
+        event = {"go": self._go, "stop": self._stop}.get(order)
+        if event is not None:
+            try:
+                self._loop.call_soon_threadsafe(event.set)
+            except RuntimeError:
+                pass  # the loop is closed: the process has stopped already
+
+    async def _run(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            self._loop.add_signal_handler(number, self._stop.set)
+        run: dict[str, Any] = json.loads((self._folder / "run.json").read_text())
+        plan = msgspec.convert(run["processes"][self._name], ProcessPlan)
+        path = Path(run["launch_file"])
+        specs = [node_spec(path, name, table) for name, table in plan.nodes.items()]
+        types = {topic: load_type(name) for topic, name in plan.hears.items()}
+        outlet = Outlet(self._folder, self._name)
+        executor = Executor(
+            specs,
+            types,
+            publish=outlet.publish,
+            finish=lambda node, ok, reason: self._control.tell("finish", node=node, ok=ok, reason=reason),
+            seed=run["seed"],
+            run_info={key: value for key, value in run.items() if key != "processes"},
+        )
+        inlet = Inlet(types, executor.deliver, executor.lost)
+        try:
+            inlet.connect(self._folder, plan.peers)
+            executor.prepare()
+            inlet.start()
+            missing = outlet.await_subscribers(plan.listeners, plan.kinds, WIRING_S)
+            if missing:
+                logging.getLogger(self._name).warning("started before all subscribers of %s", ", ".join(missing))
+            self._control.tell("ready")
+            await self._wait_for_order()
+            if not self._stop.is_set():
+                await executor.run(self._stop)
+        finally:
+            inlet.close()
+            outlet.close()
+        if executor.stuck:
+            logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))
+            os._exit(0)  # a handler that never returns must not keep the process
+
+    async def _wait_for_order(self) -> None:
+        waits = [asyncio.create_task(event.wait()) for event in (self._go, self._stop)]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+
+def main() -> int:
+    """Entry of the process."""
+    folder, name, read_fd, write_fd = sys.argv[1:]
+    return Process(Path(folder), name, int(read_fd), int(write_fd)).main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

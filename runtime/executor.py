@@ -1,0 +1,156 @@
+"""Runs the nodes of one process in real time: lanes, their runners, and messages to and from other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import resource
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from runtime.clock import SystemClock
+from runtime.graph import NodeSpec, health_topic
+from runtime.hosted import HostedNode, Lane
+from runtime.lane_runner import LaneRunner, LoopRunner, ThreadRunner
+from runtime.message import Envelope, Message, Stamped
+from runtime.ports import Subscription
+from runtime.reporting import health_of
+
+_HEALTH_PERIOD_S = 1.0
+_JOIN_S = 1.0
+_SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for another thread of its process
+
+Publish = Callable[[Envelope, Message], None]
+
+
+class Executor:
+    """The nodes of one process. `types` are those of the topics heard; `publish` sends to the other processes."""
+
+    def __init__(
+        self,
+        specs: Iterable[NodeSpec],
+        types: Mapping[str, type[Message]],
+        *,
+        publish: Publish,
+        finish: Callable[[str, bool, str], None],
+        seed: int,
+        run_info: dict[str, Any],
+    ) -> None:
+        self.clock = SystemClock()
+        self._publish = publish
+        self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
+        self._runners: list[LaneRunner] = []
+        self._health_seq = 0
+        self.hosted: list[HostedNode] = []
+        for spec in specs:
+            hosted = HostedNode(
+                spec.build(),
+                name=spec.name,
+                clock=self.clock,
+                seed=seed,
+                send=self.send,
+                finish=finish,
+                hz=spec.hz,
+                remap=spec.remap,
+                everything=types,
+            )
+            vars(hosted.node)["run_info"] = run_info
+            self.hosted.append(hosted)
+
+    def prepare(self) -> None:
+        """Start the nodes (models are loaded here) and route their topics; nothing ticks yet."""
+        loop = asyncio.get_running_loop()
+        for hosted in self.hosted:
+            hosted.start(self.clock.now_ns())
+            for lane in hosted.lanes:
+                runner = self._runner(hosted, lane, loop)
+                self._runners.append(runner)
+                for _, port in lane.listeners:
+                    self._routes.setdefault(port.topic, []).append((port, runner.wake))
+            for port in hosted.subscriptions.values():
+                if not port.has_handler:
+                    self._routes.setdefault(port.topic, []).append((port, _nothing))
+
+    def _runner(self, hosted: HostedNode, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
+        is_realtime = lane.style == "plain" and type(hosted.node).realtime
+        if lane.style == "blocking" or is_realtime:
+            return ThreadRunner(hosted, lane, self.clock, realtime=is_realtime)
+        return LoopRunner(hosted, lane, self.clock, loop)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until `stop` is set; then stop the nodes, each with a last word on its health."""
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        gc.collect()
+        gc.freeze()
+        start_ns = self.clock.now_ns()
+        for hosted in self.hosted:
+            for lane in hosted.lanes:
+                for state in lane.timers:
+                    state.start_ns = start_ns
+        for runner in self._runners:
+            runner.start()
+        while not stop.is_set():
+            try:
+                await asyncio.wait_for(stop.wait(), _HEALTH_PERIOD_S)
+            except TimeoutError:
+                self._publish_health()
+        await self._stop()
+
+    async def _stop(self) -> None:
+        for runner in self._runners:
+            runner.stop()
+        tasks = [runner.task for runner in self._runners if isinstance(runner, LoopRunner) and runner.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=_JOIN_S)
+        for runner in self._runners:
+            if isinstance(runner, ThreadRunner):
+                runner.join(_JOIN_S)
+        self._publish_health()
+        for hosted in self.hosted:
+            try:
+                hosted.node.on_stop()
+            except Exception:
+                hosted.errors += 1
+                hosted.node.log.exception("on_stop failed")
+
+    @property
+    def stuck(self) -> list[str]:
+        """The threads whose handler did not end when the process stopped."""
+        return [
+            runner._thread.name for runner in self._runners if isinstance(runner, ThreadRunner) and not runner.join(0)
+        ]
+
+    def send(self, envelope: Envelope, message: Message) -> None:
+        """Hand a message to the nodes of this process and to the transport (any thread)."""
+        self.deliver(Stamped(message, envelope))
+        self._publish(envelope, message)
+
+    def deliver(self, stamped: Stamped[Any]) -> None:
+        """Hand a message to the nodes of this process that subscribe to its topic (any thread)."""
+        for port, wake in self._routes.get(stamped.envelope.topic, ()):
+            port.push(stamped)
+            wake()
+
+    def lost(self, topic: str, reason: str, number: int) -> None:
+        """Count messages that the transport knows to be lost, at every subscription that they were for."""
+        for port, _ in self._routes.get(topic, ()):
+            port.dropped[reason.partition(":")[0]] += number
+
+    def _publish_health(self) -> None:
+        self._health_seq += 1
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        for hosted in self.hosted:
+            health = health_of(
+                hosted,
+                pid=os.getpid(),
+                cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
+                rss_mb=round(usage.ru_maxrss / 1024, 1),
+            )
+            topic = health_topic(hosted.name)
+            self.send(Envelope(topic, hosted.name, self._health_seq, self.clock.now_ns()), health)
+
+
+def _nothing() -> None:
+    """Nobody waits for this port: it is read when somebody looks."""

@@ -1,0 +1,179 @@
+"""What drives a lane in real time: the process's asyncio loop, or a thread of the lane's own.
+
+A thread drives the plain handlers of a `realtime` node, whose ticks are then as steady as the machine's timers, and the
+blocking handlers of any node, which may take as long as they like.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from contextvars import copy_context
+from typing import Protocol
+
+from runtime.call import current_call
+from runtime.clock import Clock
+from runtime.hosted import HostedNode, Lane, Work
+
+_WORKS_PER_TURN = 64  # then the loop looks after its other lanes
+_FIFO_PRIORITY = 20
+
+
+class LaneRunner(Protocol):
+    """Runs a lane's handlers when their time or their message has come."""
+
+    def start(self) -> None:
+        """Begin; ticks are due from the node's start on."""
+        ...
+
+    def wake(self) -> None:
+        """Say that a message waits (any thread)."""
+        ...
+
+    def stop(self) -> None:
+        """Run nothing more."""
+        ...
+
+
+def run_guarded(hosted: HostedNode, work: Work) -> None:
+    """Run a plain or blocking handler; its exception is logged and counted, and the node goes on."""
+    try:
+        hosted.run(work, hosted.call(work))
+    except Exception:
+        hosted.errors += 1
+        hosted.node.log.exception("handler %s failed", work.handler)
+
+
+class LoopRunner:
+    """A lane on the asyncio loop: plain handlers inline, an async one as a task."""
+
+    def __init__(self, hosted: HostedNode, lane: Lane, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+        self._hosted = hosted
+        self._lane = lane
+        self._clock = clock
+        self._loop = loop
+        self._is_woken = False
+        self._is_stopped = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._drive()
+
+    def wake(self) -> None:
+        if not self._is_woken:  # several messages, one wake-up
+            self._is_woken = True
+            try:
+                self._loop.call_soon_threadsafe(self._drive)
+            except RuntimeError:  # the loop was closed: the process is stopping
+                self._is_stopped = True
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    @property
+    def task(self) -> asyncio.Task[None] | None:
+        """The async handler that runs now."""
+        return self._task
+
+    def _drive(self) -> None:
+        self._is_woken = False
+        for _ in range(_WORKS_PER_TURN):
+            if self._is_stopped or self._lane.is_busy:
+                return
+            work = self._lane.take(self._clock.now_ns())
+            if work is None:
+                self._sleep()
+                return
+            if self._lane.style == "async":
+                self._run_task(work)
+            else:
+                run_guarded(self._hosted, work)
+        self.wake()
+
+    def _sleep(self) -> None:
+        due_ns = self._lane.next_due_ns()
+        if due_ns is None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_s = max(0.0, (due_ns - self._clock.now_ns()) * 1e-9)
+        self._timer = self._loop.call_later(delay_s, self._drive)
+
+    def _run_task(self, work: Work) -> None:
+        context = copy_context()
+        call = self._hosted.call(work)
+        context.run(current_call.set, call)
+        self._lane.is_busy = True
+        self._task = self._loop.create_task(
+            self._hosted.run(work, call), name=f"{self._hosted.name}.{work.handler}", context=context
+        )
+        self._task.add_done_callback(lambda task: self._done(task, work))
+
+    def _done(self, task: asyncio.Task[None], work: Work) -> None:
+        self._task = None
+        self._lane.is_busy = False
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            self._hosted.errors += 1
+            self._hosted.node.log.error("handler %s failed", work.handler, exc_info=problem)
+        self._drive()
+
+
+class ThreadRunner:
+    """A lane on a thread of its own, which sleeps to absolute deadlines and wakes at a message."""
+
+    def __init__(self, hosted: HostedNode, lane: Lane, clock: Clock, *, realtime: bool) -> None:
+        self._hosted = hosted
+        self._lane = lane
+        self._clock = clock
+        self._realtime = realtime
+        self._is_stopped = False
+        self._condition = threading.Condition()
+        self._has_news = False
+        self._thread = threading.Thread(target=self._drive, name=f"{hosted.name}-{lane.key}")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        with self._condition:
+            self._has_news = True
+            self._condition.notify()
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        self.wake()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the handler that runs now; False where it still runs after the timeout."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _drive(self) -> None:
+        if self._realtime:
+            self._ask_for_fifo()
+        while not self._is_stopped:
+            work = self._lane.take(self._clock.now_ns())
+            if work is not None:
+                run_guarded(self._hosted, work)
+                continue
+            due_ns = self._lane.next_due_ns()
+            with self._condition:
+                if not self._has_news:
+                    timeout_s = None if due_ns is None else (due_ns - self._clock.now_ns()) * 1e-9
+                    if timeout_s is None or timeout_s > 0:
+                        self._condition.wait(timeout_s)
+                self._has_news = False
+
+    def _ask_for_fifo(self) -> None:
+        """Real-time scheduling where the system grants it; else the thread is as steady as its neighbours let it be."""
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_FIFO_PRIORITY))
+        except (AttributeError, OSError) as refusal:
+            self._hosted.node.log.debug("no real-time scheduling for %s: %s", self._hosted.name, refusal)

@@ -1,0 +1,253 @@
+"""Launch files: TOML that names nodes, their parameters and processes. Errors name file, table and key."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runtime.errors import LaunchFileError, UserError, choices
+from runtime.graph import Graph, NodeSpec
+from runtime.latency import Latency
+from runtime.node import Node, Timer, handlers_of
+
+TABLES = ("nodes", "run")
+NODE_KEYS = ("use", "params", "remap", "hz", "process", "restart", "latency")
+RUN_KEYS = ("view", "report", "seed", "for_s")
+RESTARTS = ("always", "on-failure", "never")
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A launch file, read and resolved."""
+
+    path: Path
+    text: str
+    tables: Mapping[str, Any]  # as parsed, with overrides applied
+    graph: Graph
+    view: str = ""  # "module:Class" that draws a run live
+    report: str = ""  # "module:function" called with a run's recording
+    seed: int = 0
+    for_s: float | None = None
+
+    @property
+    def processes(self) -> dict[str, list[NodeSpec]]:
+        """The nodes of each process; a node without one has a process of its own."""
+        groups: dict[str, list[NodeSpec]] = {}
+        for spec in self.graph.nodes.values():
+            groups.setdefault(spec.process or spec.name, []).append(spec)
+        return groups
+
+
+def find(name: str) -> Path:
+    """The file of that path, or the shipped one of that name. Raises LaunchFileError where there is neither."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    shipped = {file.stem: file for folder in _shipped_folders() for file in sorted(folder.glob("*.toml"))}
+    if name in shipped:
+        return shipped[name]
+    raise LaunchFileError(f"{name}: no such launch file; shipped ones, by name: {choices(shipped)}")
+
+
+def _shipped_folders() -> list[Path]:
+    here = Path(__file__).resolve().parent
+    return [folder for folder in (here.parent / "launch", here / "launch_files") if folder.is_dir()]
+
+
+def load(path: Path, overrides: Sequence[str] = ()) -> Launch:
+    """Read a launch file. Raises LaunchFileError at the first thing in it that is not understood."""
+    try:
+        text = path.read_text()
+        tables = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise LaunchFileError(f"{path}: cannot be read as TOML: {problem}") from problem
+    for override in overrides:
+        _override(tables, override)
+    return resolve(tables, path=path, text=text)
+
+
+def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "") -> Launch:
+    """The launch that these tables describe."""
+    for table in tables:
+        if table not in TABLES:
+            raise LaunchFileError(f"{path}: unknown table [{table}]; known: {', '.join(TABLES)}")
+    nodes = tables.get("nodes", {})
+    if not isinstance(nodes, dict) or not nodes:
+        raise LaunchFileError(f"{path}: no nodes; expected at least one table like [nodes.talker]")
+    run = tables.get("run", {})
+    for key in run:
+        if key not in RUN_KEYS:
+            raise LaunchFileError(f"{path}: [run] unknown key {key!r}; known: {', '.join(RUN_KEYS)}")
+    seed, for_s = run.get("seed", 0), run.get("for_s")
+    if not isinstance(seed, int):
+        raise LaunchFileError(f"{path}: [run] seed is {seed!r}; expected a whole number")
+    if for_s is not None and not (isinstance(for_s, int | float) and for_s > 0):
+        raise LaunchFileError(f"{path}: [run] for_s is {for_s!r}; expected a positive number of seconds")
+    specs = [node_spec(path, name, table) for name, table in nodes.items()]
+    return Launch(
+        path=path,
+        text=text,
+        tables=tables,
+        graph=Graph(specs),
+        view=run.get("view", ""),
+        report=run.get("report", ""),
+        seed=seed,
+        for_s=for_s,
+    )
+
+
+def check(launch: Launch) -> None:
+    """Raise LaunchFileError with the first thing that can be known to be wrong before starting."""
+    for node, problem in launch.graph.problems():
+        raise LaunchFileError(f"{launch.path}: [nodes.{node}] {problem}")
+    for name, group in launch.processes.items():
+        if len({spec.restart for spec in group}) > 1:
+            raise LaunchFileError(
+                f"{launch.path}: process {name!r} holds nodes with different restart policies; give them the same one"
+            )
+
+
+def load_name(name: str) -> Any:
+    """What "module:attribute" names. Raises UserError in words where it names nothing."""
+    module_name, colon, attribute = name.partition(":")
+    if not colon or not module_name or not attribute:
+        raise UserError(f"{name!r} names no class; expected 'module:Class', like 'nodes.hello:Talker'")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as problem:
+        missing = problem.name or module_name
+        parent = importlib.sys.modules.get(module_name.partition(".")[0])  # type: ignore[attr-defined]
+        where = f" ({parent.__name__} was found at {_place(parent)})" if parent is not None else ""
+        raise UserError(f"{name!r}: there is no module {missing!r}{where}; is its package installed?") from problem
+    except ImportError as problem:
+        raise UserError(f"{name!r}: module {module_name!r} cannot be imported: {problem}") from problem
+    if not hasattr(module, attribute):
+        names = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Node)]
+        raise UserError(
+            f"{name!r}: {_place(module)} has no {attribute!r}; nodes there: {choices(set(names) - {'Node'})}"
+        )
+    return getattr(module, attribute)
+
+
+def _place(module: Any) -> str:
+    return str(getattr(module, "__file__", None) or getattr(module, "__path__", "an unknown place"))
+
+
+def node_spec(path: Path, name: str, table: Any) -> NodeSpec:
+    """The node of one [nodes.NAME] table. Raises LaunchFileError."""
+    where = f"{path}: [nodes.{name}]"
+    if not _NAME.fullmatch(name):
+        raise LaunchFileError(f"{where} is no node name; expected a-z, 0-9 and _, starting with a letter")
+    if not isinstance(table, dict):
+        raise LaunchFileError(f"{where} is {table!r}; expected a table with the key 'use'")
+    for key in table:
+        if key not in NODE_KEYS:
+            raise LaunchFileError(f"{where} unknown key {key!r}; known: {', '.join(NODE_KEYS)}")
+    if "use" not in table:
+        raise LaunchFileError(f"{where} lacks the key 'use'; expected a class like 'nodes.hello:Talker'")
+    for key, kind, words in (
+        ("use", str, "a string"),
+        ("params", dict, "a table"),
+        ("remap", dict, "a table of topic = topic"),
+        ("process", str, "a name"),
+        ("restart", str, ", ".join(RESTARTS)),
+    ):
+        if key in table and not isinstance(table[key], kind):
+            raise LaunchFileError(f"{where} {key} is {table[key]!r}; expected {words}")
+    restart = table.get("restart", "on-failure")
+    if restart not in RESTARTS:
+        raise LaunchFileError(f"{where} restart is {restart!r}; known: {', '.join(RESTARTS)}")
+    process = table.get("process", "")
+    if process and not _NAME.fullmatch(process):
+        raise LaunchFileError(f"{where} process is {process!r}; expected a-z, 0-9 and _")
+    try:
+        cls = load_name(table["use"])
+        if not (isinstance(cls, type) and issubclass(cls, Node)):
+            raise UserError(f"{table['use']!r} is no Node")
+        return NodeSpec(
+            name=name,
+            cls=cls,
+            params={key: _from_environment(value) for key, value in table.get("params", {}).items()},
+            remap=table.get("remap", {}),
+            hz=_rates(cls, table.get("hz")),
+            latency=_latencies(cls, table.get("latency"), name),
+            process=process,
+            restart=restart,
+        )
+    except UserError as problem:
+        raise LaunchFileError(f"{where} {problem}") from problem
+
+
+def _rates(cls: type[Node], value: Any) -> dict[str, float]:
+    """`hz = 5` for a node with one timer, `hz = { look = 5 }` for any."""
+    if value is None:
+        return {}
+    timers = [handler.name for handler in handlers_of(cls) if isinstance(handler, Timer)]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if len(timers) != 1:
+            raise UserError(f"hz is {value}, but {cls.__name__} has the timers {choices(timers)}; name the one meant")
+        value = {timers[0]: value}
+    if not isinstance(value, dict) or not all(isinstance(rate, int | float) for rate in value.values()):
+        raise UserError(f"hz is {value!r}; expected a number, or a table of timer = number")
+    for name, rate in value.items():
+        if not 0 < rate < float("inf"):
+            raise UserError(f"hz of {name!r} is {rate}; expected a positive rate")
+    return {name: float(rate) for name, rate in value.items()}
+
+
+def _latencies(cls: type[Node], value: Any, node: str) -> dict[str, Latency]:
+    if value is None:
+        return {}
+    names = [handler.name for handler in handlers_of(cls)]
+    if not isinstance(value, dict) or set(value) == {"p50", "p99"}:
+        value = dict.fromkeys(names, value)
+    return {name: Latency.parse(part, f"{node}.{name}") for name, part in value.items()}
+
+
+def _from_environment(value: Any) -> Any:
+    """`"${NAME}"` is what the environment holds under that name, so that no secret stands in a file."""
+    match = _ENVIRONMENT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    if match[1] not in os.environ:
+        raise UserError(f"a parameter is taken from the environment variable {match[1]!r}, which is not set")
+    return os.environ[match[1]]
+
+
+def _override(tables: dict[str, Any], override: str) -> None:
+    """Apply one `node.key=value`; the key is one of a node's own, or else a parameter."""
+    target, equals, text = override.partition("=")
+    node, dot, key = target.strip().partition(".")
+    if not equals or not dot or not node or not key:
+        raise LaunchFileError(f"--set {override}: expected node.param=value, like talker.start=40")
+    nodes = tables.get("nodes", {})
+    if node == "run":
+        table = tables.setdefault("run", {})
+    elif node in nodes:
+        table = nodes[node]
+        if key.partition(".")[0] not in NODE_KEYS:
+            table = table.setdefault("params", {})
+    else:
+        raise LaunchFileError(f"--set {override}: there is no node {node!r}; known: {choices(nodes)}")
+    try:
+        value = tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()  # a bare word is a string
+    first, _, rest = key.partition(".")
+    if rest:
+        table = table.setdefault(first, {})
+        first = rest
+    if key.startswith("use") and table.get("use") != value:
+        table.pop("params", None)  # another class has other parameters
+        table.pop("latency", None)
+        table.pop("hz", None)
+    table[first] = value

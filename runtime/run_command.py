@@ -1,0 +1,161 @@
+"""`polyrhythm run`: a launch file in real time as processes, or in virtual time in this one."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from runtime.errors import UserError
+from runtime.launch_file import Launch, check, find, load, load_name
+from runtime.simulation import Simulation
+from runtime.view import PlainView, SilentView, View, ViewLog
+
+RECORDING = "run.mcap"
+
+Report = Callable[..., bool]
+"""Called as report(recording, folder, outcome=..., as_json=..., restarted=...); returns whether the run succeeded."""
+
+
+def main(argv: list[str]) -> int:
+    """Run a launch file to its end; 0 where it succeeded, 1 where it did not."""
+    arguments = _parser().parse_args(argv)
+    launch = load(find(arguments.file), arguments.set)
+    check(launch)
+    seed = launch.seed if arguments.seed is None else arguments.seed
+    for_s = arguments.for_s if arguments.for_s is not None else launch.for_s
+    folder = _run_folder(arguments.out, launch, needed=bool(launch.report) or _records(launch))
+    run_info: dict[str, Any] = {
+        "launch_text": launch.text,
+        "launch_file": str(launch.path),
+        "seed": seed,
+        "folder": str(folder),
+        "overrides": list(arguments.set),
+        "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
+        "versions": _versions(),
+        "git": _git(launch.path.parent),
+    }
+    view = _view(launch, arguments)
+    restarted: dict[str, int] = {}
+    try:
+        if arguments.virtual:
+            outcome = _run_virtual(launch, seed=seed, for_s=for_s, run_info=run_info, view=view)
+        else:
+            outcome, restarted = _run_real(launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view)
+    finally:
+        view.close()
+    recording = folder / RECORDING
+    if launch.report and recording.is_file():
+        report: Report = load_name(launch.report)
+        return 0 if report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted) else 1
+    if outcome is not None:
+        print(("done: " if outcome[0] else "failed: ") + outcome[1], file=sys.stderr)
+        return 0 if outcome[0] else 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm run",
+        description="Run a launch file: in real time as processes, or with --virtual in virtual time.",
+        epilog="example: polyrhythm run laptop --virtual --seed 7 --json",
+    )
+    parser.add_argument("file", help="a launch file, or the name of a shipped one (hello, laptop)")
+    parser.add_argument("--virtual", action="store_true", help="in one process, in deterministic virtual time")
+    parser.add_argument("--seed", type=int, help="of all randomness; default: the launch file's, or 0")
+    parser.add_argument("--for", dest="for_s", type=_seconds, metavar="S", help="end after that many seconds")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for recording and pictures; default: runs/...")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
+    return parser
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no positive number of seconds")
+    return value
+
+
+def _records(launch: Launch) -> bool:
+    return any(spec.cls.subscribes_all for spec in launch.graph.nodes.values())
+
+
+def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
+    """The folder for what the run leaves behind; made only where something will be left."""
+    folder = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}"
+    if needed or out is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise UserError(f"--out {folder}: cannot be made: {problem.strerror}") from problem
+        (folder / RECORDING).unlink(missing_ok=True)
+    return folder.resolve()
+
+
+def _view(launch: Launch, arguments: argparse.Namespace) -> View:
+    if arguments.json:
+        return SilentView()
+    clock = "virtual time" if arguments.virtual else "real time"
+    live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not arguments.virtual
+    make_view: Callable[..., View] = load_name(launch.view) if launch.view else PlainView
+    return make_view(f"{launch.path.stem} in {clock}", live=live)
+
+
+def _run_real(
+    launch: Launch, folder: Path, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View
+) -> tuple[tuple[bool, str] | None, dict[str, int]]:
+    from runtime.supervisor import Supervisor
+
+    async def run() -> tuple[tuple[bool, str] | None, dict[str, int]]:
+        supervisor = Supervisor(launch, folder=folder, seed=seed, run_info=run_info, view=view)
+        return await supervisor.run(for_s), supervisor.restarted
+
+    return asyncio.run(run())
+
+
+def _run_virtual(
+    launch: Launch, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View
+) -> tuple[bool, str] | None:
+    simulation = Simulation(*launch.graph.nodes.values(), seed=seed, health_hz=1.0)
+    simulation.run_info.update(run_info)
+    simulation.observe(view.message)
+    view.process("simulation", os.getpid(), "running")
+    logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view)])
+    try:
+        simulation.run(for_s)
+    finally:
+        simulation.close()
+    return simulation.outcome
+
+
+def _versions() -> dict[str, str]:
+    names = ("polyrhythm", "pyzmq", "msgspec", "numpy", "mujoco", "opencv-python-headless", "onnxruntime")
+    found = {"python": platform.python_version()}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except ModuleNotFoundError:
+            continue
+    return found
+
+
+def _git(folder: Path) -> str:
+    """The commit that the launch file is at, with a mark where the tree differs; "" outside a checkout."""
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""

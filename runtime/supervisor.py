@@ -1,0 +1,223 @@
+"""Makes the running processes match a launch: start, ready, go, restart with backoff and a window, clean stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+import tempfile
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runtime.clock import SystemClock, to_ns
+from runtime.errors import PolyrhythmError
+from runtime.launch_file import Launch
+from runtime.message import Message, Stamped
+from runtime.process import ChildProcess
+from runtime.view import View
+from runtime.wiring import ProcessPlan, plan
+from runtime.zeromq import Inlet
+
+READY_S = 60.0  # loading a large model takes that long
+RESTARTS, WINDOW_S = 3, 10.0  # more restarts than this within the window end the run
+BACKOFF_S, LONGEST_BACKOFF_S = 0.2, 3.0
+PATIENCE_S, RECORDER_PATIENCE_S = 3.0, 10.0
+
+
+class RestartWindow:
+    """Says how long to wait before the next restart, and when to give up."""
+
+    def __init__(self) -> None:
+        self._restarts_ns: deque[int] = deque()
+
+    def next_backoff_s(self, now_ns: int) -> float | None:
+        """Seconds to wait before a restart that is wanted now; None where there were too many in the window."""
+        while self._restarts_ns and now_ns - self._restarts_ns[0] > to_ns(WINDOW_S):
+            self._restarts_ns.popleft()
+        if len(self._restarts_ns) >= RESTARTS:
+            return None
+        self._restarts_ns.append(now_ns)
+        backoff_s: float = BACKOFF_S * 2 ** (len(self._restarts_ns) - 1)
+        return min(LONGEST_BACKOFF_S, backoff_s)
+
+
+class Supervisor:
+    """One run of a launch. `run_info` is what every node may know of it; `folder` is where its files go."""
+
+    def __init__(self, launch: Launch, *, folder: Path, seed: int, run_info: dict[str, Any], view: View) -> None:
+        self._launch = launch
+        self._folder = folder
+        self._seed = seed
+        self._run_info = run_info
+        self._view = view
+        self._clock = SystemClock()
+        self._plans: dict[str, ProcessPlan] = plan(launch)
+        self._children: dict[str, ChildProcess] = {}
+        self._windows = {name: RestartWindow() for name in self._plans}
+        self._ready: set[str] = set()
+        self._all_ready = asyncio.Event()
+        self._is_going = False
+        self._ending: asyncio.Future[tuple[bool, str] | None] | None = None
+        self._restarts: set[asyncio.Task[None]] = set()
+        self.restarted: dict[str, int] = {}
+
+    async def run(self, for_s: float | None) -> tuple[bool, str] | None:
+        """Run to the end; the outcome that a node gave, or None where the time or the user ended the run.
+
+        Raises PolyrhythmError where a process cannot start.
+        """
+        loop = asyncio.get_running_loop()
+        self._ending = loop.create_future()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._interrupted)
+        sockets = Path(tempfile.mkdtemp(prefix="polyrhythm-"))
+        observer: Inlet | None = None
+        drawing = asyncio.create_task(self._draw(), name="view")
+        try:
+            self._write_run_file(sockets)
+            await self._start_all(sockets)
+            observer = self._observe(sockets, loop)
+            self._is_going = True
+            for child in self._children.values():
+                child.order("go")
+                self._view.process(child.name, child.pid, "running")
+            try:
+                return await asyncio.wait_for(asyncio.shield(self._ending), for_s)
+            except TimeoutError:
+                return None
+        finally:
+            if not self._ending.done():
+                self._ending.set_result(None)
+            await self._stop_all()
+            drawing.cancel()
+            if observer is not None:
+                observer.close()
+            shutil.rmtree(sockets, ignore_errors=True)
+
+    def _write_run_file(self, sockets: Path) -> None:
+        run = {
+            **self._run_info,
+            "launch_file": str(self._launch.path),
+            "launch_text": self._launch.text,
+            "seed": self._seed,
+            "folder": str(self._folder),
+            "processes": {name: msgspec.to_builtins(part) for name, part in self._plans.items()},
+        }
+        (sockets / "run.json").write_text(json.dumps(run))
+
+    async def _start_all(self, sockets: Path) -> None:
+        for name in self._plans:
+            child = ChildProcess(name, sockets, self._on_event)
+            self._children[name] = child
+            await child.start()
+            self._view.process(name, child.pid, "started")
+        assert self._ending is not None
+        waiting: asyncio.Future[Any] = asyncio.ensure_future(self._all_ready.wait())
+        ending: asyncio.Future[Any] = self._ending
+        await asyncio.wait({waiting, ending}, timeout=READY_S, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        failed = [f"{child.name}: {child.failure}" for child in self._children.values() if child.failure]
+        if failed:
+            raise PolyrhythmError("; ".join(failed))
+        if not self._all_ready.is_set() and not self._ending.done():
+            late = sorted(set(self._children) - self._ready)
+            raise PolyrhythmError(f"{', '.join(late)} did not become ready within {READY_S:g} s")
+
+    def _observe(self, sockets: Path, loop: asyncio.AbstractEventLoop) -> Inlet:
+        """Hear what the view shows: every topic but those that carry arrays."""
+        types = {topic: message for topic, message in self._launch.graph.types.items() if not _is_large(message)}
+
+        def show(stamped: Stamped[Any]) -> None:
+            try:
+                loop.call_soon_threadsafe(self._view.message, stamped)
+            except RuntimeError:
+                pass  # the loop was closed: the run is over
+
+        inlet = Inlet(types, show, lambda topic, reason, number: None)
+        inlet.connect(sockets, self._plans)
+        inlet.start()
+        return inlet
+
+    async def _draw(self) -> None:
+        while True:
+            self._view.refresh(self._clock.now_ns())
+            await asyncio.sleep(0.25)
+
+    def _interrupted(self) -> None:
+        if self._ending is not None and not self._ending.done():
+            self._view.log("info", "supervisor", "stopping")
+            self._ending.set_result(None)
+        else:  # asked twice: at once
+            for child in self._children.values():
+                child.signal(signal.SIGKILL)
+
+    def _on_event(self, child: ChildProcess, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "ready":
+            self._ready.add(child.name)
+            if self._is_going:
+                child.order("go")
+                self._view.process(child.name, child.pid, "running")
+            elif self._ready == set(self._plans):
+                self._all_ready.set()
+        elif kind == "log":
+            self._view.log(event["level"], event["source"], event["text"])
+        elif kind == "finish":
+            self._end((bool(event["ok"]), str(event["reason"])))
+        elif kind == "exited":
+            self._on_exit(child, event["code"])
+
+    def _end(self, outcome: tuple[bool, str]) -> None:
+        if self._ending is not None and not self._ending.done():
+            self._ending.set_result(outcome)
+
+    def _on_exit(self, child: ChildProcess, code: int) -> None:
+        self._ready.discard(child.name)
+        if self._ending is None or self._ending.done():
+            self._view.process(child.name, child.pid, "stopped")
+            return
+        why = _why(code, child.failure)
+        self._view.process(child.name, child.pid, f"failed: {why}")
+        policy = self._plans[child.name].restart
+        if not self._is_going or policy == "never" or (policy == "on-failure" and code == 0):
+            self._end((False, f"{child.name} {why}"))
+            return
+        backoff_s = self._windows[child.name].next_backoff_s(self._clock.now_ns())
+        if backoff_s is None:
+            self._end((False, f"{child.name} {why}, for the {RESTARTS + 1}th time within {WINDOW_S:g} s"))
+            return
+        task = asyncio.create_task(self._restart(child, backoff_s), name=f"restart-{child.name}")
+        self._restarts.add(task)
+        task.add_done_callback(self._restarts.discard)
+
+    async def _restart(self, child: ChildProcess, backoff_s: float) -> None:
+        child.signal(signal.SIGKILL)  # what it started and left behind
+        await asyncio.sleep(backoff_s)
+        await child.start()
+        self.restarted[child.name] = self.restarted.get(child.name, 0) + 1
+        self._view.process(child.name, child.pid, "restarted")
+
+    async def _stop_all(self) -> None:
+        for task in tuple(self._restarts):
+            task.cancel()
+        recorders = {name for name, part in self._plans.items() if part.is_recorder}
+        first = [child for child in self._children.values() if child.name not in recorders]
+        await asyncio.gather(*(child.stop(PATIENCE_S) for child in first))
+        last = [child for child in self._children.values() if child.name in recorders]
+        await asyncio.gather(*(child.stop(RECORDER_PATIENCE_S) for child in last))
+
+
+def _why(code: int, failure: str) -> str:
+    if failure:
+        return failure
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"exited with code {code}"
+
+
+def _is_large(message: type[Message]) -> bool:
+    return any("numpy.ndarray" in str(field.type) for field in msgspec.structs.fields(message))  # type: ignore[arg-type]  # a Struct at run time

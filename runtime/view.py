@@ -1,0 +1,96 @@
+"""`View`: what shows a run while it goes on; `PlainView` prints lines."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any, Protocol
+
+from runtime.clock import SystemClock
+from runtime.message import Stamped
+
+
+class View(Protocol):
+    """Shows processes, messages and log lines; called from one thread only."""
+
+    def message(self, stamped: Stamped[Any]) -> None:
+        """A message that was published."""
+        ...
+
+    def process(self, name: str, pid: int, state: str) -> None:
+        """A process changed its state: "started", "running", "stopped", "failed: WHY"."""
+        ...
+
+    def log(self, level: str, source: str, text: str) -> None:
+        """A log line of a node, or of the supervisor."""
+        ...
+
+    def refresh(self, now_ns: int) -> None:
+        """Time to draw again; about four times a second."""
+        ...
+
+    def close(self) -> None:
+        """The run is over."""
+        ...
+
+
+class PlainView:
+    """Prints log lines and process states, with the seconds since the start."""
+
+    def __init__(self, title: str, *, live: bool = False) -> None:
+        self._start_ns = SystemClock().now_ns()
+        self._print(title)
+
+    def message(self, stamped: Stamped[Any]) -> None:
+        """Shows no messages."""
+
+    def process(self, name: str, pid: int, state: str) -> None:
+        self._print(f"{name} [pid {pid}] {state}")
+
+    def log(self, level: str, source: str, text: str) -> None:
+        mark = "" if level == "info" else f"{level}: "
+        self._print(f"{source}: {mark}{text}")
+
+    def refresh(self, now_ns: int) -> None:
+        """Lines need no drawing."""
+
+    def close(self) -> None:
+        """Lines need no closing."""
+
+    def _print(self, text: str) -> None:
+        seconds = (SystemClock().now_ns() - self._start_ns) * 1e-9
+        print(f"[{seconds:6.1f} s] {text}", flush=True)
+
+
+class SilentView:
+    """Prints nothing but errors, on standard error: for `--json`."""
+
+    def __init__(self, title: str = "", *, live: bool = False) -> None:
+        """Takes what every view takes."""
+
+    def message(self, stamped: Stamped[Any]) -> None:
+        """Shows nothing."""
+
+    def process(self, name: str, pid: int, state: str) -> None:
+        """Shows nothing."""
+
+    def log(self, level: str, source: str, text: str) -> None:
+        if level in ("error", "critical"):
+            print(f"{source}: {text}", file=sys.stderr, flush=True)
+
+    def refresh(self, now_ns: int) -> None:
+        """Shows nothing."""
+
+    def close(self) -> None:
+        """Shows nothing."""
+
+
+class ViewLog(logging.Handler):
+    """Shows the log records of this process in a view."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        self._view = view
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._view.log(record.levelname.lower(), record.name.removeprefix("node."), record.getMessage())

@@ -1,0 +1,85 @@
+"""Who needs what from whom: for each process of a launch, the topics it hears and how many processes hear its own.
+
+A process gets this as data, so that it imports its own nodes and the message types it needs, and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from runtime.graph import NodeSpec, health_topic
+from runtime.launch_file import Launch
+from runtime.message import Kind, Message
+
+
+class ProcessPlan(msgspec.Struct, frozen=True):
+    """What one process runs and hears."""
+
+    nodes: dict[str, dict[str, Any]]  # launch-file tables
+    hears: dict[str, str]  # topic -> "module:Message"
+    listeners: dict[str, int]  # own topic -> number of other processes that hear it
+    kinds: dict[str, Kind]  # of the own topics
+    peers: tuple[str, ...]  # the other processes
+    is_recorder: bool  # stops after all others, so that their last messages are recorded
+    restart: str
+
+
+def plan(launch: Launch) -> dict[str, ProcessPlan]:
+    """The plan of every process."""
+    groups = launch.processes
+    types = launch.graph.types
+    hears = {name: _hears(launch, specs) for name, specs in groups.items()}
+    plans = {}
+    for name, specs in groups.items():
+        own = _publishes(launch, specs)
+        listeners: Counter[str] = Counter()
+        for other, topics in hears.items():
+            if other != name:
+                listeners.update(own & topics)
+        plans[name] = ProcessPlan(
+            nodes={spec.name: launch.tables["nodes"][spec.name] for spec in specs},
+            hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},
+            listeners=dict(listeners),
+            kinds={topic: types[topic].message_kind for topic in sorted(own)},
+            peers=tuple(other for other in groups if other != name),
+            is_recorder=any(spec.cls.subscribes_all for spec in specs),
+            restart=specs[0].restart,
+        )
+    return plans
+
+
+def _hears(launch: Launch, specs: list[NodeSpec]) -> set[str]:
+    types = launch.graph.types
+    if any(spec.cls.subscribes_all for spec in specs):
+        return set(types)
+    names = {spec.name for spec in specs}
+    return {
+        topic.name
+        for topic in launch.graph.topics.values()
+        if topic.name in types and any(end.node in names for end in topic.subscribers)
+    }
+
+
+def _publishes(launch: Launch, specs: list[NodeSpec]) -> set[str]:
+    names = {spec.name for spec in specs}
+    topics = {
+        topic.name for topic in launch.graph.topics.values() if any(end.node in names for end in topic.publishers)
+    }
+    return topics | {health_topic(name) for name in names}
+
+
+def type_name(message: type[Message]) -> str:
+    """A message type as "module:Class"."""
+    return f"{message.__module__}:{message.__qualname__}"
+
+
+def load_type(name: str) -> type[Message]:
+    """The message type of that name."""
+    module, _, path = name.partition(":")
+    found: type[Message] = functools.reduce(getattr, path.split("."), importlib.import_module(module))  # type: ignore[assignment]  # attributes by name
+    return found
