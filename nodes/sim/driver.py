@@ -17,7 +17,8 @@ class SimDriver(Driver):
     body = Subscription(BodyPart, "sim/body", qos=QoS(required=False))
 
     def on_start(self) -> None:
-        """Build the scene. Raises UserError where the robot is not a simulated one."""
+        """Build the scene, laid by the run's seed. Raises UserError where the robot is not a simulated one."""
+        self._robot_params.setdefault("seed", int(getattr(self, "run_info", {}).get("seed", 0)))
         super().on_start()
         if not isinstance(self.robot, SimRobot):
             raise UserError(
