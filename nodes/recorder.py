@@ -22,13 +22,11 @@ class Recorder(Node):
     """Records every topic but those excluded; `path` empty means `run.mcap` in the run's folder.
 
     `jpeg_quality` 0 keeps images losslessly (PNG), 1 to 100 as JPEG. `depth` also keeps depth images, on
-    `TOPIC/depth`. A disk that fills up ends the recording and not the run.
+    `TOPIC/depth`. Of `run_info`, the text of the launch file is attached, "outcome" and "stats" are noted at the end
+    and everything else at the start. A disk that fills up ends the recording and not the run.
     """
 
     subscribes_all: ClassVar[bool] = True
-
-    run_info: dict[str, Any]
-    """Set by the executor before `on_start`: launch_text, seed, folder, versions, git, parameters."""
 
     def __init__(
         self,
@@ -43,7 +41,6 @@ class Recorder(Node):
         self.jpeg_quality = jpeg_quality
         self.depth = depth
         self.exclude = frozenset(["sim/world"] if exclude is None else exclude)
-        self.run_info = {}
         self.missed: dict[str, int] = {}
         self._next_seq: dict[tuple[str, str], int] = {}
         self._bag: BagWriter | None = None
@@ -62,7 +59,7 @@ class Recorder(Node):
         wall_offset_ns = 0 if self.clock.is_virtual else wall_time_ns() - self.clock.now_ns()
         metadata = _as_text({key: value for key, value in self.run_info.items() if key != "launch_text"})
         metadata["clock"] = "virtual" if self.clock.is_virtual else "real"
-        metadata["started_ns"] = str(self.clock.now_ns())
+        metadata.setdefault("started_ns", str(self.clock.now_ns()))
         metadata["excluded_topics"] = ", ".join(sorted(self.exclude))
         self._bag = BagWriter(path, metadata, wall_offset_ns=wall_offset_ns)
         launch_text = self.run_info.get("launch_text")

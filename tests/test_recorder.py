@@ -29,7 +29,7 @@ def said(seq: int, source: str = "node") -> Stamped[Message]:
 
 def started(folder: Path, **parameters: object) -> Recorder:
     recorder = Recorder(**parameters)  # type: ignore[arg-type]  # parameters by name, as from a launch file
-    recorder.run_info = {"launch_text": "[nodes.x]\n", "seed": 7, "folder": str(folder), "versions": {"numpy": "2"}}
+    recorder.run_info.update(launch_text="[nodes.x]\n", seed=7, folder=str(folder), versions={"numpy": "2"})
     recorder.on_start()
     return recorder
 
@@ -140,3 +140,18 @@ def test_a_full_disk_ends_the_recording_and_not_the_run(
 def test_a_quality_that_is_none_is_refused() -> None:
     with pytest.raises(ParameterError, match="jpeg_quality is 101"):
         Recorder(jpeg_quality=101)
+
+
+def test_a_graph_in_virtual_time_is_recorded_the_same_twice(tmp_path: Path) -> None:
+    from nodes.hello import Listener, Talker
+    from runtime import Simulation
+
+    def record(name: str) -> bytes:
+        sim = Simulation(Talker(), Listener(), Recorder(path=str(tmp_path / name)), seed=7, health_hz=1.0)
+        sim.run(seconds=2.9)
+        sim.close()
+        return (tmp_path / name).read_bytes()
+
+    assert record("a.mcap") == record("b.mcap")
+    counts = [one.document["count"] for one in BagReader(tmp_path / "a.mcap") if one.topic == "beat"]
+    assert counts == [1, 2, 3, 4, 5, 6]

@@ -1,0 +1,67 @@
+"""`polyrhythm report RUN.mcap`: the summary and the pictures of a run, from its recording."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from nodes.report.run import Run, read_run
+from nodes.report.summary import Summary, summarise
+from runtime.errors import PolyrhythmError
+
+CONTACT_SHEET = "contact_sheet.png"
+TIMELINE = "timeline.png"
+
+
+def make_report(recording: Path, out: Path) -> Summary:
+    """Draw the pictures of a recording into the folder `out`, and sum it up. Raises RecordingError."""
+    run = read_run(recording)
+    return summarise(run, pictures=_draw(run, out))
+
+
+def _draw(run: Run, out: Path) -> list[str]:
+    # Loaded here: a summary as JSON needs neither of them.
+    from nodes.report.contact_sheet import draw_contact_sheet
+    from nodes.report.timeline import draw_timeline
+
+    out.mkdir(parents=True, exist_ok=True)
+    pictures = []
+    if draw_contact_sheet(run, out / CONTACT_SHEET):
+        pictures.append(str(out / CONTACT_SHEET))
+    draw_timeline(run, out / TIMELINE)
+    pictures.append(str(out / TIMELINE))
+    return pictures
+
+
+def main(argv: list[str]) -> int:
+    """Run the command. Returns 0, 1 where the recording cannot be read, 2 where it was asked wrongly."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm report",
+        description="Sum up a recorded run and draw its contact sheet and timeline.",
+        epilog="example: polyrhythm report runs/latest/run.mcap --out pictures",
+    )
+    parser.add_argument("recording", type=Path, help="a .mcap file that `polyrhythm run` wrote")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON and draw nothing without --out")
+    parser.add_argument("--out", type=Path, help="folder for the pictures (default: beside the recording)")
+    try:
+        asked = parser.parse_args(argv)
+    except SystemExit as end:
+        return int(end.code or 0)
+    try:
+        run = read_run(asked.recording)
+        out = asked.out or (None if asked.json else asked.recording.parent)
+        summary = summarise(run, pictures=_draw(run, out) if out is not None else ())
+    except PolyrhythmError as error:
+        print(f"polyrhythm report: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"polyrhythm report: {error.filename}: cannot be written ({error.strerror})", file=sys.stderr)
+        return 1
+    if asked.json:
+        print(summary.to_json())
+    else:
+        from nodes.report.render import print_summary
+
+        print_summary(summary)
+    return 0

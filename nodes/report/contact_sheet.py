@@ -1,0 +1,151 @@
+"""The contact sheet: key frames of a run on one page, each with its time and what happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from nodes.report.key_frames import Kind, Moment, frames, moments
+from nodes.report.run import Run
+
+COLUMNS = 4
+FRAME_PX = (400, 300)
+MARGIN_PX = 28
+GAP_PX = 20
+CAPTION_PX = 84
+HEADER_PX = 92
+INSET = 0.34  # width of the wrist camera's picture, of the frame's
+
+PAPER = (250, 249, 246)
+INK = (32, 33, 36)
+FAINT = (120, 122, 128)
+COLOURS: dict[Kind, tuple[int, int, int]] = {
+    "order": (45, 95, 175),
+    "amend": (196, 120, 20),
+    "stop": (196, 38, 38),
+    "resume": (38, 130, 74),
+    "action": (98, 92, 150),
+    "success": (38, 130, 74),
+    "failure": (170, 70, 40),
+    "between": (120, 122, 128),
+    "end": (32, 33, 36),
+}
+
+
+def draw_contact_sheet(run: Run, path: Path) -> bool:
+    """Write the sheet as a PNG; False, and no file, where the run has no images."""
+    if not run.image_topics:
+        return False
+    shown = moments(run)
+    main = "head/image" if "head/image" in run.image_topics else run.image_topics[0]
+    pictures = frames(run, main, [moment.ns for moment in shown])
+    insets: list[NDArray[np.uint8]] | list[None] = [None] * len(shown)
+    if main != "wrist/image" and "wrist/image" in run.image_topics:
+        insets = frames(run, "wrist/image", [moment.ns for moment in shown])
+    _sheet(run, shown, pictures, insets).save(path)
+    return True
+
+
+def _sheet(
+    run: Run,
+    shown: list[Moment],
+    pictures: list[NDArray[np.uint8]],
+    insets: list[NDArray[np.uint8]] | list[None],
+) -> Image.Image:
+    rows = -(-len(shown) // COLUMNS)
+    width = 2 * MARGIN_PX + COLUMNS * FRAME_PX[0] + (COLUMNS - 1) * GAP_PX
+    height = HEADER_PX + rows * (FRAME_PX[1] + CAPTION_PX) + (rows - 1) * GAP_PX + MARGIN_PX
+    sheet = Image.new("RGB", (width, height), PAPER)
+    draw = ImageDraw.Draw(sheet)
+    _header(draw, run, width)
+    for index, (moment, picture, inset) in enumerate(zip(shown, pictures, insets, strict=True)):
+        row, column = divmod(index, COLUMNS)
+        left = MARGIN_PX + column * (FRAME_PX[0] + GAP_PX)
+        top = HEADER_PX + row * (FRAME_PX[1] + CAPTION_PX + GAP_PX)
+        _frame(sheet, (left, top), picture, inset)
+        _caption(draw, (left, top + FRAME_PX[1]), moment, run.at_s(moment.ns))
+    return sheet
+
+
+def _header(draw: ImageDraw.ImageDraw, run: Run, width: int) -> None:
+    is_success, reason = run.outcome
+    words = {True: "success", False: "failed", None: "ended"}[is_success]
+    colour = {"success": COLOURS["success"], "failed": COLOURS["stop"]}.get(words, FAINT)
+    title = run.heard.messages[0].message.text if run.heard.messages else run.path.name
+    right = f"{words} after {run.duration_s:.0f} s"
+    big, small = _font(26, bold=True), _font(18)
+    room = width - 2 * MARGIN_PX - draw.textlength(right, big) - 24
+    draw.text((MARGIN_PX, 22), _cut(draw, title, big, room), INK, big)
+    draw.text((width - MARGIN_PX - draw.textlength(right, big), 22), right, colour, big)
+    seed = run.noted("seed")
+    facts = [f"{run.about.get('clock', 'real')} time", *([] if seed is None else [f"seed {seed}"])]
+    facts += [reason] if reason else []
+    draw.text((MARGIN_PX, 57), _cut(draw, "  ·  ".join(facts), small, width - 2 * MARGIN_PX), FAINT, small)
+
+
+def _frame(
+    sheet: Image.Image, at: tuple[int, int], picture: NDArray[np.uint8], inset: NDArray[np.uint8] | None
+) -> None:
+    sheet.paste(_fitted(picture, FRAME_PX), at)
+    if inset is None:
+        return
+    size = (round(FRAME_PX[0] * INSET), round(FRAME_PX[1] * INSET))
+    left, top = at[0] + FRAME_PX[0] - size[0], at[1] + FRAME_PX[1] - size[1]
+    sheet.paste(PAPER, (left - 3, top - 3, left + size[0], top + size[1]))
+    sheet.paste(_fitted(inset, size), (left, top))
+
+
+def _fitted(picture: NDArray[np.uint8], size: tuple[int, int]) -> Image.Image:
+    """The picture scaled to fill that size, cut at the edges where its shape differs."""
+    image = Image.fromarray(picture)
+    scale = max(size[0] / image.width, size[1] / image.height)
+    wanted = (max(size[0], round(image.width * scale)), max(size[1], round(image.height * scale)))
+    image = image.resize(wanted, Image.Resampling.BICUBIC)
+    left, top = (image.width - size[0]) // 2, (image.height - size[1]) // 2
+    return image.crop((left, top, left + size[0], top + size[1]))
+
+
+def _caption(draw: ImageDraw.ImageDraw, at: tuple[int, int], moment: Moment, at_s: float) -> None:
+    left, top = at
+    colour = COLOURS[moment.kind]
+    draw.rectangle((left, top, left + FRAME_PX[0] - 1, top + 4), colour)
+    bold, plain = _font(18, bold=True), _font(17)
+    time = f"{at_s:.1f} s"
+    draw.text((left, top + 11), time, INK, bold)
+    tag = "" if moment.kind == "between" else moment.kind
+    draw.text((left + draw.textlength(f"{time}  ", bold), top + 11), tag, colour, bold)
+    for line, text in enumerate(_wrapped(draw, moment.text, plain, FRAME_PX[0], lines=2)):
+        draw.text((left, top + 35 + 22 * line), text, INK, plain)
+
+
+def _wrapped(
+    draw: ImageDraw.ImageDraw, text: str, font: ImageFont.FreeTypeFont, width: float, *, lines: int
+) -> list[str]:
+    found: list[str] = []
+    rest = text.split()
+    while rest and len(found) < lines:
+        take = 1
+        while take < len(rest) and draw.textlength(" ".join(rest[: take + 1]), font) <= width:
+            take += 1
+        is_last = len(found) == lines - 1
+        found.append(_cut(draw, " ".join(rest if is_last else rest[:take]), font, width))
+        rest = rest[take:]
+    return found
+
+
+def _cut(draw: ImageDraw.ImageDraw, text: str, font: ImageFont.FreeTypeFont, width: float) -> str:
+    if draw.textlength(text, font) <= width:
+        return text
+    while text and draw.textlength(f"{text}…", font) > width:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
+
+
+def _font(size: int, *, bold: bool = False) -> ImageFont.FreeTypeFont:
+    """DejaVu Sans, which matplotlib carries, so that the sheet looks the same on every machine."""
+    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
+    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name, size)

@@ -1,0 +1,102 @@
+"""Which moments of a run tell its story, and the camera's pictures of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.report.run import Run
+from runtime.bag import BagReader
+from runtime.errors import RecordingError
+
+Kind = Literal["order", "amend", "stop", "resume", "action", "success", "failure", "between", "end"]
+
+FEWEST = 8
+MOST = 12
+APART_NS = 400_000_000
+"""Of two moments closer than that, only the more telling one is shown."""
+
+_IMPORTANCE: dict[Kind, int] = {
+    "order": 0, "stop": 0, "end": 0, "resume": 1, "amend": 1, "success": 2, "failure": 3, "action": 4, "between": 5,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point of a run worth a picture."""
+
+    ns: int
+    kind: Kind
+    text: str
+
+
+def moments(run: Run, most: int = MOST) -> list[Moment]:
+    """The most telling moments in order of time: orders, interrupts, actions, their success, and the end."""
+    chosen: list[Moment] = []
+    for moment in sorted(_candidates(run), key=lambda one: (_IMPORTANCE[one.kind], one.ns)):
+        if len(chosen) < most and all(abs(moment.ns - other.ns) >= APART_NS for other in chosen):
+            chosen.append(moment)
+    for step in range(1, FEWEST):
+        if len(chosen) >= FEWEST:
+            break
+        ns = run.start_ns + (run.end_ns - run.start_ns) * step // FEWEST
+        if all(abs(ns - other.ns) >= APART_NS for other in chosen):
+            chosen.append(Moment(ns, "between", ""))
+    return sorted(chosen, key=lambda one: one.ns)
+
+
+def _candidates(run: Run) -> Iterable[Moment]:
+    if run.heard.messages:
+        first = run.heard.messages[0]
+        yield Moment(first.envelope.published_ns, "order", _quoted(first.message.text))
+    depths: dict[str, Kind] = {"replan": "order", "amend": "amend", "stop": "stop", "resume": "resume"}
+    for interrupt in run.interrupts.messages:
+        text = interrupt.message.text
+        shown = text if interrupt.message.by == "contact" else _quoted(text)
+        yield Moment(interrupt.envelope.published_ns, depths[interrupt.message.depth], shown)
+    texts = {one.message.id: one.message.text or one.message.skill for one in run.actions.messages}
+    for action in run.actions.messages:
+        yield Moment(action.envelope.published_ns, "action", texts[action.message.id])
+    for feedback in run.feedback.messages:
+        text = texts.get(feedback.message.action_id, "")
+        if feedback.message.status == "success":
+            yield Moment(feedback.envelope.published_ns, "success", text)
+        elif feedback.message.status == "failure":
+            yield Moment(feedback.envelope.published_ns, "failure", f"{text}: {feedback.message.why}".strip(": "))
+    yield Moment(run.end_ns, "end", run.outcome[1])
+
+
+def _quoted(text: str) -> str:
+    return f"“{text}”"
+
+
+def frames(run: Run, topic: str, wanted_ns: Iterable[int]) -> list[NDArray[np.uint8]]:
+    """The picture on that topic nearest to each stamp, RGB; a grey one where it is damaged."""
+    from nodes.recorded_image import pixels  # OpenCV, for reports with pictures only
+
+    stamps = run.stamps[topic]
+    nearest = [_nearest(stamps, ns) for ns in wanted_ns]
+    found: dict[int, NDArray[np.uint8]] = {}
+    missing = set(nearest)
+    for record in BagReader(run.path):
+        if not missing:
+            break
+        if record.topic != topic or record.envelope.published_ns not in missing:
+            continue
+        missing.discard(record.envelope.published_ns)
+        try:
+            found[record.envelope.published_ns] = pixels(record.document)
+        except RecordingError:
+            continue  # shown as a grey picture; the report's own list of damage names the file
+    grey = np.full((120, 160, 3), 128, np.uint8)
+    return [found.get(ns, grey) for ns in nearest]
+
+
+def _nearest(stamps: list[int], ns: int) -> int:
+    at = bisect_left(stamps, ns)
+    return min(stamps[max(0, at - 1) : at + 1], key=lambda stamp: abs(stamp - ns))

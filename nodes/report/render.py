@@ -1,0 +1,151 @@
+"""A summary as tables for a terminal, readable at 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from nodes.report.summary import NodeSummary, Spread, Summary
+
+WIDEST = 100
+
+
+def print_summary(summary: Summary, console: Console | None = None) -> None:
+    """Print the tables on the console, standard output by default."""
+    console = console or Console()
+    if console.width > WIDEST:
+        console.width = WIDEST
+    console.print()
+    console.print(_headline(summary))
+    console.print(_facts(summary))
+    for rows, table in ((summary.interrupts, _interrupts), (summary.timers, _timers), (summary.nodes, _nodes)):
+        if rows:
+            console.print()
+            console.print(table(summary))
+    console.print()
+    for sentence in summary.damage:
+        console.print(Text(f"damaged: {sentence}", style="yellow"))
+    console.print(_places(summary))
+
+
+def _headline(summary: Summary) -> Text:
+    words, style = {
+        True: ("SUCCESS", "bold green"),
+        False: ("FAILED", "bold red"),
+        None: ("ENDED", "bold yellow"),
+    }[summary.is_success]
+    return Text.assemble((words, style), "  ", summary.reason)
+
+
+def _facts(summary: Summary) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    seed = "" if summary.seed is None else f", seed {summary.seed}"
+    grid.add_row("run time", f"{summary.duration_s:.1f} s ({summary.clock} clock{seed})")
+    if summary.task is not None:
+        in_bin, left = summary.task.in_bin, summary.task.left
+        rest = f"; left: {', '.join(left)}" if left else ""
+        grid.add_row(f"{summary.task.label}s in the bin", f"{len(in_bin)} of {len(in_bin) + len(left)}{rest}")
+    for skill, ends in summary.actions.items():
+        grid.add_row(f"{skill} actions", ", ".join(f"{number} {end}" for end, number in ends.items()))
+    grid.add_row("image age behind commands", _spread(summary.image_age_ms))
+    grid.add_row("stop heard to robot held", _spread(summary.stop_to_held_ms))
+    grid.add_row("messages", f"{summary.messages:,}, dropped: {_reasons(summary.dropped)}")
+    if summary.missed_by_recorder:
+        grid.add_row("missed by the recorder", _reasons(summary.missed_by_recorder))
+    return grid
+
+
+def _interrupts(summary: Summary) -> Table:
+    table = _table("Interrupts")
+    table.add_column("at s", justify="right", no_wrap=True)
+    table.add_column("depth", no_wrap=True)
+    table.add_column("said", ratio=2)
+    table.add_column("what followed", ratio=3)
+    for one in summary.interrupts:
+        style = {"stop": "red", "resume": "green"}.get(one.depth, "yellow")
+        table.add_row(f"{one.at_s:.1f}", Text(one.depth, style=style), escape(one.text), escape(one.followed))
+    return table
+
+
+def _timers(summary: Summary) -> Table:
+    table = _table("Rates and lateness")
+    table.add_column("node", no_wrap=True)
+    table.add_column("timer", no_wrap=True)
+    for title in ("Hz", "target", "ticks", "overruns", "p50 ms", "p99 ms"):
+        table.add_column(title, justify="right", no_wrap=True)
+    last = ""
+    for one in summary.timers:
+        is_slow = one.hz_achieved < 0.9 * one.hz_target and one.ticks > 2
+        table.add_row(
+            "" if one.node == last else one.node,
+            one.timer,
+            Text(f"{one.hz_achieved:.2f}", style="red" if is_slow else ""),
+            f"{one.hz_target:g}",
+            f"{one.ticks}",
+            Text(f"{one.overruns}", style="yellow" if one.overruns else ""),
+            f"{one.lateness_p50_ms:.2f}",
+            f"{one.lateness_p99_ms:.2f}",
+        )
+        last = one.node
+    return table
+
+
+def _nodes(summary: Summary) -> Table:
+    is_real = summary.clock != "virtual"
+    table = _table("Nodes")
+    table.add_column("node", no_wrap=True)
+    for title in ("starts", "sent", "received"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("dropped, by reason", ratio=1)
+    table.add_column("errors", justify="right", no_wrap=True)
+    if is_real:
+        table.add_column("CPU s", justify="right", no_wrap=True)
+        table.add_column("MB", justify="right", no_wrap=True)
+    for node in summary.nodes:
+        cells: list[RenderableType] = [
+            node.node,
+            Text(f"{node.starts}", style="yellow" if node.starts > 1 else ""),
+            f"{node.sent}",
+            f"{node.received}",
+            _reasons(node.dropped),
+            Text(f"{node.errors}", style="red" if node.errors else ""),
+        ]
+        table.add_row(*cells, *(_cost(node) if is_real else ()))
+    return table
+
+
+def _cost(node: NodeSummary) -> tuple[str, str]:
+    return f"{node.cpu_s:.1f}", f"{node.rss_mb:.0f}"
+
+
+def _places(summary: Summary) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    whole = "" if summary.is_complete else ", not closed"
+    grid.add_row("recording", f"{escape(summary.recording)} ({summary.size_mb:.1f} MB{whole})")
+    for picture in summary.pictures:
+        grid.add_row("picture", escape(picture))
+    return grid
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1), expand=True)
+
+
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return "none measured"
+    if spread.count == 1:
+        return f"{spread.p50:.1f} ms (once)"
+    return f"p50 {spread.p50:.1f} ms, p99 {spread.p99:.1f} ms, max {spread.highest:.1f} ms ({spread.count:,} times)"
+
+
+def _reasons(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} {number:,}" for reason, number in counted.items()) or "none"

@@ -1,0 +1,157 @@
+"""`Run`: what a recording says about a run, read in one pass; summary and pictures are made of nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic
+
+import msgspec
+
+from nodes.sim.messages import Truth
+from runtime.bag import BagMessage, BagReader
+from runtime.errors import RecordingError
+from runtime.health import Health
+from runtime.message import M, Stamped
+from runtime.msgs import Action, Feedback, GuardState, Interrupt, RobotState, SceneDescription, Subtask, Utterance
+
+IMAGE_SCHEMA = "foxglove.CompressedImage"
+
+
+@dataclass
+class Track(Generic[M]):
+    """All messages of one topic, in order of publication."""
+
+    message: type[M]
+    messages: list[Stamped[M]] = field(default_factory=list)
+
+    def first_after(self, ns: int, wanted: Callable[[M], bool] = lambda _: True) -> Stamped[M] | None:
+        """The first message published at or after that stamp that is wanted."""
+        return next(
+            (one for one in self.messages if one.envelope.published_ns >= ns and wanted(one.message)),
+            None,
+        )
+
+    def last_before(self, ns: int) -> Stamped[M] | None:
+        """The newest message published before that stamp."""
+        found = None
+        for one in self.messages:
+            if one.envelope.published_ns >= ns:
+                break
+            found = one
+        return found
+
+
+@dataclass
+class Run:
+    """One recorded run. Stamps are monotonic ns; `start_ns` is run time zero."""
+
+    path: Path
+    about: dict[str, str] = field(default_factory=dict)  # what was known at the start
+    end: dict[str, str] = field(default_factory=dict)  # what was known at the end; empty where it was cut off
+    is_complete: bool = False
+    damage: list[str] = field(default_factory=list)
+    start_ns: int = 0
+    end_ns: int = 0
+    heard: Track[Utterance] = field(default_factory=lambda: Track(Utterance))
+    said: Track[Utterance] = field(default_factory=lambda: Track(Utterance))
+    subtasks: Track[Subtask] = field(default_factory=lambda: Track(Subtask))
+    actions: Track[Action] = field(default_factory=lambda: Track(Action))
+    feedback: Track[Feedback] = field(default_factory=lambda: Track(Feedback))
+    interrupts: Track[Interrupt] = field(default_factory=lambda: Track(Interrupt))
+    guard: Track[GuardState] = field(default_factory=lambda: Track(GuardState))
+    descriptions: Track[SceneDescription] = field(default_factory=lambda: Track(SceneDescription))
+    robot: Track[RobotState] = field(default_factory=lambda: Track(RobotState))
+    health: Track[Health] = field(default_factory=lambda: Track(Health))
+    truth: Truth | None = None  # the last one
+    sent: list[tuple[int, int]] = field(default_factory=list)  # robot/command: (published_ns, image_ns or 0)
+    stamps: dict[str, list[int]] = field(default_factory=dict)  # published_ns by topic, images included
+    image_topics: list[str] = field(default_factory=list)
+
+    @property
+    def is_virtual(self) -> bool:
+        return self.about.get("clock") == "virtual"
+
+    @property
+    def duration_s(self) -> float:
+        return max(0, self.end_ns - self.start_ns) * 1e-9
+
+    def at_s(self, ns: int) -> float:
+        """Run time of a monotonic stamp."""
+        return (ns - self.start_ns) * 1e-9
+
+    @property
+    def outcome(self) -> tuple[bool | None, str]:
+        """Whether the run succeeded, and why; None and "" where the recording does not say."""
+        noted = self.noted("outcome")
+        if not isinstance(noted, dict):
+            return None, ""
+        is_success = noted.get("ok")
+        return (is_success if isinstance(is_success, bool) else None), str(noted.get("reason", ""))
+
+    def noted(self, key: str) -> Any:
+        """A value noted at the end or, failing that, at the start; JSON is decoded. None where there is none."""
+        text = self.end.get(key, self.about.get(key))
+        if text is None:
+            return None
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            return text
+
+
+_TRACKS = {
+    "heard": "heard",
+    "said": "said",
+    "subtask": "subtasks",
+    "action": "actions",
+    "feedback": "feedback",
+    "interrupt": "interrupts",
+    "guard/state": "guard",
+    "description": "descriptions",
+    "robot/state": "robot",
+}
+
+
+def read_run(path: Path) -> Run:
+    """Read a recording. Raises RecordingError where it is none, or holds no message at all."""
+    reader = BagReader(path)
+    run = Run(path=path, about=reader.metadata.get("run", {}), end=reader.metadata.get("end", {}))
+    refused: Counter[str] = Counter()
+    for record in reader:
+        try:
+            _take(run, record)
+        except RecordingError as error:
+            refused[str(error)] += 1
+    if not run.stamps:
+        raise RecordingError(f"{path}: holds no messages, so there is nothing to report")
+    run.is_complete = reader.is_complete
+    run.damage = reader.damage + [f"{text} ({number} times)" for text, number in sorted(refused.items())]
+    every = [stamp for stamps in run.stamps.values() for stamp in stamps]
+    started = run.about.get("started_ns", "")
+    run.start_ns = min(int(started), *every) if started.isdigit() else min(every)
+    run.end_ns = max(every)
+    for track in (*(getattr(run, name) for name in _TRACKS.values()), run.health):
+        track.messages.sort(key=lambda one: one.envelope.published_ns)
+    run.sent.sort()
+    for stamps in run.stamps.values():
+        stamps.sort()
+    run.image_topics.sort()
+    return run
+
+
+def _take(run: Run, record: BagMessage) -> None:
+    envelope = record.envelope
+    run.stamps.setdefault(record.topic, []).append(envelope.published_ns)
+    if record.schema == IMAGE_SCHEMA:
+        if record.topic not in run.image_topics and not record.topic.endswith("/depth"):
+            run.image_topics.append(record.topic)
+    elif record.topic == "robot/command":
+        run.sent.append((envelope.published_ns, envelope.image_ns))
+    elif record.topic == "sim/truth":
+        run.truth = record.message(Truth)
+    elif record.topic in _TRACKS or record.topic.startswith("health/"):
+        track: Track[Any] = getattr(run, _TRACKS.get(record.topic, "health"))
+        track.messages.append(Stamped(record.message(track.message), envelope))

@@ -1,0 +1,259 @@
+"""The timeline: who said and did what when, over the whole run, and the policies' rates in a close-up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from nodes.report.followed import stop_times
+from nodes.report.run import Run
+
+INK = "#202124"
+FAINT = "#8a8d93"
+MODES = {"disarmed": "#d7d9de", "armed": "#bccbe3", "moving": "#8fc7a3", "holding": "#f0d58c", "stopped": "#dd8080"}
+SKILLS = {"pick": "#7d9fd1", "place": "#a58fcb", "look": "#c9ccd3", "hold": "#e0c37e"}
+DEPTHS = {"amend": "#c47814", "replan": "#2d5faf", "stop": "#c42626", "resume": "#26824a"}
+RATES = (("planner", "subtask", "#2d5faf"), ("VLM", "description", "#7a5bb0"), ("policy", "command", "#26824a"))
+CLOSE_UP_S = 6.0
+CHARACTER = 0.0052  # width of a small letter, of the axes' width
+
+Span = tuple[float, float]
+
+
+def draw_timeline(run: Run, path: Path) -> None:
+    """Write the timeline as a PNG."""
+    with matplotlib.rc_context({"font.family": "DejaVu Sans", "font.size": 9, "axes.edgecolor": FAINT}):
+        figure = Figure(figsize=(16, 9), dpi=110, facecolor="white")
+        grid = figure.add_gridspec(
+            2, 1, height_ratios=(5.2, 1.5), hspace=0.22, left=0.075, right=0.985, top=0.93, bottom=0.06
+        )
+        _whole(figure.add_subplot(grid[0]), run)
+        _close_up(figure.add_subplot(grid[1]), run)
+        figure.suptitle(_title(run), x=0.075, y=0.975, ha="left", fontsize=13, fontweight="bold", color=INK)
+        figure.savefig(path, metadata={"Software": None})
+
+
+def _title(run: Run) -> str:
+    is_success, reason = run.outcome
+    word = {True: "Success", False: "Failed", None: "Ended"}[is_success]
+    return f"{word} after {run.duration_s:.0f} s{': ' if reason else ''}{reason}"
+
+
+def _whole(axes: Axes, run: Run) -> None:
+    length_s = max(run.duration_s, 1.0)
+    lanes = ["person", "robot", "plan", "action", "interrupt", "guard", *(name for name, _, _ in RATES)]
+    height = {"person": 2.6, "robot": 2.6, "plan": 1.5, "action": 1.5, "planner": 0.7, "VLM": 0.7, "policy": 0.7}
+    top, centre = 0.0, {}
+    for lane in lanes:
+        size = height.get(lane, 1.0)
+        centre[lane] = top - size / 2
+        top -= size
+        axes.axhline(top, color="#ececee", lw=0.8, zorder=0)
+    axes.set(xlim=(0, length_s), ylim=(top, 0))
+    axes.set_yticks(list(centre.values()), list(centre), color=INK, fontsize=10)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", colors=FAINT)
+    axes.set_xlabel("run time, s", color=FAINT, loc="right", labelpad=-2)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+
+    for stop in stops(run):
+        axes.axvspan(*stop, color="#c42626", alpha=0.09, lw=0, zorder=0)
+    _speech(axes, run, length_s, centre["person"], is_robot=False)
+    _speech(axes, run, length_s, centre["robot"], is_robot=True)
+    _plans(axes, run, length_s, centre["plan"])
+    _actions(axes, run, length_s, centre["action"])
+    _interrupts(axes, run, centre["interrupt"], top)
+    _modes(axes, run, centre["guard"])
+    for name, topic, colour in RATES:
+        _ticks(axes, run, topic, centre[name], 0.23, colour, 0.6)
+
+
+def stops(run: Run) -> list[Span]:
+    """From each stop heard to the robot's release, or to the end, in run time."""
+    found = []
+    for interrupt in run.interrupts.messages:
+        times = stop_times(run, interrupt)
+        if times.held_ms is not None:
+            since_s = run.at_s(interrupt.envelope.utterance_ns or interrupt.envelope.published_ns)
+            found.append((since_s, run.duration_s if times.resumed_s is None else since_s + times.resumed_s))
+    return found
+
+
+def _speech(axes: Axes, run: Run, length_s: float, centre: float, *, is_robot: bool) -> None:
+    said = run.said.messages if is_robot else run.heard.messages
+    colour = "#4a4e57" if is_robot else "#2d5faf"
+    starts = [run.at_s(one.envelope.published_ns) for one in said]
+    shown = [_shortened(one.message.text, 58) for one in said]
+    widths = [len(text) * CHARACTER * length_s for text in shown]
+    for start_s, text, width_s, row in zip(starts, shown, widths, rows(starts, widths, 3), strict=True):
+        y = centre + (0.78, 0.0, -0.78)[row]
+        axes.plot([start_s], [y], marker="o", ms=4.5, color=colour, zorder=4)
+        fits = start_s + width_s * 1.08 < length_s
+        axes.annotate(
+            text, (start_s, y), xytext=(6 if fits else -6, 0), textcoords="offset points",
+            ha="left" if fits else "right", va="center", color=colour, fontsize=8.5, zorder=4,
+            bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": "none", "alpha": 0.8},
+        )  # fmt: skip
+
+
+def rows(starts: Sequence[float], widths: Sequence[float], number: int) -> list[int]:
+    """A row for each text so that none runs into the next, where there are rows enough."""
+    free = [float("-inf")] * number
+    chosen = []
+    for start, width in zip(starts, widths, strict=True):
+        row = next((index for index in range(number) if free[index] <= start), None)
+        if row is None:
+            row = min(range(number), key=lambda index: free[index])
+        free[row] = start + width * 1.05
+        chosen.append(row)
+    return chosen
+
+
+def _plans(axes: Axes, run: Run, length_s: float, centre: float) -> None:
+    merged: list[tuple[float, str]] = []
+    for one in run.subtasks.messages:
+        if not merged or merged[-1][1] != one.message.text:
+            merged.append((run.at_s(one.envelope.published_ns), one.message.text))
+    ends = [start_s for start_s, _ in merged[1:]] + [length_s]
+    for (start_s, text), end_s in zip(merged, ends, strict=True):
+        _bar(axes, (start_s, end_s), centre, 0.42, "#dbe5f4", text, length_s, "#9db6dc")
+
+
+def _actions(axes: Axes, run: Run, length_s: float, centre: float) -> None:
+    for (start_s, end_s), skill, text, status in action_spans(run):
+        edge = {"success": "#26824a", "failure": "#c42626"}.get(status, "#9a9da3")
+        _bar(axes, (start_s, end_s), centre, 0.42, SKILLS.get(skill, "#c9ccd3"), text, length_s, "white")
+        if status:
+            mark = "✓" if status == "success" else "✗"
+            axes.text(end_s, centre + 0.58, mark, color=edge, ha="center", va="center", fontsize=10, fontweight="bold")
+
+
+def action_spans(run: Run) -> list[tuple[Span, str, str, str]]:
+    """Each action: from when to when, its skill, its text, and "success", "failure" or "" where it was replaced."""
+    ends = {
+        one.message.action_id: (run.at_s(one.envelope.published_ns), one.message.status)
+        for one in run.feedback.messages
+        if one.message.status != "running"
+    }
+    starts = [run.at_s(one.envelope.published_ns) for one in run.actions.messages]
+    found: list[tuple[Span, str, str, str]] = []
+    for index, one in enumerate(run.actions.messages):
+        next_s = starts[index + 1] if index + 1 < len(starts) else run.duration_s
+        end_s, status = ends.get(one.message.id, (next_s, ""))
+        span = (starts[index], max(starts[index], min(end_s, next_s)))
+        found.append((span, one.message.skill, one.message.text or one.message.skill, status))
+    return found
+
+
+def _interrupts(axes: Axes, run: Run, centre: float, bottom: float) -> None:
+    for one in run.interrupts.messages:
+        at_s, depth = run.at_s(one.envelope.published_ns), one.message.depth
+        colour = DEPTHS[depth]
+        axes.plot([at_s, at_s], [bottom, 0], color=colour, lw=0.9, ls=(0, (4, 3)), zorder=1)
+        axes.plot([at_s], [centre], marker="D", ms=6, color=colour, zorder=5)
+        axes.annotate(
+            depth, (at_s, centre), xytext=(7, 0), textcoords="offset points", va="center", color=colour, fontsize=9,
+            fontweight="bold", zorder=5,
+        )  # fmt: skip
+
+
+def _modes(axes: Axes, run: Run, centre: float) -> None:
+    for (start_s, end_s), mode in mode_spans(run):
+        axes.barh(centre, end_s - start_s, 0.62, left=start_s, color=MODES.get(mode, "#d7d9de"), lw=0, zorder=2)
+        if end_s - start_s > 0.012 * run.duration_s * len(mode) * 0.6:
+            axes.text((start_s + end_s) / 2, centre, mode, ha="center", va="center", fontsize=8.5, color=INK, zorder=3)
+
+
+def mode_spans(run: Run) -> list[tuple[Span, str]]:
+    """The guard's modes in run time, each as long as it lasted."""
+    found: list[tuple[Span, str]] = []
+    for one in run.guard.messages:
+        at_s, mode = run.at_s(one.envelope.published_ns), one.message.mode
+        if found and found[-1][1] == mode:
+            continue
+        if found:
+            found[-1] = ((found[-1][0][0], at_s), found[-1][1])
+        found.append(((at_s, run.duration_s), mode))
+    return found
+
+
+def _ticks(axes: Axes, run: Run, topic: str, centre: float, half: float, colour: str, width: float) -> None:
+    stamps = run.stamps.get(topic, [])
+    axes.vlines([run.at_s(ns) for ns in stamps], centre - half, centre + half, color=colour, lw=width, zorder=2)
+
+
+def _close_up(axes: Axes, run: Run) -> None:
+    """Some seconds around the first stop, or around the middle, with every single tick."""
+    found = stops(run)
+    middle_s = found[0][0] if found else run.duration_s / 2
+    start_s = max(0.0, min(middle_s - CLOSE_UP_S / 3, run.duration_s - CLOSE_UP_S))
+    end_s = start_s + CLOSE_UP_S
+    lanes = [*RATES, ("guard", "robot/command", "#4a4e57")]
+    for index, (_, topic, colour) in enumerate(lanes):
+        _ticks(axes, run, topic, -index, 0.33, colour, 1.6)
+    names = [
+        f"{name}  {_hz(run.stamps.get(topic, []), run.start_ns + start_s * 1e9, run.start_ns + end_s * 1e9):.3g} Hz"
+        for name, topic, _ in lanes
+    ]
+    axes.set(xlim=(start_s, end_s), ylim=(-len(lanes) + 0.45, 0.6))
+    axes.set_yticks([-index for index in range(len(lanes))], names, color=INK)
+    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", colors=FAINT)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    for stop in found:
+        axes.axvspan(*stop, color="#c42626", alpha=0.09, lw=0, zorder=0)
+    for one in run.interrupts.messages:
+        at_s = run.at_s(one.envelope.utterance_ns or one.envelope.published_ns)
+        if start_s <= at_s <= end_s:
+            held_ms = stop_times(run, one).held_ms
+            held = "" if held_ms is None else f"  (held after {held_ms:.0f} ms)"
+            axes.axvline(at_s, color=DEPTHS[one.message.depth], lw=1.2)
+            colour = DEPTHS[one.message.depth]
+            axes.text(at_s + 0.02, 0.62, f"{one.message.text}{held}", color=colour, fontsize=8.5, va="bottom")
+    axes.set_title(f"{CLOSE_UP_S:.0f} s close up: every message", loc="right", fontsize=9, color=FAINT)
+
+
+def _hz(stamps: Iterable[int], start_ns: float, end_ns: float) -> float:
+    return sum(start_ns <= ns < end_ns for ns in stamps) * 1e9 / (end_ns - start_ns)
+
+
+def _bar(
+    axes: Axes, span: Span, centre: float, half: float, colour: str, text: str, length_s: float, edge: str
+) -> None:
+    width_s = max(span[1] - span[0], length_s * 0.0015)
+    axes.barh(centre, width_s, 2 * half, left=span[0], color=colour, edgecolor=edge, lw=0.8, zorder=2)
+    room = int(width_s / (CHARACTER * length_s))
+    lines = _folded(text, room, 2)
+    if lines:
+        axes.text(
+            span[0] + 0.004 * length_s, centre, "\n".join(lines), ha="left", va="center", fontsize=8, color=INK,
+            zorder=3, linespacing=1.05, clip_on=True,
+        )  # fmt: skip
+
+
+def _folded(text: str, room: int, lines: int) -> list[str]:
+    """The text in so many lines of so many letters, cut short where needed; nothing where no word fits."""
+    found: list[str] = []
+    rest = text.split()
+    while rest and len(found) < lines:
+        line = ""
+        while rest and len(line) + len(rest[0]) + bool(line) <= room:
+            line = f"{line} {rest.pop(0)}".strip()
+        if not line:
+            break
+        found.append(line)
+    if not found:
+        return []
+    if rest:
+        found[-1] = f"{found[-1][: max(1, room - 1)]}…"
+    return found
+
+
+def _shortened(text: str, letters: int) -> str:
+    return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}…"
