@@ -33,6 +33,7 @@ from nodes.kinematics import (
     look_at,
     solve,
 )
+from nodes.stretch import STRETCH_3
 from runtime.msgs import JointVector, RobotState
 
 MARGIN_M = 0.03
@@ -63,6 +64,9 @@ DRIVE_GAIN_PER_S = 2.0
 STEER_PER_S, STEER_MOST_RADPS = 1.5, 0.10
 LOST_S = 0.4
 """How long a carried thing may seem gone before it counts as lost."""
+
+UNSEEN_S = 2.0
+"""How long the gripper waits above a thing that the policy's own image has not shown yet."""
 
 Level = Literal["keep", "travel", "grasp", "set down"]
 Until = Literal["lift", "arm", "wrist", "base", "head", "grasp", "open", "off"]
@@ -198,8 +202,18 @@ def plan(skill: tuple[Phase, ...], spot: Spot) -> tuple[tuple[Phase, Spot], ...]
 
 def begin(phases: tuple[tuple[Phase, Spot], ...], state: RobotState, held: Spot | None = None) -> Progress:
     """Start from where the robot is: what a phase does not move stays there, and fingers that hold keep pressing."""
-    goal = state.position if held is None else _with(state.position, {GRIPPER: 0.0})
-    return Progress(plan=phases, goal=goal, held=held)
+    return Progress(plan=phases, goal=resting(state, held), held=held)
+
+
+def resting(state: RobotState, held: Spot | None) -> JointVector:
+    """The posture in which the robot comes to rest when it brakes now; fingers that hold something keep pressing."""
+    ends = [
+        min(max(at + v * abs(v) / (2 * joint.acceleration), joint.lowest), joint.highest)
+        for at, v, joint in zip(state.position, state.velocity, STRETCH_3.joints, strict=True)
+    ]
+    # Noise in a velocity is no motion.
+    rest = tuple(end if abs(end - at) > 1e-3 else at for end, at in zip(ends, state.position, strict=True))
+    return rest if held is None else _with(rest, {GRIPPER: 0.0})
 
 
 def travel_lift_m(tallest_m: float, held: Spot | None) -> float:
@@ -225,8 +239,9 @@ def step(progress: Progress, state: RobotState, *, period_s: float, tallest_m: f
     if phase is None or spot is None:
         return Step(progress.goal, 0.0, 0.0, progress)
     reach = _solve(spot, state)
-    if reach is None:
+    if reach is None and phase.goes:
         return _stop(progress, out_of_reach(spot, state))
+    reach = reach or Reach(0.0, state.position[LIFT], state.position[ARM], DOWN_RAD)
     travel_m = travel_lift_m(tallest_m, progress.held)
     is_low = state.position[LIFT] < travel_m - LIFT_SLACK_M
     goal = _goals(phase, spot, reach, progress.goal, state, travel_m, is_low=is_low)
@@ -234,11 +249,15 @@ def step(progress: Progress, state: RobotState, *, period_s: float, tallest_m: f
     if phase.goes and (not is_low or not is_out(state)):
         v = _drive(reach.travel_m)
         w = _steer(state) if abs(v) > 0.02 else 0.0
-    missing_s = progress.missing_s + period_s if phase.carries and not state.is_grasping else 0.0
+    is_there = all(_holds(until, goal, reach, state) for until in phase.until)
+    is_missing = (phase.carries and not state.is_grasping) or (phase.needs_sight and is_there and not is_seen)
+    missing_s = progress.missing_s + period_s if is_missing else 0.0
     now = replace(progress, goal=goal, elapsed_s=progress.elapsed_s + period_s, missing_s=missing_s)
-    if missing_s > LOST_S:
+    if phase.carries and missing_s > LOST_S:
         return _stop(replace(now, held=None), f"the gripper lost what it held while {phase.says.format(it=spot.name)}")
-    if (is_seen or not phase.needs_sight) and all(_holds(until, goal, reach, state) for until in phase.until):
+    if phase.needs_sight and missing_s > UNSEEN_S:
+        return _stop(now, f"the {spot.name} is not in the robot's own image")
+    if is_there and not is_missing:
         held = {"same": now.held, "holds": spot, "empty": None}[phase.then]
         done = replace(now, held=held, index=now.index + 1, elapsed_s=0.0, missing_s=0.0)
         return Step(goal, v, w, done, "success" if phase.succeeds else "")

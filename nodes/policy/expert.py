@@ -1,0 +1,274 @@
+"""`ExpertPolicy`: the scripted control policy. It acts on the VLM's action, its own head image and the robot's state.
+
+Before its first action it publishes nothing, so starting it never moves the robot. From then on it publishes every
+tick: a goal while acting, and between actions the posture that it ended in, which also keeps the fingers closed on
+what they hold. While the robot is stopped it publishes the measured posture and its timeouts stand still; afterwards
+the phase goes on from there. A new action takes over at once from wherever the robot is (see `skills`); a pick while
+something else is held first puts that back where it was taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nodes.kinematics import grasp_point, to_odometry
+from nodes.policy.sight import Sighting, blend, judge, spot_of, state_at
+from nodes.policy.skills import (
+    LOOK,
+    PICK,
+    PLACE,
+    PUT_BACK,
+    Phase,
+    Progress,
+    Spot,
+    Step,
+    begin,
+    plan,
+    resting,
+    retreat,
+    step,
+)
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.call import current_call
+from runtime.message import Stamped
+from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState
+
+RATE_HZ = 20
+STATES_KEPT = 30
+SAME_M = 0.05
+"""A new action of the same skill this near the old target continues the one under way."""
+BLEND = 0.5
+GONE_IMAGES = 3
+"""A thing that so many images in a row do not show where it should be is gone."""
+
+Plan = tuple[tuple[Phase, Spot], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The newest image that the policy looked at, and what it says of the spot it was asked about."""
+
+    image: Stamped[Image]
+    spot: Spot
+    found: Spot | None
+    is_confirmed: bool
+    gone: int  # images in a row
+
+
+class ExpertPolicy(Node):
+    """Pick, place, look and hold for a Stretch beside a table on its right.
+
+    `tallest_m` is the height up to which things may stand where the gripper passes; `sees=False` trusts the action's
+    position without looking.
+    """
+
+    realtime = True
+
+    action = Subscription(Action, "action")
+    state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))
+    head_image = Subscription(Image, "head/image", qos=QoS(required=False))
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
+    interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+
+    command = Publisher(JointCommand, "command")
+    feedback = Publisher(Feedback, "feedback")
+
+    def __init__(self, tallest_m: float = 0.68, sees: bool = True) -> None:
+        self.tallest_m = tallest_m
+        self.sees = sees
+        self.current: Action | None = None
+        self.progress: Progress | None = None
+        self.is_over = True
+        self.is_told_to_stop = False
+        self.was_guard_stopped = False
+        self.told = ""
+        self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
+        # Handed over between the tick and the image worker: whole values, one writer each.
+        self.wanted: Spot | None = None
+        self.known_states: tuple[RobotState, ...] = ()
+        self.view: View | None = None
+
+    @every(hz=RATE_HZ)
+    def tick(self) -> None:
+        state = self.state.latest()
+        if state is None:
+            return  # nothing is known: silence, and the guard brakes
+        self.states.append(state)
+        self.known_states = tuple(self.states)
+        if self.progress is None:
+            return
+        self.action.stamped()  # the commands stem from it
+        if self._is_stopped():
+            self.progress = replace(self.progress, goal=resting(state, self.progress.held))
+            self._publish(self.progress, 0.0, 0.0)
+            return
+        is_seen = self._use_view()
+        done = step(self.progress, state, period_s=1 / RATE_HZ, tallest_m=self.tallest_m, is_seen=is_seen)
+        if self._is_gone() and not self.is_over:
+            done = replace(done, outcome=f"the {self._name()} is not where it was said to be", base_v_mps=0.0)
+        self.progress = done.progress
+        self._publish(self.progress, done.base_v_mps, done.base_w_radps)
+        self._tell(done, state)
+        phase = self.progress.phase
+        self.wanted = self.progress.spot if self.sees and phase is not None else None
+
+    @on(action)
+    def begin(self, action: Action) -> None:
+        """Take on an action from wherever the robot is."""
+        state = self.state.latest()
+        if self.current is not None and action.id == self.current.id:
+            return
+        if state is None:
+            self.feedback.publish(Feedback(action_id=action.id, status="failure", why="the robot's state is not known"))
+            return
+        before, self.current = self.current, action
+        if before is not None and self._continues(before, action):
+            return
+        if before is not None and not self.is_over:
+            why = f"replaced by {action.text or action.skill!r}"
+            self.feedback.publish(Feedback(action_id=before.id, status="failure", why=why))
+        held = self.progress.held if self.progress is not None else None
+        if held is not None and not state.is_grasping:
+            held = None
+        plan_or_why = self._plan(action, state, held)
+        self.view, self.told = None, ""
+        self.is_over = isinstance(plan_or_why, str)
+        phases = () if isinstance(plan_or_why, str) else plan_or_why
+        if action.skill == "place" and held is None and phases:
+            held = _unknown(state)
+        self.progress = begin(phases, state, held)
+        if isinstance(plan_or_why, str):
+            ok = plan_or_why == ""
+            why = plan_or_why or ("holding still" if action.skill == "hold" else "it is already in the gripper")
+            self.feedback.publish(Feedback(action_id=action.id, status="success" if ok else "failure", why=why))
+
+    @on(interrupts)
+    def interrupted(self, interrupt: Interrupt) -> None:
+        """Stop and resume at arrival; a replan ends the action with a hold."""
+        state = self.state.latest()
+        if interrupt.depth == "stop":
+            self.is_told_to_stop, self.was_guard_stopped = True, False
+        elif interrupt.depth == "resume":
+            self.is_told_to_stop = False
+        elif interrupt.depth == "replan" and self.progress is not None and state is not None:
+            if self.current is not None and not self.is_over:
+                why = f"set aside: {interrupt.by} said {interrupt.text!r}"
+                self.feedback.publish(Feedback(action_id=self.current.id, status="failure", why=why))
+            self.is_over = True
+            self.progress = begin((), state, self.progress.held)
+
+    @on(head_image, blocking=True)
+    def look(self, image: Image) -> None:
+        """Look for the thing that the action is about; the next tick uses it."""
+        call, spot = current_call.get(), self.wanted
+        stamped = call.trigger if call is not None else None
+        state = state_at(self.known_states, image.captured_ns)
+        if spot is None or stamped is None or state is None:
+            return
+        sighting, found = self._judge(spot, image, state)
+        before = self.view if self.view is not None and self.view.spot.name == spot.name else None
+        gone = (before.gone if before else 0) + 1 if sighting == "gone" else 0
+        confirmed = sighting == "seen" or (before.is_confirmed if before else False)
+        self.view = View(stamped, spot, found, confirmed, gone)
+
+    def _judge(self, spot: Spot, image: Image, state: RobotState) -> tuple[Sighting, Spot | None]:
+        from nodes.perception import find_objects, head_pose, own_parts  # OpenCV, only where it is needed
+
+        if image.depth_m is None:
+            return "hidden", None
+        things = find_objects(image.rgb, image.depth_m, image.focal_px, *head_pose(state), own=own_parts(state))
+        return judge(spot, things, image, state)
+
+    def _plan(self, action: Action, state: RobotState, held: Spot | None) -> Plan | str:
+        """What to do, in phases; or why not, empty where there is nothing to do."""
+        if action.skill == "hold":
+            return ""
+        if action.skill == "look":
+            return plan(LOOK, spot_of(action.target) if action.target else _table(state))
+        if action.target is None:
+            return f"a {action.skill} needs a target"
+        spot = spot_of(action.target)
+        if action.skill == "place":
+            return plan(PLACE, spot) if state.is_grasping else "there is nothing in the gripper to place"
+        if held is None:
+            is_unknown = state.is_grasping
+            return (
+                "the gripper holds something that it did not pick; place it first" if is_unknown else plan(PICK, spot)
+            )
+        return "" if held.name == spot.name else plan(PUT_BACK, held) + plan(PICK, spot)
+
+    def _continues(self, before: Action, action: Action) -> bool:
+        if self.is_over or before.skill != action.skill or before.target is None or action.target is None:
+            return False
+        one, two = spot_of(before.target), spot_of(action.target)
+        return one.name == two.name and math.dist((one.x_m, one.y_m), (two.x_m, two.y_m)) < SAME_M
+
+    def _is_stopped(self) -> bool:
+        """The guard's word counts; an interrupt only gets here sooner."""
+        guard = self.guard.latest()
+        is_guard_stopped = guard is not None and guard.mode == "stopped"
+        if is_guard_stopped:
+            self.was_guard_stopped = True
+        elif self.was_guard_stopped:
+            self.is_told_to_stop = self.was_guard_stopped = False
+        return is_guard_stopped or self.is_told_to_stop
+
+    def _use_view(self) -> bool:
+        """Correct the target by the newest image looked at; whether an image has confirmed it."""
+        view, progress = self.view, self.progress
+        if not self.sees or view is None or progress is None:
+            return not self.sees
+        call = current_call.get()
+        if call is not None:
+            call.read(view.image)
+        phase = progress.phase
+        if view.found is not None and phase is not None and phase.needs_sight and view.spot is progress.spot:
+            self.progress = progress.moved_to(blend(view.spot, view.found, BLEND))
+        return view.is_confirmed
+
+    def _is_gone(self) -> bool:
+        phase = self.progress.phase if self.progress is not None else None
+        return phase is not None and phase.needs_sight and self.view is not None and self.view.gone >= GONE_IMAGES
+
+    def _name(self) -> str:
+        return self.progress.spot.name if self.progress is not None and self.progress.spot is not None else "thing"
+
+    def _tell(self, done: Step, state: RobotState) -> None:
+        """Report a new phase or the outcome."""
+        if self.current is None or self.is_over:
+            return
+        if done.outcome:
+            self.is_over = True
+            ok = done.outcome == "success"
+            why = self.current.text or self.current.skill if ok else done.outcome
+            self.feedback.publish(Feedback(action_id=self.current.id, status="success" if ok else "failure", why=why))
+            if not ok:
+                self.progress = retreat(done.progress, state)
+            return
+        phase = done.progress.phase
+        says = phase.says.format(it=self._name()) if phase is not None else ""
+        if says and says != self.told:
+            self.told = says
+            self.feedback.publish(Feedback(action_id=self.current.id, status="running", why=says))
+
+    def _publish(self, progress: Progress, v_mps: float, w_radps: float) -> None:
+        self.command.publish(JointCommand(position=progress.goal, base_v_mps=v_mps, base_w_radps=w_radps))
+
+
+_ASIDE = np.array([0.0, -0.6, 0.5])
+
+
+def _table(state: RobotState) -> Spot:
+    """Where a table on the robot's right would be."""
+    x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, _ASIDE)
+    return Spot("table", float(x), float(y), float(z), 0.0)
+
+
+def _unknown(state: RobotState) -> Spot:
+    """Something that is held without having been picked, taken for a cup."""
+    point = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, grasp_point(state.position))
+    return Spot("thing", float(point[0]), float(point[1]), float(point[2]), 0.10)
