@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import msgspec
 import pytest
 
 from nodes.kinematics import ARM, GRIPPER, LIFT, WRIST_YAW, grasp_point, to_odometry
@@ -49,11 +48,11 @@ class Joints:
     held: str = ""
     slips: bool = False
 
-    def state(self) -> RobotState:
+    def state(self, arm_mps: float = 0.0) -> RobotState:
         return RobotState(
             read_ns=0,
             position=self.position,
-            velocity=(0.0,) * 8,
+            velocity=(0.0, arm_mps, *(0.0,) * 6),
             effort=(0.0,) * 8,
             base_x_m=self.x_m,
             base_y_m=0.0,
@@ -252,6 +251,6 @@ def test_the_base_steers_back_to_its_heading_while_driving() -> None:
 
 def test_a_moving_joint_is_asked_to_rest_where_braking_ends() -> None:
     state = Joints().state()
-    moving = msgspec.structs.replace(state, velocity=(0.0, 0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    moving = Joints().state(arm_mps=0.3)
     assert resting(moving, None)[ARM] == pytest.approx(0.3**2 / 2 / 0.4)
     assert resting(state, RED)[GRIPPER] == 0.0

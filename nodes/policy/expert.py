@@ -10,7 +10,7 @@ something else is held first puts that back where it was taken.
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, replace
 
 import numpy as np

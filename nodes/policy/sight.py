@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
-import msgspec
 import numpy as np
 
 from nodes.kinematics import from_odometry, head_camera_pose
@@ -32,13 +31,18 @@ def state_at(states: Sequence[RobotState], captured_ns: int) -> RobotState | Non
         return states[min(later, len(states) - 1)]
     one, two = states[later - 1], states[later]
     share = (captured_ns - one.read_ns) / (two.read_ns - one.read_ns)
-    return msgspec.structs.replace(
-        one,
+    return RobotState(
         read_ns=captured_ns,
         position=tuple(a + share * (b - a) for a, b in zip(one.position, two.position, strict=True)),
+        velocity=two.velocity,
+        effort=two.effort,
         base_x_m=one.base_x_m + share * (two.base_x_m - one.base_x_m),
         base_y_m=one.base_y_m + share * (two.base_y_m - one.base_y_m),
         base_heading_rad=one.base_heading_rad + share * (two.base_heading_rad - one.base_heading_rad),
+        base_v_mps=two.base_v_mps,
+        base_w_radps=two.base_w_radps,
+        contact=two.contact,
+        is_grasping=two.is_grasping,
     )
 
 
