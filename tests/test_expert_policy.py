@@ -1,0 +1,222 @@
+"""The scripted policy with the real guard and the simulated robot, in virtual time; it trusts the action's position."""
+
+from __future__ import annotations
+
+import math
+
+from nodes.guard.node import Guard
+from nodes.kinematics import ARM, LIFT
+from nodes.policy.expert import ExpertPolicy
+from nodes.sim.driver import SimDriver
+from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M
+from nodes.sim.messages import ObjectTruth, Truth
+from nodes.stretch import STOW
+from runtime import Simulation
+from runtime.msgs import Action, Feedback, Interrupt, JointCommand, RobotState, SeenObject
+
+BIN = SeenObject(
+    label="bin",
+    colour="teal",
+    x_m=BIN_XY_M[0],
+    y_m=BIN_XY_M[1],
+    z_m=sum(BIN_Z_M) / 2,
+    width_m=0.26,
+    height_m=BIN_Z_M[1] - BIN_Z_M[0],
+    u_px=0.0,
+    v_px=0.0,
+)
+
+
+class Kitchen:
+    """A graph of driver, guard and policy, and what happened in it."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.driver = SimDriver(robot_params={"seed": seed})
+        self.policy = ExpertPolicy(sees=False)
+        self.sim = Simulation(self.driver, Guard(arm="auto"), self.policy, seed=seed)
+        self.feedback: list[Feedback] = self.sim.record(ExpertPolicy.feedback)
+        self.commands: list[JointCommand] = self.sim.record(ExpertPolicy.command)
+        self.states: list[RobotState] = self.sim.record(SimDriver.state)
+        self.truths: list[Truth] = self.sim.record(SimDriver.truth)
+        self.sim.run(seconds=0.5)
+
+    def thing(self, name: str) -> ObjectTruth:
+        return next(thing for thing in self.truths[-1].objects if thing.name == name)
+
+    def seen(self, name: str) -> SeenObject:
+        thing = self.thing(name)
+        height_m = 2 * (thing.z_m - 0.5)
+        return SeenObject(
+            label=thing.label,
+            colour=thing.colour,
+            x_m=thing.x_m,
+            y_m=thing.y_m,
+            z_m=thing.z_m,
+            width_m=0.07,
+            height_m=height_m,
+            u_px=0.0,
+            v_px=0.0,
+        )
+
+    def act(self, action: Action, seconds: float = 40.0) -> Feedback | None:
+        """Publish an action and run until it is over, or for that long."""
+        self.sim.publish("action", action)
+
+        def is_over() -> bool:
+            return any(f.action_id == action.id and f.status != "running" for f in self.feedback)
+
+        self.sim.run(seconds=seconds, until=is_over)
+        last = [feedback for feedback in self.feedback if feedback.action_id == action.id]
+        return last[-1] if last and last[-1].status != "running" else None
+
+    def pick(self, name: str, seconds: float = 40.0) -> Feedback | None:
+        return self.act(Action(id=f"pick {name}", skill="pick", target=self.seen(name)), seconds)
+
+    def place(self, number: int = 0, seconds: float = 40.0) -> Feedback | None:
+        return self.act(Action(id=f"place {number}", skill="place", target=BIN), seconds)
+
+    def interrupt(self, depth: str, by: str = "person") -> None:
+        assert depth in ("stop", "resume", "replan")
+        self.sim.publish("interrupt", Interrupt(id=f"i-{depth}", depth=depth, text=depth, by=by))  # type: ignore[arg-type]  # asserted above
+
+
+def moved_m(one: ObjectTruth, two: ObjectTruth) -> float:
+    return math.dist((one.x_m, one.y_m, one.z_m), (two.x_m, two.y_m, two.z_m))
+
+
+def test_pick_and_place_put_the_cup_in_the_bin_and_touch_nothing_else() -> None:
+    kitchen = Kitchen()
+    before = {thing.name: thing for thing in kitchen.truths[-1].objects}
+    picked = kitchen.pick("red_cup")
+    assert picked is not None
+    assert picked.status == "success", picked.why
+    placed = kitchen.place()
+    assert placed is not None
+    assert placed.status == "success", placed.why
+    kitchen.sim.run(seconds=1.5)
+    assert kitchen.thing("red_cup").is_in_bin
+    others = [thing for thing in kitchen.truths[-1].objects if thing.name != "red_cup"]
+    assert max(moved_m(thing, before[thing.name]) for thing in others) < 0.005
+
+
+def test_starting_moves_nothing_and_says_nothing() -> None:
+    kitchen = Kitchen()
+    kitchen.sim.run(seconds=2.0)
+    assert kitchen.commands == []
+    assert max(abs(a - b) for a, b in zip(kitchen.states[-1].position, STOW, strict=True)) < 0.01
+
+
+def test_the_first_command_keeps_arm_and_base_where_they_are() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup", seconds=0.2)
+    first = kitchen.commands[0]
+    assert abs(first.position[ARM] - STOW[ARM]) < 0.01
+    assert abs(first.base_v_mps) <= 0.3
+
+
+def test_another_pick_in_mid_lowering_goes_up_first_and_then_succeeds() -> None:
+    kitchen = Kitchen()
+    before = {thing.name: thing for thing in kitchen.truths[-1].objects}
+    kitchen.sim.publish("action", Action(id="one", skill="pick", target=kitchen.seen("red_cup")))
+    kitchen.sim.run(seconds=40.0, until=lambda: any("lowering" in f.why for f in kitchen.feedback))
+    kitchen.sim.run(seconds=1.2)
+    picked = kitchen.pick("green_cup")
+    assert [f.status for f in kitchen.feedback if f.action_id == "one"][-1] == "failure"
+    assert picked is not None
+    assert picked.status == "success", picked.why
+    assert moved_m(kitchen.thing("red_cup"), before["red_cup"]) < 0.01
+
+
+def test_a_pick_while_holding_puts_the_held_cup_back_first() -> None:
+    kitchen = Kitchen()
+    before = kitchen.thing("blue_cup")
+    kitchen.pick("blue_cup")
+    kitchen.sim.run(seconds=1.0)
+    picked = kitchen.pick("green_cup", seconds=60.0)
+    assert picked is not None
+    assert picked.status == "success", picked.why
+    assert moved_m(kitchen.thing("blue_cup"), before) < 0.02
+
+
+def test_a_cup_that_is_not_there_is_a_failure_with_a_reason() -> None:
+    kitchen = Kitchen()
+    there = kitchen.seen("red_cup")
+    gap = SeenObject(
+        label="cup",
+        colour="pink",
+        x_m=0.40,
+        y_m=-0.47,
+        z_m=there.z_m,
+        width_m=0.07,
+        height_m=0.1,
+        u_px=0.0,
+        v_px=0.0,
+    )
+    failed = kitchen.act(Action(id="gap", skill="pick", target=gap))
+    assert failed is not None
+    assert (failed.status, failed.why) == ("failure", "nothing is between the fingers at the pink cup")
+
+
+def test_place_with_an_empty_gripper_fails() -> None:
+    failed = Kitchen().place()
+    assert failed is not None
+    assert (failed.status, failed.why) == ("failure", "there is nothing in the gripper to place")
+
+
+def test_a_stop_in_mid_pick_holds_and_resuming_finishes_the_pick() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup", seconds=3.0)
+    kitchen.interrupt("stop")
+    kitchen.sim.run(seconds=2.0)
+    held = kitchen.states[-1]
+    kitchen.sim.run(seconds=60.0)  # longer than any phase may take
+    state = kitchen.states[-1]
+    assert abs(state.base_x_m - held.base_x_m) < 0.002
+    assert abs(state.position[LIFT] - held.position[LIFT]) < 0.002
+    kitchen.interrupt("resume")
+    kitchen.sim.run(
+        seconds=40.0,
+        until=lambda: any(f.status != "running" for f in kitchen.feedback),
+    )
+    assert kitchen.feedback[-1].status == "success"
+
+
+def test_a_stop_while_carrying_keeps_the_cup() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup")
+    kitchen.place(seconds=2.0)
+    kitchen.interrupt("stop")
+    kitchen.sim.run(seconds=5.0)
+    assert kitchen.states[-1].is_grasping
+    kitchen.interrupt("resume")
+    kitchen.sim.run(
+        seconds=40.0, until=lambda: any(f.status == "success" and "place" in f.why for f in kitchen.feedback)
+    )
+    kitchen.sim.run(seconds=1.5)
+    assert kitchen.thing("red_cup").is_in_bin
+
+
+def test_hold_stops_where_the_robot_is() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup", seconds=3.0)
+    held = kitchen.act(Action(id="hold", skill="hold"))
+    assert held is not None
+    assert held.status == "success"
+    kitchen.sim.run(seconds=2.0)
+    one = kitchen.states[-1]
+    kitchen.sim.run(seconds=2.0)
+    two = kitchen.states[-1]
+    assert math.dist(one.position, two.position) < 0.005
+    assert abs(one.base_x_m - two.base_x_m) < 0.001
+
+
+def test_a_replan_sets_the_action_aside_and_holds() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup", seconds=3.0)
+    kitchen.interrupt("replan")
+    kitchen.sim.run(seconds=2.0)
+    assert kitchen.feedback[-1].status == "failure"
+    assert kitchen.feedback[-1].why == "set aside: person said 'replan'"
+    one = kitchen.states[-1].base_x_m
+    kitchen.sim.run(seconds=1.0)
+    assert abs(kitchen.states[-1].base_x_m - one) < 0.001
