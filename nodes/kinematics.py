@@ -5,6 +5,14 @@ positions are in the order of `msgs.JOINTS` with the robot's own signs: `wrist_y
 (outward, -y) and 3.0 folds it back; `wrist_pitch` -pi/2 points it down; `head_pan` 0 looks forward and -pi/2 along the
 arm; `head_tilt` below 0 looks down. A camera's rotation has the columns right, down, forward (optical frame).
 
+A way to pick and place that works on the simulated robot, from above with `wrist_yaw` 0 and `wrist_pitch` `DOWN_RAD`
+(fingers open along the base's x): aim 0.01 m above a cup's centre; drive by `Reach.travel_m` and solve again, since
+the heading may have turned a little; with arm and gripper still folded raise the lift to `lift_m` + 0.20 (the table's
+edge is 0.40 m to the right: never raise the lift with the arm out under the table); turn the wrist, open the gripper
+to 0.12 m and extend the arm; lower to `lift_m`; close towards 0 until `is_grasping`; raise by 0.20, which clears the
+tallest thing also with a cup in hand; drive until the bin's centre is abeam, arm to its depth, lower to 0.10 m above
+its rim, open. Errors of 15 mm in x and y are harmless.
+
 The dimensions are nominal. The simulator's model is built from them, and its own positions prove these functions.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -103,7 +104,9 @@ def is_in_bin(x_m: float, y_m: float, z_m: float) -> bool:
 
 def kitchen_xml(things: tuple[Thing, ...]) -> str:
     """Bodies of the kitchen, to go into a `worldbody`."""
-    return "\n".join([_room(), _table(), _bin(), *(_thing(thing) for thing in things), _person()])
+    # One body each, though nothing moves: ray casting passes over a body that is elsewhere as a whole.
+    furniture = [f'<body name="{name}">{geoms}</body>' for name, geoms in (("table", _table()), ("bin", _bin()))]
+    return "\n".join([_room(), *furniture, *(_thing(thing) for thing in things), _person()])
 
 
 def box(name: str, centre: tuple[float, float, float], half: tuple[float, float, float], rgb: Rgb, more: str) -> str:
@@ -150,8 +153,8 @@ def _bin() -> str:
             box("bin_stand", (x, y, (bottom - 0.012) / 2), (0.09, 0.12, (bottom - 0.012) / 2), stand, COLLISION_STATIC),
             box("bin_floor", (x, y, bottom - 0.006), (half_x, half_y, 0.006), inside, COLLISION_STATIC),
             # A ridge on the floor, so that what is dropped topples to a side instead of standing as a tower.
-            f'<geom name="bin_ridge" type="capsule" fromto="{x} {y - half_y} {bottom} {x} {y + half_y} {bottom}" '
-            f'size="0.025" rgba="{join_numbers(inside)} 1" {COLLISION_STATIC}/>',
+            f'<geom name="bin_ridge" type="capsule" pos="{x} {y} {bottom}" euler="{math.pi / 2} 0 0" '
+            f'size="0.025 {half_y - 0.03}" rgba="{join_numbers(inside)} 1" {COLLISION_STATIC}/>',
             box("bin_back", (x - half_x, y, middle), (thick, half_y + thick, half_z), colour, COLLISION_STATIC),
             box("bin_front", (x + half_x, y, middle), (thick, half_y + thick, half_z), colour, COLLISION_STATIC),
             box("bin_left", (x, y + half_y, middle), (half_x, thick, half_z), colour, COLLISION_STATIC),

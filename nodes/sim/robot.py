@@ -182,7 +182,7 @@ class SimRobot:
         share = PHYSICS_STEP_S / EFFORT_FILTER_S
         percent = np.zeros(len(JOINTS))
         percent[index.servo_joints] = data.actuator_force[index.joint_actuator] * index.percent_per_force
-        percent[GRIPPER] = data.actuator_force[index.finger_actuator].mean() * 100.0 / FINGER.force
+        percent[GRIPPER] = data.actuator_force[index.finger_actuator].sum() * 50.0 / FINGER.force
         self._effort += (percent - self._effort) * share
         fx, fy, torque = data.actuator_force[index.base_actuator]
         forward = (fx * math.cos(heading) + fy * math.sin(heading)) * 100.0 / BASE_FORCE_N
@@ -191,9 +191,9 @@ class SimRobot:
         self._base_effort += (strongest - self._base_effort) * share
         if data.ncon:
             pairs = data.contact.geom
-            parts = index.person_part[pairs].max(axis=1)
-            for part in np.unique(parts[parts >= 0]):
-                self._touched.add(PERSON_PARTS[part])
+            parts = index.person_part[pairs]
+            if parts.max() >= 0:  # only the robot collides with the collaborator
+                self._touched.update(PERSON_PARTS[part] for part in np.unique(parts[parts >= 0]))
         opening = float(data.qpos[index.finger_qpos].sum())
         self._grip.update(data, opening, float(self._set_points.target[GRIPPER]))
 

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from nodes.driver import Driver, make_robot
+from nodes.stretch import STOW, STRETCH_3
+from runtime.errors import UserError
+from runtime.message import Envelope, Stamped
+from runtime.msgs import JointCommand, RobotState
+from runtime.robot import RobotLimits
+
+
+class NotingRobot:
+    """Writes down what it is asked to do."""
+
+    def __init__(self, limits: RobotLimits = STRETCH_3) -> None:
+        self.limits = limits
+        self.calls: list[str] = []
+
+    def start(self, now_ns: int) -> None:
+        self.calls.append("start")
+
+    def read(self, now_ns: int) -> RobotState:
+        return RobotState(
+            read_ns=now_ns,
+            position=STOW,
+            velocity=STOW,
+            effort=STOW,
+            base_x_m=0.0,
+            base_y_m=0.0,
+            base_heading_rad=0.0,
+            base_v_mps=0.0,
+            base_w_radps=0.0,
+        )
+
+    def command(self, command: JointCommand) -> None:
+        self.calls.append("command")
+
+    def advance(self, now_ns: int) -> None:
+        self.calls.append("advance")
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+def driver_with_command(age_s: float, position: tuple[float, ...] = STOW) -> tuple[Driver, NotingRobot]:
+    driver = Driver()
+    driver.robot = robot = NotingRobot()
+    now_ns = driver.clock.now_ns()
+    envelope = Envelope(topic="robot/command", source="guard", seq=1, published_ns=now_ns - round(age_s * 1e9))
+    driver.command.push(Stamped(JointCommand(position=position), envelope))
+    return driver, robot
+
+
+def test_a_fresh_command_is_applied_after_the_robots_time_has_passed() -> None:
+    driver, robot = driver_with_command(age_s=0.0)
+    driver.control()
+    assert robot.calls == ["advance", "command"]
+    assert driver.state.sent == 1
+
+
+def test_a_stale_command_means_stop() -> None:
+    driver, robot = driver_with_command(age_s=0.16)
+    driver.control()
+    assert robot.calls == ["advance", "stop"]
+
+
+def test_no_command_at_all_means_stop() -> None:
+    driver = Driver()
+    driver.robot = robot = NotingRobot()
+    driver.control()
+    assert robot.calls == ["advance", "stop"]
+
+
+@pytest.mark.parametrize("position", [(math.nan, *STOW[1:]), STOW[:7], (math.inf, *STOW[1:])])
+def test_a_command_that_is_not_complete_and_finite_means_stop(position: tuple[float, ...]) -> None:
+    driver, robot = driver_with_command(age_s=0.0, position=position)
+    driver.control()
+    assert robot.calls == ["advance", "stop"]
+
+
+def test_starting_never_commands_and_stopping_stops() -> None:
+    driver = Driver(robot="nodes.sim.robot:SimRobot", robot_params={"seed": 2})
+    driver.on_start()
+    assert driver.robot is not None
+    assert driver.robot.read(0).position == pytest.approx(STOW)
+    driver.robot = robot = NotingRobot()
+    driver.on_stop()
+    assert robot.calls == ["stop", "close"]
+
+
+@pytest.mark.parametrize("name", ["nodes.nowhere:Robot", "nodes.stretch:Robot", "nonsense", ""])
+def test_a_robot_that_cannot_be_loaded_is_named(name: str) -> None:
+    with pytest.raises(UserError, match='expected "module:Class"'):
+        make_robot(name, {})
+
+
+def test_parameters_that_the_robot_does_not_take_are_refused() -> None:
+    with pytest.raises(UserError, match="does not take these robot_params"):
+        make_robot("nodes.sim.robot:SimRobot", {"colour": "red"})
