@@ -1,0 +1,60 @@
+"""A 4 KB message from node to node, in two processes, against the same bytes over bare pyzmq PUB/SUB."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from bench.measure import run_nodes
+from bench.result import Result, percentile
+
+COUNT, HZ, SIZE = 600, 200, 4096
+
+_SENDER = """
+import struct, sys, time, zmq
+socket = zmq.Context().socket(zmq.PUB)
+socket.bind(sys.argv[1])
+time.sleep(0.5)
+body = bytes({size})
+start = time.monotonic()
+for number in range({count} + 100):
+    time.sleep(max(0, start + number / {hz} - time.monotonic()))
+    socket.send(struct.pack("<q", time.monotonic_ns()) + body)
+"""
+
+
+def bare_ages_us() -> list[float]:
+    """How old the bytes are when a blocking receive returns them."""
+    import zmq
+
+    with tempfile.TemporaryDirectory() as folder:
+        address = f"ipc://{folder}/bare"
+        socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
+        socket.setsockopt(zmq.SUBSCRIBE, b"")
+        socket.connect(address)
+        script = _SENDER.format(size=SIZE, count=COUNT, hz=HZ)
+        sender = subprocess.Popen([sys.executable, "-c", script, address])
+        ages = []
+        for _ in range(COUNT):
+            frame = socket.recv()
+            ages.append((time.monotonic_ns() - int.from_bytes(frame[:8], "little")) * 1e-3)
+        sender.terminate()
+        sender.wait()
+        socket.close()
+    return ages
+
+
+def measure(rounds: int = 3) -> list[Result]:
+    """Interleaved rounds; the best of each, which other load on the machine disturbed least."""
+    ours, bare = [], []
+    nodes: dict[str, dict[str, Any]] = {
+        "source": {"use": "bench.load_nodes:Source", "params": {"size_bytes": SIZE}},
+        "sink": {"use": "bench.load_nodes:Sink", "params": {"count": COUNT}},
+    }
+    for _ in range(rounds):
+        bare.append(percentile(bare_ages_us(), 50))
+        ours.append(run_nodes(nodes)["p50"])
+    return [Result("4 KB node to node, p50", "us", min(ours), min(bare), "bare pyzmq PUB/SUB, same bytes", 2.0)]

@@ -1,0 +1,25 @@
+"""Runs a few nodes as processes and returns the figures with which one of them ended the run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from runtime.launch_file import resolve
+from runtime.supervisor import Supervisor
+from runtime.view import SilentView
+
+
+def run_nodes(nodes: dict[str, dict[str, Any]]) -> dict[str, float]:
+    """Run these [nodes.*] tables until a node finishes; its reason is JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        launch = resolve({"nodes": nodes}, path=Path("bench"))
+        supervisor = Supervisor(launch, folder=Path(folder), seed=0, run_info={}, view=SilentView())
+        outcome = asyncio.run(supervisor.run(120.0))
+    if outcome is None or not outcome[0]:
+        raise RuntimeError(f"the benchmark did not finish: {outcome}")
+    figures: dict[str, float] = json.loads(outcome[1])
+    return figures

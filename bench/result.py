@@ -1,0 +1,56 @@
+"""`Result`: one figure of ours, the reference beside it, and the goal for their ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One line of the table; `goal` is the largest ratio allowed (the smallest where `more_is_better`)."""
+
+    name: str
+    unit: str
+    ours: float
+    reference: float
+    reference_name: str
+    goal: float
+    allowance: float = 0.0  # added to goal x reference, in the figure's unit
+    more_is_better: bool = False
+
+    @property
+    def ratio(self) -> float:
+        """Ours over the reference."""
+        return self.ours / self.reference if self.reference else float("inf")
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the goal is reached."""
+        if self.more_is_better:
+            return self.ours >= self.goal * self.reference
+        return self.ours <= self.goal * self.reference + self.allowance
+
+    def as_data(self) -> dict[str, object]:
+        """For `--json`."""
+        return {**asdict(self), "ratio": round(self.ratio, 3), "is_met": self.is_met}
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The value that this share does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+
+
+def table(results: Sequence[Result]) -> str:
+    """The results as text, 100 columns wide."""
+    lines = [f"{'what':44} {'ours':>10} {'reference':>10} {'ratio':>7} {'goal':>12}"]
+    for result in results:
+        sign = ">=" if result.more_is_better else "<="
+        plus = f" + {result.allowance:g}" if result.allowance else ""
+        mark = "" if result.is_met else "   MISSED"
+        name = f"{result.name} [{result.unit}]"
+        goal = f"{sign} {result.goal:g}{plus}"
+        lines.append(f"{name:44} {result.ours:10.3f} {result.reference:10.3f} {result.ratio:7.2f} {goal:>12}{mark}")
+        lines.append(f"    against {result.reference_name}")
+    return "\n".join(lines)
