@@ -53,16 +53,17 @@ class Recorder(Node):
         from runtime.bag import BagWriter
 
         cv2.setNumThreads(1)
-        folder = Path(str(self.run_info.get("folder", ".")))
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        folder = Path(str(info.get("folder", ".")))
         path = Path(self.path) if self.path else folder / FILE_NAME
         # In virtual time the log starts at 0, so that the same seed gives the same file.
         wall_offset_ns = 0 if self.clock.is_virtual else wall_time_ns() - self.clock.now_ns()
-        metadata = _as_text({key: value for key, value in self.run_info.items() if key != "launch_text"})
+        metadata = _as_text({key: value for key, value in info.items() if key != "launch_text"})
         metadata["clock"] = "virtual" if self.clock.is_virtual else "real"
         metadata.setdefault("started_ns", str(self.clock.now_ns()))
         metadata["excluded_topics"] = ", ".join(sorted(self.exclude))
         self._bag = BagWriter(path, metadata, wall_offset_ns=wall_offset_ns)
-        launch_text = self.run_info.get("launch_text")
+        launch_text = info.get("launch_text")
         if launch_text:
             self._bag.attach(LAUNCH_FILE_NAME, "application/toml", str(launch_text).encode())
 
@@ -96,8 +97,9 @@ class Recorder(Node):
         bag, self._bag = self._bag, None
         if bag is None:
             return
+        info: dict[str, Any] = getattr(self, "run_info", {})
         end = _as_text(
-            {key: self.run_info[key] for key in ("outcome", "stats") if key in self.run_info}
+            {key: info[key] for key in ("outcome", "stats") if key in info}
             | {"ended_ns": self.clock.now_ns(), "messages": bag.messages, "missed": dict(sorted(self.missed.items()))}
         )
         try:

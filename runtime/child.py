@@ -33,6 +33,7 @@ class Process:
         self._loop = asyncio.new_event_loop()
         self._go = asyncio.Event()
         self._stop = asyncio.Event()
+        self._run_info: dict[str, Any] = {}
         self._control = Control(read_fd, write_fd, self._order)
 
     def main(self) -> int:
@@ -47,8 +48,10 @@ class Process:
             return 2
         return 0
 
-    def _order(self, order: str) -> None:
-        event = {"go": self._go, "stop": self._stop}.get(order)
+    def _order(self, order: dict[str, Any]) -> None:
+        if order["do"] == "ended":
+            self._run_info["outcome"] = {"ok": order["ok"], "reason": order["reason"]}
+        event = {"go": self._go, "stop": self._stop}.get(order["do"])
         if event is not None:
             try:
                 self._loop.call_soon_threadsafe(event.set)
@@ -64,13 +67,14 @@ class Process:
         specs = [node_spec(path, name, table) for name, table in plan.nodes.items()]
         types = {topic: load_type(name) for topic, name in plan.hears.items()}
         outlet = Outlet(self._folder, self._name)
+        self._run_info.update((key, value) for key, value in run.items() if key != "processes")
         executor = Executor(
             specs,
             types,
             publish=outlet.publish,
             finish=lambda node, ok, reason: self._control.tell("finish", node=node, ok=ok, reason=reason),
             seed=run["seed"],
-            run_info={key: value for key, value in run.items() if key != "processes"},
+            run_info=self._run_info,
         )
         inlet = Inlet(types, executor.deliver, executor.lost)
         try:

@@ -1,7 +1,7 @@
 """The control pipes between a supervisor and each process it started: JSON, one object a line.
 
-Down: `{"do": "go"}` and `{"do": "stop"}`; its end means that the supervisor is gone. Up: `ready`, `finish`, `log` and
-`failed`.
+Down: `{"do": "go"}`, `{"do": "stop"}` and, before that, the outcome as `{"do": "ended", "ok": ..., "reason": ...}`; its
+end means that the supervisor is gone. Up: `ready`, `finish`, `log` and `failed`.
 Starts one thread, which reads the pipe from the supervisor.
 """
 
@@ -21,7 +21,7 @@ _GRACE_S = 1.5  # after the supervisor's death a process has this long to stop b
 class Control:
     """A process's end of the pipes."""
 
-    def __init__(self, read_fd: int, write_fd: int, on_order: Callable[[str], None]) -> None:
+    def __init__(self, read_fd: int, write_fd: int, on_order: Callable[[dict[str, Any]], None]) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._on_order = on_order
@@ -40,14 +40,14 @@ class Control:
             with self._lock:
                 os.write(self._write_fd, line)
         except OSError:
-            self._on_order("stop")
+            self._on_order({"do": "stop"})
 
     def _read(self) -> None:
         with os.fdopen(self._read_fd, "rb") as pipe:
             for line in pipe:
-                self._on_order(json.loads(line)["do"])
+                self._on_order(json.loads(line))
         # The supervisor is gone. Stop politely; whatever blocks the loop does not keep this process alive.
-        self._on_order("stop")
+        self._on_order({"do": "stop"})
         threading.Event().wait(_GRACE_S)
         os._exit(3)
 

@@ -84,7 +84,10 @@ class Node:
     """True: `on_any` is called for each message of every topic, from queues too deep for a newest one to overwrite."""
 
     run_info: dict[str, Any]
-    """What is known of the run (launch_text, seed, folder, versions...); set before `on_start`, in a run only."""
+    """What is known of the run (launch_text, seed, folder, versions...); set before `on_start`, in a run only.
+
+    At the end a recorder also finds the outcome there, where a node gave one: {"ok": ..., "reason": ...}.
+    """
 
     provenance: ClassVar[str] = ""
     """Who makes this node's messages, as "model:NAME", "script:NAME" or "person"; default "script:CLASS"."""

@@ -145,6 +145,8 @@ class Simulation:
             if self._is_started:
                 self._publish_health(last=True)
                 self._settle()
+                if self.outcome is not None:
+                    self.run_info["outcome"] = {"ok": self.outcome[0], "reason": self.outcome[1]}
                 for hosted in self.hosted.values():
                     hosted.node.on_stop()
                 self._is_started = False

@@ -208,6 +208,10 @@ class Supervisor:
         first = [child for child in self._children.values() if child.name not in recorders]
         await asyncio.gather(*(child.stop(PATIENCE_S) for child in first))
         last = [child for child in self._children.values() if child.name in recorders]
+        outcome = self._ending.result() if self._ending is not None and self._ending.done() else None
+        if outcome is not None:
+            for child in last:
+                child.order("ended", ok=outcome[0], reason=outcome[1])
         await asyncio.gather(*(child.stop(RECORDER_PATIENCE_S) for child in last))
 
 

@@ -62,10 +62,13 @@ class _Writer:
     def __init__(self, folder: Path) -> None:
         self.recorder = Recorder(path=str(folder / "run.mcap"))
         vars(self.recorder)["_clock"] = _StartOfRun()
-        self.recorder.run_info.update(
-            seed=7, launch_text='[nodes.planner]\nuse = "nodes.planner:Planner"\n', machine="a machine", git="abc123",
-            versions={"polyrhythm": "0.1.0"},
-        )  # fmt: skip
+        self.recorder.run_info = {
+            "seed": 7,
+            "launch_text": '[nodes.planner]\nuse = "nodes.planner:Planner"\n',
+            "machine": "a machine",
+            "git": "abc123",
+            "versions": {"polyrhythm": "0.1.0"},
+        }
         self.seqs: dict[tuple[str, str], int] = {}
         self.waiting: list[tuple[int, Stamped[Message]]] = []
 

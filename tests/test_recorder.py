@@ -29,7 +29,7 @@ def said(seq: int, source: str = "node") -> Stamped[Message]:
 
 def started(folder: Path, **parameters: object) -> Recorder:
     recorder = Recorder(**parameters)  # type: ignore[arg-type]  # parameters by name, as from a launch file
-    recorder.run_info.update(launch_text="[nodes.x]\n", seed=7, folder=str(folder), versions={"numpy": "2"})
+    recorder.run_info = {"launch_text": "[nodes.x]\n", "seed": 7, "folder": str(folder), "versions": {"numpy": "2"}}
     recorder.on_start()
     return recorder
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from nodes.report.run import Run, read_run
@@ -18,6 +20,35 @@ def make_report(recording: Path, out: Path) -> Summary:
     """Draw the pictures of a recording into the folder `out`, and sum it up. Raises RecordingError."""
     run = read_run(recording)
     return summarise(run, pictures=_draw(run, out))
+
+
+def report_run(
+    recording: Path,
+    folder: Path,
+    *,
+    outcome: tuple[bool, str] | None = None,
+    as_json: bool = False,
+    restarted: Mapping[str, int] | None = None,
+) -> bool:
+    """Report a run that has just ended, with its pictures in its folder; whether it succeeded.
+
+    `outcome` stands in where the recording was cut off before the end. Raises RecordingError.
+    """
+    run = read_run(recording)
+    if outcome is not None and run.outcome[0] is None:
+        run.end["outcome"] = json.dumps({"ok": outcome[0], "reason": outcome[1]})
+    summary = summarise(run, pictures=_draw(run, folder))
+    _print(summary, as_json=as_json)
+    return summary.is_success is True
+
+
+def _print(summary: Summary, *, as_json: bool) -> None:
+    if as_json:
+        print(summary.to_json())
+        return
+    from nodes.report.render import print_summary
+
+    print_summary(summary)
 
 
 def _draw(run: Run, out: Path) -> list[str]:
@@ -58,10 +89,5 @@ def main(argv: list[str]) -> int:
     except OSError as error:
         print(f"polyrhythm report: {error.filename}: cannot be written ({error.strerror})", file=sys.stderr)
         return 1
-    if asked.json:
-        print(summary.to_json())
-    else:
-        from nodes.report.render import print_summary
-
-        print_summary(summary)
+    _print(summary, as_json=asked.json)
     return 0
