@@ -1,0 +1,197 @@
+"""`ChatClient`: one question to a server that speaks OpenAI's chat-completions API; the only file that imports openai.
+
+A question has one total deadline and at most one retry, both ours: the SDK's own are made for web pages (10 minutes,
+two retries). Cancelling the task that asks closes the HTTP connection. Errors are sentences without the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import openai
+from openai.types.chat import ChatCompletionMessageParam
+
+from nodes.model_answers import LONGEST_ANSWER, BudgetError, ChatSettings, ModelError
+
+Format = Literal["json_schema", "json_object", "text"]
+WEAKER: dict[Format, Format] = {"json_schema": "json_object", "json_object": "text"}
+"""What is asked for next where a server refuses a response format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the model is told, what it sees, and the JSON schema of the answer."""
+
+    system: str
+    text: str
+    schema: dict[str, object]
+    image_urls: tuple[str, ...] = ()
+
+
+class ChatClient:
+    """Asks one model, and counts what that costs."""
+
+    def __init__(self, settings: ChatSettings, *, jitter: Callable[[], float], keep_open: bool = True) -> None:
+        """`jitter` gives 0 to 1; without `keep_open` each question has a connection of its own."""
+        self.settings = settings
+        self.requests = 0
+        self.prompt_tokens = 0
+        self.completion_tokens = 0
+        self._jitter = jitter
+        self._format: Format = "json_schema"
+        self._sdk = openai.AsyncOpenAI(
+            api_key=settings.api_key or "none",  # the SDK insists on one; local servers do not look at it
+            base_url=settings.base_url,
+            timeout=settings.deadline_s + 1.0,  # ours comes first
+            max_retries=0,
+            default_headers=None if keep_open else {"Connection": "close"},
+        )
+
+    async def ask(self, question: Question) -> str:
+        """The model's text. Raises ModelError; BudgetError where no call is left."""
+        try:
+            async with asyncio.timeout(self.settings.deadline_s):
+                return await self._with_one_retry(question)
+        except TimeoutError as problem:
+            raise ModelError(f"{self.settings.where} did not answer within {self.settings.deadline_s:g} s") from problem
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._sdk.close()
+
+    async def _with_one_retry(self, question: Question) -> str:
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + self.settings.deadline_s
+        try:
+            return await self._in_a_known_format(question)
+        except ModelError as problem:
+            wait_s = problem.retry_after_s or 0.2 + 0.3 * self._jitter()
+            if not problem.may_retry or loop.time() + wait_s >= end_s:
+                raise
+        await asyncio.sleep(wait_s)
+        return await self._in_a_known_format(question)
+
+    async def _in_a_known_format(self, question: Question) -> str:
+        """Ask for structured output, and for less where the server does not know that; it is asked so from then on."""
+        form = self._format
+        while True:
+            try:
+                text = await self._once(question, form)
+            except _FormatRefused as refusal:
+                if form == "text":
+                    raise ModelError(str(refusal)) from refusal
+                form = WEAKER[form]
+            else:
+                self._format = form
+                return text
+
+    async def _once(self, question: Question, form: Format) -> str:
+        where = self.settings.where
+        if self.requests >= self.settings.max_calls:
+            raise BudgetError(f"all {self.settings.max_calls} calls to {where} that this run may make are made")
+        self.requests += 1
+        try:
+            if self.settings.stream:
+                text, why_ended = await self._streamed(question, form)
+            else:
+                text, why_ended = await self._whole(question, form)
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as problem:
+            raise _FormatRefused(self._said(problem)) from problem
+        except openai.APIStatusError as problem:
+            raise self._status_error(problem) from problem
+        except openai.APITimeoutError as problem:
+            raise ModelError(f"{where} did not answer in time", may_retry=True) from problem
+        except openai.APIConnectionError as problem:
+            why = str(problem.__cause__ or problem).partition("\n")[0]
+            raise ModelError(f"{where} cannot be reached or hung up: {self._clean(why)}", may_retry=True) from problem
+        except ModelError:
+            raise
+        except Exception as problem:  # the SDK lets through what its HTTP library and its decoder raise on nonsense
+            raise ModelError(f"{where} sent no chat completion ({type(problem).__name__})", may_retry=True) from problem
+        if why_ended == "length":
+            raise ModelError(f"{where} cut its answer off at max_tokens = {self.settings.max_tokens}")
+        if why_ended is None:
+            raise ModelError(f"{where} hung up in the middle of its answer", may_retry=True)
+        if not text:
+            raise ModelError(f"{where} answered without text ({why_ended})")
+        return text
+
+    async def _whole(self, question: Question, form: Format) -> tuple[str, str | None]:
+        completion = await self._sdk.chat.completions.create(
+            model=self.settings.model,
+            messages=_messages(question),
+            max_completion_tokens=self.settings.max_tokens,
+            response_format=_response_format(question, form),
+        )
+        if completion.usage is not None:
+            self.prompt_tokens += completion.usage.prompt_tokens or 0
+            self.completion_tokens += completion.usage.completion_tokens or 0
+        choice = completion.choices[0]
+        return choice.message.content or "", choice.finish_reason
+
+    async def _streamed(self, question: Question, form: Format) -> tuple[str, str | None]:
+        parts: list[str] = []
+        size = 0
+        why_ended: str | None = None
+        stream = await self._sdk.chat.completions.create(
+            model=self.settings.model,
+            messages=_messages(question),
+            max_completion_tokens=self.settings.max_tokens,
+            response_format=_response_format(question, form),
+            stream=True,
+        )
+        async with stream:
+            async for chunk in stream:
+                if not chunk.choices:
+                    continue
+                choice = chunk.choices[0]
+                parts.append(choice.delta.content or "")
+                size += len(parts[-1])
+                if size > LONGEST_ANSWER:
+                    raise ModelError(f"{self.settings.where} does not stop talking; at most {LONGEST_ANSWER} are read")
+                why_ended = choice.finish_reason or why_ended
+        return "".join(parts), why_ended
+
+    def _status_error(self, problem: openai.APIStatusError) -> ModelError:
+        where, status = self.settings.where, problem.status_code
+        if status in (401, 403):
+            return ModelError(f"{where} refused the key ({status}); check OPENAI_API_KEY")
+        if status == 404:
+            return ModelError(f"{where} knows no model {self.settings.model!r} or no chat completions (404)")
+        if status == 429:
+            after_s = _seconds(problem.response.headers.get("retry-after", ""))
+            return ModelError(f"{where} asks for fewer calls (429)", may_retry=True, retry_after_s=after_s)
+        return ModelError(f"{where} failed ({status})", may_retry=status >= 500)
+
+    def _said(self, problem: openai.APIStatusError) -> str:
+        return (
+            f"{self.settings.where} refused the request ({problem.status_code}): {self._clean(problem.message)[:200]}"
+        )
+
+    def _clean(self, text: str) -> str:
+        return text.replace(self.settings.api_key, "***") if self.settings.api_key else text
+
+
+class _FormatRefused(Exception):
+    """The server does not take the request as it is; perhaps it does without the response format."""
+
+
+def _messages(question: Question) -> list[ChatCompletionMessageParam]:
+    content: list[dict[str, object]] = [{"type": "text", "text": question.text}]
+    content += [{"type": "image_url", "image_url": {"url": url}} for url in question.image_urls]
+    messages = [{"role": "system", "content": question.system}, {"role": "user", "content": content}]
+    return cast(list[ChatCompletionMessageParam], messages)
+
+
+def _response_format(question: Question, form: Format) -> Any:
+    if form == "json_schema":
+        return {"type": form, "json_schema": {"name": "answer", "strict": True, "schema": question.schema}}
+    return {"type": form} if form == "json_object" else openai.omit
+
+
+def _seconds(text: str) -> float:
+    """Of a Retry-After header; 0 where it has none or a date."""
+    return min(float(text), 3600.0) if text.isdecimal() else 0.0

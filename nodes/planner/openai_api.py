@@ -1,0 +1,281 @@
+"""`OpenAIPlanner`: the planner on a model behind OpenAI's chat-completions API, in the cloud or on a server at home.
+
+It needs OPENAI_API_KEY, and takes OPENAI_BASE_URL and OPENAI_MODEL. The model is asked when something changed since its
+last answer, at most every two seconds and at once after an interrupt, which also cancels the request in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from nodes.model_answers import OPENAI_URL, BudgetError, ChatSettings, ModelError, settings_from
+from nodes.planner.openai_prompt import (
+    History,
+    PlannerAnswer,
+    answer_schema,
+    news,
+    parse,
+    question_text,
+    system_prompt,
+    words,
+)
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.clock import to_ns
+from runtime.errors import ParameterError
+from runtime.msgs import Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
+
+if TYPE_CHECKING:
+    from nodes.openai_client import ChatClient
+
+DEFAULT_MODEL = "gpt-4.1-mini"
+LONGEST_PAUSE_S = 20.0
+PATIENCE_S = 90.0
+"""How long a planner that gives up lets the robot finish its subtask."""
+
+
+class OpenAIPlanner(Node):
+    """Talks with people and sets the subtask; after `give_up_after` failures in a row it ends the run as failed."""
+
+    provenance = "model:openai-api"
+
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    description = Subscription(SceneDescription, "description", qos=QoS(required=False))
+    image = Subscription(Image, "head/image", qos=QoS(required=False, lifespan_s=5.0))
+    interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    urgent = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
+
+    subtask = Publisher(Subtask, "subtask")
+    said = Publisher(Utterance, "said")
+
+    def __init__(
+        self,
+        model: str = "",
+        base_url: str = "",
+        stream: bool = False,
+        deadline_s: float = 5.0,
+        max_calls: int = 200,
+        max_tokens: int = 2000,
+        give_up_after: int = 3,
+        latency_s: float = 1.5,
+    ) -> None:
+        if give_up_after < 1:
+            raise ParameterError(f"planner: give_up_after is {give_up_after}; expected at least 1")
+        self.settings = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens)
+        self.give_up_after = give_up_after
+        self.latency_s = latency_s  # of an answer, in virtual time
+        self.client: ChatClient | None = None
+        self.history = History()
+        self.current: Subtask | None = None
+        self.count = 0
+        self.failures = 0
+        self.pause_until_ns = 0
+        self.answered: tuple[object, ...] = ()
+        self.giving_up = ""
+        self.gave_up_ns = 0
+        self.has_wound_up = False
+        self.is_thinking = False
+        self.is_outdated = False
+        self.request: asyncio.Future[str] | None = None
+        self._closing: asyncio.Task[None] | None = None
+
+    @classmethod
+    def check_parameters(
+        cls,
+        model: str = "",
+        base_url: str = "",
+        stream: bool = False,
+        deadline_s: float = 5.0,
+        max_calls: int = 200,
+        max_tokens: int = 2000,
+        give_up_after: int = 3,
+        latency_s: float = 1.5,
+    ) -> list[str]:
+        """What these parameters and this environment lack, in sentences."""
+        found = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens).problems()
+        if latency_s < 0:
+            found.append(f"latency_s is {latency_s}; expected 0 or more")
+        return found
+
+    def on_start(self) -> None:
+        problems = self.settings.problems()
+        if problems:
+            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
+        from nodes.openai_client import ChatClient
+
+        for port in (self.subtask, self.said):
+            port.provenance = f"model:{self.settings.model}"
+        self.client = ChatClient(self.settings, jitter=self.random.random, keep_open=not self.clock.is_virtual)
+
+    def on_stop(self) -> None:
+        if self.client is not None:
+            self.log.info(
+                "%d calls, %d + %d tokens",
+                self.client.requests,
+                self.client.prompt_tokens,
+                self.client.completion_tokens,
+            )
+            if not self.clock.is_virtual:
+                self._closing = asyncio.ensure_future(self.client.close())
+
+    @on(heard)
+    def listen(self, utterance: Utterance) -> None:
+        self.history.heard(utterance)
+
+    @on(feedback)
+    def notice(self, feedback: Feedback) -> None:
+        if feedback.status == "failure":
+            self.history.failed(feedback.why)
+
+    @on(interrupts)
+    def interrupted(self, interrupt: Interrupt) -> None:
+        """A stop or a new plan cancels the request in flight: its answer would be about a world that is gone."""
+        self.history.interrupted(interrupt)
+        if interrupt.depth in ("stop", "replan") and self.request is not None:
+            self.is_outdated = True
+            self.request.cancel()
+
+    @on(urgent)
+    async def answer_at_once(self, interrupt: Interrupt) -> None:
+        if interrupt.depth in ("stop", "replan"):
+            await self._think()
+
+    @every(hz=0.5)
+    async def tick(self) -> None:
+        if self.has_wound_up:
+            self.finish(ok=False, reason=f"the planner gave up: {self.giving_up}")
+        elif self.giving_up:
+            self._wind_up()
+        else:
+            await self._think()
+
+    async def _think(self) -> None:
+        if self.is_thinking:
+            return
+        self.is_thinking = True
+        try:
+            while self._has_reason_to_ask():
+                self.is_outdated = False
+                await self._ask()
+                if not self.is_outdated:
+                    break
+        finally:
+            self.is_thinking = False
+
+    def _has_reason_to_ask(self) -> bool:
+        if self.giving_up or not self.history.events or self.clock.now_ns() < self.pause_until_ns:
+            return False
+        return news(self.history, self.description.latest()) != self.answered
+
+    async def _ask(self) -> None:
+        """One question and what follows from it; a failure is said and counted, and nothing is raised."""
+        from nodes.jpeg import data_url
+        from nodes.openai_client import Question
+
+        assert self.client is not None
+        description, image = self.description.latest(), self.image.latest()
+        asked = news(self.history, description)
+        try:
+            question = Question(
+                system=system_prompt(),
+                text=question_text(self.history, self.current, description),
+                schema=answer_schema(),
+                image_urls=() if image is None else (data_url(image),),
+            )
+            self.request = asyncio.ensure_future(self.clock.external(self.client.ask(question), self.latency_s))
+            answer = parse(await self.request)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # not an interrupt: the runtime stops this handler
+            self.log.info("request cancelled by an interrupt")
+        except (ModelError, ValueError) as problem:
+            self._fail(problem)
+        else:
+            self.failures = 0
+            if not self.is_outdated:  # else the interrupt came between the answer and this line
+                self.answered = asked
+                self._act(answer)
+        finally:
+            self.request = None
+
+    def _act(self, answer: PlannerAnswer) -> None:
+        if answer.verb != "keep":
+            self._set(
+                Subtask(
+                    id="",
+                    verb=answer.verb,
+                    text=answer.text or answer.verb,
+                    what=answer.what if answer.verb == "put" else "",
+                    where=answer.where if answer.verb == "put" else "",
+                    excluding=answer.excluding if answer.verb == "put" else (),
+                )
+            )
+        self._say(answer.say)
+
+    def _set(self, wanted: Subtask) -> None:
+        """Publish a subtask that differs from the one that stands, under a new id."""
+        now = self.current
+        if now is not None and _matter(now) == _matter(wanted):
+            return
+        self.count += 1
+        self.current = Subtask(
+            id=f"{self.name}-{self.count}",
+            verb=wanted.verb,
+            text=wanted.text,
+            what=wanted.what,
+            where=wanted.where,
+            excluding=wanted.excluding,
+        )
+        self.history.planned(self.current)
+        self.subtask.publish(self.current)
+
+    def _say(self, text: str) -> None:
+        if text:
+            self.history.said(text)
+            self.said.publish(Utterance(speaker="robot", text=text))
+
+    def _fail(self, problem: Exception) -> None:
+        self.failures += 1
+        now_ns = self.clock.now_ns()
+        self.pause_until_ns = now_ns + to_ns(min(2.0**self.failures, LONGEST_PAUSE_S) - 0.5)
+        self.log.warning("no plan (%d in a row): %s", self.failures, problem)
+        if isinstance(problem, BudgetError) or self.failures >= self.give_up_after:
+            self.giving_up, self.gave_up_ns = str(problem), now_ns
+        if self.failures == 1:
+            self._say(words().say.failing)
+
+    def _wind_up(self) -> None:
+        """Let the robot finish its subtask, then hold and say so; the next tick ends the run."""
+        description = self.description.latest()
+        is_working = (
+            self.current is not None
+            and self.current.verb == "put"
+            and description is not None
+            and description.progress == "working"
+        )
+        if is_working and self.clock.now_ns() - self.gave_up_ns < to_ns(PATIENCE_S):
+            return
+        self.has_wound_up = True
+        self._set(Subtask(id="", verb="wait", text="Hold still"))
+        self._say(words().say.giving_up)
+
+
+def _settings(
+    model: str, base_url: str, stream: bool, deadline_s: float, max_calls: int, max_tokens: int
+) -> ChatSettings:
+    return settings_from(
+        model=model,
+        base_url=base_url,
+        default_url=OPENAI_URL,
+        default_model=DEFAULT_MODEL,
+        deadline_s=deadline_s,
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        stream=stream,
+    )
+
+
+def _matter(subtask: Subtask) -> tuple[object, ...]:
+    return subtask.verb, subtask.what, subtask.where, frozenset(subtask.excluding)

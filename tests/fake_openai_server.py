@@ -1,0 +1,230 @@
+"""A real HTTP server on a port of its own that speaks the chat-completions API as a test wants it: well, or badly.
+
+It runs an asyncio loop in a thread. Each request is handled by the next behaviour of the script, the last one for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Request:
+    """One request as the server got it; `hung_up` is set when the client closes before the answer is complete."""
+
+    body: dict[str, Any]
+    headers: dict[str, str]
+    hung_up: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def user_text(self) -> str:
+        return "".join(part["text"] for part in self.body["messages"][-1]["content"] if part["type"] == "text")
+
+    @property
+    def image_urls(self) -> list[str]:
+        content = self.body["messages"][-1]["content"]
+        return [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
+
+
+Behaviour = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
+
+
+class FakeOpenAI:
+    """`with FakeOpenAI(answers("...")) as server:` then `server.url` and `server.requests`."""
+
+    def __init__(self, *script: Behaviour) -> None:
+        self.script = list(script)
+        self.requests: list[Request] = []
+        self.url = ""
+        self._got = threading.Condition()
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+
+    def __enter__(self) -> FakeOpenAI:
+        self._thread.start()
+        assert self._ready.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._loop is not None
+        assert self._stop is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+    def wait_for(self, number: int, timeout_s: float = 10.0) -> bool:
+        """Wait until so many requests have come."""
+        with self._got:
+            return self._got.wait_for(lambda: len(self.requests) >= number, timeout_s)
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        tasks: set[asyncio.Task[None]] = set()
+
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            tasks.add(task)
+            try:
+                await self._talk(reader, writer)
+            except (ConnectionError, asyncio.CancelledError):
+                pass  # the client went, or the test is over
+            finally:
+                tasks.discard(task)
+                writer.close()
+
+        server = await asyncio.start_server(connected, "127.0.0.1", 0)
+        host, port = server.sockets[0].getsockname()[:2]
+        self.url = f"http://{host}:{port}/v1"
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+        for task in tuple(tasks):
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            if not head:
+                return
+            first, *lines = head.decode("latin-1").split("\r\n")
+            headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines if line)}
+            data = await reader.readexactly(int(headers.get("content-length", "0")))
+            assert first.startswith("POST /v1/chat/completions")
+            request = Request(json.loads(data), headers)
+            with self._got:
+                self.requests.append(request)
+                self._got.notify_all()
+            behaviour = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+            answering = asyncio.ensure_future(behaviour(request, writer))
+            leaving = asyncio.ensure_future(_end_of(reader, writer))
+            try:
+                await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+                if leaving.done() and not answering.done():
+                    request.hung_up.set()
+                    return
+                await answering
+                if writer.is_closing() or headers.get("connection") == "close":
+                    return
+                await asyncio.sleep(0)
+            finally:
+                for task in (answering, leaving):
+                    task.cancel()
+                    await asyncio.wait({task})
+
+
+def answers(text: str, *, finish: str = "stop") -> Behaviour:
+    """The text as the model's answer, streamed where that is asked for."""
+
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        if request.body.get("stream"):
+            _begin_stream(writer)
+            for start in range(0, len(text), 7):
+                _chunk(writer, text[start : start + 7], None)
+                await writer.drain()
+            _chunk(writer, "", finish)
+            _piece(writer, b"data: [DONE]\n\n")
+            writer.write(b"0\r\n\r\n")
+        else:
+            _reply(writer, 200, json.dumps(_completion(text, finish)).encode())
+        await writer.drain()
+
+    return behave
+
+
+def status(code: int, message: str = "no", **headers: str) -> Behaviour:
+    """An error of that status with the API's body."""
+
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        _reply(writer, code, json.dumps({"error": {"message": message, "type": "x"}}).encode(), **headers)
+        await writer.drain()
+
+    return behave
+
+
+def raw(body: bytes, content_type: str = "application/json") -> Behaviour:
+    """Whatever, with status 200."""
+
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        _reply(writer, 200, body, content_type=content_type)
+        await writer.drain()
+
+    return behave
+
+
+async def silence(request: Request, writer: asyncio.StreamWriter) -> None:
+    """No answer, ever."""
+    await asyncio.Event().wait()
+
+
+async def trickle(request: Request, writer: asyncio.StreamWriter) -> None:
+    """A stream of one character each 50 ms, for ever."""
+    _begin_stream(writer)
+    while True:
+        _chunk(writer, "x", None)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+async def half_a_stream(request: Request, writer: asyncio.StreamWriter) -> None:
+    """The beginning of an answer, then a closed connection."""
+    _begin_stream(writer)
+    _chunk(writer, '{"verb": "pu', None)
+    await writer.drain()
+    writer.close()
+
+
+async def polite_half_a_stream(request: Request, writer: asyncio.StreamWriter) -> None:
+    """A stream that ends as HTTP should, before the answer is complete."""
+    _begin_stream(writer)
+    _chunk(writer, '{"verb": "pu', None)
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
+
+
+async def _end_of(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Returns when the client has closed; does not read, since the next request may be on its way."""
+    while not (reader.at_eof() or writer.is_closing()):
+        await asyncio.sleep(0.01)
+
+
+def _completion(text: str, finish: str) -> dict[str, Any]:
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "fake",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+    }
+
+
+def _reply(writer: asyncio.StreamWriter, code: int, body: bytes, **headers: str) -> None:
+    headers = {"content_type": "application/json", **headers}
+    lines = [f"HTTP/1.1 {code} X", f"content-length: {len(body)}"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+
+
+def _begin_stream(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+
+
+def _chunk(writer: asyncio.StreamWriter, text: str, finish: str | None) -> None:
+    delta = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
+    body = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "fake", "choices": [delta]}
+    _piece(writer, b"data: " + json.dumps(body).encode() + b"\n\n")
+
+
+def _piece(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
