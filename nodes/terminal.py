@@ -1,0 +1,166 @@
+"""`TerminalView`: a run on the terminal, as a board that is drawn anew or, where there is no terminal, as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from nodes.terminal_board import Board, Line, ProcessState
+from runtime.clock import Clock, SystemClock
+from runtime.health import Health
+from runtime.message import Stamped
+from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
+
+INTERRUPT_STYLES = {"stop": "bold red", "resume": "green", "amend": "yellow", "replan": "yellow"}
+LOUD = ("warning", "error", "critical", "output")
+
+
+class TerminalView:
+    """Shows processes, rates, the conversation and what the robot is about.
+
+    With `live`, a board drawn at each `refresh`; else one line for each thing worth telling, with the run time. Colours
+    only on a terminal.
+    """
+
+    def __init__(self, title: str, *, live: bool, console: Console | None = None, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._made_ns = self._clock.now_ns()
+        self._start_ns = self._made_ns
+        self._newest_ns = 0
+        self._is_virtual = False
+        self._console = console or Console(highlight=False)
+        self.board = Board(title)
+        self._texts: dict[str, str] = {}
+        self._show: dict[type, Callable[[Stamped[Any]], None]] = {
+            Utterance: self._utterance,
+            Subtask: self._subtask,
+            Action: self._action,
+            Feedback: self._feedback,
+            Interrupt: self._interrupt,
+            GuardState: self._guard,
+            Health: self._health,
+        }
+        self._live: Live | None = None
+        if live:
+            self._live = Live(console=self._console, screen=True, auto_refresh=False)
+            self._live.start()
+        else:
+            self._console.print(title, style="bold", soft_wrap=True)
+
+    def message(self, stamped: Stamped[Any]) -> None:
+        """Take note of a message; most types are not shown."""
+        show = self._show.get(type(stamped.message))
+        if show is None:
+            return
+        published_ns = stamped.envelope.published_ns
+        if not self._newest_ns and published_ns < self._made_ns:
+            # Older than this view: the run has a clock of its own, which starts at zero.
+            self._is_virtual = True
+            self._start_ns = 0
+        self._newest_ns = max(self._newest_ns, published_ns)
+        show(stamped)
+
+    def process(self, name: str, pid: int, state: str) -> None:
+        """A process changed its state."""
+        self.board.processes[name] = ProcessState(pid, state)
+        if state not in ("running", "stopped"):
+            style = "red" if state.startswith("failed") else "yellow" if state == "restarted" else "dim"
+            self._tell(self._now_s(), name, f"{state} [pid {pid}]", style, is_talk=state not in ("started",))
+
+    def log(self, level: str, source: str, text: str) -> None:
+        """A log line; only warnings and worse are shown, and what a process prints."""
+        if level not in LOUD:
+            return
+        self.board.warning = f"{source}: {text.splitlines()[-1] if text.strip() else text}"
+        style = "red" if level in ("error", "critical") else "yellow"
+        self._tell(self._now_s(), source, f"{level}: {text}", style, is_talk=False)
+
+    def refresh(self, now_ns: int) -> None:
+        """Draw the board."""
+        if self._live is None:
+            return
+        self.board.run_s = (now_ns - self._start_ns) * 1e-9
+        size = self._console.size
+        self._live.update(self.board.draw(now_ns, size.width, size.height), refresh=True)
+
+    def close(self) -> None:
+        """Give the terminal back, with what was said left on it."""
+        if self._live is None:
+            return
+        self._live.stop()
+        self._live = None
+        self._console.print(self.board.title, style="bold", soft_wrap=True)
+        for line in self.board.lines:
+            self._print(line)
+
+    def _utterance(self, stamped: Stamped[Utterance]) -> None:
+        message = stamped.message
+        style = "bold" if stamped.envelope.topic == "said" else "bold blue"
+        self._tell(self._at_s(stamped), message.speaker, f"“{message.text}”", style)
+
+    def _subtask(self, stamped: Stamped[Subtask]) -> None:
+        if stamped.message.text != self.board.plan:
+            self.board.plan = stamped.message.text
+            self._tell(self._at_s(stamped), "plan", stamped.message.text, "", is_talk=False)
+
+    def _action(self, stamped: Stamped[Action]) -> None:
+        message = stamped.message
+        text = message.text or message.skill
+        if self._texts.get(message.id) == text:
+            return
+        self._texts = {message.id: text}
+        self.board.action, self.board.action_status = text, ""
+        self._tell(self._at_s(stamped), "action", text, "", is_talk=False)
+
+    def _feedback(self, stamped: Stamped[Feedback]) -> None:
+        message = stamped.message
+        is_news = message.action_id in self._texts and message.status != self.board.action_status
+        if not is_news:
+            return
+        self.board.action_status = message.status
+        if message.status != "running":
+            why = f": {message.why}" if message.why else ""
+            style = "green" if message.status == "success" else "red"
+            text = f"{message.status}: {self._texts[message.action_id]}{why}"
+            self._tell(self._at_s(stamped), "action", text, style, is_talk=False)
+
+    def _interrupt(self, stamped: Stamped[Interrupt]) -> None:
+        message = stamped.message
+        style = INTERRUPT_STYLES[message.depth]
+        self._tell(self._at_s(stamped), "interrupt", f"{message.depth} by {message.by}: {message.text}", style)
+
+    def _guard(self, stamped: Stamped[GuardState]) -> None:
+        before, self.board.guard = self.board.guard, stamped.message
+        if before is None or before.mode != stamped.message.mode:
+            style = "red" if stamped.message.mode == "stopped" else ""
+            text = f"{stamped.message.mode}: {stamped.message.reason}".removesuffix(": ")
+            self._tell(self._at_s(stamped), "guard", text, style, is_talk=False)
+
+    def _health(self, stamped: Stamped[Health]) -> None:
+        self.board.take_health(stamped.message, stamped.envelope.published_ns)
+        if "recorder" in stamped.message.node:
+            self.board.recording_s = self._at_s(stamped)
+
+    def _tell(self, at_s: float, who: str, text: str, style: str, *, is_talk: bool = True) -> None:
+        """Print the line or, on the board, keep those that belong to the conversation."""
+        line = Line(at_s, who, text, style)
+        if is_talk:
+            self.board.lines.append(line)
+        if self._live is None:
+            self._print(line)
+
+    def _print(self, line: Line) -> None:
+        self._console.print(
+            Text.assemble((f"[{line.at_s:5.1f} s] ", "dim"), (f"{line.who}: {line.text}", line.style)), soft_wrap=True
+        )
+
+    def _at_s(self, stamped: Stamped[Any]) -> float:
+        return (stamped.envelope.published_ns - self._start_ns) * 1e-9
+
+    def _now_s(self) -> float:
+        now_ns = self._newest_ns if self._is_virtual else self._clock.now_ns()
+        return (now_ns - self._start_ns) * 1e-9
