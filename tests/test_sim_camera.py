@@ -58,3 +58,14 @@ def test_a_driver_of_the_simulation_wants_a_simulated_robot() -> None:
     driver = SimDriver(robot="test_driver:Nothing")
     with pytest.raises(UserError, match='expected "module:Class"'):
         driver.on_start()
+
+
+def test_the_seed_of_a_run_lays_the_table() -> None:
+    layouts = []
+    for seed in (1, 1, 2):
+        simulation = Simulation(SimDriver(), seed=seed)
+        truths = simulation.record(SimDriver.truth)
+        simulation.run(seconds=0.2)
+        layouts.append(truths[-1].objects)
+    assert layouts[0] == layouts[1]
+    assert layouts[0] != layouts[2]

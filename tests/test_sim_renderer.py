@@ -78,6 +78,29 @@ def test_the_whole_table_and_the_bin_are_in_view_from_the_start() -> None:
         assert 0 < v < HEIGHT
 
 
+def test_casting_many_rays_at_once_hits_what_single_rays_hit() -> None:
+    scene = build_scene()
+    model = mujoco.MjModel.from_xml_string(scene.xml)
+    data = mujoco.MjData(model)
+    for name, value in zip(JOINTS, (0.75, 0.3, 0.0, -1.5, 0.0, 0.0, PAN_RAD, TILT_RAD), strict=True):
+        if name != "gripper":
+            data.joint(name).qpos = value
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_camlight(model, data)
+    for camera in ("head", "wrist"):
+        renderer = make_renderer(model, camera, 32, 24, "rays")
+        _, depth_m = renderer.render(data)
+        axes = data.camera(camera).xmat.reshape(3, 3)
+        seen = np.array([group != {"head": 2, "wrist": 3}[camera] for group in range(6)], dtype=np.uint8)
+        hit = np.zeros(1, dtype=np.int32)
+        for row, column in np.ndindex(24, 32):
+            ray = axes @ [(column + 0.5 - 16) / renderer.focal_px, (12 - row - 0.5) / renderer.focal_px, -1.0]
+            norm = np.linalg.norm(ray)
+            single_m = mujoco.mj_ray(model, data, data.camera(camera).xpos, ray / norm, seen, True, -1, hit)
+            expected = single_m / norm if hit[0] >= 0 else 0.0
+            assert abs(depth_m[row, column] - expected) < 1e-4
+
+
 def test_the_same_state_gives_the_same_picture() -> None:
     (rgb, depth_m), _, _ = draw(1)
     (again, depth_again_m), _, _ = draw(1)

@@ -10,7 +10,10 @@ from runtime.errors import UserError
 
 
 class SimDriver(Driver):
-    """A driver whose robot is a `SimRobot`; the collaborator's hand and foot arrive on `sim/body`."""
+    """A driver whose robot is a `SimRobot`; the collaborator's hand and foot arrive on `sim/body`.
+
+    Where `robot_params` name no `seed`, the run's seed lays the table.
+    """
 
     world = Publisher(World, "sim/world")
     truth = Publisher(Truth, "sim/truth")
@@ -36,6 +39,9 @@ class SimDriver(Driver):
     @every(hz=20)
     def show_world(self) -> None:
         """For the cameras."""
+        if self._sim.skipped_s > self._told_skipped_s:
+            self._told_skipped_s = self._sim.skipped_s
+            self.log.warning("the simulation is behind real time and has left out %.2f s so far", self._told_skipped_s)
         self.world.publish(self._sim.world())
 
     @every(hz=10)
