@@ -19,6 +19,8 @@ class SimDriver(Driver):
     truth = Publisher(Truth, "sim/truth")
     body = Subscription(BodyPart, "sim/body", qos=QoS(required=False))
 
+    _told_skipped_s = 0.0
+
     def on_start(self) -> None:
         """Build the scene, laid by the run's seed. Raises UserError where the robot is not a simulated one."""
         self._robot_params.setdefault("seed", int(getattr(self, "run_info", {}).get("seed", 0)))
