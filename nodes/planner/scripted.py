@@ -1,0 +1,80 @@
+"""`ScriptedPlanner`: a planner by rules, on the same topics and at the same rate as one behind an API."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from nodes.planner.rules import Plan, hear, report
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.msgs import Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
+
+HISTORY_KEPT = 100
+
+
+class ScriptedPlanner(Node):
+    """0.5 Hz, and at once when somebody says something.
+
+    The subtask is published again with each tick, so that a VLM that was restarted learns of it; the same one again
+    changes nothing there. A restarted planner learns its own order from the VLM's description.
+    """
+
+    provenance = "script:planner-rules-1"
+
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    description = Subscription(SceneDescription, "description", qos=QoS(lifespan_s=3.0))
+    image = Subscription(Image, "head/image", qos=QoS(lifespan_s=3.0, required=False))
+    feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
+
+    subtask = Publisher(Subtask, "subtask")
+    said = Publisher(Utterance, "said")
+
+    def __init__(self, speaker: str = "robot") -> None:
+        self.speaker = speaker
+        self.plan = Plan()
+        self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
+
+    @on(heard)
+    def listen(self, utterance: Utterance) -> None:
+        """Answer an order, remember a correction."""
+        self._note(f"{utterance.speaker}: {utterance.text}")
+        before = self.plan
+        self.plan, reply = hear(before, utterance.text)
+        self._answer(reply)
+        if self.plan != before or reply:
+            self._publish()
+
+    @on(interrupt)
+    def interrupted(self, interrupt: Interrupt) -> None:
+        """What happened is history; only a person's words change the plan."""
+        self._note(f"{interrupt.depth} by {interrupt.by}: {interrupt.text}")
+
+    @on(feedback)
+    def learn(self, feedback: Feedback) -> None:
+        """How actions end is history too."""
+        if feedback.status != "running":
+            self._note(f"{feedback.action_id}: {feedback.status} {feedback.why}")
+
+    @every(hz=0.5)
+    def tick(self) -> None:
+        """Look at what the VLM reports, and say what is to be done."""
+        self.image.stamped()  # what is decided here is as old as what is seen
+        description = self.description.latest()
+        if description is not None:
+            self.plan, reply = report(self.plan, description)
+            self._answer(reply)
+        self._publish()
+
+    def _publish(self) -> None:
+        subtask = self.plan.subtask
+        if subtask is not None:
+            self.subtask.publish(subtask)
+
+    def _answer(self, reply: str) -> None:
+        if reply:
+            self._note(f"{self.speaker}: {reply}")
+            self.said.publish(Utterance(speaker=self.speaker, text=reply))
+
+    def _note(self, line: str) -> None:
+        self.history.append(line)
+        self.log.debug("%s", line)

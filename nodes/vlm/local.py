@@ -1,0 +1,286 @@
+"""`LocalVLM`: a small VLM's job without a large model: looks at the head image, talks, and chooses the next action.
+
+It really looks: all it knows of the table is what `perception` finds in its camera's image. The tick is plain rather
+than blocking: looking takes about 10 ms, so an utterance never waits longer than that, and handlers need no locks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from nodes.own_body import head_pose, own_parts
+from nodes.policy.sight import state_at
+from nodes.understanding import understand
+from nodes.vlm.decide import Decision, Outcome, Situation, decide, name_of
+from nodes.vlm.memory import Known, believed, update, without
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.clock import to_ns
+from runtime.msgs import (
+    Action,
+    Feedback,
+    GuardState,
+    Image,
+    Interrupt,
+    RobotState,
+    SceneDescription,
+    SeenObject,
+    Subtask,
+    Utterance,
+)
+
+STATES_KEPT = 60
+SILENCE_S = 4.0
+"""An action without any feedback for so long never arrived, or its policy was restarted: it is sent again."""
+PLAN_WAIT_S = 6.0
+"""After a new order, how long to wait for the planner before going on with the old subtask."""
+REPEAT_S = 15.0
+"""The same words are not said again within this time."""
+IMAGES_PER_GAZE = 3
+
+
+class LocalVLM(Node):
+    """5 Hz, and at once when something is heard, felt or decided."""
+
+    provenance = "model:local-geometry-1"
+
+    subtask = Subscription(Subtask, "subtask")
+    image = Subscription(Image, "head/image", qos=QoS(lifespan_s=1.0))
+    state = Subscription(RobotState, "robot/state", qos=QoS(required=False))
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
+
+    action = Publisher(Action, "action")
+    description = Publisher(SceneDescription, "description")
+    said = Publisher(Utterance, "said")
+
+    def __init__(self, speaker: str = "robot") -> None:
+        self.speaker = speaker
+        self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
+        self.known: tuple[Known, ...] = ()
+        self.task: Subtask | None = None
+        self.vetoed: frozenset[str] = frozenset()
+        self.preferred = ""
+        self.holding: SeenObject | None = None
+        self.doing: Action | None = None
+        self.outcome: Outcome = "running"
+        self.failures: dict[str, int] = {}
+        self.looks = 0
+        self.images_since_gaze = IMAGES_PER_GAZE
+        self.is_stopped = self.was_guard_stopped = False
+        self.waiting_since_ns = 0
+        self.asked_ns = 0
+        self.is_answered = False
+        self.actions = 0
+        self.table_z_m: float | None = None
+        self.looked_ns = 0
+        self.said_ns: dict[str, int] = {}
+        self.reply = ""
+
+    # --- what comes in
+
+    @on(state)
+    def remember(self, state: RobotState) -> None:
+        """Where the robot was when an image was taken is looked up here."""
+        self.states.append(state)
+
+    @on(subtask)
+    def take_subtask(self, subtask: Subtask) -> None:
+        """A new subtask replaces the old one; the same one again changes nothing."""
+        self.waiting_since_ns = 0
+        if subtask == self.task:
+            return
+        before, self.task = self.task, subtask
+        is_amended = before is not None and (before.verb, before.what, before.where) == (
+            subtask.verb,
+            subtask.what,
+            subtask.where,
+        )
+        if not is_amended:
+            self.failures.clear()
+            self.looks = 0
+        self._act()
+
+    @on(heard)
+    def listen(self, utterance: Utterance) -> None:
+        """A correction changes the action under way at once; the planner hears it too and remembers it."""
+        meaning = understand(utterance.text)
+        if meaning.wants == "order" and meaning.can_do:
+            self.vetoed, self.preferred = frozenset(meaning.excluding), ""
+            return
+        if meaning.wants not in ("amend", "stop"):
+            return
+        vetoed = set(meaning.excluding)
+        target = self.doing.target if self.doing is not None and self.doing.skill == "pick" else self.holding
+        if meaning.is_about_current and meaning.wants == "amend" and target is not None:
+            vetoed.add(target.colour)
+        if meaning.including:
+            self.preferred = meaning.including[0]
+        self.vetoed = (self.vetoed | vetoed) - set(meaning.including)
+        if vetoed:
+            self.reply = f"All right, I leave the {' and the '.join(sorted(vetoed))} one. "
+        if meaning.wants == "amend":
+            self._act()
+
+    @on(interrupt)
+    def interrupted(self, interrupt: Interrupt) -> None:
+        """A stop is the guard's to carry out; here it is answered, and afterwards everything is decided afresh."""
+        if interrupt.depth == "stop":
+            if not self.is_stopped:
+                self._say("Sorry! I have stopped.")
+            self.is_stopped, self.was_guard_stopped = True, False
+        elif interrupt.depth == "resume":
+            self._go_on()
+        elif interrupt.depth == "replan":
+            self.waiting_since_ns = self.clock.now_ns()
+            self.doing = None
+
+    @on(guard)
+    def follow(self, guard: GuardState) -> None:
+        """Whether the robot may move is the guard's word."""
+        if guard.mode == "stopped":
+            self.is_stopped = self.was_guard_stopped = True
+        elif self.was_guard_stopped:
+            self._go_on()
+
+    @on(feedback)
+    def learn(self, feedback: Feedback) -> None:
+        """How the policy fares; a success or failure is acted on at once."""
+        action = self.doing
+        if action is None or feedback.action_id != action.id:
+            return
+        self.is_answered = True
+        if feedback.status == "running":
+            return
+        self.outcome = feedback.status
+        if action.skill == "look":
+            self.looks += 1
+            self.images_since_gaze = 0
+        elif feedback.status == "success":
+            self._succeeded(action)
+        else:
+            self._failed(action)
+        self._act()
+
+    @every(hz=5)
+    def tick(self) -> None:
+        """Look, decide, and tell the planner what is seen and done."""
+        self._look()
+        if self.waiting_since_ns and self.clock.now_ns() - self.waiting_since_ns > to_ns(PLAN_WAIT_S):
+            self.waiting_since_ns = 0
+        is_silent = self.doing is not None and not self.is_answered and not self.is_stopped
+        if is_silent and self.clock.now_ns() - self.asked_ns > to_ns(SILENCE_S):
+            self.doing = None
+        decision = self._act()
+        self._describe(decision)
+
+    # --- what it does about it
+
+    def _look(self) -> None:
+        from nodes.perception import find_objects, place_is_empty
+
+        image = self.image.latest()
+        if image is None or image.depth_m is None or image.captured_ns == self.looked_ns:
+            return
+        state = state_at(self.states, image.captured_ns)
+        if state is None:
+            return
+        self.looked_ns = image.captured_ns
+        rotation, position = head_pose(state)
+        depth = image.depth_m
+        seen = find_objects(
+            image.rgb, depth, image.focal_px, rotation, position, own=own_parts(state), table_z_m=self.table_z_m
+        )
+        things = [thing for thing in seen if thing.label != "bin"]
+        if things:
+            self.table_z_m = things[0].z_m - things[0].height_m / 2
+
+        def is_empty(thing: SeenObject) -> bool:
+            place = (thing.x_m, thing.y_m, thing.z_m)
+            return thing.label != "bin" and place_is_empty(depth, image.focal_px, rotation, position, place)
+
+        self.known = update(self.known, seen, is_empty)
+        self.images_since_gaze += 1
+
+    def _situation(self) -> Situation:
+        state = self.states[-1] if self.states else None
+        base = (state.base_x_m, state.base_y_m, state.base_heading_rad) if state is not None else (0.0, 0.0, 0.0)
+        return Situation(
+            subtask=self.task,
+            vetoed=self.vetoed,
+            preferred=self.preferred,
+            objects=believed(self.known),
+            holding=self.holding,
+            doing=self.doing,
+            outcome=self.outcome,
+            failures=dict(self.failures),
+            looks=self.looks,
+            is_looking_over=self.images_since_gaze >= IMAGES_PER_GAZE,
+            is_stopped=self.is_stopped,
+            is_waiting=self.waiting_since_ns > 0,
+            base=base,
+        )
+
+    def _act(self) -> Decision:
+        """Decide, and publish what has changed."""
+        self.image.stamped()  # what is decided stems from it
+        decision = decide(self._situation())
+        if decision.skill != "keep":
+            self.actions += 1
+            self.doing = Action(
+                id=f"{self.name}-{self.actions}", skill=decision.skill, target=decision.target, text=decision.text
+            )
+            self.outcome, self.is_answered, self.asked_ns = "running", False, self.clock.now_ns()
+            self.action.publish(self.doing)
+        self._say(self.reply + decision.say)
+        self.reply = ""
+        return decision
+
+    def _succeeded(self, action: Action) -> None:
+        if action.skill == "pick" and action.target is not None:
+            self.holding = action.target
+            self.known = without(self.known, action.target)
+        elif action.skill == "place" and self.holding is not None:
+            self.failures.pop(name_of(self.holding), None)
+            self.holding = None
+            self.looks = 0
+
+    def _failed(self, action: Action) -> None:
+        self.log.info("%s failed", action.text)
+        self.looks = 0
+        if action.skill == "pick" and action.target is not None:
+            name = name_of(action.target)
+            self.failures[name] = self.failures.get(name, 0) + 1
+        elif action.skill == "place" and self.states and not self.states[-1].is_grasping:
+            self.holding = None
+
+    def _go_on(self) -> None:
+        """After a stop: choose again from what is seen now."""
+        if self.is_stopped:
+            self.is_stopped = self.was_guard_stopped = False
+            self.doing = None
+            self.said_ns.pop("Sorry! I have stopped.", None)
+
+    def _say(self, text: str) -> None:
+        text = text.strip()
+        now_ns = self.clock.now_ns()
+        last_ns = self.said_ns.get(text)
+        if not text or (last_ns is not None and now_ns - last_ns < to_ns(REPEAT_S)):
+            return
+        self.said_ns[text] = now_ns
+        self.said.publish(Utterance(speaker=self.speaker, text=text))
+
+    def _describe(self, decision: Decision) -> None:
+        objects = believed(self.known)
+        names = ", ".join(name_of(thing) for thing in objects) or "nothing"
+        held = f" It holds the {name_of(self.holding)}." if self.holding is not None else ""
+        task = f" Subtask: {self.task.text}." if self.task is not None and self.task.text else ""
+        self.description.publish(
+            SceneDescription(
+                text=f"The robot is {decision.text}.{held}{task} It sees: {names}.",
+                subtask_id=self.task.id if self.task is not None else "",
+                progress=decision.progress,
+                objects=objects,
+            )
+        )

@@ -1,0 +1,103 @@
+"""What was seen lately and is probably still there: survives being hidden, forgets what is seen to be gone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from runtime.msgs import SeenObject
+
+SAME_M, SAME_BOX_M = 0.07, 0.30
+"""Two sightings this near are of one thing; of one box."""
+BLEND = 0.5
+SIGHTINGS_TO_BELIEVE = 2
+MISSES_TO_FORGET = 3
+VOTES_KEPT = 9
+SURE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One thing, and how often it was seen and looked for in vain."""
+
+    thing: SeenObject
+    sightings: int
+    misses: int
+    votes: tuple[tuple[str, str], ...]  # label and colour of the last clear sightings
+
+    @property
+    def is_believed(self) -> bool:
+        """Seen more than once: a single sighting may be a shadow of the robot's own arm."""
+        return self.sightings >= SIGHTINGS_TO_BELIEVE
+
+
+def update(
+    known: Sequence[Known], seen: Sequence[SeenObject], is_empty: Callable[[SeenObject], bool]
+) -> tuple[Known, ...]:
+    """The memory after one more image; `is_empty` says whether that image looks right through a thing's place."""
+    left = list(known)
+    after: list[Known] = []
+    for thing in sorted(seen, key=lambda one: -one.confidence):
+        match = min(
+            (one for one in left if _is_same(one.thing, thing)),
+            key=lambda one: _apart(one.thing, thing),
+            default=None,
+        )
+        if match is None:
+            if not any(_is_same(one.thing, thing) for one in after):
+                after.append(Known(thing, 1, 0, ((thing.label, thing.colour),)))
+            continue
+        left.remove(match)
+        after.append(_seen_again(match, thing))
+    for one in left:
+        misses = one.misses + 1 if is_empty(one.thing) else one.misses
+        if misses < MISSES_TO_FORGET:
+            after.append(replace(one, misses=misses))
+    return tuple(sorted(after, key=lambda one: (one.thing.label, one.thing.colour, one.thing.x_m)))
+
+
+def without(known: Sequence[Known], thing: SeenObject) -> tuple[Known, ...]:
+    """The memory after the robot took a thing away."""
+    return tuple(one for one in known if not (_is_same(one.thing, thing) and one.thing.label == thing.label))
+
+
+def believed(known: Sequence[Known]) -> tuple[SeenObject, ...]:
+    """The things taken to be there."""
+    return tuple(one.thing for one in known if one.is_believed)
+
+
+def _seen_again(known: Known, thing: SeenObject) -> Known:
+    is_clear = thing.confidence >= SURE
+    old = known.thing
+    votes = (*known.votes, (thing.label, thing.colour))[-VOTES_KEPT:] if is_clear else known.votes
+    if is_clear and old.confidence >= SURE:
+        moved = _changed(
+            thing,
+            x_m=old.x_m + BLEND * (thing.x_m - old.x_m),
+            y_m=old.y_m + BLEND * (thing.y_m - old.y_m),
+            z_m=old.z_m + BLEND * (thing.z_m - old.z_m),
+        )
+    elif is_clear or thing.confidence >= old.confidence:
+        moved, votes = thing, (*votes[-1:],) if is_clear else votes
+    else:  # half hidden now: what was known is better, only its place in the picture is new
+        moved = _changed(old, u_px=thing.u_px, v_px=thing.v_px)
+    (label, colour), _ = Counter(votes).most_common(1)[0]
+    return Known(_changed(moved, label=label, colour=colour), known.sightings + 1, 0, votes)
+
+
+def _changed(thing: SeenObject, **fields: float | str) -> SeenObject:
+    return msgspec.structs.replace(thing, **fields)  # type: ignore[type-var]  # a Struct, but not to type checkers
+
+
+def _is_same(one: SeenObject, other: SeenObject) -> bool:
+    if (one.label == "bin") != (other.label == "bin"):
+        return False
+    return _apart(one, other) < (SAME_BOX_M if one.label == "bin" else SAME_M)
+
+
+def _apart(one: SeenObject, other: SeenObject) -> float:
+    return math.hypot(one.x_m - other.x_m, one.y_m - other.y_m)
