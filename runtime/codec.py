@@ -7,6 +7,7 @@ then one frame for each array. Arrays come back read-only, without a copy.
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 import threading
 from collections.abc import Sequence
@@ -24,6 +25,9 @@ MAX_DOCUMENT_BYTES = 4 << 20
 MAX_ARRAY_BYTES = 64 << 20
 MAX_ARRAYS = 64
 
+_DTYPE = re.compile(r"[<>|][biufc][0-9]{1,2}")
+"""Numbers only; other names make numpy parse, warn and evaluate."""
+
 
 class _Document(msgspec.Struct, array_like=True):
     fingerprint: str
@@ -40,7 +44,7 @@ def _write_array(value: object) -> object:
     if numpy is None or not isinstance(value, numpy.ndarray):
         raise CodecError(f"a message holds a {type(value).__name__}; expected plain values, messages or numpy arrays")
     array = cast(Any, value)
-    if array.dtype.hasobject or array.dtype.fields is not None:
+    if not _DTYPE.fullmatch(array.dtype.str):
         raise CodecError(f"a message holds an array of {array.dtype}; expected numbers")
     buffers: list[Frame] = _buffers.frames
     buffers.append(memoryview(numpy.ascontiguousarray(array)).cast("B") if array.size else b"")
@@ -54,10 +58,9 @@ def _read_array(declared: Any, value: object) -> object:
     buffers: Sequence[Frame] = _buffers.frames
     try:
         index, dtype_name, shape = cast(Any, value)
-        dtype = np.dtype(dtype_name)
-        if dtype.hasobject or not 0 <= index < len(buffers) or any(size < 0 for size in shape):
+        if not _DTYPE.fullmatch(dtype_name) or not 0 <= index < len(buffers) or any(size < 0 for size in shape):
             raise ValueError("no such buffer")
-        array = np.frombuffer(buffers[index], dtype=dtype).reshape(shape)
+        array = np.frombuffer(buffers[index], dtype=np.dtype(dtype_name)).reshape(shape)
     except (TypeError, ValueError, IndexError, KeyError, OverflowError) as problem:
         raise CodecError(f"an array does not fit its buffer: {problem}") from problem
     wanted = _declared_dtype(declared)
@@ -88,9 +91,22 @@ def _payload_decoder(message: type[Message]) -> msgspec.msgpack.Decoder[Any]:
 
 @cache
 def fingerprint(message: type[Message]) -> str:
-    """Eight characters that change when a message type's name, fields or their types do."""
-    fields = ((field.name, str(field.type), field.required) for field in msgspec.structs.fields(cast(Any, message)))
-    return hashlib.sha256(repr((message.__name__, *fields)).encode()).hexdigest()[:8]
+    """Eight characters that change when a message type's name, fields or their types do, or those of its parts."""
+    return hashlib.sha256(repr(_shape(message)).encode()).hexdigest()[:8]
+
+
+def _shape(message: type[Message]) -> tuple[object, ...]:
+    fields = msgspec.structs.fields(cast(Any, message))
+    parts = sorted({part for field in fields for part in _parts(field.type)}, key=lambda part: part.__name__)
+    own = ((field.name, str(field.type), field.required) for field in fields)
+    return (message.__name__, *own, *(_shape(part) for part in parts if part is not message))
+
+
+def _parts(declared: Any) -> list[type[Message]]:
+    """The message types inside a field's type."""
+    if isinstance(declared, type) and issubclass(declared, Message):
+        return [declared]
+    return [part for argument in get_args(declared) for part in _parts(argument)]
 
 
 def encode(envelope: Envelope, message: Message) -> list[Frame]:
@@ -99,7 +115,7 @@ def encode(envelope: Envelope, message: Message) -> list[Frame]:
     _buffers.frames = arrays
     try:
         payload = _encoder.encode(message)
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, OverflowError, TypeError, UnicodeError, RecursionError) as problem:
         raise CodecError(f"{type(message).__name__} cannot be encoded: {problem}") from problem
     finally:
         del _buffers.frames

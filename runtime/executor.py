@@ -136,7 +136,7 @@ class Executor:
     def lost(self, topic: str, reason: str, number: int) -> None:
         """Count messages that the transport knows to be lost, at every subscription that they were for."""
         for port, _ in self._routes.get(topic, ()):
-            port.dropped[reason.partition(":")[0]] += number
+            port.lose(reason.partition(":")[0], number)
 
     def _publish_health(self) -> None:
         self._health_seq += 1

@@ -49,6 +49,8 @@ class TimerState:
         newest = max(self.next_tick, int((now_ns - self.start_ns) * self.hz / NS_PER_S))
         while self.start_ns + round(newest * NS_PER_S / self.hz) > now_ns:
             newest -= 1  # the float above may be one tick ahead
+        while self.start_ns + round((newest + 1) * NS_PER_S / self.hz) <= now_ns:
+            newest += 1  # or behind
         skipped = newest - self.next_tick
         self.next_tick = newest
         self.stats.tick(now_ns, now_ns - self.due_ns, skipped)

@@ -169,5 +169,11 @@ def handlers_of(cls: type[Node]) -> list[Timer | Listener]:
                 port = attribute_of.get(id(mark.port))
                 if port is None:
                     raise UserError(f"{cls.__name__}.{name}: @on names a port that is no subscription of this class")
+                for other in found.values():
+                    if isinstance(other, Listener) and other.port == port and other.name != name:
+                        raise UserError(
+                            f"{cls.__name__}.{name}: port {port!r} has the handler {other.name!r} already; "
+                            "call one from the other"
+                        )
                 found[name] = Listener(name, style, port)
     return list(found.values())

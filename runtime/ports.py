@@ -55,6 +55,7 @@ class Publisher(Port[M]):
         self.sink: Sink | None = None
         self.sent = 0
         self.provenance = ""
+        self._lock = threading.Lock()
 
     def publish(self, message: M) -> None:
         """Send a message; never waits. Raises TypeError where it is not of the declared type."""
@@ -63,7 +64,8 @@ class Publisher(Port[M]):
                 f"publisher {self.attribute!r} on topic {self.topic!r} takes {self.message.__name__}, "
                 f"not {type(message).__name__}"
             )
-        self.sent += 1
+        with self._lock:  # a worker thread may publish at the same time
+            self.sent += 1
         if self.sink is not None:
             self.sink(self, message)
 
@@ -134,6 +136,12 @@ class Subscription(Port[M]):
                 self._queue.popleft()
                 self.dropped["overwritten" if self.message.message_kind == "state" else "queue full"] += 1
             self._queue.append(stamped)
+
+    def lose(self, reason: str, number: int) -> None:
+        """Count messages that were meant for this port and are known to be lost on their way (any thread)."""
+        with self._lock:
+            self.received += number
+            self.dropped[reason] += number
 
     def pop(self) -> Stamped[M] | None:
         """The next message for the handler, oldest first, without those past their lifespan (executor only)."""

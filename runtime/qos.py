@@ -39,6 +39,4 @@ class QoS:
 
     def for_kind(self, kind: Kind) -> QoS:
         """The same QoS with the depth that this kind of message has by default."""
-        if kind == "state":
-            return replace(self, depth=1)
-        return self if self.depth else replace(self, depth=64)
+        return self if self.depth else replace(self, depth=1 if kind == "state" else 64)

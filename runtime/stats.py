@@ -32,12 +32,14 @@ class Histogram:
         if not self.count:
             return 0
         wanted = math.ceil(self.count * percent / 100)
-        seen = 0
+        bucket = seen = 0
         for bucket, number in enumerate(self._buckets):
             seen += number
             if seen >= wanted:
-                return min(self.highest_ns, round(_LOWEST_NS * math.exp(bucket / _LOG_STEP))) if bucket else 0
-        return self.highest_ns
+                break
+        if bucket == len(self._buckets) - 1:  # of all that is longer, only the longest is known
+            return self.highest_ns
+        return min(self.highest_ns, round(_LOWEST_NS * math.exp(bucket / _LOG_STEP))) if bucket else 0
 
 
 class TimerStats:
@@ -64,6 +66,6 @@ class TimerStats:
     @property
     def hz(self) -> float:
         """Ticks per second from the first to the last one; 0 before the second."""
-        if self.ticks < 2:
+        if self.last_ns == self.first_ns:
             return 0.0
         return (self.ticks - 1) * 1e9 / (self.last_ns - self.first_ns)

@@ -1,0 +1,51 @@
+"""A latency is constant, between bounds, or log-normal by two percentiles; anything else is refused in words."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from runtime.errors import UserError
+from runtime.latency import Latency
+
+
+def draws(value: object, number: int = 4_000) -> list[float]:
+    generator = random.Random(1)
+    latency = Latency.parse(value, "vlm.look")
+    return [latency.draw_s(generator) for _ in range(number)]
+
+
+@pytest.mark.parametrize("value", [0, 0.2, 3])
+def test_a_number_is_constant(value: float) -> None:
+    assert set(draws(value, 10)) == {value}
+
+
+def test_two_numbers_are_bounds() -> None:
+    found = draws([0.1, 0.3])
+    assert 0.1 <= min(found) < 0.11
+    assert 0.29 < max(found) <= 0.3
+    assert float(np.median(found)) == pytest.approx(0.2, abs=0.01)
+
+
+def test_two_percentiles_are_met() -> None:
+    p50, p99 = np.percentile(draws({"p50": 0.2, "p99": 0.8}, 40_000), [50, 99])
+    assert (p50, p99) == (pytest.approx(0.2, rel=0.02), pytest.approx(0.8, rel=0.05))
+
+
+def test_equal_seeds_draw_equal_latencies() -> None:
+    assert draws({"p50": 0.2, "p99": 0.8}) == draws({"p50": 0.2, "p99": 0.8})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [-1, True, "fast", float("inf"), float("nan"), [0.3, 0.1], [0.1], [-1, 1], {"p50": 1}, {}, None,
+     {"p50": 2, "p99": 1}, {"p50": 0, "p99": 1}, {"p50": "a", "p99": 1}],
+)  # fmt: skip
+def test_anything_else_is_refused_in_words(value: object) -> None:
+    with pytest.raises(UserError) as caught:
+        Latency.parse(value, "vlm.look")
+    assert str(caught.value) == (
+        f"vlm.look: latency is {value!r}; expected seconds (0.2), bounds ([0.1, 0.3]) or {{ p50 = 0.2, p99 = 0.8 }}"
+    )

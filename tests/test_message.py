@@ -1,0 +1,76 @@
+"""Messages are frozen values created with keywords, whose kind and origin are part of their type."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from runtime.message import Envelope, Message, Stamped
+from runtime.msgs import Image, Interrupt, JointCommand, Subtask, Utterance
+
+
+class Note(Message):
+    text: str
+
+
+def test_a_message_is_frozen() -> None:
+    note = Note(text="hello")
+    with pytest.raises(AttributeError, match="immutable type: 'Note'"):
+        note.text = "other"  # type: ignore[misc]
+
+
+def test_a_message_takes_keywords_only() -> None:
+    with pytest.raises(TypeError):
+        Note("hello")  # type: ignore[call-arg]
+
+
+def test_messages_of_equal_fields_are_equal_and_hash_alike() -> None:
+    assert Note(text="hello") == Note(text="hello")
+    assert hash(Note(text="hello")) == hash(Note(text="hello"))
+    assert Note(text="hello") != Note(text="other")
+
+
+def test_a_message_is_an_event_unless_it_says_otherwise() -> None:
+    assert Note.message_kind == "event"
+    assert Note.message_origin is None
+
+
+def test_a_subclass_keeps_kind_and_origin() -> None:
+    class Wide(Image):
+        lens: str = "wide"
+
+    assert (Wide.message_kind, Wide.message_origin) == ("state", "image")
+
+
+def test_kinds_and_origins_of_the_vocabulary() -> None:
+    found = {cls.__name__: (cls.message_kind, cls.message_origin) for cls in (Image, Utterance, Subtask, JointCommand)}
+    assert found == {
+        "Image": ("state", "image"),
+        "Utterance": ("event", "utterance"),
+        "Subtask": ("event", "plan"),
+        "JointCommand": ("state", None),
+    }
+    assert Interrupt.message_kind == "event"
+
+
+def test_an_unknown_kind_is_refused_in_words() -> None:
+    with pytest.raises(TypeError, match=re.escape("message Odd: kind 'stream' is unknown; known: state, event")):
+
+        class Odd(Message, kind="stream"):
+            pass
+
+
+def test_an_unknown_origin_is_refused_in_words() -> None:
+    with pytest.raises(
+        TypeError, match=re.escape("message Odd: origin 'sound' is unknown; known: image, utterance, plan")
+    ):
+
+        class Odd(Message, origin="sound"):
+            pass
+
+
+def test_an_envelope_names_its_message_and_tells_its_age() -> None:
+    stamped = Stamped(Note(text="hello"), Envelope("note", "writer", 7, 1_000_000_000))
+    assert stamped.envelope.ident == "note:writer:7"
+    assert stamped.age_s(1_250_000_000) == pytest.approx(0.25)

@@ -1,0 +1,36 @@
+"""QoS refuses what means nothing and fills in the depth of a message's kind."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from runtime.errors import UserError
+from runtime.qos import QoS
+
+
+def test_depth_is_one_for_states_and_sixty_four_for_events() -> None:
+    assert QoS().for_kind("state").depth == 1
+    assert QoS().for_kind("event").depth == 64
+
+
+@pytest.mark.parametrize("kind", ["state", "event"])
+def test_a_depth_that_is_given_stays(kind: Any) -> None:
+    assert QoS(depth=5, lifespan_s=0.2).for_kind(kind) == QoS(depth=5, lifespan_s=0.2)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"depth": -1}, "QoS depth is -1; expected 0 (by kind) or a positive number"),
+        ({"lifespan_s": 0}, "QoS lifespan_s is 0; expected a positive number of seconds or None"),
+        ({"lifespan_s": float("nan")}, "QoS lifespan_s is nan; expected a positive number of seconds or None"),
+        ({"deadline_s": float("inf")}, "QoS deadline_s is inf; expected a positive number of seconds or None"),
+        ({"drop": "random"}, "QoS drop is 'random'; known: oldest, newest"),
+    ],
+)
+def test_what_means_nothing_is_refused_in_words(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=f"^{re.escape(sentence)}$"):
+        QoS(**values)
