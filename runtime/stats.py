@@ -32,14 +32,12 @@ class Histogram:
         if not self.count:
             return 0
         wanted = math.ceil(self.count * percent / 100)
-        bucket = seen = 0
-        for bucket, number in enumerate(self._buckets):
+        seen = 0
+        for bucket, number in enumerate(self._buckets[:-1]):
             seen += number
             if seen >= wanted:
-                break
-        if bucket == len(self._buckets) - 1:  # of all that is longer, only the longest is known
-            return self.highest_ns
-        return min(self.highest_ns, round(_LOWEST_NS * math.exp(bucket / _LOG_STEP))) if bucket else 0
+                return min(self.highest_ns, round(_LOWEST_NS * math.exp(bucket / _LOG_STEP))) if bucket else 0
+        return self.highest_ns  # of all that is longer than the last edge, only the longest is known
 
 
 class TimerStats:
