@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nodes.kinematics import grasp_point, to_odometry
-from nodes.policy.sight import Sighting, blend, judge, spot_of, state_at
+from nodes.policy.sight import blend, judge, spot_of, state_at
 from nodes.policy.skills import (
     LOOK,
     PICK,
@@ -63,7 +63,7 @@ class ExpertPolicy(Node):
     """Pick, place, look and hold for a Stretch beside a table on its right.
 
     `tallest_m` is the height up to which things may stand where the gripper passes; `sees=False` trusts the action's
-    position without looking (all it can do yet).
+    position without looking.
     """
 
     realtime = True
@@ -77,7 +77,7 @@ class ExpertPolicy(Node):
     command = Publisher(JointCommand, "command")
     feedback = Publisher(Feedback, "feedback")
 
-    def __init__(self, tallest_m: float = 0.68, sees: bool = False) -> None:
+    def __init__(self, tallest_m: float = 0.68, sees: bool = True) -> None:
         self.tallest_m = tallest_m
         self.sees = sees
         self.current: Action | None = None
@@ -88,7 +88,7 @@ class ExpertPolicy(Node):
         self.told = ""
         self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         # Handed over between the tick and the image worker: whole values, one writer each.
-        self.wanted: Spot | None = None
+        self.wanted: tuple[Phase, Spot] | None = None
         self.known_states: tuple[RobotState, ...] = ()
         self.view: View | None = None
 
@@ -113,8 +113,8 @@ class ExpertPolicy(Node):
         self.progress = done.progress
         self._publish(self.progress, done.base_v_mps, done.base_w_radps)
         self._tell(done, state)
-        phase = self.progress.phase
-        self.wanted = self.progress.spot if self.sees and phase is not None else None
+        phase, spot = self.progress.phase, self.progress.spot
+        self.wanted = (phase, spot) if self.sees and phase is not None and spot is not None else None
 
     @on(action)
     def begin(self, action: Action) -> None:
@@ -163,22 +163,18 @@ class ExpertPolicy(Node):
 
     @on(head_image, blocking=True)
     def look(self, image: Image) -> None:
-        """Look for the thing that the action is about; the next tick uses it."""
-        call, spot = current_call.get(), self.wanted
+        """Look for the thing that the action is about, or only at its place; the next tick uses it."""
+        call, wanted = current_call.get(), self.wanted
         stamped = call.trigger if call is not None else None
         state = state_at(self.known_states, image.captured_ns)
-        if spot is None or stamped is None or state is None:
+        if wanted is None or stamped is None or state is None:
             return
-        if not self.sees:
-            return
-        sighting, found = self._judge(spot, image, state)
+        phase, spot = wanted
+        sighting, found = judge(spot, image, state, finds=phase.finds)
         before = self.view if self.view is not None and self.view.spot.name == spot.name else None
         gone = (before.gone if before else 0) + 1 if sighting == "gone" else 0
         confirmed = sighting == "seen" or (before.is_confirmed if before else False)
         self.view = View(stamped, spot, found, confirmed, gone)
-
-    def _judge(self, spot: Spot, image: Image, state: RobotState) -> tuple[Sighting, Spot | None]:
-        return judge(spot, (), image, state)
 
     def _plan(self, action: Action, state: RobotState, held: Spot | None) -> Plan | str:
         """What to do, in phases; or why not, empty where there is nothing to do."""
@@ -223,13 +219,13 @@ class ExpertPolicy(Node):
         if call is not None:
             call.read(view.image)
         phase = progress.phase
-        if view.found is not None and phase is not None and phase.needs_sight and view.spot is progress.spot:
+        if view.found is not None and phase is not None and phase.finds and view.spot is progress.spot:
             self.progress = progress.moved_to(blend(view.spot, view.found, BLEND))
         return view.is_confirmed
 
     def _is_gone(self) -> bool:
         phase = self.progress.phase if self.progress is not None else None
-        return phase is not None and phase.needs_sight and self.view is not None and self.view.gone >= GONE_IMAGES
+        return phase is not None and phase.needs_thing and self.view is not None and self.view.gone >= GONE_IMAGES
 
     def _what(self) -> str:
         return self.progress.spot.name if self.progress is not None and self.progress.spot is not None else "thing"

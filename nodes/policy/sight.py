@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-import numpy as np
-
-from nodes.kinematics import from_odometry, head_camera_pose
+from nodes.own_body import head_pose, own_parts
 from nodes.policy.skills import Spot
 from runtime.msgs import Image, RobotState, SeenObject
 
 MATCH_M = 0.10
 """A thing of the right name this near the place in mind is the one meant."""
-BORDER_PX = 8
-IN_FRONT_M = 0.10
-"""Depth this much shorter than expected: something else stands before the thing, which may still be there."""
+SURE = 0.5
+"""A thing that the image's edge cuts is less sure than this."""
 
 Sighting = Literal["seen", "gone", "hidden"]
 
@@ -53,9 +50,9 @@ def spot_of(thing: SeenObject) -> Spot:
 
 
 def match(spot: Spot, things: Sequence[SeenObject]) -> Spot | None:
-    """The nearest thing of that name, if it is near enough to be the same."""
-    same = [other for other in map(spot_of, things) if other.name == spot.name]
-    near = [(math.dist((other.x_m, other.y_m), (spot.x_m, spot.y_m)), other) for other in same]
+    """The nearest thing of that name, if it is near enough to be the same and all of it is in the image."""
+    same = [spot_of(thing) for thing in things if thing.confidence >= SURE]
+    near = [(math.dist((one.x_m, one.y_m), (spot.x_m, spot.y_m)), one) for one in same if one.name == spot.name]
     distance, nearest = min(near, key=lambda pair: pair[0], default=(math.inf, None))
     return nearest if distance < MATCH_M else None
 
@@ -71,28 +68,15 @@ def blend(spot: Spot, seen: Spot, share: float) -> Spot:
     )
 
 
-def is_in_view(spot: Spot, image: Image, state: RobotState) -> bool:
-    """Whether the spot's middle is inside the head image with nothing before it."""
-    rotation, origin = head_camera_pose(state.position)
-    place = np.array([spot.x_m, spot.y_m, spot.z_m])
-    point = from_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, place)
-    right, down, ahead = (float(part) for part in (point - origin) @ rotation)
-    if ahead < 0.1 or image.focal_px <= 0.0:
-        return False
-    height, width = image.rgb.shape[:2]
-    u = width / 2 + image.focal_px * right / ahead
-    v = height / 2 + image.focal_px * down / ahead
-    if not (BORDER_PX <= u < width - BORDER_PX and BORDER_PX <= v < height - BORDER_PX):
-        return False
+def judge(spot: Spot, image: Image, state: RobotState, *, finds: bool) -> tuple[Sighting, Spot | None]:
+    """What one image, taken when the robot was so, says of a spot; with `finds` also where the thing is in it."""
+    from nodes.perception import find_objects, place_is_empty  # OpenCV, only in a process that looks
+
     if image.depth_m is None:
-        return True
-    depth = float(image.depth_m[int(v), int(u)])
-    return depth == 0.0 or depth > ahead - IN_FRONT_M
-
-
-def judge(spot: Spot, things: Sequence[SeenObject], image: Image, state: RobotState) -> tuple[Sighting, Spot | None]:
-    """What one image says of a spot, and where the thing is in it."""
-    found = match(spot, things)
+        return "hidden", None
+    rotation, place = head_pose(state)
+    depth = (image.depth_m, image.focal_px, rotation, place)
+    found = match(spot, find_objects(image.rgb, *depth, own=own_parts(state))) if finds else None
     if found is not None:
         return "seen", found
-    return ("gone" if is_in_view(spot, image, state) else "hidden"), None
+    return ("gone" if place_is_empty(*depth, (spot.x_m, spot.y_m, spot.z_m)) else "hidden"), None

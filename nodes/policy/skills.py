@@ -110,7 +110,9 @@ class Phase:
     fails: str
     opens: bool | None = None  # None: the gripper stays as it is
     goes: bool = False  # base, arm and wrist go to the spot
-    needs_sight: bool = False  # not left before the policy's own image shows the thing
+    finds: bool = False  # the policy's own image corrects where the spot is
+    needs_sight: bool = False  # not left before the policy's own image has shown the thing
+    needs_thing: bool = False  # fails when the policy's own image shows that the place is empty
     carries: bool = False  # losing the thing fails the skill
     then: Literal["same", "holds", "empty"] = "same"  # what the gripper holds when the phase is over
     succeeds: bool = False  # the skill has succeeded when this phase is over; the rest is tidying up
@@ -125,10 +127,11 @@ LOOK = (
 PICK = (
     Phase(
         "approach", "moving over the {it}", "travel", ("base", "lift", "arm", "wrist", "open"), 30.0,
-        "the gripper does not get above the {it}", opens=True, goes=True, needs_sight=True,
+        "the gripper does not get above the {it}", opens=True, goes=True, finds=True, needs_sight=True,
+        needs_thing=True,
     ),
     Phase("lower", "lowering onto the {it}", "grasp", ("lift",), 8.0, "something stops the gripper above the {it}",
-          opens=True),
+          opens=True, needs_thing=True),
     Phase("close", "closing on the {it}", "keep", ("grasp",), 2.5, "nothing is between the fingers at the {it}",
           opens=False, then="holds"),
     Phase("take", "lifting the {it}", "travel", ("off",), 4.0, "the {it} does not come up", carries=True,
@@ -138,7 +141,7 @@ PICK = (
 PLACE = (
     Phase(
         "carry", "carrying it to the {it}", "travel", ("base", "lift", "arm", "wrist"), 30.0,
-        "the gripper does not get above the {it}", opens=False, goes=True, carries=True,
+        "the gripper does not get above the {it}", opens=False, goes=True, finds=True, carries=True,
     ),
     Phase("release", "letting go over the {it}", "keep", ("open",), 4.0, "the gripper does not open",
           opens=True, then="empty", succeeds=True),
