@@ -48,11 +48,16 @@ class Driver(Node):
 
     @every(hz=50)
     def control(self) -> None:
-        """Let the robot's time pass, command it, read it."""
+        """Let the robot's time pass, read it, command it.
+
+        The state is published before the command is looked at: what is measured stems from no image or utterance, and
+        would otherwise hand the age of old commands on to every new one.
+        """
         robot = self.robot
         if robot is None:
             return
         robot.advance(self.clock.now_ns())
+        self.state.publish(robot.read(self.clock.now_ns()))
         command = self.command.latest()  # None once it is older than its lifespan, checked here and now
         is_usable = command is not None and is_complete(command)
         if command is not None and is_usable:
@@ -62,7 +67,6 @@ class Driver(Node):
         if is_usable is not self._is_commanded:
             self._is_commanded = is_usable
             self.log.info("commands arrive" if is_usable else "no usable command: the robot stands still")
-        self.state.publish(robot.read(self.clock.now_ns()))
 
 
 def is_complete(command: JointCommand) -> bool:

@@ -1,4 +1,7 @@
-"""The scripted policy with the real guard and the simulated robot, in virtual time; it trusts the action's position."""
+"""The scripted policy with the real guard and the simulated robot, in virtual time.
+
+Most of them trust the action's position; the last ones look through the simulated head camera.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ import math
 from nodes.guard.node import Guard
 from nodes.kinematics import ARM, LIFT
 from nodes.policy.expert import ExpertPolicy
+from nodes.sim.camera import SimCamera
 from nodes.sim.driver import SimDriver
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M
 from nodes.sim.messages import ObjectTruth, Truth
 from nodes.stretch import STOW
 from runtime import Simulation
+from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, Interrupt, JointCommand, RobotState, SeenObject
 
 BIN = SeenObject(
@@ -30,10 +35,11 @@ BIN = SeenObject(
 class Kitchen:
     """A graph of driver, guard and policy, and what happened in it."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, *, sees: bool = False) -> None:
         self.driver = SimDriver(robot_params={"seed": seed})
-        self.policy = ExpertPolicy(sees=False)
-        self.sim = Simulation(self.driver, Guard(arm="auto"), self.policy, seed=seed)
+        self.policy = ExpertPolicy(sees=sees)
+        cameras = [SimCamera()] if sees else []
+        self.sim = Simulation(self.driver, Guard(arm="auto"), self.policy, *cameras, seed=seed)
         self.feedback: list[Feedback] = self.sim.record(ExpertPolicy.feedback)
         self.commands: list[JointCommand] = self.sim.record(ExpertPolicy.command)
         self.states: list[RobotState] = self.sim.record(SimDriver.state)
@@ -43,14 +49,14 @@ class Kitchen:
     def thing(self, name: str) -> ObjectTruth:
         return next(thing for thing in self.truths[-1].objects if thing.name == name)
 
-    def seen(self, name: str) -> SeenObject:
+    def seen(self, name: str, *, off: tuple[float, float] = (0.0, 0.0)) -> SeenObject:
         thing = self.thing(name)
         height_m = 2 * (thing.z_m - 0.5)
         return SeenObject(
             label=thing.label,
             colour=thing.colour,
-            x_m=thing.x_m,
-            y_m=thing.y_m,
+            x_m=thing.x_m + off[0],
+            y_m=thing.y_m + off[1],
             z_m=thing.z_m,
             width_m=0.07,
             height_m=height_m,
@@ -169,7 +175,7 @@ def test_a_stop_in_mid_pick_holds_and_resuming_finishes_the_pick() -> None:
     kitchen.interrupt("stop")
     kitchen.sim.run(seconds=2.0)
     held = kitchen.states[-1]
-    kitchen.sim.run(seconds=60.0)  # longer than any phase may take
+    kitchen.sim.run(seconds=35.0)  # longer than any phase may take
     state = kitchen.states[-1]
     assert abs(state.base_x_m - held.base_x_m) < 0.002
     assert abs(state.position[LIFT] - held.position[LIFT]) < 0.002
@@ -220,3 +226,41 @@ def test_a_replan_sets_the_action_aside_and_holds() -> None:
     one = kitchen.states[-1].base_x_m
     kitchen.sim.run(seconds=1.0)
     assert abs(kitchen.states[-1].base_x_m - one) < 0.001
+
+
+def test_the_policys_own_image_corrects_a_target_that_is_3_cm_off() -> None:
+    kitchen = Kitchen(seed=1, sees=True)
+    truth = kitchen.thing("green_cup")
+    action = Action(id="off", skill="pick", target=kitchen.seen("green_cup", off=(0.03, -0.03)))
+    picked = kitchen.act(action)
+    assert picked is not None
+    assert picked.status == "success", picked.why
+    assert kitchen.policy.progress is not None
+    held = kitchen.policy.progress.held
+    assert held is not None
+    assert math.dist((held.x_m, held.y_m), (truth.x_m, truth.y_m)) < 0.01
+
+
+def test_a_place_that_the_image_shows_empty_fails_before_the_gripper_goes_down() -> None:
+    kitchen = Kitchen(seed=1, sees=True)
+    there = kitchen.thing("red_cup")
+    empty = kitchen.seen("red_cup", off=(0.40 - there.x_m, -0.47 - there.y_m))
+    failed = kitchen.act(Action(id="gone", skill="pick", target=empty))
+    assert failed is not None
+    assert (failed.status, failed.why) == ("failure", "the red cup is not where it was said to be")
+    assert not any("lowering" in feedback.why for feedback in kitchen.feedback)
+
+
+def test_commands_carry_the_age_of_the_newest_image_looked_at() -> None:
+    kitchen = Kitchen(seed=1, sees=True)
+    ages_s: list[float] = []
+
+    def note(stamped: Stamped[JointCommand]) -> None:
+        envelope = stamped.envelope
+        if envelope.topic == "command" and envelope.image_ns:
+            ages_s.append((envelope.published_ns - envelope.image_ns) * 1e-9)
+
+    kitchen.sim.observe(note)
+    kitchen.pick("green_cup")
+    assert len(ages_s) > 100
+    assert max(ages_s) < 0.25

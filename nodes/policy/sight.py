@@ -16,6 +16,9 @@ MATCH_M = 0.10
 SURE = 0.5
 """A thing that the image's edge cuts is less sure than this."""
 
+BELOW_TOP_M, BEHIND_M = 0.02, 0.04
+"""A place is empty when the camera sees this far behind the point this far below the thing's top."""
+
 Sighting = Literal["seen", "gone", "hidden"]
 
 
@@ -76,7 +79,8 @@ def judge(spot: Spot, image: Image, state: RobotState, *, finds: bool) -> tuple[
         return "hidden", None
     rotation, place = head_pose(state)
     depth = (image.depth_m, image.focal_px, rotation, place)
+    middle = (spot.x_m, spot.y_m, spot.top_m - BELOW_TOP_M)
     found = match(spot, find_objects(image.rgb, *depth, own=own_parts(state))) if finds else None
     if found is not None:
         return "seen", found
-    return ("gone" if place_is_empty(*depth, (spot.x_m, spot.y_m, spot.z_m)) else "hidden"), None
+    return ("gone" if place_is_empty(*depth, middle, margin_m=BEHIND_M) else "hidden"), None

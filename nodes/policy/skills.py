@@ -55,6 +55,8 @@ STOWED_ARM_M, STOWED_YAW_RAD = 0.03, 2.3
 """Arm below and wrist yaw beyond these: the gripper is over the base and may pass beside a table."""
 
 BASE_TOLERANCE_M = 0.006
+NEAR_M = 0.03
+"""Good enough above a bin."""
 JOINT_TOLERANCE_M = 0.012
 WRIST_TOLERANCE_RAD = 0.08
 HEAD_TOLERANCE_RAD = 0.05
@@ -69,7 +71,7 @@ UNSEEN_S = 2.0
 """How long the gripper waits above a thing that the policy's own image has not shown yet."""
 
 Level = Literal["keep", "travel", "grasp", "set down"]
-Until = Literal["lift", "arm", "wrist", "base", "head", "grasp", "open", "off"]
+Until = Literal["lift", "arm", "wrist", "base", "head", "near", "grasp", "open", "off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +142,8 @@ PICK = (
 )  # fmt: skip
 PLACE = (
     Phase(
-        "carry", "carrying it to the {it}", "travel", ("base", "lift", "arm", "wrist"), 30.0,
-        "the gripper does not get above the {it}", opens=False, goes=True, finds=True, carries=True,
+        "carry", "carrying it to the {it}", "travel", ("near", "lift", "wrist"), 30.0,
+        "the gripper does not get above the {it}", opens=False, goes=True, carries=True,
     ),
     Phase("release", "letting go over the {it}", "keep", ("open",), 4.0, "the gripper does not open",
           opens=True, then="empty", succeeds=True),
@@ -328,6 +330,8 @@ def _holds(until: Until, goal: JointVector, reach: Reach, state: RobotState) -> 
             return max(abs(angle) for angle in turned) < WRIST_TOLERANCE_RAD
         case "base":
             return abs(reach.travel_m) < BASE_TOLERANCE_M and abs(state.base_v_mps) < 0.02
+        case "near":
+            return max(abs(reach.travel_m), abs(reach.arm_m - state.position[ARM])) < NEAR_M
         case "head":
             return max(off[HEAD_PAN], off[HEAD_TILT]) < HEAD_TOLERANCE_RAD
         case "grasp":
