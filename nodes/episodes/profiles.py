@@ -246,7 +246,8 @@ class Bond(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     first: str  # identifier of a character
     second: str
     relationship: Relationship
-    story: str = ""
+    story: str = ""  # what both know about the two of them; shown to both, and to nobody else
+    note: str = ""  # for readers of the file; never shown to a participant
     source_id: str = ""
     tag: str = ""
 
@@ -254,6 +255,7 @@ class Bond(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         check_identifier(self, "first")
         check_identifier(self, "second")
         check_text(self, "story", TEXT_LENGTH)
+        check_text(self, "note", TEXT_LENGTH)
         check_name(self, "source_id")
         check_name(self, "tag")
         if self.first == self.second:

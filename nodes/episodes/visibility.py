@@ -30,6 +30,7 @@ CLOSE = (
     "decision_style",
     "mbti",
 )
+EVERYTHING: tuple[str, ...] = (*CLOSE, "secret")
 FIELDS_BY_RELATIONSHIP: dict[Relationship, tuple[str, ...]] = {
     Relationship.STRANGER: (),
     Relationship.KNOW_BY_NAME: (),
@@ -56,6 +57,16 @@ LABELS = {
 }
 
 
+RELATION_WORDS = {
+    Relationship.STRANGER: "stranger",
+    Relationship.KNOW_BY_NAME: "acquaintance, known to you by name only",
+    Relationship.ACQUAINTANCE: "acquaintance",
+    Relationship.FRIEND: "friend",
+    Relationship.ROMANTIC: "partner",
+    Relationship.FAMILY: "relative",
+}
+
+
 class Mode(StrEnum):
     """Who is told what."""
 
@@ -74,7 +85,12 @@ class PersonView(msgspec.Struct, frozen=True, kw_only=True):
     shown: dict[str, str]  # field of the profile -> text; the secret only where it may be seen
     goal: str | None  # None: unknown
     knows: dict[str, str]  # private facts
-    is_known: bool  # False: a stranger, of whom there is only the name
+    story: str  # what the viewer and this one both know about the two of them
+
+    @property
+    def is_known(self) -> bool:
+        """False for a stranger, of whom there is only the name."""
+        return self.relationship is None or self.relationship > Relationship.STRANGER
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +125,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
             lines.append(f"{person.name}'s background: {self.background(person.seat)}")
         for person in self.people:
             if person.relationship is not None and person.is_known:
-                lines.append(f"{person.name} is your {_relation_word(person.relationship)}.")
+                lines.append(f"{person.name} is your {RELATION_WORDS[person.relationship]}. {person.story}".rstrip())
         for person in self.people:
             if person.knows:
                 lines.append(f"What {person.name} knows:\n{self.knowledge(person.seat)}")
@@ -123,7 +139,7 @@ class Cast(msgspec.Struct, frozen=True, kw_only=True):
 
     scenario: Scenario
     people: tuple[Character, ...]  # by seat
-    bonds: dict[tuple[int, int], Relationship] = {}  # (lower seat, higher seat); absent: as the scenario says
+    stories: dict[tuple[int, int], str] = {}  # (lower seat, higher seat) -> what both know about the two of them
 
     def __post_init__(self) -> None:
         if len(self.people) != self.scenario.seats:
@@ -135,10 +151,11 @@ class Cast(msgspec.Struct, frozen=True, kw_only=True):
             if names.count(name) > 1:
                 raise ProfileError(f"scenario {self.scenario.id}: two participants are called {name!r}; rename one")
 
-    def relationship(self, first: int, second: int) -> Relationship:
-        """How two seats stand to each other in this cast."""
-        pair = (min(first, second), max(first, second))
-        return self.bonds[pair] if pair in self.bonds else self.scenario.relationship_between(*pair)
+    def story(self, first: int, second: int) -> str:
+        """What two seats both know about themselves; "" where nothing is written, or where they are strangers here."""
+        if self.scenario.relationship_between(first, second) <= Relationship.KNOW_BY_NAME:
+            return ""
+        return self.stories.get((min(first, second), max(first, second)), "")
 
     def seat_of(self, name: str) -> int | None:
         """The seat of a full name, or of a first name that only one has; None where nobody is called so."""
@@ -152,16 +169,16 @@ class Cast(msgspec.Struct, frozen=True, kw_only=True):
 def cast_of(library: Library, task: Task) -> Cast:
     """The cast of a task; raises ProfileError for a scenario or a character that the library does not hold.
 
-    People stand to each other as the library says, and as the scenario says where the library is silent.
+    How they stand to each other is the scenario's word; the library adds the story of those it knows to stand so.
     """
     scenario = library.scenario(task.scenario)
-    bonds: dict[tuple[int, int], Relationship] = {}
-    for second in range(len(task.characters)):
+    stories: dict[tuple[int, int], str] = {}
+    for second in range(min(len(task.characters), scenario.seats)):
         for first in range(second):
             bond = library.bond(task.characters[first], task.characters[second])
-            if bond is not None:
-                bonds[first, second] = bond.relationship
-    return Cast(scenario=scenario, people=tuple(map(library.character, task.characters)), bonds=bonds)
+            if bond and bond.story and bond.relationship == scenario.relationship_between(first, second):
+                stories[first, second] = bond.story
+    return Cast(scenario=scenario, people=tuple(map(library.character, task.characters)), stories=stories)
 
 
 def view(cast: Cast, seat: int, mode: Mode = Mode.AGENTS, *, name_only: bool = False) -> View:
@@ -174,34 +191,26 @@ def view(cast: Cast, seat: int, mode: Mode = Mode.AGENTS, *, name_only: bool = F
     if mode is Mode.SCRIPT:
         raise ProfileError("mode script: its writer has no seat; ask for full_view")
     sees_all = mode is Mode.MINDREADERS
+    reader = EVERYONE if sees_all else viewer_of(seat)
     people = tuple(
         _person(
             cast,
             other,
-            fields=_every_field() if other == seat or sees_all else _fields(cast.relationship(seat, other)),
-            relationship=None if other == seat else cast.relationship(seat, other),
+            relationship=None if other == seat else cast.scenario.relationship_between(seat, other),
             is_self=other == seat,
-            sees_goal=other == seat or sees_all,
+            reader=reader if other == seat or sees_all else None,
+            story="" if other == seat else cast.story(seat, other),
             name_only=name_only,
         )
         for other in range(cast.scenario.seats)
     )
-    reader = EVERYONE if sees_all else viewer_of(seat)
     return View(seat=seat, mode=mode, context=text_for(cast.scenario.context, reader), people=people)
 
 
 def full_view(cast: Cast, *, name_only: bool = False) -> View:
     """Everything about everybody: for the writer of a script, the judge and the log."""
     people = tuple(
-        _person(
-            cast,
-            seat,
-            fields=_every_field(),
-            relationship=None,
-            is_self=False,
-            sees_goal=True,
-            name_only=name_only,
-        )
+        _person(cast, seat, relationship=None, is_self=False, reader=EVERYONE, name_only=name_only)
         for seat in range(cast.scenario.seats)
     )
     return View(seat=None, mode=Mode.SCRIPT, context=text_for(cast.scenario.context, EVERYONE), people=people)
@@ -211,32 +220,26 @@ def _person(
     cast: Cast,
     seat: int,
     *,
-    fields: Sequence[str],
     relationship: Relationship | None,
     is_self: bool,
-    sees_goal: bool,
+    reader: str | None,
     name_only: bool,
+    story: str = "",
 ) -> PersonView:
+    """One participant; with a `reader` (the viewer's name) all of them, without one what the relationship allows."""
     character = cast.people[seat]
-    facts = cast.scenario.facts_of(seat)
+    allowed = FIELDS_BY_RELATIONSHIP[relationship or Relationship.STRANGER]
+    fields = allowed if reader is None else EVERYTHING
     return PersonView(
         seat=seat,
         name=character.name,
         is_self=is_self,
         relationship=relationship,
         shown={} if name_only else _shown(character, fields),
-        goal=text_for(cast.scenario.goals[seat], EVERYONE) if sees_goal else None,
-        knows=dict(facts.knows) if sees_goal else {},
-        is_known=relationship is None or relationship > Relationship.STRANGER,
+        story="" if name_only else story,
+        goal=None if reader is None else text_for(cast.scenario.goals[seat], reader),
+        knows={} if reader is None else dict(cast.scenario.facts_of(seat).knows),
     )
-
-
-def _every_field() -> tuple[str, ...]:
-    return (*CLOSE, "secret")
-
-
-def _fields(relationship: Relationship) -> tuple[str, ...]:
-    return FIELDS_BY_RELATIONSHIP[relationship]
 
 
 def _shown(character: Character, fields: Sequence[str]) -> dict[str, str]:
@@ -247,14 +250,6 @@ def _shown(character: Character, fields: Sequence[str]) -> dict[str, str]:
         if text.strip():
             shown[field] = text
     return shown
-
-
-def _relation_word(relationship: Relationship) -> str:
-    return {
-        Relationship.KNOW_BY_NAME: "acquaintance by name only",
-        Relationship.ROMANTIC: "partner",
-        Relationship.FAMILY: "relative",
-    }.get(relationship, relationship.word)
 
 
 def _listed(names: Sequence[str]) -> str:
