@@ -10,12 +10,13 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from nodes.report.actions import action_spans
 from nodes.report.command import main, make_report
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
 from nodes.report.render import print_summary
 from nodes.report.run import Run, read_run
 from nodes.report.summary import Spread, TaskSummary, spread, summarise
-from nodes.report.timeline import action_spans, mode_spans, rows, stops
+from nodes.report.timeline import mode_spans, rows, stops
 from runtime.errors import RecordingError
 from tests.synthetic_run import ACTIONS, DIALOGUE, picture, write_run
 
@@ -162,9 +163,11 @@ def test_frames_are_the_nearest_ones(run: Run) -> None:
 
 def test_spans_of_actions_modes_and_stops(run: Run) -> None:
     spans = action_spans(run)
-    assert [status for _, _, _, status in spans] == [status for *_, status in ACTIONS]
-    assert list(spans[0][0]) == pytest.approx([3.2, 8.0])
-    assert list(spans[2][0]) == pytest.approx([12.4, 14.5])  # replaced: until the next one
+    assert [one.end for one in spans] == [status or "replaced" for *_, status in ACTIONS]
+    assert [run.at_s(spans[0].start_ns), run.at_s(spans[0].end_ns)] == pytest.approx([3.2, 8.0])
+    assert [run.at_s(spans[2].start_ns), run.at_s(spans[2].end_ns)] == pytest.approx(
+        [12.4, 14.5]
+    )  # replaced: until the next one
     assert [mode for _, mode in mode_spans(run)] == ["armed", "moving", "stopped", "moving"]
     assert np.array(stops(run)) == pytest.approx(np.array([[30.0, 36.015]]))
 
@@ -200,3 +203,17 @@ def test_the_command_refuses_what_is_no_recording(tmp_path: Path, capsys: pytest
     assert main([str(tmp_path / "gone.mcap")]) == 1
     assert "gone.mcap: cannot be read (No such file or directory)" in capsys.readouterr().err
     assert main(["--unknown"]) == 2
+
+
+def test_a_run_without_speech_plans_or_robot_is_drawn_too(tmp_path: Path) -> None:
+    from nodes.hello import Listener, Talker
+    from nodes.recorder import Recorder
+    from runtime import Simulation
+
+    sim = Simulation(Talker(), Listener(), Recorder(path=str(tmp_path / "run.mcap")), health_hz=1.0)
+    sim.run(seconds=2.0)
+    sim.close()
+    summary = make_report(tmp_path / "run.mcap", tmp_path)
+    assert [Path(one).name for one in summary.pictures] == ["timeline.png"]
+    assert summary.image_age_ms is None
+    assert summary.task is None

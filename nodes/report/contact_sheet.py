@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from nodes.report.key_frames import Kind, Moment, frames, moments
+from nodes.report.key_frames import COLUMNS, Kind, Moment, frames, moments
 from nodes.report.run import Run
 
-COLUMNS = 4
 FRAME_PX = (400, 300)
 MARGIN_PX = 28
 GAP_PX = 20

@@ -5,17 +5,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.report.actions import action_spans
 from nodes.report.run import Run
 from runtime.bag import BagReader
 from runtime.errors import RecordingError
 
 Kind = Literal["order", "amend", "stop", "resume", "action", "success", "failure", "between", "end"]
 
+COLUMNS = 4
 FEWEST = 8
 MOST = 12
 APART_NS = 400_000_000
@@ -36,18 +39,31 @@ class Moment:
 
 
 def moments(run: Run, most: int = MOST) -> list[Moment]:
-    """The most telling moments in order of time: orders, interrupts, actions, their success, and the end."""
+    """The most telling moments in order of time: orders, interrupts, what succeeded, what went on, and the end."""
     chosen: list[Moment] = []
     for moment in sorted(_candidates(run), key=lambda one: (_IMPORTANCE[one.kind], one.ns)):
-        if len(chosen) < most and all(abs(moment.ns - other.ns) >= APART_NS for other in chosen):
+        if len(chosen) < most and _is_apart(moment.ns, chosen):
             chosen.append(moment)
-    for step in range(1, FEWEST):
-        if len(chosen) >= FEWEST:
+    while len(chosen) < most and (len(chosen) < FEWEST or len(chosen) % COLUMNS):
+        ns = _middle_of_longest_gap([run.start_ns, *sorted(one.ns for one in chosen), run.end_ns])
+        if not _is_apart(ns, chosen):
             break
-        ns = run.start_ns + (run.end_ns - run.start_ns) * step // FEWEST
-        if all(abs(ns - other.ns) >= APART_NS for other in chosen):
-            chosen.append(Moment(ns, "between", ""))
+        chosen.append(Moment(ns, "between", _under_way(run, ns)))
     return sorted(chosen, key=lambda one: one.ns)
+
+
+def _is_apart(ns: int, chosen: Iterable[Moment]) -> bool:
+    return all(abs(ns - other.ns) >= APART_NS for other in chosen)
+
+
+def _middle_of_longest_gap(stamps: list[int]) -> int:
+    start, end = max(pairwise(stamps), key=lambda gap: gap[1] - gap[0])
+    return (start + end) // 2
+
+
+def _under_way(run: Run, ns: int) -> str:
+    """What the robot was about at that time."""
+    return next((one.text for one in action_spans(run) if one.start_ns <= ns < one.end_ns), "")
 
 
 def _candidates(run: Run) -> Iterable[Moment]:
@@ -59,15 +75,14 @@ def _candidates(run: Run) -> Iterable[Moment]:
         text = interrupt.message.text
         shown = text if interrupt.message.by == "contact" else _quoted(text)
         yield Moment(interrupt.envelope.published_ns, depths[interrupt.message.depth], shown)
-    texts = {one.message.id: one.message.text or one.message.skill for one in run.actions.messages}
-    for action in run.actions.messages:
-        yield Moment(action.envelope.published_ns, "action", texts[action.message.id])
-    for feedback in run.feedback.messages:
-        text = texts.get(feedback.message.action_id, "")
-        if feedback.message.status == "success":
-            yield Moment(feedback.envelope.published_ns, "success", text)
-        elif feedback.message.status == "failure":
-            yield Moment(feedback.envelope.published_ns, "failure", f"{text}: {feedback.message.why}".strip(": "))
+    for action in action_spans(run):
+        is_telling = action.skill in ("pick", "place")
+        if action.end == "success" and is_telling:
+            yield Moment(action.end_ns, "success", action.text)
+        elif action.end == "failure":
+            yield Moment(action.end_ns, "failure", f"{action.text}: {action.why}")
+        elif is_telling:
+            yield Moment((action.start_ns + action.end_ns) // 2, "action", action.text)
     yield Moment(run.end_ns, "end", run.outcome[1])
 
 

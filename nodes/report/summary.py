@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from nodes.report.actions import action_spans
 from nodes.report.followed import followed, stop_times
 from nodes.report.run import Run
 from runtime.health import Health, TimerHealth
@@ -212,12 +213,10 @@ def _interrupts(run: Run) -> Iterable[InterruptSummary]:
 
 
 def _actions(run: Run) -> dict[str, dict[str, int]]:
-    ends = {"success": "succeeded", "failure": "failed"}
-    last = {one.message.action_id: one.message.status for one in run.feedback.messages}
+    words = {"success": "succeeded", "failure": "failed"}
     counted: dict[str, Counter[str]] = {}
-    for one in run.actions.messages:
-        end = ends.get(last.get(one.message.id, ""), "replaced")
-        counted.setdefault(one.message.skill, Counter())[end] += 1
+    for one in action_spans(run):
+        counted.setdefault(one.skill, Counter())[words.get(one.end, one.end)] += 1
     return {skill: dict(sorted(counted[skill].items(), reverse=True)) for skill in sorted(counted)}
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from nodes.report.actions import action_spans
 from nodes.report.followed import stop_times
-from nodes.report.run import Run
+from nodes.report.run import Run, Track
+from runtime.msgs import Utterance
 
 INK = "#202124"
 FAINT = "#8a8d93"
@@ -19,6 +22,7 @@ SKILLS = {"pick": "#7d9fd1", "place": "#a58fcb", "look": "#c9ccd3", "hold": "#e0
 DEPTHS = {"amend": "#c47814", "replan": "#2d5faf", "stop": "#c42626", "resume": "#26824a"}
 RATES = (("planner", "subtask", "#2d5faf"), ("VLM", "description", "#7a5bb0"), ("policy", "command", "#26824a"))
 CLOSE_UP_S = 6.0
+ROW = 0.72
 CHARACTER = 0.0052  # width of a small letter, of the axes' width
 
 Span = tuple[float, float]
@@ -46,7 +50,9 @@ def _title(run: Run) -> str:
 def _whole(axes: Axes, run: Run) -> None:
     length_s = max(run.duration_s, 1.0)
     lanes = ["person", "robot", "plan", "action", "interrupt", "guard", *(name for name, _, _ in RATES)]
-    height = {"person": 2.6, "robot": 2.6, "plan": 1.5, "action": 1.5, "planner": 0.7, "VLM": 0.7, "policy": 0.7}
+    talk = {"person": _speech_of(run.heard, run, length_s), "robot": _speech_of(run.said, run, length_s)}
+    height = {name: 0.45 + ROW * max((one.row + 1 for one in texts), default=1) for name, texts in talk.items()}
+    height |= {"plan": 1.5, "action": 1.5, "planner": 0.7, "VLM": 0.7, "policy": 0.7}
     top, centre = 0.0, {}
     for lane in lanes:
         size = height.get(lane, 1.0)
@@ -63,8 +69,9 @@ def _whole(axes: Axes, run: Run) -> None:
 
     for stop in stops(run):
         axes.axvspan(*stop, color="#c42626", alpha=0.09, lw=0, zorder=0)
-    _speech(axes, run, length_s, centre["person"], is_robot=False)
-    _speech(axes, run, length_s, centre["robot"], is_robot=True)
+    for name, colour in (("person", "#2d5faf"), ("robot", "#4a4e57")):
+        top_row = centre[name] + (height[name] - 0.45 - ROW) / 2
+        _speech(axes, talk[name], length_s, top_row, colour)
     _plans(axes, run, length_s, centre["plan"])
     _actions(axes, run, length_s, centre["action"])
     _interrupts(axes, run, centre["interrupt"], top)
@@ -84,18 +91,30 @@ def stops(run: Run) -> list[Span]:
     return found
 
 
-def _speech(axes: Axes, run: Run, length_s: float, centre: float, *, is_robot: bool) -> None:
-    said = run.said.messages if is_robot else run.heard.messages
-    colour = "#4a4e57" if is_robot else "#2d5faf"
-    starts = [run.at_s(one.envelope.published_ns) for one in said]
-    shown = [_shortened(one.message.text, 58) for one in said]
-    widths = [len(text) * CHARACTER * length_s for text in shown]
-    for start_s, text, width_s, row in zip(starts, shown, widths, rows(starts, widths, 3), strict=True):
-        y = centre + (0.78, 0.0, -0.78)[row]
-        axes.plot([start_s], [y], marker="o", ms=4.5, color=colour, zorder=4)
-        fits = start_s + width_s * 1.08 < length_s
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A sentence and the row of its lane that it is written in."""
+
+    at_s: float
+    text: str
+    width_s: float
+    row: int
+
+
+def _speech_of(track: Track[Utterance], run: Run, length_s: float) -> list[Spoken]:
+    starts = [run.at_s(one.envelope.published_ns) for one in track.messages]
+    texts = [_shortened(one.message.text, 58) for one in track.messages]
+    widths = [len(text) * CHARACTER * length_s for text in texts]
+    return [Spoken(*one) for one in zip(starts, texts, widths, rows(starts, widths, 4), strict=True)]
+
+
+def _speech(axes: Axes, texts: Sequence[Spoken], length_s: float, top_row: float, colour: str) -> None:
+    for one in texts:
+        y = top_row - ROW * one.row
+        axes.plot([one.at_s], [y], marker="o", ms=4.5, color=colour, zorder=4)
+        fits = one.at_s + one.width_s * 1.08 < length_s
         axes.annotate(
-            text, (start_s, y), xytext=(6 if fits else -6, 0), textcoords="offset points",
+            one.text, (one.at_s, y), xytext=(6 if fits else -6, 0), textcoords="offset points",
             ha="left" if fits else "right", va="center", color=colour, fontsize=8.5, zorder=4,
             bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": "none", "alpha": 0.8},
         )  # fmt: skip
@@ -119,35 +138,21 @@ def _plans(axes: Axes, run: Run, length_s: float, centre: float) -> None:
     for one in run.subtasks.messages:
         if not merged or merged[-1][1] != one.message.text:
             merged.append((run.at_s(one.envelope.published_ns), one.message.text))
-    ends = [start_s for start_s, _ in merged[1:]] + [length_s]
-    for (start_s, text), end_s in zip(merged, ends, strict=True):
+    for index, (start_s, text) in enumerate(merged):
+        end_s = merged[index + 1][0] if index + 1 < len(merged) else length_s
         _bar(axes, (start_s, end_s), centre, 0.42, "#dbe5f4", text, length_s, "#9db6dc")
 
 
 def _actions(axes: Axes, run: Run, length_s: float, centre: float) -> None:
-    for (start_s, end_s), skill, text, status in action_spans(run):
-        edge = {"success": "#26824a", "failure": "#c42626"}.get(status, "#9a9da3")
-        _bar(axes, (start_s, end_s), centre, 0.42, SKILLS.get(skill, "#c9ccd3"), text, length_s, "white")
-        if status:
-            mark = "✓" if status == "success" else "✗"
-            axes.text(end_s, centre + 0.58, mark, color=edge, ha="center", va="center", fontsize=10, fontweight="bold")
-
-
-def action_spans(run: Run) -> list[tuple[Span, str, str, str]]:
-    """Each action: from when to when, its skill, its text, and "success", "failure" or "" where it was replaced."""
-    ends = {
-        one.message.action_id: (run.at_s(one.envelope.published_ns), one.message.status)
-        for one in run.feedback.messages
-        if one.message.status != "running"
-    }
-    starts = [run.at_s(one.envelope.published_ns) for one in run.actions.messages]
-    found: list[tuple[Span, str, str, str]] = []
-    for index, one in enumerate(run.actions.messages):
-        next_s = starts[index + 1] if index + 1 < len(starts) else run.duration_s
-        end_s, status = ends.get(one.message.id, (next_s, ""))
-        span = (starts[index], max(starts[index], min(end_s, next_s)))
-        found.append((span, one.message.skill, one.message.text or one.message.skill, status))
-    return found
+    marks = {"success": ("✓", "#26824a"), "failure": ("✗", "#c42626")}
+    for one in action_spans(run):
+        span = run.at_s(one.start_ns), run.at_s(one.end_ns)
+        _bar(axes, span, centre, 0.42, SKILLS.get(one.skill, "#c9ccd3"), one.text, length_s, "white")
+        if one.end in marks:
+            mark, colour = marks[one.end]
+            axes.text(
+                span[1], centre + 0.58, mark, color=colour, ha="center", va="center", fontsize=10, fontweight="bold"
+            )
 
 
 def _interrupts(axes: Axes, run: Run, centre: float, bottom: float) -> None:
