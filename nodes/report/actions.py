@@ -23,7 +23,7 @@ class ActionSpan:
 
 
 def action_spans(run: Run) -> list[ActionSpan]:
-    """All actions of a run in order; one that gave way to the next is replaced, even where the policy calls it failed."""
+    """All actions of a run in order; one that gave way to the next is replaced, whatever the policy says."""
     ends = {
         one.message.action_id: (one.envelope.published_ns, one.message.status, one.message.why)
         for one in run.feedback.messages
