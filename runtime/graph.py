@@ -165,6 +165,7 @@ def _node_problems(spec: NodeSpec) -> list[str]:
     try:
         handlers = handlers_of(spec.cls)
         values = convert_params(spec.cls, spec.params) if spec.instance is None else {}
+        spec.build()  # an `__init__` is cheap, and knows best which values it refuses
     except UserError as problem:
         return [str(problem)]
     problems = []

@@ -58,6 +58,7 @@ class ActionChunk(Message, kind="state"):
 
     position: NDArray[np.float64]  # (steps, 8)
     base_v_mps: NDArray[np.float64]  # (steps,)
+    base_w_radps: NDArray[np.float64]  # (steps,)
     step_s: float
 
 

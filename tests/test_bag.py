@@ -48,7 +48,7 @@ def write(path: Path, *stamped: Stamped[Message]) -> Path:
 
 def test_messages_come_back_with_their_whole_envelope(tmp_path: Path) -> None:
     action = Action(id="a1", skill="pick", target=CUP, text="pick up the red cup")
-    chunk = ActionChunk(position=np.eye(2, 8), base_v_mps=np.array([0.1, 0.2]), step_s=0.05)
+    chunk = ActionChunk(position=np.eye(2, 8), base_v_mps=np.array([0.1, 0.2]), base_w_radps=np.zeros(2), step_s=0.05)
     path = write(tmp_path / "a.mcap", Stamped(action, envelope("action")), Stamped(chunk, envelope("chunk", at_s=1.1)))
     first, second = BagReader(path)
     assert first.topic == "action"

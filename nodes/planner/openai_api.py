@@ -45,6 +45,7 @@ class OpenAIPlanner(Node):
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     urgent = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
+    spoken = Subscription(Utterance, "said", qos=QoS(required=False))
 
     subtask = Publisher(Subtask, "subtask")
     said = Publisher(Utterance, "said")
@@ -59,11 +60,13 @@ class OpenAIPlanner(Node):
         max_tokens: int = 2000,
         give_up_after: int = 3,
         latency_s: float = 1.5,
+        speaker: str = "robot",
     ) -> None:
         if give_up_after < 1:
             raise ParameterError(f"planner: give_up_after is {give_up_after}; expected at least 1")
         self.settings = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens)
         self.give_up_after = give_up_after
+        self.speaker = speaker
         self.latency_s = latency_s  # of an answer, in virtual time
         self.client: ChatClient | None = None
         self.history = History()
@@ -91,6 +94,7 @@ class OpenAIPlanner(Node):
         max_tokens: int = 2000,
         give_up_after: int = 3,
         latency_s: float = 1.5,
+        speaker: str = "robot",
     ) -> list[str]:
         """What these parameters and this environment lack, in sentences."""
         found = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens).problems()
@@ -123,6 +127,11 @@ class OpenAIPlanner(Node):
     def listen(self, utterance: Utterance) -> None:
         self.history.heard(utterance)
 
+    @on(spoken)
+    def remember(self, utterance: Utterance) -> None:
+        """What the robot said, whether it was this node's idea or the VLM's."""
+        self.history.said(utterance.text)
+
     @on(feedback)
     def notice(self, feedback: Feedback) -> None:
         if feedback.status == "failure":
@@ -149,6 +158,7 @@ class OpenAIPlanner(Node):
             self._wind_up()
         else:
             await self._think()
+            self._repeat()
 
     async def _think(self) -> None:
         if self.is_thinking:
@@ -164,9 +174,13 @@ class OpenAIPlanner(Node):
             self.is_thinking = False
 
     def _has_reason_to_ask(self) -> bool:
-        if self.giving_up or not self.history.events or self.clock.now_ns() < self.pause_until_ns:
+        if self.giving_up or self.clock.now_ns() < self.pause_until_ns:
             return False
-        return news(self.history, self.description.latest()) != self.answered
+        description = self.description.latest()
+        was_restarted = self.current is None and description is not None and description.subtask_id != ""
+        if not self.history.events and not was_restarted:
+            return False
+        return news(self.history, description) != self.answered
 
     async def _ask(self) -> None:
         """One question and what follows from it; a failure is said and counted, and nothing is raised."""
@@ -200,8 +214,22 @@ class OpenAIPlanner(Node):
         finally:
             self.request = None
 
+    def _repeat(self) -> None:
+        """Publish the subtask that stands, for a VLM that was restarted or waits for a plan after an interrupt.
+
+        Not while a question is open: the VLM would take the old subtask for the answer to what was just said.
+        """
+        if not self.is_thinking:
+            self._stand()
+
+    def _stand(self) -> None:
+        if self.current is not None:
+            self.subtask.publish(self.current)
+
     def _act(self, answer: PlannerAnswer) -> None:
-        if answer.verb != "keep":
+        if answer.verb == "keep":
+            self._stand()
+        else:
             self._set(
                 Subtask(
                     id="",
@@ -218,6 +246,7 @@ class OpenAIPlanner(Node):
         """Publish a subtask that differs from the one that stands, under a new id."""
         now = self.current
         if now is not None and _matter(now) == _matter(wanted):
+            self._stand()
             return
         self.count += 1
         self.current = Subtask(
@@ -233,8 +262,7 @@ class OpenAIPlanner(Node):
 
     def _say(self, text: str) -> None:
         if text:
-            self.history.said(text)
-            self.said.publish(Utterance(speaker="robot", text=text))
+            self.said.publish(Utterance(speaker=self.speaker, text=text))
 
     def _fail(self, problem: Exception) -> None:
         self.failures += 1

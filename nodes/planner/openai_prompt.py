@@ -130,7 +130,9 @@ class History:
 def question_text(history: History, subtask: Subtask | None, description: SceneDescription | None) -> str:
     """What the model is told this time."""
     lines = ["What was said and what happened:", history.text() or "(nothing yet)", ""]
-    if subtask is None:
+    if subtask is None and description is not None and description.subtask_id:
+        lines.append("You were restarted; the robot works on a subtask that you set before, see the report.")
+    elif subtask is None:
         lines.append("There is no subtask yet.")
     else:
         excluding = ", ".join(subtask.excluding) or "nothing"

@@ -1,0 +1,110 @@
+"""What is in a model file, as far as it decides whether the file may be loaded; reads bytes, runs nothing.
+
+ONNX lets a tensor live in another file, named by a path in the model, and such paths have led outside the model's
+folder more than once. A policy's model is one file: any mention of external data is refused before a runtime sees it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+LONGEST_FILE = 2**31 - 1  # a protocol buffer cannot be longer
+DEEPEST = 32
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+# Message fields that can lead to a tensor, as in onnx.proto: kind of message -> field number -> kind of its value.
+_CHILDREN: dict[str, dict[int, str]] = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "function": {7: "node", 11: "attribute"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "tensor": {},
+}
+_EXTERNAL_DATA, _DATA_LOCATION = 13, 14  # of a tensor
+
+
+def read_model(path: str, sha256: str = "") -> tuple[bytes, list[str]]:
+    """The file's bytes and what speaks against loading them, in sentences; what is loaded must be these very bytes."""
+    file = Path(path)
+    if not path:
+        return b"", ["no model is named; set the parameter model to the path of an ONNX file"]
+    if not file.is_file():
+        return b"", [f"model {path!r} does not exist" if not file.exists() else f"model {path!r} is not a file"]
+    if file.suffix != ".onnx":
+        return b"", [f"model {path!r} is not an ONNX file by its name; expected something.onnx"]
+    if file.stat().st_size > LONGEST_FILE:
+        return b"", [f"model {path!r} is longer than an ONNX file can be"]
+    data = file.read_bytes()
+    found = hashlib.sha256(data).hexdigest()
+    if sha256 and found != sha256.lower():
+        return data, [f"model {path!r} has sha256 {found}, expected {sha256.lower()}"]
+    try:
+        is_external = _mentions_external_data(data, "model", 0)
+    except ValueError as problem:
+        return data, [f"model {path!r} is no ONNX model: {problem}"]
+    if is_external:
+        return data, [f"model {path!r} keeps tensors in other files; save it as one file"]
+    return data, []
+
+
+def _mentions_external_data(data: bytes | memoryview, kind: str, depth: int) -> bool:
+    if depth > DEEPEST:
+        raise ValueError("its graphs are nested too deeply")
+    children = _CHILDREN[kind]
+    for number, value in _fields(memoryview(data)):
+        if kind == "tensor" and (number == _EXTERNAL_DATA or (number == _DATA_LOCATION and value != 0)):
+            return True
+        child = children.get(number)
+        if child is None:
+            continue
+        if isinstance(value, int):
+            raise ValueError(f"field {number} of its {kind} is a number")
+        if _mentions_external_data(value, child, depth + 1):
+            return True
+    if depth == 0 and not any(number == 7 for number, _ in _fields(memoryview(data))):
+        raise ValueError("it has no graph")
+    return False
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """The fields of one protocol-buffer message. Raises ValueError where the bytes are none."""
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        number, wire = key >> 3, key & 7
+        if number == 0:
+            raise ValueError("a field has the number 0")
+        if wire == _VARINT:
+            value, at = _varint(data, at)
+            yield number, value
+            continue
+        if wire == _BYTES:
+            size, at = _varint(data, at)
+        elif wire in (_FIXED32, _FIXED64):
+            size = 4 if wire == _FIXED32 else 8
+        else:
+            raise ValueError(f"a field has the wire type {wire}")
+        if at + size > len(data):
+            raise ValueError("it is cut off")
+        if wire == _BYTES:
+            yield number, data[at : at + size]
+        else:
+            yield number, int.from_bytes(data[at : at + size], "little")
+        at += size
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data) and shift < 70:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+    raise ValueError("it is cut off")

@@ -1,0 +1,337 @@
+"""The ONNX policy with a real model and a real ONNX Runtime session; and every file it must not load."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from nodes.policy.make_test_model import STEPS, policy_model
+from nodes.policy.onnx_file import read_model
+from nodes.policy.onnx_policy import OnnxPolicy
+from nodes.policy.onnx_session import PolicySession
+from runtime import Node, Publisher, Simulation, every
+from runtime.errors import ParameterError, PolyrhythmError
+from runtime.message import Stamped
+from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState
+
+HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    path = tmp_path / "policy.onnx"
+    path.write_bytes(policy_model())
+    return str(path)
+
+
+def write(tmp_path: Path, data: bytes, name: str = "other.onnx") -> str:
+    path = tmp_path / name
+    path.write_bytes(data)
+    return str(path)
+
+
+class Robot(Node):
+    """Stands still, and sees red in so many images."""
+
+    state = Publisher(RobotState, "robot/state")
+    image = Publisher(Image, "head/image")
+
+    def __init__(self, images: int = 10_000) -> None:
+        self.images = images
+
+    @every(hz=50)
+    def feel(self) -> None:
+        zeros = (0.0,) * 8
+        self.state.publish(
+            RobotState(
+                read_ns=self.clock.now_ns(),
+                position=HOME,
+                velocity=zeros,
+                effort=zeros,
+                base_x_m=0.0,
+                base_y_m=0.0,
+                base_heading_rad=0.0,
+                base_v_mps=0.0,
+                base_w_radps=0.0,
+            )
+        )
+
+    @every(hz=10)
+    def see(self) -> None:
+        if self.images > 0:
+            self.images -= 1
+            rgb = np.zeros((240, 320, 3), np.uint8)
+            rgb[..., 0] = 255
+            self.image.publish(Image(camera="head", captured_ns=self.clock.now_ns(), rgb=rgb))
+
+
+def pick(ident: str = "a1") -> Action:
+    return Action(id=ident, skill="pick")
+
+
+class Story:
+    def __init__(self, model: str, images: int = 10_000, **parameters: Any) -> None:
+        self.sim = Simulation(Robot(images), OnnxPolicy(model, **parameters))
+        self.commands: list[JointCommand] = self.sim.record(OnnxPolicy.command)
+        self.feedback: list[Feedback] = self.sim.record(OnnxPolicy.feedback)
+        self.published: list[Stamped[Any]] = []
+        self.sim.observe(self.published.append)
+
+
+def test_both_inputs_reach_the_model_and_its_chunk_becomes_commands(model: str) -> None:
+    story = Story(model)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=1.0)
+    assert len(story.commands) >= 18
+    last = story.commands[-1]
+    assert last.base_v_mps == pytest.approx(0.1, abs=1e-3)
+    assert last.base_w_radps == pytest.approx(0.0, abs=1e-3)
+    assert last.position[0] == pytest.approx(0.31, abs=0.011)
+    assert last.position[1:] == pytest.approx(HOME[1:], abs=1e-6)
+    assert story.feedback == [Feedback(action_id="a1", status="running")]
+
+
+def test_commands_carry_the_age_of_the_image_behind_them(model: str) -> None:
+    story = Story(model)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=1.0)
+    command = [stamped for stamped in story.published if stamped.envelope.topic == "command"][-1]
+    assert 0 < command.envelope.published_ns - command.envelope.image_ns <= 200_000_000
+    assert command.envelope.provenance == f"model:{model}"
+
+
+def test_nothing_moves_before_the_first_action(model: str) -> None:
+    story = Story(model)
+    story.sim.run(seconds=1.0)
+    assert story.commands == []
+
+
+def test_without_need_of_an_action_it_acts_on_images_alone(model: str) -> None:
+    story = Story(model, needs_action=False)
+    story.sim.run(seconds=1.0)
+    assert story.commands
+
+
+def test_a_chunk_is_played_to_its_end_and_then_there_is_silence(model: str) -> None:
+    story = Story(model, images=1)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=3.0)
+    assert STEPS - 2 <= len(story.commands) <= STEPS
+    lifts = [command.position[0] for command in story.commands]
+    assert np.diff(lifts) == pytest.approx(np.full(len(lifts) - 1, 0.01), abs=1e-6)
+
+
+def test_a_chunk_older_than_its_age_limit_is_not_played(model: str) -> None:
+    story = Story(model, images=1, max_chunk_age_s=0.2)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=3.0)
+    assert len(story.commands) <= 5
+
+
+def test_a_stop_flushes_the_chunk_until_a_newer_image(model: str) -> None:
+    story = Story(model, images=3)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=0.31)
+    before = len(story.commands)
+    story.sim.publish("interrupt", Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
+    story.sim.run(seconds=2.0)
+    assert before > 0
+    assert len(story.commands) == before
+
+
+def test_a_replan_waits_for_the_next_action(model: str) -> None:
+    story = Story(model)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=0.5)
+    story.sim.publish("interrupt", Interrupt(id="i", depth="replan", text="Coffee", by="Ana"))
+    story.sim.run(seconds=0.01)
+    before = len(story.commands)
+    story.sim.run(seconds=1.0)
+    assert len(story.commands) == before
+    story.sim.publish("action", pick("a2"))
+    story.sim.run(seconds=1.0)
+    assert len(story.commands) > before
+
+
+def test_a_hold_ends_the_playing(model: str) -> None:
+    story = Story(model)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=0.5)
+    story.sim.publish("action", Action(id="a2", skill="hold"))
+    story.sim.run(seconds=0.01)
+    before = len(story.commands)
+    story.sim.run(seconds=1.0)
+    assert len(story.commands) == before
+    assert story.feedback[-1] == Feedback(action_id="a2", status="success", why="holding still")
+
+
+@pytest.mark.parametrize("bias", [float("nan"), float("inf")])
+def test_output_that_is_not_finite_is_dropped_and_told_once(
+    tmp_path: Path, bias: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    story = Story(write(tmp_path, policy_model(bias=bias)))
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=1.0)
+    assert story.commands == []
+    assert story.feedback[1:] == [
+        Feedback(action_id="a1", status="failure", why="the model's output is not finite"),
+    ]
+    assert caplog.text.count("dropped: the model's output is not finite") == 1
+
+
+# files that must not be loaded
+
+
+def test_a_missing_file_is_named_before_anything_starts(tmp_path: Path) -> None:
+    path = str(tmp_path / "none.onnx")
+    assert OnnxPolicy.check_parameters(path) == [f"model {path!r} does not exist"]
+    assert OnnxPolicy.check_parameters("") == ["no model is named; set the parameter model to the path of an ONNX file"]
+    assert OnnxPolicy.check_parameters(str(tmp_path)) == [f"model {str(tmp_path)!r} is not a file"]
+    with pytest.raises(ParameterError, match="does not exist"):
+        OnnxPolicy(path).on_start()
+
+
+def test_the_hash_must_match_where_one_is_given(model: str) -> None:
+    right = hashlib.sha256(Path(model).read_bytes()).hexdigest()
+    assert OnnxPolicy.check_parameters(model, sha256=right.upper()) == []
+    assert OnnxPolicy.check_parameters(model, sha256="0" * 64) == [
+        f"model {model!r} has sha256 {right}, expected {'0' * 64}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "it has no graph"),
+        (b"PK\x03\x04 a zip archive or a pickle", "the number 0"),
+        (b"\x80\x04\x95pickle", "it is cut off"),
+        (b"\x3a\xff\xff\xff\xff\x0f", "it is cut off"),
+        (b"\x0b\x0c", "wire type 3"),
+        (b"\x38\x01", "field 7 of its model is a number"),
+    ],
+)
+def test_what_is_no_model_is_refused(tmp_path: Path, data: bytes, why: str) -> None:
+    problems = read_model(write(tmp_path, data))[1]
+    assert len(problems) == 1
+    assert "is no ONNX model" in problems[0]
+    assert why in problems[0]
+
+
+def test_other_suffixes_are_refused(tmp_path: Path) -> None:
+    assert "by its name" in read_model(write(tmp_path, b"", "policy.pt"))[1][0]
+
+
+def test_a_cut_model_is_refused_at_every_length(tmp_path: Path) -> None:
+    whole = policy_model(steps=2)
+    assert read_model(write(tmp_path, whole))[1] == []
+    for length in range(0, len(whole) - 1, 37):
+        data, problems = read_model(write(tmp_path, whole[:length]))
+        if not problems:  # the cut fell between two fields: then the session finds out
+            with pytest.raises(PolyrhythmError):
+                PolicySession(data, name="it", width_px=160, height_px=120, providers=("CPUExecutionProvider",))
+
+
+def external(name: str = "w") -> onnx.TensorProto:
+    tensor = numpy_helper.from_array(np.zeros(4, np.float32), name)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    entry = tensor.external_data.add()
+    entry.key, entry.value = "location", "../secret"
+    return tensor
+
+
+def hidden_models() -> dict[str, onnx.ModelProto]:
+    """Models with external data in every place where a tensor can be."""
+    found = {}
+    for place in ("initializer", "sparse", "constant", "sparse constant", "subgraph", "function", "training"):
+        model = onnx.load_from_string(policy_model(steps=2))
+        graph = model.graph
+        sparse = onnx.SparseTensorProto(dims=[4])
+        sparse.values.CopyFrom(external())
+        if place == "initializer":
+            graph.initializer.append(external())
+        elif place == "sparse":
+            graph.sparse_initializer.append(sparse)
+        elif place == "constant":
+            graph.node.append(helper.make_node("Constant", [], ["c"], value=external()))
+        elif place == "sparse constant":
+            graph.node.append(helper.make_node("Constant", [], ["c"], sparse_value=sparse))
+        elif place == "subgraph":
+            inner = helper.make_graph([helper.make_node("Constant", [], ["d"], value=external())], "inner", [], [])
+            graph.node.append(helper.make_node("If", ["b"], ["c"], then_branch=inner, else_branch=inner))
+        elif place == "function":
+            node = helper.make_node("Constant", [], ["c"], value=external())
+            model.functions.append(helper.make_function("x", "f", [], ["c"], [node], []))
+        else:
+            model.training_info.add().initialization.initializer.append(external())
+        found[place] = model
+    return found
+
+
+@pytest.mark.parametrize("place", list(hidden_models()))
+def test_external_data_is_refused_wherever_it_hides(tmp_path: Path, place: str) -> None:
+    path = write(tmp_path, hidden_models()[place].SerializeToString())
+    assert OnnxPolicy.check_parameters(path) == [f"model {path!r} keeps tensors in other files; save it as one file"]
+
+
+def test_a_model_of_another_size_is_refused_with_both_shapes(model: str) -> None:
+    with pytest.raises(
+        PolyrhythmError, match=r"input 'image' is tensor\(float\) of shape \[1, 3, 120, 160\]; expected"
+    ):
+        OnnxPolicy(model, image_width_px=320).on_start()
+
+
+def test_other_inputs_and_outputs_are_refused_by_name(tmp_path: Path) -> None:
+    model = onnx.load_from_string(policy_model(steps=2))
+    model.graph.input[1].name = "angles"
+    model.graph.node[2].input[0] = "angles"
+    with pytest.raises(PolyrhythmError, match="its inputs are angles, image; expected image, joints and nothing else"):
+        OnnxPolicy(write(tmp_path, model.SerializeToString())).on_start()
+
+
+def test_an_output_of_another_width_is_refused(tmp_path: Path) -> None:
+    model = onnx.load_from_string(policy_model(steps=2))
+    model.graph.node.append(helper.make_node("ReduceMean", ["chunk"], ["small"], keepdims=1))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("small", TensorProto.FLOAT, [1, 1, 1]))
+    with pytest.raises(PolyrhythmError, match="its outputs are small"):
+        OnnxPolicy(write(tmp_path, model.SerializeToString())).on_start()
+
+
+def test_a_graph_that_the_runtime_refuses_is_a_sentence(tmp_path: Path) -> None:
+    model = onnx.load_from_string(policy_model(steps=2))
+    model.graph.node[0].op_type = "RunShell"
+    with pytest.raises(PolyrhythmError, match="cannot be loaded"):
+        OnnxPolicy(write(tmp_path, model.SerializeToString())).on_start()
+
+
+def test_an_unknown_provider_lists_the_known_ones(model: str) -> None:
+    with pytest.raises(PolyrhythmError, match=r"provider 'TPU' is not installed; known: .*CPUExecutionProvider"):
+        OnnxPolicy(model, providers=("TPU",)).on_start()
+
+
+def test_parameters_out_of_range_are_refused() -> None:
+    with pytest.raises(ParameterError, match="image_width_px is 0"):
+        OnnxPolicy("x.onnx", image_width_px=0)
+    with pytest.raises(ParameterError, match="step_s is 0"):
+        OnnxPolicy("x.onnx", step_s=0.0)
+    with pytest.raises(ParameterError, match="providers is empty"):
+        OnnxPolicy("x.onnx", providers=())
+
+
+def test_importing_the_policy_loads_neither_onnxruntime_nor_opencv() -> None:
+    code = "import sys, nodes.policy.onnx_policy; sys.exit(bool({'onnxruntime', 'cv2'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_test_model_can_be_written_from_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "made.onnx"
+    subprocess.run([sys.executable, "-m", "nodes.policy.make_test_model", str(path)], check=True)
+    assert OnnxPolicy.check_parameters(str(path)) == []
