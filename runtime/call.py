@@ -79,6 +79,7 @@ def inherit(
     origin: str | None,
     own_ns: int,
     provenance: str,
+    seat: int = -1,
 ) -> Envelope:
     """The envelope of a message that this call publishes; `own_ns` renews the slot that its type names."""
     image_ns, utterance_ns, plan_ns = (call.image_ns, call.utterance_ns, call.plan_ns) if call else (0, 0, 0)
@@ -99,4 +100,5 @@ def inherit(
         epochs=call.epochs if call else (0, 0, 0),
         cause=call.cause if call else "",
         provenance=provenance,
+        seat=seat,
     )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from runtime.clock import SystemClock
+from runtime.fence import Fence, FenceLine
 from runtime.graph import NodeSpec, health_topic
 from runtime.hosted import HostedNode, Lane
 from runtime.lane_runner import LaneRunner, LoopRunner, ThreadRunner
@@ -43,6 +44,8 @@ class Executor:
         self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
         self._runners: list[LaneRunner] = []
         self._health_seq = 0
+        self._fence = FenceLine()
+        self._by_seat: dict[str, list[LaneRunner]] = {}
         self.hosted: list[HostedNode] = []
         for spec in specs:
             hosted = HostedNode(
@@ -51,6 +54,7 @@ class Executor:
                 clock=self.clock,
                 seed=seed,
                 send=self.send,
+                fence=self._fence,
                 finish=finish,
                 hz=spec.hz,
                 remap=spec.remap,
@@ -61,12 +65,13 @@ class Executor:
 
     def prepare(self) -> None:
         """Start the nodes (models are loaded here) and route their topics; nothing ticks yet."""
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         for hosted in self.hosted:
             hosted.start(self.clock.now_ns())
             for lane in hosted.lanes:
                 runner = self._runner(hosted, lane, loop)
                 self._runners.append(runner)
+                self._by_seat.setdefault(type(hosted.node).seat, []).append(runner)
                 for _, port in lane.listeners:
                     self._routes.setdefault(port.topic, []).append((port, runner.wake))
             for port in hosted.subscriptions.values():
@@ -129,9 +134,16 @@ class Executor:
 
     def deliver(self, stamped: Stamped[Any]) -> None:
         """Hand a message to the nodes of this process that subscribe to its topic (any thread)."""
+        if isinstance(stamped.message, Fence):
+            self._void(self._fence.raise_to(stamped.message.epochs))
         for port, wake in self._routes.get(stamped.envelope.topic, ()):
             port.push(stamped)
             wake()
+
+    def _void(self, seats: Iterable[str]) -> None:
+        for seat in seats:
+            for runner in self._by_seat.get(seat, ()):
+                self._loop.call_soon_threadsafe(runner.void)
 
     def lost(self, topic: str, reason: str, number: int) -> None:
         """Count messages that the transport knows to be lost, at every subscription that they were for."""

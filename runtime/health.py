@@ -37,5 +37,6 @@ class Health(Message, kind="state"):
     ports: tuple[PortHealth, ...]
     sent: dict[str, int]  # messages published, by topic
     errors: int  # handler calls that ended in an exception
+    voided: int = 0  # messages not sent, because an interrupt had fenced the node's seat since the handler started
     cpu_s: float  # of the whole process
     rss_mb: float  # of the whole process

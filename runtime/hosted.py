@@ -18,6 +18,7 @@ import msgspec
 
 from runtime.call import Call, current_call, inherit
 from runtime.clock import NS_PER_S, Clock
+from runtime.fence import FenceLine, seat_index
 from runtime.message import Envelope, Message, Stamped
 from runtime.node import Node, Style, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
@@ -113,6 +114,7 @@ class HostedNode:
         clock: Clock,
         seed: int,
         send: Send,
+        fence: FenceLine,
         finish: Callable[[str, bool, str], None],
         hz: Mapping[str, float] | None = None,
         remap: Mapping[str, str] | None = None,
@@ -123,6 +125,9 @@ class HostedNode:
         self.clock = clock
         self.send = send
         self.errors = 0
+        self.fence = fence
+        self.seat = seat_index(type(node).seat)
+        self.voided = 0  # messages that a handler published after its seat had been fenced
         self._seq: dict[str, int] = {}
         self._lock = threading.Lock()
         vars(node).update(
@@ -144,6 +149,7 @@ class HostedNode:
             port: Subscription[Any] = getattr(node, attribute)
             port.topic = remap.get(port.topic, port.topic)
             port.clock = clock
+            port.fence = fence
             self.subscriptions[attribute] = port
         self.lanes = self._build_lanes(hz or {})
         if type(node).subscribes_all:
@@ -185,7 +191,7 @@ class HostedNode:
 
     def call(self, work: Work) -> Call:
         """The call of one run; for a blocking handler with a snapshot of what its ports know now."""
-        call = Call(self.clock.now_ns(), trigger=work.stamped)
+        call = Call(self.clock.now_ns(), self.fence.epochs, trigger=work.stamped)
         if work.style == "blocking":
             snapshot = {attribute: port.stamped() for attribute, port in self.subscriptions.items()}
             call.snapshot = snapshot
@@ -204,6 +210,9 @@ class HostedNode:
 
     def _publish(self, publisher: Publisher[Any], message: Message) -> None:
         call = current_call.get()
+        if call is not None and self.fence.voids(self.seat, call.epochs):
+            self.voided += 1
+            return
         now_ns = self.clock.now_ns() if call is None else max(self.clock.now_ns(), call.not_before_ns)
         with self._lock:
             seq = self._seq[publisher.topic] = self._seq.get(publisher.topic, 0) + 1
@@ -216,6 +225,7 @@ class HostedNode:
                 origin=message.message_origin,
                 own_ns=getattr(message, "captured_ns", now_ns),
                 provenance=publisher.provenance or self.provenance,
+                seat=self.seat,
             )
             for name in _array_fields(type(message)):
                 array = getattr(message, name)

@@ -12,7 +12,7 @@ import threading
 from contextvars import copy_context
 from typing import Protocol
 
-from runtime.call import current_call
+from runtime.call import Call, current_call
 from runtime.clock import Clock
 from runtime.hosted import HostedNode, Lane, Work
 
@@ -29,6 +29,10 @@ class LaneRunner(Protocol):
 
     def wake(self) -> None:
         """Say that a message waits (any thread)."""
+        ...
+
+    def void(self) -> None:
+        """Cancel the async handler that runs now: an interrupt has fenced its seat."""
         ...
 
     def stop(self) -> None:
@@ -57,6 +61,7 @@ class LoopRunner:
         self._is_stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
+        self._call: Call | None = None  # of the task
 
     def start(self) -> None:
         self._drive()
@@ -68,6 +73,11 @@ class LoopRunner:
                 self._loop.call_soon_threadsafe(self._drive)
             except RuntimeError:  # the loop was closed: the process is stopping
                 self._is_stopped = True
+
+    def void(self) -> None:
+        task, call = self._task, self._call
+        if task is not None and call is not None and self._hosted.fence.voids(self._hosted.seat, call.epochs):
+            task.cancel()
 
     def stop(self) -> None:
         self._is_stopped = True
@@ -107,7 +117,7 @@ class LoopRunner:
 
     def _run_task(self, work: Work) -> None:
         context = copy_context()
-        call = self._hosted.call(work)
+        call = self._call = self._hosted.call(work)
         context.run(current_call.set, call)
         self._lane.is_busy = True
         self._task = self._loop.create_task(
@@ -144,6 +154,9 @@ class ThreadRunner:
         with self._condition:
             self._has_news = True
             self._condition.notify()
+
+    def void(self) -> None:
+        """A thread cannot be cancelled; what it publishes too late is dropped."""
 
     def stop(self) -> None:
         self._is_stopped = True

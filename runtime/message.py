@@ -91,6 +91,7 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
     epochs: Epochs = (0, 0, 0)
     cause: str = ""
     provenance: str = ""
+    seat: int = -1  # of the node that made it, in the epoch vector; -1: none
 
     @property
     def ident(self) -> str:

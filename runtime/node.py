@@ -89,6 +89,9 @@ class Node:
     At the end a recorder also finds the outcome there, where a node gave one: {"ok": ..., "reason": ...}.
     """
 
+    seat: ClassVar[Literal["planner", "vlm", "policy", ""]] = ""
+    """The seat whose policy this node is: an interrupt that fences the seat voids what it is about to say."""
+
     provenance: ClassVar[str] = ""
     """Who makes this node's messages, as "model:NAME", "script:NAME" or "person"; default "script:CLASS"."""
 

@@ -14,6 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from runtime.call import Call, current_call
 from runtime.clock import Clock, SystemClock, to_ns
+from runtime.fence import FenceLine
 from runtime.message import M, Message, Stamped
 from runtime.qos import QoS
 from runtime.topic import check_topic
@@ -77,6 +78,7 @@ class Subscription(Port[M]):
         super().__init__(message, topic, qos=qos)
         self.clock: Clock = SystemClock()
         self.has_handler = False
+        self.fence: FenceLine | None = None
         self.received = 0
         self.delivered = 0
         self.dropped: Counter[str] = Counter()
@@ -123,6 +125,9 @@ class Subscription(Port[M]):
         """Take in a message from the bus (any thread)."""
         with self._lock:
             self.received += 1
+            if self.fence is not None and self.fence.is_behind(stamped.envelope):
+                self.dropped["epoch"] += 1
+                return
             if self._newest is not None and not self._newest_is_read and not self.has_handler:
                 self.dropped["overwritten"] += 1
             self._newest = stamped
@@ -148,6 +153,9 @@ class Subscription(Port[M]):
         with self._lock:
             while self._queue:
                 stamped = self._queue.popleft()
+                if self.fence is not None and self.fence.is_behind(stamped.envelope):
+                    self.dropped["epoch"] += 1
+                    continue
                 if not self._is_expired(stamped):
                     self.delivered += 1
                     return stamped

@@ -41,6 +41,7 @@ def health_of(hosted: HostedNode, *, pid: int, cpu_s: float, rss_mb: float) -> H
         ports=ports,
         sent={publisher.topic: publisher.sent for publisher in hosted.publishers},
         errors=hosted.errors,
+        voided=hosted.voided,
         cpu_s=cpu_s,
         rss_mb=rss_mb,
     )

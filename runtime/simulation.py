@@ -16,6 +16,7 @@ from typing import Any
 from runtime.call import Call, current_call
 from runtime.clock import to_ns
 from runtime.errors import GraphError
+from runtime.fence import Fence, FenceLine
 from runtime.graph import Graph, NodeSpec, health_topic
 from runtime.health import Health
 from runtime.hosted import HostedNode, Lane, Work
@@ -46,7 +47,8 @@ class Simulation:
         self._observers: list[Observer] = []
         self._routes: dict[str, list[tuple[HostedNode, Subscription[Any], Lane | None]]] = {}
         self._armed: dict[int, int] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], tuple[HostedNode, Call]] = {}
+        self._fence = FenceLine()
         self._is_started = self._is_closing = False
         self._health_ns = to_ns(1 / health_hz) if health_hz else 0
         self._health_seq: dict[str, int] = {}
@@ -64,6 +66,7 @@ class Simulation:
                 clock=self.clock,
                 seed=seed,
                 send=self._send,
+                fence=self._fence,
                 finish=self._finish,
                 hz=spec.hz,
                 remap=spec.remap,
@@ -178,10 +181,15 @@ class Simulation:
     def _deliver(self, stamped: Stamped[Any]) -> None:
         for observer in self._observers:
             observer(stamped)
-        for hosted, port, lane in self._routes.get(stamped.envelope.topic, ()):
+        if isinstance(stamped.message, Fence):
+            self._fence.raise_to(stamped.message.epochs)
+            for task, (hosted, call) in tuple(self._tasks.items()):
+                if self._fence.voids(hosted.seat, call.epochs):
+                    task.cancel()
+        for receiver, port, lane in self._routes.get(stamped.envelope.topic, ()):
             port.push(stamped)
             if lane is not None:
-                self._drive(hosted, lane)
+                self._drive(receiver, lane)
 
     def _arm(self, hosted: HostedNode, lane: Lane) -> None:
         """Make sure that the lane is driven when its next tick is due."""
@@ -224,10 +232,10 @@ class Simulation:
         context = copy_context()
         context.run(current_call.set, call)
         task = self._loop.create_task(coroutine, name=f"{hosted.name}.{work.handler}", context=context)
-        self._tasks.add(task)
+        self._tasks[task] = (hosted, call)
 
         def done(task: asyncio.Task[None]) -> None:
-            self._tasks.discard(task)
+            del self._tasks[task]
             self._free(hosted, lane)
             if not task.cancelled():
                 task.result()  # an exception ends the run

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from runtime.fence import FENCE_TOPIC
 from runtime.graph import NodeSpec, health_topic
 from runtime.launch_file import Launch
 from runtime.message import Kind, Message
@@ -58,11 +59,12 @@ def _hears(launch: Launch, specs: list[NodeSpec]) -> set[str]:
     if any(spec.cls.subscribes_all for spec in specs):
         return set(types)
     names = {spec.name for spec in specs}
-    return {
+    heard = {
         topic.name
         for topic in launch.graph.topics.values()
         if topic.name in types and any(end.node in names for end in topic.subscribers)
     }
+    return heard | ({FENCE_TOPIC} & types.keys())  # a fence concerns every process
 
 
 def _publishes(launch: Launch, specs: list[NodeSpec]) -> set[str]:

@@ -1,0 +1,139 @@
+"""What an interrupt voids: answers still on their way, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+
+from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
+from runtime.fence import Fence, FenceLine, raised
+from runtime.graph import NodeSpec
+from runtime.latency import Latency
+from runtime.message import Envelope
+
+
+class Question(Message):
+    number: int
+
+
+class Answer(Message):
+    number: int
+
+
+class SlowPlanner(Node):
+    """Answers after two seconds, as a model behind an API does."""
+
+    seat = "planner"
+    question = Subscription(Question, "question")
+    answer = Publisher(Answer, "answer")
+
+    def __init__(self) -> None:
+        self.cancelled = 0
+
+    @on(question)
+    async def think(self, question: Question) -> None:
+        try:
+            await asyncio.sleep(2.0)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        self.answer.publish(Answer(number=question.number))
+
+
+class SlowVLM(Node):
+    """Takes two seconds in a worker thread."""
+
+    seat = "vlm"
+    question = Subscription(Question, "question")
+    answer = Publisher(Answer, "answer")
+
+    @on(question, blocking=True)
+    def look(self, question: Question) -> None:
+        self.answer.publish(Answer(number=question.number))
+
+
+class Consumer(Node):
+    """Keeps what it is told."""
+
+    answer = Subscription(Answer, "answer")
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+
+    @on(answer)
+    def take(self, answer: Answer) -> None:
+        self.numbers.append(answer.number)
+
+
+class Asker(Node):
+    """Asks once a minute; not on any seat."""
+
+    question = Publisher(Question, "question")
+
+    @every(hz=1 / 60)
+    def ask(self) -> None:
+        self.question.publish(Question(number=1))
+
+
+def fence(depth: str, epochs: tuple[int, int, int] = (0, 0, 0)) -> Fence:
+    return Fence(epochs=raised(epochs, depth))
+
+
+def test_each_depth_fences_its_seats() -> None:
+    assert raised((0, 0, 0), "amend") == (0, 1, 0)
+    assert raised((0, 1, 0), "replan") == (1, 1, 1)
+    assert raised((1, 1, 1), "stop") == (2, 2, 2)
+    assert raised((2, 2, 2), "resume") == (2, 2, 2)
+
+
+def test_epochs_only_grow() -> None:
+    line = FenceLine()
+    assert line.raise_to((2, 0, 1)) == {"planner", "policy"}
+    assert line.raise_to((1, 3, 1)) == {"vlm"}
+    assert line.epochs == (2, 3, 1)
+
+
+def test_a_message_of_no_seat_is_behind_no_fence() -> None:
+    line = FenceLine()
+    line.raise_to((9, 9, 9))
+    assert not line.is_behind(Envelope("heard", "microphone", 1, 0))
+    assert line.is_behind(Envelope("command", "policy", 1, 0, epochs=(9, 9, 8), seat=2))
+
+
+def test_a_stop_cancels_the_planners_call_in_flight() -> None:
+    planner, consumer = SlowPlanner(), Consumer()
+    sim = Simulation(Asker(), planner, consumer)
+    sim.run(seconds=1.0)
+    sim.publish("fence", fence("stop"))
+    sim.run(seconds=5.0)
+    assert (planner.cancelled, consumer.numbers) == (1, [])
+
+
+def test_an_amendment_leaves_the_planner_thinking() -> None:
+    planner, consumer = SlowPlanner(), Consumer()
+    sim = Simulation(Asker(), planner, consumer)
+    sim.run(seconds=1.0)
+    sim.publish("fence", fence("amend"))
+    sim.run(seconds=5.0)
+    assert (planner.cancelled, consumer.numbers) == (0, [1])
+
+
+def test_an_amendment_voids_the_vlms_pending_answer() -> None:
+    consumer = Consumer()
+    vlm = NodeSpec("vlm", SlowVLM, latency={"look": Latency.parse(2.0, "vlm")})
+    sim = Simulation(Asker(), vlm, consumer)
+    sim.run(seconds=1.0)
+    sim.publish("fence", fence("amend"))
+    sim.run(seconds=5.0)
+    assert consumer.numbers == []
+    assert consumer.answer.dropped == {"epoch": 1}
+
+
+def test_what_is_asked_after_the_fence_is_answered() -> None:
+    planner, consumer = SlowPlanner(), Consumer()
+    sim = Simulation(Asker(), planner, consumer)
+    sim.run(seconds=1.0)
+    sim.publish("fence", fence("stop"))
+    sim.run(seconds=0.5)
+    sim.publish("question", Question(number=2))
+    sim.run(seconds=5.0)
+    assert consumer.numbers == [2]
