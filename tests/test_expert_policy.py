@@ -144,6 +144,18 @@ def test_a_pick_while_holding_puts_the_held_cup_back_first() -> None:
     assert moved_m(kitchen.thing("blue_cup"), before) < 0.02
 
 
+def test_placing_the_held_cup_on_itself_puts_it_back() -> None:
+    kitchen = Kitchen()
+    before = kitchen.thing("blue_cup")
+    target = kitchen.seen("blue_cup")
+    kitchen.pick("blue_cup")
+    kitchen.place(seconds=1.0)
+    back = kitchen.act(Action(id="back", skill="place", target=target))
+    assert back is not None
+    assert back.status == "success", back.why
+    assert moved_m(kitchen.thing("blue_cup"), before) < 0.02
+
+
 def test_a_cup_that_is_not_there_is_a_failure_with_a_reason() -> None:
     kitchen = Kitchen()
     there = kitchen.seen("red_cup")

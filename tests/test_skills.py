@@ -254,3 +254,10 @@ def test_a_moving_joint_is_asked_to_rest_where_braking_ends() -> None:
     moving = Joints().state(arm_mps=0.3)
     assert resting(moving, None)[ARM] == pytest.approx(0.3**2 / 2 / 0.4)
     assert resting(state, RED)[GRIPPER] == 0.0
+
+
+def test_a_cup_just_beyond_the_arm_is_taken_with_the_gripper_leaning_out() -> None:
+    far = replace(RED, y_m=-0.71)
+    robot = Joints(cups=(far,))
+    _, outcome, _ = act(robot, started(robot, PICK, far))
+    assert (outcome, robot.held) == ("success", "red cup")

@@ -4,7 +4,7 @@ Before its first action it publishes nothing, so starting it never moves the rob
 tick: a goal while acting, and between actions the posture that it ended in, which also keeps the fingers closed on
 what they hold. While the robot is stopped it publishes the measured posture and its timeouts stand still; afterwards
 the phase goes on from there. A new action takes over at once from wherever the robot is (see `skills`); a pick while
-something else is held first puts that back where it was taken.
+something else is held first puts that back where it was taken; to place what is held onto itself is to put it back.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nodes.policy.skills import (
     PICK,
     PLACE,
     PUT_BACK,
+    SET_BACK,
     Phase,
     Progress,
     Spot,
@@ -205,7 +206,9 @@ class ExpertPolicy(Node):
             return f"a {action.skill} needs a target"
         spot = spot_of(action.target)
         if action.skill == "place":
-            return plan(PLACE, spot) if state.is_grasping else "there is nothing in the gripper to place"
+            if not state.is_grasping:
+                return "there is nothing in the gripper to place"
+            return plan(SET_BACK, held) if held is not None and held.name == spot.name else plan(PLACE, spot)
         if held is None:
             is_unknown = state.is_grasping
             return (

@@ -15,6 +15,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from nodes.kinematics import (
     ARM,
     ARM_Z_M,
@@ -26,10 +28,12 @@ from nodes.kinematics import (
     HEAD_TILT,
     LIFT,
     WRIST_DROP_M,
+    WRIST_OUT_M,
     WRIST_PITCH,
     WRIST_ROLL,
     WRIST_YAW,
     Reach,
+    from_odometry,
     look_at,
     solve,
 )
@@ -49,6 +53,8 @@ LIFT_SLACK_M = 0.015
 """Arm, wrist and base may move from this far below the travel height, while the lift covers the rest."""
 LIFTED_OFF_M = 0.05
 """A thing that came up this far with the gripper has been picked."""
+LEAN_M = 0.05
+"""How far beyond the arm's end a gripper that leans outward still takes things."""
 SET_DOWN_M = 0.004
 """A thing is let go this far above where it stood."""
 STOWED_ARM_M, STOWED_YAW_RAD = 0.03, 2.3
@@ -160,6 +166,8 @@ PUT_BACK = (
           then="empty"),
     LEAVE,
 )  # fmt: skip
+SET_BACK = tuple(replace(phase, succeeds=phase.then == "empty") for phase in PUT_BACK)
+"""The same as a skill of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +293,17 @@ def is_out(state: RobotState) -> bool:
 
 
 def _solve(spot: Spot, state: RobotState) -> Reach | None:
+    """The gripper straight down where the arm gets there; leaning out by up to `LEAN_M` where it just does not."""
     place = (spot.x_m, spot.y_m, spot.grasp_z_m)
-    return solve(place, state.base_x_m, state.base_y_m, state.base_heading_rad, wrist_pitch_rad=DOWN_RAD)
+    base = (state.base_x_m, state.base_y_m, state.base_heading_rad)
+    reach = solve(place, *base, wrist_pitch_rad=DOWN_RAD)
+    if reach is not None:
+        return reach
+    left_m = float(from_odometry(*base, np.array(place))[1])
+    beyond_m = -left_m - WRIST_OUT_M - STRETCH_3.joints[ARM].highest
+    if not 0.0 <= beyond_m <= LEAN_M:
+        return None
+    return solve(place, *base, wrist_pitch_rad=DOWN_RAD + math.asin((beyond_m + 1e-6) / GRASP_REACH_M))
 
 
 def _goals(
