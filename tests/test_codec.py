@@ -218,7 +218,9 @@ def test_an_array_that_is_a_view_is_sent_whole() -> None:
 
 
 def test_arrays_of_another_type_than_declared_are_refused() -> None:
-    chunk = ActionChunk(position=np.zeros((2, 8), np.float32), base_v_mps=np.zeros(2), step_s=0.1)
+    chunk = ActionChunk(
+        position=np.zeros((2, 8), np.float32), base_v_mps=np.zeros(2), base_w_radps=np.zeros(2), step_s=0.1
+    )
     with pytest.raises(CodecError, match="an array holds float32; expected float64"):
         decode(wire(ENVELOPE, chunk), ActionChunk)
 

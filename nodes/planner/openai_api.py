@@ -6,10 +6,8 @@ last answer, at most every two seconds and at once after an interrupt, which als
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
-
-from nodes.model_answers import OPENAI_URL, BudgetError, ChatSettings, ModelError, settings_from
+from nodes.model_answers import OPENAI_URL, ChatSettings, ModelError, settings_from
+from nodes.model_request import ModelRequest
 from nodes.planner.openai_prompt import (
     History,
     PlannerAnswer,
@@ -25,11 +23,7 @@ from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.msgs import Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
 
-if TYPE_CHECKING:
-    from nodes.openai_client import ChatClient
-
 DEFAULT_MODEL = "gpt-4.1-mini"
-LONGEST_PAUSE_S = 20.0
 PATIENCE_S = 90.0
 """How long a planner that gives up lets the robot finish its subtask."""
 
@@ -67,21 +61,15 @@ class OpenAIPlanner(Node):
         self.settings = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens)
         self.give_up_after = give_up_after
         self.speaker = speaker
-        self.latency_s = latency_s  # of an answer, in virtual time
-        self.client: ChatClient | None = None
+        self.request = ModelRequest(self.settings, latency_s=latency_s)
         self.history = History()
         self.current: Subtask | None = None
         self.count = 0
-        self.failures = 0
-        self.pause_until_ns = 0
         self.answered: tuple[object, ...] = ()
         self.giving_up = ""
         self.gave_up_ns = 0
         self.has_wound_up = False
         self.is_thinking = False
-        self.is_outdated = False
-        self.request: asyncio.Future[str] | None = None
-        self._closing: asyncio.Task[None] | None = None
 
     @classmethod
     def check_parameters(
@@ -106,22 +94,12 @@ class OpenAIPlanner(Node):
         problems = self.settings.problems()
         if problems:
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
-        from nodes.openai_client import ChatClient
-
         for port in (self.subtask, self.said):
             port.provenance = f"model:{self.settings.model}"
-        self.client = ChatClient(self.settings, jitter=self.random.random, keep_open=not self.clock.is_virtual)
+        self.request.start(self.clock, self.random.random)
 
     def on_stop(self) -> None:
-        if self.client is not None:
-            self.log.info(
-                "%d calls, %d + %d tokens",
-                self.client.requests,
-                self.client.prompt_tokens,
-                self.client.completion_tokens,
-            )
-            if not self.clock.is_virtual:
-                self._closing = asyncio.ensure_future(self.client.close())
+        self.log.info("%s", self.request.close())
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
@@ -139,11 +117,10 @@ class OpenAIPlanner(Node):
 
     @on(interrupts)
     def interrupted(self, interrupt: Interrupt) -> None:
-        """A stop or a new plan cancels the request in flight: its answer would be about a world that is gone."""
+        """A stop or a new plan voids the request in flight."""
         self.history.interrupted(interrupt)
-        if interrupt.depth in ("stop", "replan") and self.request is not None:
-            self.is_outdated = True
-            self.request.cancel()
+        if interrupt.depth in ("stop", "replan"):
+            self.request.void()
 
     @on(urgent)
     async def answer_at_once(self, interrupt: Interrupt) -> None:
@@ -166,15 +143,14 @@ class OpenAIPlanner(Node):
         self.is_thinking = True
         try:
             while self._has_reason_to_ask():
-                self.is_outdated = False
                 await self._ask()
-                if not self.is_outdated:
+                if not self.request.is_voided:
                     break
         finally:
             self.is_thinking = False
 
     def _has_reason_to_ask(self) -> bool:
-        if self.giving_up or self.clock.now_ns() < self.pause_until_ns:
+        if self.giving_up or self.request.is_paused:
             return False
         description = self.description.latest()
         was_restarted = self.current is None and description is not None and description.subtask_id != ""
@@ -184,35 +160,25 @@ class OpenAIPlanner(Node):
 
     async def _ask(self) -> None:
         """One question and what follows from it; a failure is said and counted, and nothing is raised."""
-        from nodes.jpeg import data_url
-        from nodes.openai_client import Question
-
-        assert self.client is not None
-        description, image = self.description.latest(), self.image.latest()
+        description = self.description.latest()
         asked = news(self.history, description)
         try:
-            question = Question(
+            text = await self.request.ask(
                 system=system_prompt(),
                 text=question_text(self.history, self.current, description),
                 schema=answer_schema(),
-                image_urls=() if image is None else (data_url(image),),
+                image=self.image.latest(),
             )
-            self.request = asyncio.ensure_future(self.clock.external(self.client.ask(question), self.latency_s))
-            answer = parse(await self.request)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise  # not an interrupt: the runtime stops this handler
-            self.log.info("request cancelled by an interrupt")
+            if text is None:
+                self.log.info("request cancelled by an interrupt")
+                return
+            answer = parse(text)
         except (ModelError, ValueError) as problem:
             self._fail(problem)
-        else:
-            self.failures = 0
-            if not self.is_outdated:  # else the interrupt came between the answer and this line
-                self.answered = asked
-                self._act(answer)
-        finally:
-            self.request = None
+            return
+        self.request.succeeded()
+        self.answered = asked
+        self._act(answer)
 
     def _repeat(self) -> None:
         """Publish the subtask that stands, for a VLM that was restarted or waits for a plan after an interrupt.
@@ -265,13 +231,11 @@ class OpenAIPlanner(Node):
             self.said.publish(Utterance(speaker=self.speaker, text=text))
 
     def _fail(self, problem: Exception) -> None:
-        self.failures += 1
-        now_ns = self.clock.now_ns()
-        self.pause_until_ns = now_ns + to_ns(min(2.0**self.failures, LONGEST_PAUSE_S) - 0.5)
-        self.log.warning("no plan (%d in a row): %s", self.failures, problem)
-        if isinstance(problem, BudgetError) or self.failures >= self.give_up_after:
-            self.giving_up, self.gave_up_ns = str(problem), now_ns
-        if self.failures == 1:
+        self.request.failed(problem)
+        self.log.warning("no plan (%d in a row): %s", self.request.failures, problem)
+        if self.request.is_spent or self.request.failures >= self.give_up_after:
+            self.giving_up, self.gave_up_ns = str(problem), self.clock.now_ns()
+        if self.request.failures == 1:
             self._say(words().say.failing)
 
     def _wind_up(self) -> None:
