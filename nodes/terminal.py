@@ -123,7 +123,7 @@ class TerminalView:
             return
         self.board.action_status = message.status
         if message.status != "running":
-            why = f": {message.why}" if message.why else ""
+            why = f": {message.why}" if message.status == "failure" and message.why else ""
             style = "green" if message.status == "success" else "red"
             text = f"{message.status}: {self._texts[message.action_id]}{why}"
             self._tell(self._at_s(stamped), "action", text, style, is_talk=False)
@@ -131,7 +131,8 @@ class TerminalView:
     def _interrupt(self, stamped: Stamped[Interrupt]) -> None:
         message = stamped.message
         style = INTERRUPT_STYLES[message.depth]
-        self._tell(self._at_s(stamped), "interrupt", f"{message.depth} by {message.by}: {message.text}", style)
+        text = message.text.removeprefix(f"{message.by}: ")
+        self._tell(self._at_s(stamped), "interrupt", f"{message.depth} by {message.by}: {text}", style)
 
     def _guard(self, stamped: Stamped[GuardState]) -> None:
         before, self.board.guard = self.board.guard, stamped.message

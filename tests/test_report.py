@@ -12,12 +12,15 @@ from rich.console import Console
 
 from nodes.report.actions import action_spans
 from nodes.report.command import main, make_report
+from nodes.report.followed import followed, stop_times
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
 from nodes.report.render import print_summary
 from nodes.report.run import Run, read_run
 from nodes.report.summary import Spread, TaskSummary, spread, summarise
 from nodes.report.timeline import mode_spans, rows, stops
 from runtime.errors import RecordingError
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Interrupt
 from tests.synthetic_run import ACTIONS, DIALOGUE, picture, write_run
 
 
@@ -97,6 +100,23 @@ def test_topics_have_counts_and_rates(run: Run) -> None:
     assert summarise(run).messages == sum(topic.messages for topic in by_name.values())
 
 
+def test_a_second_stop_finds_the_robot_held_already(run: Run) -> None:
+    first = next(one for one in run.interrupts.messages if one.message.depth == "stop")
+    later_ns = first.envelope.published_ns + 1_000_000_000
+    second = Stamped(
+        Interrupt(id="reflex-9", depth="stop", text="Stop!", by="collaborator"),
+        Envelope("interrupt", "reflex", 9, later_ns, utterance_ns=later_ns),
+    )
+    times = stop_times(run, second)
+    assert (times.held_ms, times.is_cause) == (0.0, False)
+    assert followed(run, second) == "was held already; at rest after 0.00 s; released after 5.0 s"
+
+
+def test_a_stop_that_held_nothing_is_told() -> None:
+    stop = Stamped(Interrupt(id="i", depth="stop", text="Stop!", by="Sam"), Envelope("interrupt", "reflex", 1, 1_000))
+    assert followed(Run(path=Path("none")), stop) == "nothing"
+
+
 def test_json_is_sorted_rounded_and_stable(run: Run) -> None:
     text = summarise(run).to_json()
     assert text == summarise(run).to_json()
@@ -119,7 +139,7 @@ def test_the_tables_fit_into_80_columns(run: Run) -> None:
     console.file.close()
     text = console.export_text()
     assert max(len(line) for line in text.splitlines()) <= 80
-    for words in ("SUCCESS", "3 of 4; left: blue_cup", "p50 60.0 ms", "held after 12.0 ms", "overwritten 236"):
+    for words in ("SUCCESS", "3 of 4; left: blue_cup", "p50 60.0", "held after 12.0 ms", "overwritten 236"):
         assert words in text
 
 
@@ -173,8 +193,8 @@ def test_spans_of_actions_modes_and_stops(run: Run) -> None:
 
 
 def test_texts_on_the_timeline_take_turns_in_rows() -> None:
-    assert rows([0.0, 1.0, 2.0, 20.0], [10.0, 10.0, 10.0, 10.0], 3) == [0, 1, 2, 0]
-    assert rows([0.0, 1.0], [10.0, 10.0], 1) == [0, 0]
+    assert rows([(0.0, 10.0), (1.0, 11.0), (2.0, 12.0), (20.0, 30.0), (12.0, 22.0)], 3) == [0, 1, 2, 0, 1]
+    assert rows([(0.0, 10.0), (1.0, 11.0)], 1) == [0, 0]
 
 
 def test_both_pictures_are_drawn_and_show_something(recording: Path, tmp_path: Path) -> None:

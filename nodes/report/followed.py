@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nodes.report.run import Run
+from nodes.report.run import Run, Track
 from runtime.message import Stamped
-from runtime.msgs import GuardState, Interrupt, RobotState
+from runtime.msgs import Action, GuardState, Interrupt, RobotState, Subtask
 
 STILL_BASE_MPS = 0.005
 STILL_JOINT_PER_S = 0.01
 WITHIN_NS = 15_000_000_000
 """A plan or an action that comes later than that is not taken for an answer to the interrupt."""
+LATEST_REPORT_NS = 2_000_000_000
+"""The guard reports at 10 Hz; a hold that it reports later than that belongs to another stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopTimes:
-    """None where it did not happen, or was no stop."""
+    """From what was heard or felt to the robot held, at rest, released; None where that did not happen."""
 
-    held_ms: float | None = None
+    held_ms: float | None = None  # 0 where something else had stopped it already
     at_rest_ms: float | None = None
     resumed_s: float | None = None
+    is_cause: bool = True
 
 
 def heard_ns(run: Run, interrupt: Stamped[Interrupt]) -> int:
@@ -29,20 +32,20 @@ def heard_ns(run: Run, interrupt: Stamped[Interrupt]) -> int:
 
 
 def stop_times(run: Run, interrupt: Stamped[Interrupt]) -> StopTimes:
-    """How a stop went, from what was heard or felt; nothing for one that came while the robot was stopped already."""
+    """How a stop went."""
     if interrupt.message.depth != "stop":
         return StopTimes()
     since_ns = heard_ns(run, interrupt)
-    held = run.guard.first_after(since_ns, lambda state: _is_held_by(state, interrupt.message))
-    if held is None:
+    held = run.guard.first_after(interrupt.envelope.published_ns, _is_held)
+    if held is None or held.envelope.published_ns - interrupt.envelope.published_ns > LATEST_REPORT_NS:
         return StopTimes()
-    held_ns = held.message.held_ns
-    rest = run.robot.first_after(held_ns, is_still)
-    resumed = run.guard.first_after(held.envelope.published_ns, lambda state: state.mode != "stopped")
+    rest = run.robot.first_after(held.message.held_ns, is_still)
+    resumed = run.guard.next_after(held, lambda state: state.mode != "stopped")
     return StopTimes(
-        held_ms=(held_ns - since_ns) * 1e-6,
-        at_rest_ms=None if rest is None else (rest.envelope.published_ns - since_ns) * 1e-6,
+        held_ms=max(0, held.message.held_ns - since_ns) * 1e-6,
+        at_rest_ms=None if rest is None else max(0, rest.envelope.published_ns - since_ns) * 1e-6,
         resumed_s=None if resumed is None else (resumed.envelope.published_ns - since_ns) * 1e-9,
+        is_cause=held.message.stop_cause == interrupt.message.id,
     )
 
 
@@ -57,29 +60,37 @@ def followed(run: Run, interrupt: Stamped[Interrupt]) -> str:
     """What followed an interrupt, as a phrase."""
     depth = interrupt.message.depth
     if depth == "stop":
-        return _after_stop(run, interrupt)
+        return _after_stop(stop_times(run, interrupt))
     since_ns = heard_ns(run, interrupt)
-    parts = []
     if depth == "resume":
-        moving = run.guard.first_after(since_ns, lambda state: state.mode == "moving")
-        if moving is not None:
-            parts.append(f"moving after {run.at_s(moving.envelope.published_ns) - run.at_s(since_ns):.2f} s")
-    for word, track in (("plan", run.subtasks), ("action", run.actions)):
-        answer = track.first_after(interrupt.envelope.published_ns)
-        if answer is not None and answer.envelope.published_ns - since_ns <= WITHIN_NS:
-            after_s = (answer.envelope.published_ns - since_ns) * 1e-9
-            parts.append(f"{word} after {after_s:.2f} s: {answer.message.text}")
-        if depth == "resume":
-            break
-    return "; ".join(parts) or "nothing"
+        moving = run.guard.first_after(interrupt.envelope.published_ns, lambda state: state.mode == "moving")
+        return "nothing" if moving is None else f"moving after {_seconds(since_ns, moving):.2f} s"
+    parts = []
+    for word, text in (("plan", _change(run.subtasks, interrupt)), ("action", _change(run.actions, interrupt))):
+        if text is not None:
+            parts.append(f"{word} after {_seconds(since_ns, text):.2f} s: {text.message.text}")
+    return "; ".join(parts) or "nothing changed"
 
 
-def _after_stop(run: Run, interrupt: Stamped[Interrupt]) -> str:
-    times = stop_times(run, interrupt)
+def _change(
+    track: Track[Subtask] | Track[Action], interrupt: Stamped[Interrupt]
+) -> Stamped[Subtask] | Stamped[Action] | None:
+    """The first plan or action soon after the interrupt that is another than before."""
+    at_ns = interrupt.envelope.published_ns
+    before = track.last_before(at_ns)
+    text = "" if before is None else before.message.text
+    changed = track.first_after(at_ns, lambda message: message.text != text)
+    return None if changed is None or changed.envelope.published_ns - at_ns > WITHIN_NS else changed
+
+
+def _seconds(since_ns: int, stamped: Stamped[GuardState] | Stamped[Subtask] | Stamped[Action]) -> float:
+    return (stamped.envelope.published_ns - since_ns) * 1e-9
+
+
+def _after_stop(times: StopTimes) -> str:
     if times.held_ms is None:
-        before = run.guard.last_before(interrupt.envelope.published_ns)
-        return "was stopped already" if before is not None and before.message.mode == "stopped" else "nothing"
-    parts = [f"held after {times.held_ms:.1f} ms"]
+        return "nothing"
+    parts = [f"held after {times.held_ms:.1f} ms" if times.is_cause or times.held_ms else "was held already"]
     if times.at_rest_ms is not None:
         parts.append(f"at rest after {times.at_rest_ms * 1e-3:.2f} s")
     if times.resumed_s is not None:
@@ -87,5 +98,5 @@ def _after_stop(run: Run, interrupt: Stamped[Interrupt]) -> str:
     return "; ".join(parts)
 
 
-def _is_held_by(state: GuardState, interrupt: Interrupt) -> bool:
-    return state.stop_cause == interrupt.id and state.held_ns > 0
+def _is_held(state: GuardState) -> bool:
+    return state.mode == "stopped" and state.held_ns > 0

@@ -23,6 +23,8 @@ FEWEST = 8
 MOST = 12
 APART_NS = 400_000_000
 """Of two moments closer than that, only the more telling one is shown."""
+AFTER_PLACING_NS = 500_000_000
+LOOK_NS = 3_000_000_000
 
 _IMPORTANCE: dict[Kind, int] = {
     "order": 0, "stop": 0, "end": 0, "resume": 1, "amend": 1, "success": 2, "failure": 3, "action": 4, "between": 5,
@@ -69,21 +71,32 @@ def _under_way(run: Run, ns: int) -> str:
 def _candidates(run: Run) -> Iterable[Moment]:
     if run.heard.messages:
         first = run.heard.messages[0]
-        yield Moment(first.envelope.published_ns, "order", _quoted(first.message.text))
+        yield Moment(_first_look(run, first.envelope.published_ns), "order", _quoted(first.message.text))
     depths: dict[str, Kind] = {"replan": "order", "amend": "amend", "stop": "stop", "resume": "resume"}
+    first_ns = run.heard.messages[0].envelope.published_ns if run.heard.messages else 0
     for interrupt in run.interrupts.messages:
+        if interrupt.message.depth == "replan" and interrupt.envelope.utterance_ns == first_ns:
+            continue  # the first order, which is there already
         text = interrupt.message.text
         shown = text if interrupt.message.by == "contact" else _quoted(text)
         yield Moment(interrupt.envelope.published_ns, depths[interrupt.message.depth], shown)
     for action in action_spans(run):
         is_telling = action.skill in ("pick", "place")
         if action.end == "success" and is_telling:
-            yield Moment(action.end_ns, "success", action.text)
+            # A moment later, when the thing has left the gripper.
+            ns = action.end_ns + AFTER_PLACING_NS if action.skill == "place" else action.end_ns
+            yield Moment(min(ns, run.end_ns), "success", action.text)
         elif action.end == "failure":
             yield Moment(action.end_ns, "failure", f"{action.text}: {action.why}")
         elif is_telling:
             yield Moment((action.start_ns + action.end_ns) // 2, "action", action.text)
     yield Moment(run.end_ns, "end", run.outcome[1])
+
+
+def _first_look(run: Run, ns: int) -> int:
+    """The end of the look around that follows soon; before it, a camera may face a wall."""
+    soon = (one for one in action_spans(run) if one.skill == "look" and 0 <= one.start_ns - ns <= LOOK_NS)
+    return next((one.end_ns for one in soon), ns)
 
 
 def _quoted(text: str) -> str:

@@ -42,7 +42,7 @@ def _headline(summary: Summary) -> Text:
 
 
 def _facts(summary: Summary) -> RenderableType:
-    grid = Table.grid(padding=(0, 2))
+    grid = Table.grid(padding=(0, 1))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     seed = "" if summary.seed is None else f", seed {summary.seed}"
@@ -55,7 +55,8 @@ def _facts(summary: Summary) -> RenderableType:
         grid.add_row(f"{skill} actions", ", ".join(f"{number} {end}" for end, number in ends.items()))
     grid.add_row("image age behind commands", _spread(summary.image_age_ms))
     grid.add_row("stop heard to robot held", _spread(summary.stop_to_held_ms))
-    grid.add_row("messages", f"{summary.messages:,}, dropped: {_reasons(summary.dropped)}")
+    grid.add_row("messages recorded", f"{summary.messages:,}")
+    grid.add_row("deliveries dropped", _reasons(summary.dropped))
     if summary.missed_by_recorder:
         grid.add_row("missed by the recorder", _reasons(summary.missed_by_recorder))
     return grid
@@ -144,7 +145,7 @@ def _spread(spread: Spread | None) -> str:
         return "none measured"
     if spread.count == 1:
         return f"{spread.p50:.1f} ms (once)"
-    return f"p50 {spread.p50:.1f} ms, p99 {spread.p99:.1f} ms, max {spread.highest:.1f} ms ({spread.count:,} times)"
+    return f"p50 {spread.p50:.1f}, p99 {spread.p99:.1f}, max {spread.highest:.1f} ms ({spread.count:,} times)"
 
 
 def _reasons(counted: Mapping[str, int]) -> str:

@@ -29,10 +29,14 @@ class Track(Generic[M]):
 
     def first_after(self, ns: int, wanted: Callable[[M], bool] = lambda _: True) -> Stamped[M] | None:
         """The first message published at or after that stamp that is wanted."""
-        return next(
-            (one for one in self.messages if one.envelope.published_ns >= ns and wanted(one.message)),
-            None,
-        )
+        found = (one for one in self.messages if one.envelope.published_ns >= ns and wanted(one.message))
+        return next(found, None)
+
+    def next_after(self, known: Stamped[M], wanted: Callable[[M], bool]) -> Stamped[M] | None:
+        """The first message after a known one that is wanted; several may share a stamp."""
+        later = iter(self.messages)
+        any(one is known for one in later)  # leaves the iterator behind it
+        return next((one for one in later if wanted(one.message)), None)
 
     def last_before(self, ns: int) -> Stamped[M] | None:
         """The newest message published before that stamp."""

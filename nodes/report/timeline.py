@@ -33,11 +33,11 @@ def draw_timeline(run: Run, path: Path) -> None:
     with matplotlib.rc_context({"font.family": "DejaVu Sans", "font.size": 9, "axes.edgecolor": FAINT}):
         figure = Figure(figsize=(16, 9), dpi=110, facecolor="white")
         grid = figure.add_gridspec(
-            2, 1, height_ratios=(5.2, 1.5), hspace=0.22, left=0.075, right=0.985, top=0.93, bottom=0.06
+            2, 1, height_ratios=(5.2, 1.5), hspace=0.22, left=0.08, right=0.985, top=0.93, bottom=0.06
         )
         _whole(figure.add_subplot(grid[0]), run)
         _close_up(figure.add_subplot(grid[1]), run)
-        figure.suptitle(_title(run), x=0.075, y=0.975, ha="left", fontsize=13, fontweight="bold", color=INK)
+        figure.suptitle(_title(run), x=0.08, y=0.975, ha="left", fontsize=13, fontweight="bold", color=INK)
         figure.savefig(path, metadata={"Software": None})
 
 
@@ -70,8 +70,7 @@ def _whole(axes: Axes, run: Run) -> None:
     for stop in stops(run):
         axes.axvspan(*stop, color="#c42626", alpha=0.09, lw=0, zorder=0)
     for name, colour in (("person", "#2d5faf"), ("robot", "#4a4e57")):
-        top_row = centre[name] + (height[name] - 0.45 - ROW) / 2
-        _speech(axes, talk[name], length_s, top_row, colour)
+        _speech(axes, talk[name], centre[name] + (height[name] - 0.45 - ROW) / 2, colour)
     _plans(axes, run, length_s, centre["plan"])
     _actions(axes, run, length_s, centre["action"])
     _interrupts(axes, run, centre["interrupt"], top)
@@ -88,7 +87,17 @@ def stops(run: Run) -> list[Span]:
         if times.held_ms is not None:
             since_s = run.at_s(interrupt.envelope.utterance_ns or interrupt.envelope.published_ns)
             found.append((since_s, run.duration_s if times.resumed_s is None else since_s + times.resumed_s))
-    return found
+    return _merged(found)
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,38 +106,40 @@ class Spoken:
 
     at_s: float
     text: str
-    width_s: float
+    is_left: bool  # of its point, where there is no room on its right
     row: int
 
 
 def _speech_of(track: Track[Utterance], run: Run, length_s: float) -> list[Spoken]:
     starts = [run.at_s(one.envelope.published_ns) for one in track.messages]
     texts = [_shortened(one.message.text, 58) for one in track.messages]
-    widths = [len(text) * CHARACTER * length_s for text in texts]
-    return [Spoken(*one) for one in zip(starts, texts, widths, rows(starts, widths, 4), strict=True)]
+    widths = [(len(text) + 3) * CHARACTER * length_s for text in texts]
+    lefts = [at_s + width_s > length_s for at_s, width_s in zip(starts, widths, strict=True)]
+    spans = [
+        (at_s - width_s, at_s) if is_left else (at_s, at_s + width_s)
+        for at_s, width_s, is_left in zip(starts, widths, lefts, strict=True)
+    ]
+    return [Spoken(*one) for one in zip(starts, texts, lefts, rows(spans, 4), strict=True)]
 
 
-def _speech(axes: Axes, texts: Sequence[Spoken], length_s: float, top_row: float, colour: str) -> None:
+def _speech(axes: Axes, texts: Sequence[Spoken], top_row: float, colour: str) -> None:
     for one in texts:
         y = top_row - ROW * one.row
         axes.plot([one.at_s], [y], marker="o", ms=4.5, color=colour, zorder=4)
-        fits = one.at_s + one.width_s * 1.08 < length_s
         axes.annotate(
-            one.text, (one.at_s, y), xytext=(6 if fits else -6, 0), textcoords="offset points",
-            ha="left" if fits else "right", va="center", color=colour, fontsize=8.5, zorder=4,
+            one.text, (one.at_s, y), xytext=(-6 if one.is_left else 6, 0), textcoords="offset points",
+            ha="right" if one.is_left else "left", va="center", color=colour, fontsize=8.5, zorder=4,
             bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": "none", "alpha": 0.8},
         )  # fmt: skip
 
 
-def rows(starts: Sequence[float], widths: Sequence[float], number: int) -> list[int]:
-    """A row for each text so that none runs into the next, where there are rows enough."""
-    free = [float("-inf")] * number
+def rows(spans: Sequence[Span], number: int) -> list[int]:
+    """A row for each span so that none runs into another, where there are rows enough."""
+    taken: list[list[Span]] = [[] for _ in range(number)]
     chosen = []
-    for start, width in zip(starts, widths, strict=True):
-        row = next((index for index in range(number) if free[index] <= start), None)
-        if row is None:
-            row = min(range(number), key=lambda index: free[index])
-        free[row] = start + width * 1.05
+    for start, end in spans:
+        row = next((index for index in range(number) if all(end < a or b < start for a, b in taken[index])), number - 1)
+        taken[row].append((start, end))
         chosen.append(row)
     return chosen
 
@@ -202,7 +213,7 @@ def _close_up(axes: Axes, run: Run) -> None:
     for index, (_, topic, colour) in enumerate(lanes):
         _ticks(axes, run, topic, -index, 0.33, colour, 1.6)
     names = [
-        f"{name}  {_hz(run.stamps.get(topic, []), run.start_ns + start_s * 1e9, run.start_ns + end_s * 1e9):.3g} Hz"
+        f"{name}  {_hz(run.stamps.get(topic, []), run.start_ns + start_s * 1e9, run.start_ns + end_s * 1e9):.2g} Hz"
         for name, topic, _ in lanes
     ]
     axes.set(xlim=(start_s, end_s), ylim=(-len(lanes) + 0.45, 0.6))
@@ -213,15 +224,29 @@ def _close_up(axes: Axes, run: Run) -> None:
         axes.spines[side].set_visible(False)
     for stop in found:
         axes.axvspan(*stop, color="#c42626", alpha=0.09, lw=0, zorder=0)
+    _name_interrupts(axes, run, (start_s, end_s))
+    axes.set_title(f"{CLOSE_UP_S:.0f} s close up: every message", loc="left", fontsize=9, color=FAINT)
+
+
+def _name_interrupts(axes: Axes, run: Run, shown: Span) -> None:
+    """A line at each interrupt, with its text above; those that fall together share one."""
+    together: list[tuple[float, str, list[str]]] = []
     for one in run.interrupts.messages:
         at_s = run.at_s(one.envelope.utterance_ns or one.envelope.published_ns)
-        if start_s <= at_s <= end_s:
-            held_ms = stop_times(run, one).held_ms
-            held = "" if held_ms is None else f"  (held after {held_ms:.0f} ms)"
-            axes.axvline(at_s, color=DEPTHS[one.message.depth], lw=1.2)
-            colour = DEPTHS[one.message.depth]
-            axes.text(at_s + 0.02, 0.62, f"{one.message.text}{held}", color=colour, fontsize=8.5, va="bottom")
-    axes.set_title(f"{CLOSE_UP_S:.0f} s close up: every message", loc="right", fontsize=9, color=FAINT)
+        if not shown[0] <= at_s <= shown[1]:
+            continue
+        axes.axvline(at_s, color=DEPTHS[one.message.depth], lw=1.2)
+        held_ms = stop_times(run, one).held_ms
+        text = one.message.text if held_ms is None else f"{one.message.text} (held after {held_ms:.0f} ms)"
+        if together and at_s - together[-1][0] < 0.5:
+            together[-1][2].append(text)
+        else:
+            together.append((at_s, DEPTHS[one.message.depth], [text]))
+    for at_s, colour, texts in together:
+        is_left = at_s > shown[1] - CLOSE_UP_S / 5
+        axes.text(
+            at_s, 0.64, "  ·  ".join(texts), color=colour, fontsize=8.5, va="bottom", ha="right" if is_left else "left"
+        )  # fmt: skip
 
 
 def _hz(stamps: Iterable[int], start_ns: float, end_ns: float) -> float:
