@@ -172,19 +172,22 @@ def _search(now: Situation, box: SeenObject | None, task: Subtask) -> Decision:
 
 
 def _gaze(now: Situation) -> SeenObject:
+    """The next place to look at: first the middle of what is known, then round the robot."""
+    known = [thing for thing in now.objects if now.subtask is None or thing.label != now.subtask.where]
+    if known and now.looks == 0:
+        count = len(known)
+        middle = (sum(t.x_m for t in known) / count, sum(t.y_m for t in known) / count, known[0].z_m)
+        return _place(*middle)
     ahead, left, up = GAZES[now.looks % len(GAZES)]
     x, y, heading = now.base
     c, s = math.cos(heading), math.sin(heading)
+    return _place(x + c * ahead - s * left, y + s * ahead + c * left, up)
+
+
+def _place(x_m: float, y_m: float, z_m: float) -> SeenObject:
+    """A place to look at, where nothing is known to be."""
     return SeenObject(
-        label="place",
-        colour="",
-        x_m=x + c * ahead - s * left,
-        y_m=y + s * ahead + c * left,
-        z_m=up,
-        width_m=0.0,
-        height_m=0.0,
-        u_px=0.0,
-        v_px=0.0,
+        label="place", colour="", x_m=x_m, y_m=y_m, z_m=z_m, width_m=0.0, height_m=0.0, u_px=0.0, v_px=0.0
     )
 
 

@@ -224,7 +224,8 @@ class LocalVLM(Node):
 
     def _act(self) -> Decision:
         """Decide, and publish what has changed."""
-        self.image.stamped()  # what is decided stems from it
+        for port in (self.image, self.subtask, self.heard):
+            port.stamped()  # what is decided stems from them
         decision = decide(self._situation())
         if decision.skill != "keep":
             self.actions += 1
