@@ -32,6 +32,7 @@ class TerminalView:
         self._start_ns = self._made_ns
         self._newest_ns = 0
         self._is_virtual = False
+        self._is_running = False
         self._console = console or Console(highlight=False)
         self.board = Board(title)
         self._texts: dict[str, str] = {}
@@ -67,6 +68,9 @@ class TerminalView:
     def process(self, name: str, pid: int, state: str) -> None:
         """A process changed its state."""
         self.board.processes[name] = ProcessState(pid, state)
+        if state == "running" and not self._is_running:
+            self._is_running = True
+            self._start_ns = self._clock.now_ns()  # the run begins; what came before was loading
         if state not in ("running", "stopped"):
             style = "red" if state.startswith("failed") else "yellow" if state == "restarted" else "dim"
             self._tell(self._now_s(), name, f"{state} [pid {pid}]", style, is_talk=state not in ("started",))

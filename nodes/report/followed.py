@@ -23,7 +23,7 @@ class StopTimes:
     held_ms: float | None = None  # 0 where something else had stopped it already
     at_rest_ms: float | None = None
     resumed_s: float | None = None
-    is_cause: bool = True
+    is_cause: bool = False
 
 
 def heard_ns(run: Run, interrupt: Stamped[Interrupt]) -> int:
@@ -66,17 +66,14 @@ def followed(run: Run, interrupt: Stamped[Interrupt]) -> str:
         moving = run.guard.first_after(interrupt.envelope.published_ns, lambda state: state.mode == "moving")
         return "nothing" if moving is None else f"moving after {_seconds(since_ns, moving):.2f} s"
     parts = []
-    for word, text in (("plan", _change(run.subtasks, interrupt)), ("action", _change(run.actions, interrupt))):
+    for word, text in (("plan", _change(run.subtasks, since_ns)), ("action", _change(run.actions, since_ns))):
         if text is not None:
             parts.append(f"{word} after {_seconds(since_ns, text):.2f} s: {text.message.text}")
     return "; ".join(parts) or "nothing changed"
 
 
-def _change(
-    track: Track[Subtask] | Track[Action], interrupt: Stamped[Interrupt]
-) -> Stamped[Subtask] | Stamped[Action] | None:
-    """The first plan or action soon after the interrupt that is another than before."""
-    at_ns = interrupt.envelope.published_ns
+def _change(track: Track[Subtask] | Track[Action], at_ns: int) -> Stamped[Subtask] | Stamped[Action] | None:
+    """The first plan or action soon after that stamp that is another than before."""
     before = track.last_before(at_ns)
     text = "" if before is None else before.message.text
     changed = track.first_after(at_ns, lambda message: message.text != text)

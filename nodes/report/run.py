@@ -134,8 +134,8 @@ def read_run(path: Path) -> Run:
     run.is_complete = reader.is_complete
     run.damage = reader.damage + [f"{text} ({number} times)" for text, number in sorted(refused.items())]
     every = [stamp for stamps in run.stamps.values() for stamp in stamps]
-    started = run.about.get("started_ns", "")
-    run.start_ns = min(int(started), *every) if started.isdigit() else min(every)
+    # In virtual time the run begins at 0; in real time the recorder is up before the run begins.
+    run.start_ns = 0 if run.is_virtual else min(every)
     run.end_ns = max(every)
     for track in (*(getattr(run, name) for name in _TRACKS.values()), run.health):
         track.messages.sort(key=lambda one: one.envelope.published_ns)

@@ -71,6 +71,7 @@ class InterruptSummary:
     text: str
     by: str
     followed: str
+    is_cause: bool = False  # stop: that it was this one that stopped the robot
     held_ms: float | None = None  # stop: from what was heard or felt to the output braking
     at_rest_ms: float | None = None  # stop: to the robot not moving any more
     resumed_s: float | None = None  # stop: to the guard no longer stopped
@@ -161,7 +162,7 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
         actions=_actions(run),
         interrupts=interrupts,
         image_age_ms=spread((published - image) * 1e-6 for published, image in run.sent if image),
-        stop_to_held_ms=spread(one.held_ms for one in interrupts if one.held_ms is not None),
+        stop_to_held_ms=spread(one.held_ms for one in interrupts if one.is_cause and one.held_ms is not None),
         timers=_timers(run),
         nodes=nodes,
         topics=tuple(_topic(name, stamps) for name, stamps in sorted(run.stamps.items())),
@@ -206,6 +207,7 @@ def _interrupts(run: Run) -> Iterable[InterruptSummary]:
             text=stamped.message.text,
             by=stamped.message.by,
             followed=followed(run, stamped),
+            is_cause=times.is_cause,
             held_ms=times.held_ms,
             at_rest_ms=times.at_rest_ms,
             resumed_s=times.resumed_s,
