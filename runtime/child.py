@@ -20,6 +20,7 @@ from runtime.launch_file import node_spec
 from runtime.wiring import ProcessPlan, load_type
 from runtime.zeromq import Inlet, Outlet
 
+_FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
 WIRING_S = 5.0
 """How long a process waits for its listeners; a longer wait means that one of them is down."""
 
@@ -67,7 +68,7 @@ class Process:
         specs = [node_spec(path, name, table) for name, table in plan.nodes.items()]
         types = {topic: load_type(name) for topic, name in plan.hears.items()}
         outlet = Outlet(self._folder, self._name)
-        self._run_info.update((key, value) for key, value in run.items() if key != "processes")
+        self._run_info.update((key, value) for key, value in run.items() if key not in _FOR_TOOLS)
         executor = Executor(
             specs,
             types,
@@ -79,6 +80,7 @@ class Process:
         inlet = Inlet(types, executor.deliver, executor.lost)
         try:
             inlet.connect(self._folder, plan.peers)
+            inlet.accept(self._folder, self._name)
             executor.prepare()
             inlet.start()
             missing = outlet.await_subscribers(plan.listeners, plan.kinds, WIRING_S)

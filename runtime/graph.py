@@ -82,9 +82,9 @@ class Graph:
 
     @property
     def types(self) -> dict[str, type[Message]]:
-        """The message type of every topic that is published, health topics included."""
+        """The message type of every topic, health topics and those included that only tools may publish."""
         types: dict[str, type[Message]] = {
-            name: topic.publishers[0].port.message for name, topic in self.topics.items() if topic.publishers
+            name: (topic.publishers + topic.subscribers)[0].port.message for name, topic in self.topics.items()
         }
         types.update({health_topic(name): Health for name in self.nodes})
         return types

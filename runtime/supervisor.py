@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import shutil
 import signal
-import tempfile
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -18,13 +15,15 @@ from runtime.errors import PolyrhythmError
 from runtime.launch_file import Launch
 from runtime.message import Message, Stamped
 from runtime.process import ChildProcess
+from runtime.registry import Registration
 from runtime.view import View
-from runtime.wiring import ProcessPlan, plan
+from runtime.wiring import ProcessPlan, describe, plan
 from runtime.zeromq import Inlet
 
 READY_S = 60.0  # loading a large model takes that long
 RESTARTS, WINDOW_S = 3, 10.0  # more restarts than this within the window end the run
 BACKOFF_S, LONGEST_BACKOFF_S = 0.2, 3.0
+_OBSERVER = "supervisor-view"  # no process has a name with a dash
 PATIENCE_S, RECORDER_PATIENCE_S = 3.0, 10.0
 
 
@@ -63,6 +62,7 @@ class Supervisor:
         self._is_going = False
         self._ending: asyncio.Future[tuple[bool, str] | None] | None = None
         self._restarts: set[asyncio.Task[None]] = set()
+        self._registration: Registration | None = None
         self.restarted: dict[str, int] = {}
 
     async def run(self, for_s: float | None) -> tuple[bool, str] | None:
@@ -74,17 +74,17 @@ class Supervisor:
         self._ending = loop.create_future()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._interrupted)
-        sockets = Path(tempfile.mkdtemp(prefix="polyrhythm-"))
+        self._registration = Registration(self._launch.path.stem, self._run_document(), [*self._plans, _OBSERVER])
+        sockets = self._registration.folder
         observer: Inlet | None = None
         drawing = asyncio.create_task(self._draw(), name="view")
         try:
-            self._write_run_file(sockets)
             await self._start_all(sockets)
             observer = self._observe(sockets, loop)
             self._is_going = True
             for child in self._children.values():
                 child.order("go")
-                self._view.process(child.name, child.pid, "running")
+                self._show(child, "running")
             try:
                 return await asyncio.wait_for(asyncio.shield(self._ending), for_s)
             except TimeoutError:
@@ -96,25 +96,34 @@ class Supervisor:
             drawing.cancel()
             if observer is not None:
                 observer.close()
-            shutil.rmtree(sockets, ignore_errors=True)
+            self._registration.close()
 
-    def _write_run_file(self, sockets: Path) -> None:
-        run = {
+    def _run_document(self) -> dict[str, Any]:
+        """What `run.json` says: what the nodes may know of the run, each process's plan, and the graph for tools."""
+        nodes, topics = describe(self._launch)
+        return {
             **self._run_info,
             "launch_file": str(self._launch.path),
             "launch_text": self._launch.text,
             "seed": self._seed,
             "folder": str(self._folder),
             "processes": {name: msgspec.to_builtins(part) for name, part in self._plans.items()},
+            "nodes": msgspec.to_builtins(nodes),
+            "topics": msgspec.to_builtins(topics),
         }
-        (sockets / "run.json").write_text(json.dumps(run))
+
+    def _show(self, child: ChildProcess, state: str) -> None:
+        """Tell the view and the registry how a process fares."""
+        self._view.process(child.name, child.pid, state)
+        if self._registration is not None:
+            self._registration.note(child.name, child.pid, state, self.restarted.get(child.name, 0))
 
     async def _start_all(self, sockets: Path) -> None:
         for name in self._plans:
             child = ChildProcess(name, sockets, self._on_event)
             self._children[name] = child
             await child.start()
-            self._view.process(name, child.pid, "started")
+            self._show(child, "started")
         assert self._ending is not None
         waiting: asyncio.Future[Any] = asyncio.ensure_future(self._all_ready.wait())
         ending: asyncio.Future[Any] = self._ending
@@ -137,8 +146,9 @@ class Supervisor:
             except RuntimeError:
                 pass  # the loop was closed: the run is over
 
-        inlet = Inlet(types, show, lambda topic, reason, number: None)
+        inlet = Inlet(types, show, lambda topic, reason, number: None, is_counted=False)
         inlet.connect(sockets, self._plans)
+        inlet.accept(sockets, _OBSERVER)
         inlet.start()
         return inlet
 
@@ -161,7 +171,7 @@ class Supervisor:
             self._ready.add(child.name)
             if self._is_going:
                 child.order("go")
-                self._view.process(child.name, child.pid, "running")
+                self._show(child, "running")
             elif self._ready == set(self._plans):
                 self._all_ready.set()
         elif kind == "log":
@@ -178,10 +188,10 @@ class Supervisor:
     def _on_exit(self, child: ChildProcess, code: int) -> None:
         self._ready.discard(child.name)
         if self._ending is None or self._ending.done():
-            self._view.process(child.name, child.pid, "stopped")
+            self._show(child, "stopped")
             return
         why = _why(code, child.failure)
-        self._view.process(child.name, child.pid, f"failed: {why}")
+        self._show(child, f"failed: {why}")
         policy = self._plans[child.name].restart
         if not self._is_going or policy == "never" or (policy == "on-failure" and code == 0):
             self._end((False, f"{child.name} {why}"))
@@ -199,7 +209,7 @@ class Supervisor:
         await asyncio.sleep(backoff_s)
         await child.start()
         self.restarted[child.name] = self.restarted.get(child.name, 0) + 1
-        self._view.process(child.name, child.pid, "restarted")
+        self._show(child, "restarted")
 
     async def _stop_all(self) -> None:
         for task in tuple(self._restarts):

@@ -30,6 +30,22 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     restart: str
 
 
+class TopicInfo(msgspec.Struct, frozen=True):
+    """One topic of a run."""
+
+    type: str  # "module:Class"
+    kind: Kind
+    publishers: tuple[str, ...]  # nodes
+    subscribers: tuple[str, ...]
+
+
+class NodeInfo(msgspec.Struct, frozen=True):
+    """One node of a run."""
+
+    use: str  # "module:Class"
+    process: str
+
+
 def plan(launch: Launch) -> dict[str, ProcessPlan]:
     """The plan of every process."""
     groups = launch.processes
@@ -73,6 +89,30 @@ def _publishes(launch: Launch, specs: list[NodeSpec]) -> set[str]:
         topic.name for topic in launch.graph.topics.values() if any(end.node in names for end in topic.publishers)
     }
     return topics | {health_topic(name) for name in names}
+
+
+def describe(launch: Launch) -> tuple[dict[str, NodeInfo], dict[str, TopicInfo]]:
+    """The nodes and topics of a launch, for tools that attach to its run."""
+    graph = launch.graph
+    nodes = {
+        spec.name: NodeInfo(launch.tables["nodes"][spec.name]["use"], process)
+        for process, specs in launch.processes.items()
+        for spec in specs
+    }
+    hear_all = [spec.name for spec in graph.nodes.values() if spec.cls.subscribes_all]
+    health = {health_topic(name): name for name in nodes}
+    topics = {}
+    for name, message in sorted(graph.types.items()):
+        topic = graph.topics.get(name)
+        publishers = [end.node for end in topic.publishers] if topic else [health[name]]
+        subscribers = [end.node for end in topic.subscribers] if topic else []
+        topics[name] = TopicInfo(
+            type=type_name(message),
+            kind=message.message_kind,
+            publishers=tuple(dict.fromkeys(publishers)),
+            subscribers=tuple(dict.fromkeys([*subscribers, *hear_all])),
+        )
+    return nodes, topics
 
 
 def type_name(message: type[Message]) -> str:

@@ -3,6 +3,9 @@
 Each process binds two XPUB sockets, one for events and one for states, so that an image never stands before an
 interrupt; each connects to those of the others and subscribes to the topics that it needs. Starts one I/O thread, which
 receives and hands over what it decoded.
+
+Tools come and go: a `Tap` hears topics like any process but is not counted as one, and an `Injector` sends into the
+second address of each process, where its inlet is bound and a tool connects.
 """
 
 from __future__ import annotations
@@ -23,11 +26,29 @@ from runtime.message import Envelope, Kind, Message, Stamped
 QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 16}
 MAX_MESSAGE_BYTES = 64 << 20
 _STATES_PER_TURN = 32  # then look at the events again
+_NOTICES_EVERY = 256  # messages sent, between two looks at who came and went
+_KINDS: tuple[Kind, Kind] = ("event", "state")
+
+# The first frame is the topic and two zero bytes. Processes subscribe to the topic and one zero byte, tools to both of
+# them, so that the publisher can tell them apart; and no topic is the prefix of another.
+_COUNTED = b"\0"
+_PASSING = b"\0\0"
+_READY = b"\xff"  # with its name after it: an inlet's subscription that tells an injector that it is connected
 
 
 def endpoint(folder: Path, process: str, kind: Kind) -> str:
     """Where a process of a run publishes messages of that kind."""
     return f"ipc://{folder / f'{process}.{kind}'}"
+
+
+def inward_endpoint(folder: Path, name: str, kind: Kind) -> str:
+    """Where a process of a run, or a tool, takes in what tools publish."""
+    return f"ipc://{folder / f'{name}.in.{kind}'}"
+
+
+def endpoints(folder: Path, process: str) -> list[Path]:
+    """The sockets of a process, as files."""
+    return [folder / f"{process}{way}.{kind}" for way in ("", ".in") for kind in _KINDS]
 
 
 class Outlet:
@@ -37,7 +58,8 @@ class Outlet:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         self._lock = threading.Lock()
         self._sockets: dict[Kind, zmq.Socket[bytes]] = {}
-        for kind in ("event", "state"):
+        self._until_notices: dict[Kind, int] = dict.fromkeys(_KINDS, _NOTICES_EVERY)
+        for kind in _KINDS:
             socket = self._context.socket(zmq.XPUB)
             socket.setsockopt(zmq.SNDHWM, QUEUE_LENGTH[kind])
             socket.setsockopt(zmq.XPUB_VERBOSE, 1)
@@ -50,7 +72,10 @@ class Outlet:
             self._sockets[kind] = socket
 
     def await_subscribers(self, expected: Mapping[str, int], kinds: Mapping[str, Kind], timeout_s: float) -> list[str]:
-        """Wait until each topic has that many subscriptions; return the topics that still lack some at the end."""
+        """Wait until each topic has that many processes subscribed; return the topics that still lack some at the end.
+
+        Tools that hear a topic are not counted.
+        """
         missing = Counter({topic: number for topic, number in expected.items() if number})
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(timeout_s)
@@ -60,16 +85,21 @@ class Outlet:
                 if left_ms <= 0 or not socket.poll(left_ms):
                     break
                 notice = socket.recv()
-                if notice[:1] == b"\x01":
+                if notice[:1] == b"\x01" and not notice.endswith(_PASSING) and notice[1:2] != _READY:
                     missing[notice[1:].rstrip(b"\0").decode(errors="replace")] -= 1
         return sorted(topic for topic, count in missing.items() if count > 0)
 
     def publish(self, envelope: Envelope, message: Message) -> None:
         """Send to whoever subscribes; never waits. A full queue drops, which the receiver sees as a gap."""
         frames = encode(envelope, message)
-        frames[0] = bytes(frames[0]) + b"\0"  # so that no topic is the prefix of another
+        frames[0] = bytes(frames[0]) + _PASSING
+        kind = message.message_kind
         with self._lock:
-            self._sockets[message.message_kind].send_multipart(frames, zmq.NOBLOCK)
+            self._sockets[kind].send_multipart(frames, zmq.NOBLOCK)
+            self._until_notices[kind] -= 1
+            if not self._until_notices[kind]:
+                self._until_notices[kind] = _NOTICES_EVERY
+                _forget_notices(self._sockets[kind])
 
     def close(self) -> None:
         """Send what is queued, for at most half a second, and close."""
@@ -86,9 +116,13 @@ class Inlet:
         types: Mapping[str, type[Message]],
         deliver: Callable[[Stamped[Any]], None],
         lost: Callable[[str, str, int], None],
+        *,
+        is_counted: bool = True,
     ) -> None:
+        """`is_counted`: publishers wait for it when they start; not so for those who only watch."""
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
-        self._types = {topic.encode() + b"\0": message for topic, message in types.items()}
+        self._types = {topic.encode() + _PASSING: message for topic, message in types.items()}
+        self._end = _COUNTED if is_counted else _PASSING
         self._deliver = deliver
         self._lost = lost
         self._last_seq: dict[tuple[str, str], int] = {}
@@ -96,23 +130,21 @@ class Inlet:
         self._stop_address = f"inproc://stop-{id(self)}"
         self._stop_receiver = self._context.socket(zmq.PAIR)
         self._stop_receiver.bind(self._stop_address)
-        for kind in ("event", "state"):
-            socket = self._context.socket(zmq.SUB)
-            socket.setsockopt(zmq.RCVHWM, QUEUE_LENGTH[kind])
-            socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
-            socket.setsockopt(zmq.RECONNECT_IVL, 20)
-            socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
-            socket.setsockopt(zmq.LINGER, 0)
-            self._sockets[kind] = socket
+        for kind in _KINDS:
+            self._sockets[kind] = _subscriber(self._context, QUEUE_LENGTH[kind])
         self._thread = threading.Thread(target=self._read, name="zeromq-inlet")
 
     def connect(self, folder: Path, processes: Iterable[str]) -> None:
         """Subscribe to the topics given, at each of these processes. Call before `start`."""
         for topic, message in self._types.items():
-            self._sockets[message.message_kind].setsockopt(zmq.SUBSCRIBE, topic)
+            self._sockets[message.message_kind].setsockopt(zmq.SUBSCRIBE, topic.rstrip(b"\0") + self._end)
         for process in processes:
             for kind, socket in self._sockets.items():
                 socket.connect(endpoint(folder, process, kind))
+
+    def accept(self, folder: Path, name: str) -> None:
+        """Take in what tools publish, too. Raises TransportError; call before `start`."""
+        _bind_inward(self._sockets, folder, name)
 
     def start(self) -> None:
         """Start reading."""
@@ -173,3 +205,110 @@ class Inlet:
             self._lost(envelope.topic, "link", envelope.seq - last - 1)
         self._last_seq[key] = envelope.seq
         self._deliver(stamped)
+
+
+class Tap:
+    """What a tool hears of a run, as frames: events first, no thread. Its own slowness costs nobody else anything."""
+
+    def __init__(self, folder: Path, processes: Iterable[str], topics: Mapping[str, Kind], name: str) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._sockets: dict[Kind, zmq.Socket[bytes]] = {
+            kind: _subscriber(self._context, QUEUE_LENGTH["event"]) for kind in _KINDS
+        }
+        for topic, kind in topics.items():
+            self._sockets[kind].setsockopt(zmq.SUBSCRIBE, topic.encode() + _PASSING)
+        used = set(topics.values())
+        for kind, socket in self._sockets.items():
+            for process in processes if kind in used else ():
+                socket.connect(endpoint(folder, process, kind))
+        _bind_inward(self._sockets, folder, name)
+        self._poller = zmq.Poller()
+        for socket in self._sockets.values():
+            self._poller.register(socket, zmq.POLLIN)
+
+    def receive(self, timeout_s: float) -> list[bytes] | None:
+        """The next message as topic, document and arrays; None where none came in time."""
+        for _ in range(2):
+            for kind in _KINDS:
+                try:
+                    frames = self._sockets[kind].recv_multipart(zmq.NOBLOCK)
+                except zmq.Again:
+                    continue
+                return [frames[0].rstrip(b"\0"), *frames[1:]]
+            if not self._poller.poll(max(0, round(timeout_s * 1000))):
+                break
+        return None
+
+    def close(self) -> None:
+        """Hear no more."""
+        for socket in self._sockets.values():
+            socket.close()
+        self._context.term()
+
+
+class Injector:
+    """What a tool sends into a run: to each process that hears the topic, and to the tools that do."""
+
+    def __init__(self, folder: Path, kind: Kind, processes: Iterable[str]) -> None:
+        suffix = f".in.{kind}"
+        others = {file.name.removesuffix(suffix) for file in folder.glob(f"*-*{suffix}")}
+        self._processes = set(processes)
+        self._unready = self._processes | others
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket = self._context.socket(zmq.XPUB)
+        self._socket.setsockopt(zmq.SNDHWM, QUEUE_LENGTH["event"])
+        self._socket.setsockopt(zmq.LINGER, 1000)
+        for name in self._unready:
+            self._socket.connect(inward_endpoint(folder, name, kind))
+
+    def await_ready(self, timeout_s: float) -> list[str]:
+        """Wait until all are connected; return the processes that still are not at the end."""
+        clock = SystemClock()
+        end_ns = clock.now_ns() + to_ns(timeout_s)
+        others_end_ns = clock.now_ns() + to_ns(min(timeout_s, 0.3))  # a tool that died may have left its socket
+        while self._unready:
+            end_now_ns = end_ns if self._unready & self._processes else others_end_ns
+            left_ms = (end_now_ns - clock.now_ns()) // 1_000_000
+            if left_ms <= 0 or not self._socket.poll(left_ms):
+                break
+            notice = self._socket.recv()
+            if notice[:2] == b"\x01" + _READY:
+                self._unready.discard(notice[2:].decode(errors="replace"))
+        return sorted(self._unready & self._processes)
+
+    def publish(self, envelope: Envelope, message: Message) -> None:
+        """Send to whoever subscribes; never waits."""
+        frames = encode(envelope, message)
+        frames[0] = bytes(frames[0]) + _PASSING
+        self._socket.send_multipart(frames, zmq.NOBLOCK)
+
+    def close(self) -> None:
+        """Send what is queued, for at most a second, and close."""
+        self._socket.close()
+        self._context.term()
+
+
+def _subscriber(context: zmq.Context[zmq.Socket[bytes]], queue_length: int) -> zmq.Socket[bytes]:
+    socket = context.socket(zmq.SUB)
+    socket.setsockopt(zmq.RCVHWM, queue_length)
+    socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+    socket.setsockopt(zmq.RECONNECT_IVL, 20)
+    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
+    socket.setsockopt(zmq.LINGER, 0)
+    return socket
+
+
+def _bind_inward(sockets: Mapping[Kind, zmq.Socket[bytes]], folder: Path, name: str) -> None:
+    for kind, socket in sockets.items():
+        socket.setsockopt(zmq.SUBSCRIBE, _READY + name.encode())
+        address = inward_endpoint(folder, name, kind)
+        try:
+            socket.bind(address)
+        except zmq.ZMQError as problem:
+            raise TransportError(f"{address} cannot be bound: {problem}") from problem
+
+
+def _forget_notices(socket: zmq.Socket[bytes]) -> None:
+    """Read who subscribed and left since the start: ZeroMQ keeps these notices until somebody does."""
+    while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+        socket.recv(zmq.NOBLOCK)
