@@ -24,7 +24,7 @@ from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
 from runtime.ports import Publisher, Subscription
 from runtime.reporting import health_of
-from runtime.virtual import TIMER, Scheduler, VirtualClock, VirtualLoop
+from runtime.virtual import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
 
 Observer = Callable[[Stamped[Any]], None]
 
@@ -136,6 +136,30 @@ class Simulation:
                 self.scheduler.now_ns = max(self.scheduler.now_ns, end_ns)
         finally:
             events._set_running_loop(outer)
+
+    async def run_async(self) -> None:
+        """Run until a node finishes the run or to the end, while other coroutines of this loop go on.
+
+        Calls to the outside that are made at one instant are awaited together, and answered in the order in which
+        they were made: many simulations in one process share one loop, and each stays reproducible.
+        """
+        calls = self.clock.outside_calls = []
+        while True:
+            self.run(until=lambda: bool(calls) and not self._is_due_now())
+            if self.outcome is not None or not calls:
+                break
+            waiting = [call for call in calls if not call.future.cancelled()]
+            _discard(calls)
+            answers = await asyncio.gather(*(call.call for call in waiting), return_exceptions=True)
+            for call, answer in zip(waiting, answers, strict=True):
+                if isinstance(answer, BaseException):
+                    call.future.set_exception(answer)
+                else:
+                    call.future.set_result(answer)
+        _discard(calls, all_of_them=True)
+
+    def _is_due_now(self) -> bool:
+        return self.scheduler.next_ns is not None and self.scheduler.next_ns <= self.scheduler.now_ns
 
     def close(self) -> None:
         """Publish the last health, stop the nodes and what `clock.external` used."""
@@ -259,6 +283,14 @@ class Simulation:
             self._send(Envelope(health_topic(name), name, seq, self.scheduler.now_ns), health)
         if not last:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+
+def _discard(calls: list[OutsideCall], *, all_of_them: bool = False) -> None:
+    """Forget the calls; those that nobody waits for any more are never made."""
+    for call in calls:
+        if (all_of_them or call.future.cancelled()) and asyncio.iscoroutine(call.call):
+            call.call.close()
+    calls.clear()
 
 
 def _named(nodes: tuple[Node | NodeSpec, ...]) -> list[NodeSpec]:

@@ -10,6 +10,7 @@ import heapq
 from asyncio import events
 from collections.abc import Awaitable, Callable
 from contextvars import Context
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from runtime.clock import NS_PER_S
@@ -90,12 +91,22 @@ class VirtualLoop(asyncio.BaseEventLoop):
         raise PolyrhythmError("a handler started a thread in virtual time; mark it blocking=True instead")
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideCall:
+    """A call to the world that virtual time waits for, and where its answer goes."""
+
+    call: Awaitable[Any]
+    future: asyncio.Future[Any]
+
+
 class VirtualClock:
     """Reads a scheduler's time."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._outside: asyncio.Runner | None = None
+        self.outside_calls: list[OutsideCall] | None = None
+        """Where a list: calls to the outside wait here for whoever drives this clock (`Simulation.run_async`)."""
 
     @property
     def is_virtual(self) -> bool:
@@ -109,6 +120,14 @@ class VirtualClock:
 
     async def external(self, call: Awaitable[T], latency_s: float) -> T:
         """The world answers while virtual time stands still; its answer, or its failure, arrives `latency_s` later."""
+        if self.outside_calls is not None:
+            future: asyncio.Future[T] = events.get_running_loop().create_future()
+            self.outside_calls.append(OutsideCall(call, future))
+            try:
+                return await future
+            finally:
+                if not future.cancelled():
+                    await asyncio.sleep(latency_s)
         if self._outside is None:
             self._outside = asyncio.Runner()
         answer: T | None = None

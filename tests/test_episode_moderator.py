@@ -1,0 +1,214 @@
+"""Episodes over the bus in virtual time: orders, ends, private messages, asynchronous talk, and who knew what."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nodes.episodes.agent import Choice, Sight
+from nodes.episodes.brains import RulesBrain, ScriptedBrain
+from nodes.episodes.library import Library
+from nodes.episodes.messages import Act
+from nodes.episodes.moderator import Moderator
+from nodes.episodes.planning import plan_episode
+from nodes.episodes.profiles import Character, Relationship, Scenario, Task
+from nodes.episodes.prompt import prompt_text
+from nodes.episodes.rules import Order, Rules
+from runtime import Clock
+from tests.episode_cast import act, plan, play
+
+
+class Spy:
+    """A brain that keeps every prompt that it would have been given."""
+
+    def __init__(self, *acts: Act) -> None:
+        self.inner = ScriptedBrain(acts) if acts else RulesBrain()
+        self.prompts: list[str] = []
+
+    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+        self.prompts.append(prompt_text(sight.briefing, sight.turns, sight.observation))
+        return await self.inner.choose(sight, clock, chance)
+
+
+def said(moderator: Moderator) -> list[str]:
+    return [f"{turn.speaker.split()[0]}:{turn.argument}" for turn in moderator.conduct.turns if turn.kind == "speak"]
+
+
+def outcome(moderator: Moderator) -> str:
+    assert moderator.conduct.outcome is not None
+    return moderator.conduct.outcome.reason
+
+
+def lines(name: str, count: int) -> ScriptedBrain:
+    return ScriptedBrain([act("speak", f"{name} {number}") for number in range(count)])
+
+
+def test_twenty_turns_alternate_and_the_limit_ends_them() -> None:
+    moderator = play(plan(), [lines("a", 30), lines("b", 30)])
+    assert [turn.speaker for turn in moderator.conduct.turns] == ["Ana Ruiz", "Ben Okafor"] * 10
+    assert outcome(moderator) == "turn limit: 20 turns"
+
+
+def test_simultaneous_acts_share_a_number() -> None:
+    moderator = play(plan(rules=Rules(order="simultaneous", max_turns=2)), [lines("a", 9), lines("b", 9)])
+    assert [(turn.number, turn.argument) for turn in moderator.conduct.turns] == [
+        (1, "a 0"),
+        (1, "b 0"),
+        (2, "a 1"),
+        (2, "b 1"),
+    ]
+
+
+def test_silence_is_stale_and_leaving_ends_two() -> None:
+    assert outcome(play(plan(), [ScriptedBrain([]), ScriptedBrain([])])) == "stale: 3 silent acts in a row"
+    gone = play(plan(), [ScriptedBrain([act("leave")]), lines("b", 3)])
+    assert outcome(gone) == "left: Ana Ruiz"
+    assert len(gone.conduct.turns) == 1
+
+
+def test_three_go_on_when_one_leaves() -> None:
+    moderator = play(
+        plan("trio", rules=Rules(max_turns=5)), [lines("a", 9), ScriptedBrain([act("leave")]), lines("c", 9)]
+    )
+    assert [turn.speaker.split()[0] for turn in moderator.conduct.turns] == ["Ana", "Ben", "Cai", "Ana", "Cai"]
+
+
+def test_a_private_message_reaches_its_recipient_only() -> None:
+    spies = [Spy(act("speak", "the code is 7351", ("Cai Lund",))), Spy(act("speak", "hm")), Spy(act("speak", "ok"))]
+    play(plan("trio", rules=Rules(max_turns=6, max_stale=9)), spies)
+    assert not any("7351" in prompt for prompt in spies[1].prompts)
+    assert any("privately to Cai Lund" in prompt and "7351" in prompt for prompt in spies[2].prompts)
+
+
+def test_an_unknown_recipient_is_asked_again_once_and_then_counted() -> None:
+    again = Spy(act("speak", "psst", ("Zoe",)), act("speak", "aloud"))
+    moderator = play(plan(rules=Rules(max_turns=2)), [again, lines("b", 1)])
+    assert said(moderator) == ["Ana:aloud", "Ben:b 0"]
+    assert "no 'Zoe'" in again.prompts[1]
+    stubborn = play(plan(rules=Rules(max_turns=2)), [ScriptedBrain([act("speak", "x", ("Zoe",))] * 2), lines("b", 1)])
+    assert stubborn.conduct.turns[0].note.startswith("refused: there is no 'Zoe'")
+    assert stubborn.conduct.failures == 1
+
+
+def test_an_outage_fails_the_episode_and_is_never_silence() -> None:
+    class Dead:
+        async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+            return Choice(failure="localhost:1 cannot be reached")
+
+    moderator = play(plan(), [lines("a", 3), Dead()])
+    assert moderator.conduct.outcome is not None
+    assert moderator.conduct.outcome.state == "failed"
+    assert outcome(moderator) == "failed: Ben Okafor did not answer: localhost:1 cannot be reached"
+    assert [turn.kind for turn in moderator.conduct.turns] == ["speak"]
+
+
+@pytest.mark.parametrize("order", ["round-robin", "random", "simultaneous", "asynchronous"])
+def test_the_same_seed_gives_the_same_episode(order: Order) -> None:
+    first, second = (play(plan("music", rules=Rules(order=order), seed=3)) for _ in range(2))
+    assert first.conduct.turns == second.conduct.turns
+    assert outcome(first) == outcome(second)
+
+
+class Bidder:
+    """Speaks once; interrupts when the other has said so many words."""
+
+    def __init__(self, line: str, urgency: float, interrupt: str = "") -> None:
+        self.line, self.urgency, self.interrupt = line, urgency, interrupt
+
+    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+        if sight.observation.speaking and self.interrupt:
+            words, self.interrupt = self.interrupt, ""
+            return Choice(act=act("speak", words), urgency=0.9 if len(words) > 5 else 0.5)
+        if self.line and not sight.observation.speaking:
+            line, self.line = self.line, ""
+            return Choice(act=act("speak", line), urgency=self.urgency)
+        return Choice(urgency=0.0)
+
+
+def test_an_interruption_keeps_what_was_really_said() -> None:
+    long = "I have a long story to tell. It goes on and on. And it does not end here."
+    moderator = play(
+        plan(rules=Rules(order="asynchronous", words_per_s=2.0)),
+        [Bidder(long, 0.9), Bidder("", 0.1, "Stop it right now!")],
+    )
+    first, second = moderator.conduct.turns[:2]
+    assert first.argument == "I have a long story to tell. -"
+    assert first.note == "interrupted by Ben Okafor"
+    assert first.lasts_s == pytest.approx(3.5)  # seven words at two a second
+    assert (second.argument, second.note) == ("Stop it right now!", "interrupts Ana Ruiz")
+    assert second.at_s == pytest.approx(first.at_s + first.lasts_s)
+    assert outcome(moderator) == "stale: nobody spoke for 8 s"
+
+
+def test_a_nod_overlaps_and_takes_no_floor() -> None:
+    moderator = play(
+        plan(rules=Rules(order="asynchronous")), [Bidder("One two three. Four five six.", 0.9), Bidder("", 0.1, "Mhm.")]
+    )
+    notes = {turn.argument: turn.note for turn in moderator.conduct.turns}
+    assert notes == {"Mhm.": "overlaps Ana Ruiz", "One two three. Four five six.": ""}
+
+
+def test_two_who_begin_at_once_overlap_and_one_yields() -> None:
+    moderator = play(
+        plan(rules=Rules(order="asynchronous")), [Bidder("Let me go first today", 0.7), Bidder("No it is my turn", 0.7)]
+    )
+    notes = sorted(turn.note.split()[0] if turn.note else "" for turn in moderator.conduct.turns)
+    assert notes == ["", "overlaps"]
+
+
+word = st.text("abcdefghijklmnopqrstuvwxyz", min_size=6, max_size=12)
+
+
+@st.composite
+def casts(draw: st.DrawFn) -> Library:
+    number = draw(st.integers(2, 4))
+    secrets = draw(st.lists(word, min_size=number, max_size=number, unique=True))
+    people = [
+        Character(
+            id=f"p{seat}",
+            first_name=f"P{seat}",
+            occupation=f"job{seat}{secrets[seat]}"[:20],
+            public_info=f"public{seat}",
+            personality=f"persona{seat}",
+            secret=f"SECRET{seat} {secrets[seat]}",
+            secret_words=(secrets[seat],),
+        )
+        for seat in range(number)
+    ]
+    scenario = Scenario(
+        id="s",
+        context="Some people meet.",
+        goals=tuple(f"You want to GOAL{seat} the table." for seat in range(number)),
+        relationship=draw(st.sampled_from(Relationship)),
+    )
+    task = Task(id="t", scenario="s", characters=tuple(person.id for person in people))
+    return Library(people, [scenario], tasks=[task], name="drawn")
+
+
+@given(casts(), st.sampled_from(["round-robin", "simultaneous", "random", "asynchronous"]), st.integers(0, 99))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_secret_and_no_goal_reaches_another_prompt(library: Library, order: Order, seed: int) -> None:
+    episode = plan_episode(library, library.tasks["t"], ["rules"], rules=Rules(order=order, max_turns=8), seed=seed)
+    spies = [Spy(act("speak", f"hello {seat}"), act("speak", "and more")) for seat in range(len(episode.briefings))]
+    moderator = play(episode, spies)
+    level = library.scenarios["s"].relationship
+    assert any(spy.prompts for spy in spies)
+    for seat, spy in enumerate(spies):
+        for prompt in spy.prompts:
+            for other in range(len(spies)):
+                assert (f"SECRET{other}" in prompt) == (other == seat)
+                assert (f"GOAL{other}" in prompt) == (other == seat)
+                if other != seat:
+                    assert (f"public{other}" in prompt) == (level >= Relationship.ACQUAINTANCE)
+                    assert (f"persona{other}" in prompt) == (level >= Relationship.FRIEND)
+    assert [record.seat for record in moderator.conduct.prompts]
+
+
+def test_mindreaders_see_what_agents_do_not() -> None:
+    spies = [Spy(), Spy()]
+    play(plan("music", mode="MINDREADERS"), spies)
+    assert all("Ben was fired" in prompt for prompt in spies[0].prompts)
+    assert all("turn the music down" in prompt for prompt in spies[1].prompts)
