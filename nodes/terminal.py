@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,7 @@ class TerminalView:
         self._console = console or Console(highlight=False)
         self.board = Board(title)
         self._texts: dict[str, str] = {}
+        self._texts_heard: deque[str] = deque(maxlen=4)
         self._show: dict[type, Callable[[Stamped[Any]], None]] = {
             Utterance: self._utterance,
             Subtask: self._subtask,
@@ -104,6 +106,7 @@ class TerminalView:
     def _utterance(self, stamped: Stamped[Utterance]) -> None:
         message = stamped.message
         style = "bold" if stamped.envelope.topic == "said" else "bold blue"
+        self._texts_heard.append(message.text)
         self._tell(self._at_s(stamped), message.speaker, f"“{message.text}”", style)
 
     def _subtask(self, stamped: Stamped[Subtask]) -> None:
@@ -135,8 +138,9 @@ class TerminalView:
     def _interrupt(self, stamped: Stamped[Interrupt]) -> None:
         message = stamped.message
         style = INTERRUPT_STYLES[message.depth]
-        text = message.text.removeprefix(f"{message.by}: ")
-        self._tell(self._at_s(stamped), "interrupt", f"{message.depth} by {message.by}: {text}", style)
+        # What was said is on the line above already.
+        text = "" if message.text in self._texts_heard else f": {message.text}".replace(f": {message.by}: ", ": ")
+        self._tell(self._at_s(stamped), "interrupt", f"{message.depth} by {message.by}{text}", style)
 
     def _guard(self, stamped: Stamped[GuardState]) -> None:
         before, self.board.guard = self.board.guard, stamped.message

@@ -96,7 +96,8 @@ class Board:
             table.add_column(title, justify="right", no_wrap=True)
         table.add_column("", ratio=1, no_wrap=True, overflow="ellipsis")
         shown = set()
-        for node in self.health:
+        order = list(self.processes)
+        for node in sorted(self.health, key=lambda name: _index(order, self._process_of.get(name, ""))):
             self._node_row(table, node, now_ns)
             shown.add(self._process_of.get(node, ""))
         for name, process in self.processes.items():
@@ -152,3 +153,7 @@ class Board:
         for _ in range(room - len(self.lines)):
             grid.add_row("", "", "")
         return grid
+
+
+def _index(names: list[str], name: str) -> int:
+    return names.index(name) if name in names else len(names)

@@ -148,7 +148,7 @@ def test_a_recording_cut_short_is_still_summed_up(recording: Path, tmp_path: Pat
     cut.write_bytes(recording.read_bytes()[: recording.stat().st_size * 6 // 10])
     summary = summarise(read_run(cut))
     assert summary.is_success is None
-    assert summary.reason == "the recording does not say how the run ended"
+    assert summary.reason == "the recording was cut off before the end of the run"
     assert not summary.is_complete
     assert "was not closed" in summary.damage[0]
     assert 20 < summary.duration_s < 50

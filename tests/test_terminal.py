@@ -77,7 +77,10 @@ def test_without_a_terminal_each_event_is_a_line_with_its_run_time() -> None:
         (3.3, Feedback(action_id="a1", status="running")),
         (9.0, Feedback(action_id="a1", status="failure", why="it slipped")),
         (9.1, JointCommand(position=(0.0,) * 8)),
+        (12.2, Interrupt(id="i0", depth="stop", text="contact: base", by="contact")),
+        (12.3, Utterance(speaker="collaborator", text="Ouch!")),
         (12.34, Interrupt(id="i1", depth="stop", text="Ouch!", by="collaborator")),
+        (12.4, Interrupt(id="i2", depth="stop", text="Halt!", by="collaborator")),
         (12.31, GuardState(mode="stopped", reason="Ouch!")),
         (12.45, GuardState(mode="stopped", reason="Ouch!")),
     ) == [
@@ -85,7 +88,10 @@ def test_without_a_terminal_each_event_is_a_line_with_its_run_time() -> None:
         "[  2.5 s] plan: Put every cup in the bin",
         "[  3.2 s] action: pick up the red cup",
         "[  9.0 s] action: failure: pick up the red cup: it slipped",
-        "[ 12.3 s] interrupt: stop by collaborator: Ouch!",
+        "[ 12.2 s] interrupt: stop by contact: base",
+        "[ 12.3 s] collaborator: “Ouch!”",
+        "[ 12.3 s] interrupt: stop by collaborator",
+        "[ 12.4 s] interrupt: stop by collaborator: Halt!",
         "[ 12.3 s] guard: stopped: Ouch!",
     ]
 

@@ -18,6 +18,9 @@ from runtime.health import Health, TimerHealth
 TASK_LABEL = "cup"
 """The kind of thing whose way into the bin is counted."""
 
+NOT_JUDGED = "stopped before any node said how it went"
+CUT_OFF = "the recording was cut off before the end of the run"
+
 _MACHINE_FACTS = ("recording", "pictures", "size_mb", "machine", "versions", "git")
 
 
@@ -153,7 +156,7 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
     missed = run.noted("missed")
     return Summary(
         is_success=is_success,
-        reason=reason or "the recording does not say how the run ended",
+        reason=reason or (NOT_JUDGED if run.is_complete else CUT_OFF),
         clock=run.about.get("clock", "real"),
         seed=seed if isinstance(seed, int) else None,
         duration_s=run.duration_s,
