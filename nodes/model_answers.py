@@ -51,6 +51,7 @@ class ChatSettings:
     max_calls: int = 200
     max_tokens: int = 2000
     stream: bool = False
+    prefix: str = "OPENAI"  # of the environment variables that name server, model and key
 
     @property
     def where(self) -> str:
@@ -64,9 +65,11 @@ class ChatSettings:
         if urlsplit(self.base_url).scheme not in ("http", "https"):
             found.append(f"base_url is {self.base_url!r}; expected http://... or https://...")
         if not self.model:
-            found.append("no model is named; set the parameter model or the environment variable OPENAI_MODEL")
+            found.append(f"no model is named; set the parameter model or the environment variable {self.prefix}_MODEL")
         if not self.api_key and self.base_url.rstrip("/") == OPENAI_URL:
-            found.append("OPENAI_API_KEY is not set; set it, or OPENAI_BASE_URL to a server that needs no key")
+            found.append(
+                f"{self.prefix}_API_KEY is not set; set it, or {self.prefix}_BASE_URL to a server that needs no key"
+            )
         if not 0.0 < self.deadline_s <= 60.0:
             found.append(f"deadline_s is {self.deadline_s}; expected more than 0 and at most 60")
         if self.max_calls < 1:
@@ -77,6 +80,7 @@ class ChatSettings:
 
 
 def settings_from(
+    prefix: str,
     environment: Mapping[str, str] = os.environ,
     *,
     base_url: str,
@@ -88,15 +92,19 @@ def settings_from(
     max_tokens: int,
     stream: bool,
 ) -> ChatSettings:
-    """Parameters first, then OPENAI_BASE_URL and OPENAI_MODEL, then the defaults; the key only from OPENAI_API_KEY."""
+    """Parameters, else e.g. OPENAI_BASE_URL and OPENAI_MODEL, else the defaults; the key only from OPENAI_API_KEY.
+
+    The prefix differs per seat, so that the key of a cloud planner is never sent to a VLM's server.
+    """
     return ChatSettings(
-        base_url=base_url or environment.get("OPENAI_BASE_URL", "") or default_url,
-        model=model or environment.get("OPENAI_MODEL", "") or default_model,
-        api_key=environment.get("OPENAI_API_KEY", ""),
+        base_url=base_url or environment.get(f"{prefix}_BASE_URL", "") or default_url,
+        model=model or environment.get(f"{prefix}_MODEL", "") or default_model,
+        api_key=environment.get(f"{prefix}_API_KEY", ""),
         deadline_s=deadline_s,
         max_calls=max_calls,
         max_tokens=max_tokens,
         stream=stream,
+        prefix=prefix,
     )
 
 

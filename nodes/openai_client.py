@@ -47,6 +47,7 @@ class ChatClient:
             base_url=settings.base_url,
             timeout=settings.deadline_s + 1.0,  # ours comes first
             max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(),  # the SDK's own starts a task in whatever loop it dies in
             default_headers=None if keep_open else {"Connection": "close"},
         )
 
@@ -158,7 +159,7 @@ class ChatClient:
     def _status_error(self, problem: openai.APIStatusError) -> ModelError:
         where, status = self.settings.where, problem.status_code
         if status in (401, 403):
-            return ModelError(f"{where} refused the key ({status}); check OPENAI_API_KEY")
+            return ModelError(f"{where} refused the key ({status}); check {self.settings.prefix}_API_KEY")
         if status == 404:
             return ModelError(f"{where} knows no model {self.settings.model!r} or no chat completions (404)")
         if status == 429:

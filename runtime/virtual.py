@@ -11,6 +11,7 @@ from asyncio import events
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NoReturn, TypeVar
 
 from runtime.clock import NS_PER_S
@@ -27,13 +28,12 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.now_ns = 0
-        self._sequence = 0
+        self._sequence = count()  # one step: a finalizer may schedule something in the middle of `at`
         self._heap: list[tuple[int, int, int, Callable[[], object]]] = []
 
     def at(self, time_ns: int, callback: Callable[[], object], *, priority: int = DELIVERY) -> None:
         """Run the callback at that time, or now where that has passed."""
-        self._sequence += 1
-        heapq.heappush(self._heap, (max(time_ns, self.now_ns), priority, self._sequence, callback))
+        heapq.heappush(self._heap, (max(time_ns, self.now_ns), priority, next(self._sequence), callback))
 
     @property
     def next_ns(self) -> int | None:

@@ -142,10 +142,8 @@ class OpenAIPlanner(Node):
             return
         self.is_thinking = True
         try:
-            while self._has_reason_to_ask():
-                await self._ask()
-                if not self.request.is_voided:
-                    break
+            while self._has_reason_to_ask() and not await self._ask():
+                pass
         finally:
             self.is_thinking = False
 
@@ -158,8 +156,8 @@ class OpenAIPlanner(Node):
             return False
         return news(self.history, description) != self.answered
 
-    async def _ask(self) -> None:
-        """One question and what follows from it; a failure is said and counted, and nothing is raised."""
+    async def _ask(self) -> bool:
+        """One question and what follows from it; False where an interrupt voided it. No failure is raised."""
         description = self.description.latest()
         asked = news(self.history, description)
         try:
@@ -171,14 +169,15 @@ class OpenAIPlanner(Node):
             )
             if text is None:
                 self.log.info("request cancelled by an interrupt")
-                return
+                return False
             answer = parse(text)
         except (ModelError, ValueError) as problem:
             self._fail(problem)
-            return
+            return True
         self.request.succeeded()
         self.answered = asked
         self._act(answer)
+        return True
 
     def _repeat(self) -> None:
         """Publish the subtask that stands, for a VLM that was restarted or waits for a plan after an interrupt.
@@ -258,6 +257,7 @@ def _settings(
     model: str, base_url: str, stream: bool, deadline_s: float, max_calls: int, max_tokens: int
 ) -> ChatSettings:
     return settings_from(
+        "OPENAI",
         model=model,
         base_url=base_url,
         default_url=OPENAI_URL,
