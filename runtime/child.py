@@ -47,6 +47,10 @@ class Process:
         except PolyrhythmError as problem:
             self._control.tell("failed", text=str(problem))
             return 2
+        except Exception as problem:
+            logging.getLogger(self._name).exception("cannot start")
+            self._control.tell("failed", text=f"{type(problem).__name__}: {problem}")
+            return 1
         return 0
 
     def _order(self, order: dict[str, Any]) -> None:
@@ -83,8 +87,8 @@ class Process:
             inlet.accept(self._folder, self._name)
             executor.prepare()
             inlet.start()
-            missing = outlet.await_subscribers(plan.listeners, plan.kinds, WIRING_S)
-            if missing:
+            missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)
+            if missing and not self._stop.is_set():
                 logging.getLogger(self._name).warning("started before all subscribers of %s", ", ".join(missing))
             self._control.tell("ready")
             await self._wait_for_order()

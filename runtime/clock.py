@@ -59,6 +59,11 @@ class SystemClock:
         return await call
 
 
+def wall_time_text() -> str:
+    """Local wall-clock time for file names, like "20260131-235959"."""
+    return time.strftime("%Y%m%d-%H%M%S")
+
+
 def wall_time_ns() -> int:
     """Wall-clock time for file names and recordings; no decision may depend on it."""
     return time.time_ns()

@@ -60,7 +60,10 @@ class ControlLog(logging.Handler):
         self._control = control
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
+        try:
+            text = record.getMessage()
+        except (TypeError, ValueError):  # the arguments do not fit the text
+            text = f"{record.msg} {record.args}"
         if record.exc_info and record.exc_info[0] is not None:
             text += "\n" + "".join(traceback.format_exception(*record.exc_info)).rstrip()
         source = record.name.removeprefix("node.")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from runtime.clock import SystemClock
+from runtime.errors import PolyrhythmError
 from runtime.fence import Fence, FenceLine
 from runtime.graph import NodeSpec, health_topic
 from runtime.hosted import HostedNode, Lane
@@ -46,6 +47,7 @@ class Executor:
         self._health_seq = 0
         self._fence = FenceLine()
         self._by_seat: dict[str, list[LaneRunner]] = {}
+        self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
         self.hosted: list[HostedNode] = []
         for spec in specs:
             hosted = HostedNode(
@@ -67,7 +69,7 @@ class Executor:
         """Start the nodes (models are loaded here) and route their topics; nothing ticks yet."""
         self._loop = loop = asyncio.get_running_loop()
         for hosted in self.hosted:
-            hosted.start(self.clock.now_ns())
+            self._start(hosted)
             for lane in hosted.lanes:
                 runner = self._runner(hosted, lane, loop)
                 self._runners.append(runner)
@@ -77,6 +79,15 @@ class Executor:
             for port in hosted.subscriptions.values():
                 if not port.has_handler:
                     self._routes.setdefault(port.topic, []).append((port, _nothing))
+
+    def _start(self, hosted: HostedNode) -> None:
+        try:
+            hosted.start(self.clock.now_ns())
+        except PolyrhythmError:
+            raise
+        except Exception as problem:
+            hosted.node.log.exception("on_start failed")
+            raise PolyrhythmError(f"on_start of {hosted.name} failed: {type(problem).__name__}: {problem}") from problem
 
     def _runner(self, hosted: HostedNode, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
         is_realtime = lane.style == "plain" and type(hosted.node).realtime
@@ -94,6 +105,9 @@ class Executor:
             for lane in hosted.lanes:
                 for state in lane.timers:
                     state.start_ns = start_ns
+        early, self._early = self._early or [], None
+        for envelope, message in early:
+            self.send(envelope, message)
         for runner in self._runners:
             runner.start()
         while not stop.is_set():
@@ -129,6 +143,9 @@ class Executor:
 
     def send(self, envelope: Envelope, message: Message) -> None:
         """Hand a message to the nodes of this process and to the transport (any thread)."""
+        if self._early is not None:
+            self._early.append((envelope, message))
+            return
         self.deliver(Stamped(message, envelope))
         self._publish(envelope, message)
 

@@ -58,12 +58,13 @@ class LoopRunner:
         self._clock = clock
         self._loop = loop
         self._is_woken = False
-        self._is_stopped = False
+        self._is_running = False
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._call: Call | None = None  # of the task
 
     def start(self) -> None:
+        self._is_running = True
         self._drive()
 
     def wake(self) -> None:
@@ -72,7 +73,7 @@ class LoopRunner:
             try:
                 self._loop.call_soon_threadsafe(self._drive)
             except RuntimeError:  # the loop was closed: the process is stopping
-                self._is_stopped = True
+                self._is_running = False
 
     def void(self) -> None:
         task, call = self._task, self._call
@@ -80,7 +81,7 @@ class LoopRunner:
             task.cancel()
 
     def stop(self) -> None:
-        self._is_stopped = True
+        self._is_running = False
         if self._timer is not None:
             self._timer.cancel()
         if self._task is not None:
@@ -94,7 +95,7 @@ class LoopRunner:
     def _drive(self) -> None:
         self._is_woken = False
         for _ in range(_WORKS_PER_TURN):
-            if self._is_stopped or self._lane.is_busy:
+            if not self._is_running or self._lane.is_busy:
                 return
             work = self._lane.take(self._clock.now_ns())
             if work is None:

@@ -80,6 +80,8 @@ class ChildProcess:
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to its process group."""
+        if not self.pid:
+            return  # not started yet; group 0 would be our own
         try:
             os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):
@@ -125,5 +127,6 @@ class ChildProcess:
         for reader in readers:
             reader.cancel()
         os.close(self._orders_fd)
+        self._orders_fd = -1  # the number may soon be another pipe's
         self.exited.set()
         self._on_event(self, {"event": "exited", "code": self._process.returncode})

@@ -10,12 +10,12 @@ import platform
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from runtime.clock import wall_time_text
 from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, load, load_name
 from runtime.simulation import Simulation
@@ -83,9 +83,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is no positive number of seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number of seconds")
     return value
 
 
@@ -95,7 +98,7 @@ def _records(launch: Launch) -> bool:
 
 def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
     """The folder for what the run leaves behind; made only where something will be left."""
-    folder = out or Path("runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}"
+    folder = out or Path("runs") / f"{wall_time_text()}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}"
     if needed or out is not None:
         try:
             folder.mkdir(parents=True, exist_ok=True)

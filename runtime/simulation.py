@@ -50,6 +50,7 @@ class Simulation:
         self._tasks: dict[asyncio.Task[None], tuple[HostedNode, Call]] = {}
         self._fence = FenceLine()
         self._is_started = self._is_closing = False
+        self._failure: BaseException | None = None
         self._health_ns = to_ns(1 / health_hz) if health_hz else 0
         self._health_seq: dict[str, int] = {}
         specs = _named(nodes)
@@ -132,6 +133,9 @@ class Simulation:
                 if next_ns is None or (end_ns is not None and next_ns >= end_ns):
                     break
                 self.scheduler.step()
+                if self._failure is not None:
+                    failure, self._failure = self._failure, None
+                    raise failure
             if end_ns is not None and self.outcome is None and not (until is not None and until()):
                 self.scheduler.now_ns = max(self.scheduler.now_ns, end_ns)
         finally:
@@ -242,7 +246,7 @@ class Simulation:
         try:
             result = hosted.run(work, call)
         except Exception as problem:
-            problem.add_note(f"in {hosted.name}.{work.handler} at {self.scheduler.now_ns * 1e-9:.3f} s of virtual time")
+            problem.add_note(self._place(hosted, work))
             raise
         lane.is_busy = True
         if lane.style == "async":
@@ -260,11 +264,18 @@ class Simulation:
 
         def done(task: asyncio.Task[None]) -> None:
             del self._tasks[task]
-            self._free(hosted, lane)
-            if not task.cancelled():
-                task.result()  # an exception ends the run
+            if not task.cancelled() and (problem := task.exception()) is not None:
+                problem.add_note(self._place(hosted, work))
+                self._failure = problem  # raised by `run`; asyncio would only log it here
+            elif not task.cancelled() and call.not_before_ns > self.scheduler.now_ns:
+                self.scheduler.at(call.not_before_ns, lambda: self._free(hosted, lane))
+            else:
+                self._free(hosted, lane)
 
         task.add_done_callback(done)
+
+    def _place(self, hosted: HostedNode, work: Work) -> str:
+        return f"in {hosted.name}.{work.handler} at {self.scheduler.now_ns * 1e-9:.3f} s of virtual time"
 
     def _free(self, hosted: HostedNode, lane: Lane) -> None:
         lane.is_busy = False

@@ -79,8 +79,8 @@ class Supervisor:
         observer: Inlet | None = None
         drawing = asyncio.create_task(self._draw(), name="view")
         try:
-            await self._start_all(sockets)
             observer = self._observe(sockets, loop)
+            await self._start_all(sockets)
             self._is_going = True
             for child in self._children.values():
                 child.order("go")
@@ -137,7 +137,7 @@ class Supervisor:
             raise PolyrhythmError(f"{', '.join(late)} did not become ready within {READY_S:g} s")
 
     def _observe(self, sockets: Path, loop: asyncio.AbstractEventLoop) -> Inlet:
-        """Hear what the view shows: every topic but those that carry arrays."""
+        """Hear what the view shows, from the first message on: every topic but those that carry arrays."""
         types = {topic: message for topic, message in self._launch.graph.types.items() if not _is_large(message)}
 
         def show(stamped: Stamped[Any]) -> None:
@@ -206,14 +206,17 @@ class Supervisor:
 
     async def _restart(self, child: ChildProcess, backoff_s: float) -> None:
         child.signal(signal.SIGKILL)  # what it started and left behind
-        await asyncio.sleep(backoff_s)
+        assert self._ending is not None
+        await asyncio.wait({self._ending}, timeout=backoff_s)
+        if self._ending.done():
+            return
         await child.start()
         self.restarted[child.name] = self.restarted.get(child.name, 0) + 1
         self._show(child, "restarted")
 
     async def _stop_all(self) -> None:
-        for task in tuple(self._restarts):
-            task.cancel()
+        if self._restarts:  # they end by themselves now; a process half started could not be stopped
+            await asyncio.wait(self._restarts)
         recorders = {name for name, part in self._plans.items() if part.is_recorder}
         first = [child for child in self._children.values() if child.name not in recorders]
         await asyncio.gather(*(child.stop(PATIENCE_S) for child in first))

@@ -24,7 +24,6 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     nodes: dict[str, dict[str, Any]]  # launch-file tables
     hears: dict[str, str]  # topic -> "module:Message"
     listeners: dict[str, int]  # own topic -> number of other processes that hear it
-    kinds: dict[str, Kind]  # of the own topics
     peers: tuple[str, ...]  # the other processes
     is_recorder: bool  # stops after all others, so that their last messages are recorded
     restart: str
@@ -62,7 +61,6 @@ def plan(launch: Launch) -> dict[str, ProcessPlan]:
             nodes={spec.name: launch.tables["nodes"][spec.name] for spec in specs},
             hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},
             listeners=dict(listeners),
-            kinds={topic: types[topic].message_kind for topic in sorted(own)},
             peers=tuple(other for other in groups if other != name),
             is_recorder=any(spec.cls.subscribes_all for spec in specs),
             restart=specs[0].restart,

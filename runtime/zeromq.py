@@ -10,6 +10,7 @@ second address of each process, where its inlet is bound and a tool connects.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +26,7 @@ from runtime.message import Envelope, Kind, Message, Stamped
 
 QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 16}
 MAX_MESSAGE_BYTES = 64 << 20
+_POLL_S = 0.005
 _STATES_PER_TURN = 32  # then look at the events again
 _NOTICES_EVERY = 256  # messages sent, between two looks at who came and went
 _KINDS: tuple[Kind, Kind] = ("event", "state")
@@ -55,14 +57,14 @@ class Outlet:
     """The publishing side of a process; any thread may send."""
 
     def __init__(self, folder: Path, process: str) -> None:
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
         self._lock = threading.Lock()
         self._sockets: dict[Kind, zmq.Socket[bytes]] = {}
         self._until_notices: dict[Kind, int] = dict.fromkeys(_KINDS, _NOTICES_EVERY)
         for kind in _KINDS:
             socket = self._context.socket(zmq.XPUB)
             socket.setsockopt(zmq.SNDHWM, QUEUE_LENGTH[kind])
-            socket.setsockopt(zmq.XPUB_VERBOSE, 1)
+            socket.setsockopt(zmq.XPUB_VERBOSER, 1)
             socket.setsockopt(zmq.LINGER, 500)
             address = endpoint(folder, process, kind)
             try:
@@ -71,23 +73,25 @@ class Outlet:
                 raise TransportError(f"{address} cannot be bound: {problem}") from problem
             self._sockets[kind] = socket
 
-    def await_subscribers(self, expected: Mapping[str, int], kinds: Mapping[str, Kind], timeout_s: float) -> list[str]:
+    async def await_subscribers(self, expected: Mapping[str, int], timeout_s: float, stop: asyncio.Event) -> list[str]:
         """Wait until each topic has that many processes subscribed; return the topics that still lack some at the end.
 
         Tools that hear a topic are not counted.
         """
-        missing = Counter({topic: number for topic, number in expected.items() if number})
+        missing = Counter(expected)
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(timeout_s)
-        for kind, socket in self._sockets.items():
-            while any(count > 0 and kinds.get(topic, "event") == kind for topic, count in missing.items()):
-                left_ms = (end_ns - clock.now_ns()) // 1_000_000
-                if left_ms <= 0 or not socket.poll(left_ms):
-                    break
-                notice = socket.recv()
-                if notice[:1] == b"\x01" and not notice.endswith(_PASSING) and notice[1:2] != _READY:
-                    missing[notice[1:].rstrip(b"\0").decode(errors="replace")] -= 1
-        return sorted(topic for topic, count in missing.items() if count > 0)
+        while True:
+            for socket in self._sockets.values():
+                while socket.poll(0):
+                    notice = socket.recv()
+                    if not notice.endswith(_PASSING) and notice[1:2] != _READY:
+                        topic = notice[1:].rstrip(b"\0").decode(errors="replace")
+                        missing[topic] -= 1 if notice[:1] == b"\x01" else -1
+            lacking = sorted(topic for topic, count in missing.items() if count > 0)
+            if not lacking or stop.is_set() or clock.now_ns() >= end_ns:
+                return lacking
+            await clock.sleep(_POLL_S)
 
     def publish(self, envelope: Envelope, message: Message) -> None:
         """Send to whoever subscribes; never waits. A full queue drops, which the receiver sees as a gap."""
@@ -106,6 +110,7 @@ class Outlet:
         with self._lock:
             for socket in self._sockets.values():
                 socket.close()
+        self._context.term()
 
 
 class Inlet:
