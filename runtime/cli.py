@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -11,6 +12,20 @@ from importlib.metadata import entry_points
 from runtime.errors import PolyrhythmError, UserError
 
 GROUP = "polyrhythm.commands"
+
+_OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
+    "run": "runtime.run_command:main",
+    "check": "runtime.check_command:check_main",
+    "graph": "runtime.check_command:graph_main",
+    "nodes": "runtime.nodes_command:nodes_main",
+    "topics": "runtime.nodes_command:topics_main",
+    "echo": "runtime.listen_command:echo_main",
+    "hz": "runtime.listen_command:hz_main",
+    "delay": "runtime.listen_command:delay_main",
+    "bw": "runtime.listen_command:bw_main",
+    "pub": "runtime.pub_command:pub_main",
+    "top": "runtime.top_command:top_main",
+}
 
 Command = Callable[[list[str]], int]
 
@@ -47,22 +62,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _own_commands() -> dict[str, Command]:
-    def run(argv: list[str]) -> int:
-        from runtime.run_command import main as run_main
+    def later(place: str) -> Command:
+        def command(argv: list[str]) -> int:
+            module, _, function = place.partition(":")
+            main: Command = getattr(importlib.import_module(module), function)
+            return main(argv)
 
-        return run_main(argv)
+        return command
 
-    def check(argv: list[str]) -> int:
-        from runtime.check_command import check_main
-
-        return check_main(argv)
-
-    def graph(argv: list[str]) -> int:
-        from runtime.check_command import graph_main
-
-        return graph_main(argv)
-
-    return {"run": run, "check": check, "graph": graph}
+    return {name: later(place) for name, place in _OWN.items()}
 
 
 def _other_commands() -> dict[str, Command]:

@@ -123,6 +123,14 @@ def encode(envelope: Envelope, message: Message) -> list[Frame]:
     return [envelope.topic.encode(), document, *arrays]
 
 
+def decode_envelope(document: Frame) -> Envelope:
+    """The envelope alone, whatever the message. Raises CodecError where the frame is no document."""
+    try:
+        return _document_decoder.decode(document).envelope
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
+        raise CodecError(f"not a message: {problem}") from problem
+
+
 def decode(frames: Sequence[Frame], message: type[M]) -> Stamped[M]:
     """The message of some frames. Raises CodecError, and nothing else, where they are not one of this type."""
     if not 2 <= len(frames) <= 2 + MAX_ARRAYS:

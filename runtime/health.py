@@ -26,6 +26,7 @@ class PortHealth(Message, kind="state"):
     delivered: int
     waiting: int
     dropped: dict[str, int]  # by reason: "overwritten", "expired", "queue full", "link"
+    age_ms: float | None = None  # of the newest message; None before the first one
 
 
 class Health(Message, kind="state"):

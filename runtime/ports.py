@@ -85,6 +85,7 @@ class Subscription(Port[M]):
         self._queue: deque[Stamped[M]] = deque()
         self._newest: Stamped[M] | None = None
         self._newest_is_read = False
+        self._newest_ns = 0  # of the newest one that has expired
         self._lock = threading.Lock()
 
     def latest(self) -> M | None:
@@ -104,6 +105,7 @@ class Subscription(Port[M]):
             if self._is_expired(newest):
                 if not self._newest_is_read and not self.has_handler:
                     self.dropped["expired"] += 1
+                self._newest_ns = newest.envelope.published_ns
                 self._newest = None
                 return None
             if not self._newest_is_read and not self.has_handler:
@@ -166,6 +168,12 @@ class Subscription(Port[M]):
     def pending(self) -> int:
         """How many messages wait for the handler."""
         return len(self._queue)
+
+    @property
+    def newest_ns(self) -> int:
+        """When the newest message that arrived was published; 0 before the first one."""
+        newest = self._newest
+        return self._newest_ns if newest is None else newest.envelope.published_ns
 
     @property
     def unread(self) -> int:

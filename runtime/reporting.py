@@ -10,6 +10,7 @@ _MS = 1e-6
 
 def health_of(hosted: HostedNode, *, pid: int, cpu_s: float, rss_mb: float) -> Health:
     """What this node's timers and ports have counted so far."""
+    now_ns = hosted.clock.now_ns()
     timers = tuple(
         TimerHealth(
             name=state.timer.name,
@@ -31,6 +32,7 @@ def health_of(hosted: HostedNode, *, pid: int, cpu_s: float, rss_mb: float) -> H
             delivered=port.delivered,
             waiting=port.unread,
             dropped=dict(port.dropped),
+            age_ms=round((now_ns - port.newest_ns) * _MS, 3) if port.newest_ns else None,
         )
         for port in hosted.subscriptions.values()
     )

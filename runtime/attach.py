@@ -1,0 +1,155 @@
+"""Attaching to a running graph: choose the run, hear its topics, publish into it; the run itself notices nothing."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+
+from runtime.call import inherit
+from runtime.clock import SystemClock, to_ns
+from runtime.codec import decode_envelope
+from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.message import Envelope, Message
+from runtime.registry import FoundRun, find_runs
+from runtime.wiring import TopicInfo
+from runtime.zeromq import Injector, Tap
+
+_TURN_S = 0.1  # how long an interruption may wait
+_CONNECT_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One message as it came in."""
+
+    topic: str
+    frames: Sequence[bytes]
+    received_ns: int
+
+    @property
+    def envelope(self) -> Envelope:
+        """Its envelope. Raises CodecError."""
+        return decode_envelope(self.frames[1])
+
+    @property
+    def size_bytes(self) -> int:
+        """What went over the wire."""
+        return sum(len(frame) for frame in self.frames) + 2
+
+
+class Interruption:
+    """A `with` block in which Ctrl-C and SIGTERM set `is_set` instead of ending the program somewhere."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def __enter__(self) -> Interruption:
+        self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.is_set = True
+
+
+def add_run_argument(parser: argparse.ArgumentParser) -> None:
+    """Let the user choose among several runs."""
+    parser.add_argument("--run", metavar="NAME|PID", help="which run, where several go on: its name or its pid")
+
+
+def attach(wanted: str | None) -> FoundRun:
+    """The run that is meant. Raises PolyrhythmError where none goes on, UserError where the choice is not clear."""
+    return choose(find_runs(), wanted)
+
+
+def choose(runs: Sequence[FoundRun], wanted: str | None) -> FoundRun:
+    """The one of these runs that is meant, by name or pid."""
+    if not runs:
+        raise PolyrhythmError("no graph runs; start one in another terminal, like: polyrhythm run hello")
+    titles = choices(run.title for run in runs)
+    found = [run for run in runs if wanted is None or wanted in (run.info.name, str(run.info.supervisor_pid))]
+    if not found:
+        raise UserError(f"--run {wanted}: no such run; running: {titles}")
+    if len(found) > 1:
+        raise UserError(f"several graphs run: {titles}; choose one with --run NAME or --run PID")
+    return found[0]
+
+
+def topic_of(run: FoundRun, name: str) -> TopicInfo:
+    """What is known of a topic. Raises UserError where the run has none of that name."""
+    if name not in run.info.topics:
+        raise UserError(f"{run.title} has no topic {name!r}; its topics: {choices(run.info.topics)}")
+    return run.info.topics[name]
+
+
+def hear(
+    run: FoundRun, topics: Iterable[str], interruption: Interruption, for_s: float | None = None
+) -> Iterator[Arrival | None]:
+    """Messages as they come, and None whenever there is none for a moment.
+
+    Ends after `for_s` seconds, at an interruption, and at the end of the run.
+    """
+    clock = SystemClock()
+    end_ns = None if for_s is None else clock.now_ns() + to_ns(for_s)
+    kinds = {topic: topic_of(run, topic).kind for topic in topics}
+    tap = Tap(run.folder, run.info.processes, kinds, f"tool-{os.getpid()}")
+    try:
+        while not interruption.is_set and (end_ns is None or clock.now_ns() < end_ns):
+            frames = tap.receive(_TURN_S)
+            if frames is not None and len(frames) >= 2:
+                yield Arrival(frames[0].decode(errors="replace"), frames, clock.now_ns())
+            elif run.is_alive:
+                yield None
+            else:
+                return
+    finally:
+        tap.close()
+
+
+class Sender:
+    """Publishes messages on one topic of a run under a name of its own, made by a person."""
+
+    def __init__(self, run: FoundRun, topic: str, *, provenance: str) -> None:
+        """Connects. Raises PolyrhythmError where a process that hears the topic does not answer."""
+        info = topic_of(run, topic)
+        self.hearers = sorted(name for name, plan in run.info.processes.items() if topic in plan.hears)
+        self._topic = topic
+        self._provenance = provenance
+        self._clock = SystemClock()
+        self._seq = 0
+        self._injector = Injector(run.folder, info.kind, self.hearers)
+        missing = self._injector.await_ready(_CONNECT_S)
+        if missing:
+            self._injector.close()
+            raise PolyrhythmError(
+                f"{', '.join(missing)} did not answer within {_CONNECT_S:g} s, so nothing was published; "
+                "polyrhythm nodes tells how it fares"
+            )
+
+    def publish(self, message: Message) -> Envelope:
+        """Send one message; the envelope that it got."""
+        self._seq += 1
+        now_ns = self._clock.now_ns()
+        envelope = inherit(
+            None,
+            topic=self._topic,
+            source=f"pub-{os.getpid()}",
+            seq=self._seq,
+            now_ns=now_ns,
+            origin=message.message_origin,
+            own_ns=getattr(message, "captured_ns", now_ns),
+            provenance=self._provenance,
+        )
+        self._injector.publish(envelope, message)
+        return envelope
+
+    def close(self) -> None:
+        """Send what is queued and disconnect."""
+        self._injector.close()

@@ -1,0 +1,135 @@
+"""`polyrhythm top`: how every node of a running graph fares, live."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from runtime.attach import Arrival, Interruption, add_run_argument, attach, hear
+from runtime.clock import SystemClock, to_ns
+from runtime.codec import decode
+from runtime.errors import CodecError
+from runtime.graph import health_topic
+from runtime.health import Health
+from runtime.listen_command import seconds
+from runtime.message import Stamped
+from runtime.nodes_command import table
+from runtime.registry import FoundRun, ProcessState
+from runtime.top_table import COLUMNS, NodeRow, cells, node_row, trouble
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_PATIENCE_S = 4.0
+_REDRAW_S = 1.0
+
+
+class Accounts:
+    """The last two accounts of each node."""
+
+    def __init__(self, run: FoundRun) -> None:
+        self._run = run
+        self._last: dict[str, tuple[Stamped[Health] | None, Stamped[Health]]] = {}
+
+    def add(self, arrival: Arrival) -> None:
+        """Take in a health message; one that is garbled is left out."""
+        try:
+            stamped = decode(arrival.frames, Health)
+        except CodecError:
+            return
+        node = stamped.message.node
+        before = self._last.get(node)
+        self._last[node] = (before[1] if before else None, stamped)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each node has told of itself twice."""
+        return all(self._last.get(node, (None,))[0] is not None for node in self._run.info.nodes)
+
+    def rows(self, now_ns: int) -> list[NodeRow]:
+        """The rows of all nodes, in the order of the launch file."""
+        states = self._run.states()
+        unknown = ProcessState(0, "not started")
+        rows = []
+        for node, info in self._run.info.nodes.items():
+            before, last = self._last.get(node, (None, None))
+            rows.append(node_row(node, info.process, states.get(info.process, unknown), before, last, now_ns))
+        return rows
+
+
+def top_main(argv: list[str]) -> int:
+    """`polyrhythm top`."""
+    asked = _parser().parse_args(argv)
+    run = attach(asked.run)
+    accounts = Accounts(run)
+    topics = [health_topic(node) for node in run.info.nodes]
+    is_live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not asked.json
+    if is_live:
+        return _draw(run, accounts, topics, asked.for_s)
+    clock = SystemClock()
+    with Interruption() as interruption:
+        for arrival in hear(run, topics, interruption, asked.for_s or _PATIENCE_S):
+            if arrival is not None:
+                accounts.add(arrival)
+                if accounts.is_complete and asked.for_s is None:
+                    break
+    rows = accounts.rows(clock.now_ns())
+    if asked.json:
+        data = [{**msgspec.to_builtins(row), "dropped": row.dropped, "waiting": row.waiting} for row in rows]
+        print(msgspec.json.encode({"run": run.info.name, "nodes": data, "trouble": trouble(rows)}).decode())
+    else:
+        print(run.title)
+        print(table([dict(zip(COLUMNS, cells(row), strict=True)) for row in rows], COLUMNS))
+        print(*trouble(rows), sep="\n", end="\n" if trouble(rows) else "")
+    return 0
+
+
+def _draw(run: FoundRun, accounts: Accounts, topics: Sequence[str], for_s: float | None) -> int:
+    from rich.live import Live
+
+    clock = SystemClock()
+    next_ns = clock.now_ns()
+    with Interruption() as interruption, Live(auto_refresh=False, screen=True) as live:
+        for arrival in hear(run, topics, interruption, for_s):
+            if arrival is not None:
+                accounts.add(arrival)
+            if clock.now_ns() >= next_ns:
+                next_ns = clock.now_ns() + to_ns(_REDRAW_S)
+                live.update(_table(run, accounts.rows(clock.now_ns())), refresh=True)
+        rows = accounts.rows(clock.now_ns())
+    from rich.console import Console
+
+    Console().print(_table(run, rows))  # what was last seen stays on the terminal
+    return 0
+
+
+def _table(run: FoundRun, rows: Sequence[NodeRow]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    words = "\n".join(trouble(rows))
+    drawn = Table(title=run.title, title_justify="left", caption=words or None, caption_justify="left", box=None)
+    for column in COLUMNS:
+        drawn.add_column(column, justify="left" if column in ("node", "process", "state", "dropped") else "right")
+    for row in rows:
+        is_bad = bool(trouble([row]))
+        drawn.add_row(*(Text(cell) for cell in cells(row)), style="red" if is_bad else "")
+    return drawn
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm top",
+        description="Show how every node fares: rate against target, lateness, overruns, age of its stalest input, "
+        "queue, drops by reason, and CPU and memory of its process. Live on a terminal, once elsewhere.",
+        epilog="example: polyrhythm top --json | python -m json.tool",
+    )
+    add_run_argument(parser)
+    parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")
+    parser.add_argument("--json", action="store_true", help="print one account as JSON")
+    return parser

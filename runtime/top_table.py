@@ -1,0 +1,181 @@
+"""What `polyrhythm top` shows: a row for each node, from two of its accounts of itself and its process's state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from runtime.health import Health, PortHealth
+from runtime.message import Stamped
+from runtime.registry import ProcessState
+
+
+class TimerRow(msgspec.Struct, frozen=True):
+    """One timer, over the time between the two accounts."""
+
+    name: str
+    hz: float
+    hz_target: float
+    overruns: int  # since the node's start, like all below
+    lateness_p99_ms: float
+    lateness_max_ms: float
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it misses a tenth of its rate."""
+        return self.hz < 0.9 * self.hz_target
+
+
+class InputRow(msgspec.Struct, frozen=True):
+    """One subscription."""
+
+    topic: str
+    age_ms: float | None  # of its newest message
+    waiting: int
+    dropped: dict[str, int]
+
+
+class NodeRow(msgspec.Struct, frozen=True):
+    """One node; CPU and memory are those of its whole process."""
+
+    node: str
+    process: str
+    pid: int
+    state: str
+    restarts: int
+    timers: tuple[TimerRow, ...] = ()
+    inputs: tuple[InputRow, ...] = ()
+    sent_per_s: float = 0.0
+    errors: int = 0
+    cpu_percent: float | None = None
+    memory_mb: float | None = None
+    silent_s: float | None = None  # since its last account; None where there was none
+
+    @property
+    def waiting(self) -> int:
+        """Messages in its queues."""
+        return sum(port.waiting for port in self.inputs)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Messages that it never handled, by reason."""
+        total: Counter[str] = Counter()
+        for port in self.inputs:
+            total.update(port.dropped)
+        return dict(total)
+
+    @property
+    def oldest_ms(self) -> float | None:
+        """The age of the newest message on its stalest input."""
+        return max((port.age_ms for port in self.inputs if port.age_ms is not None), default=None)
+
+
+def node_row(
+    node: str,
+    process: str,
+    state: ProcessState,
+    before: Stamped[Health] | None,
+    last: Stamped[Health] | None,
+    now_ns: int,
+) -> NodeRow:
+    """The row of a node whose last two accounts these are; one of them may be missing, or both."""
+    if last is None:
+        return NodeRow(node, process, state.pid, state.state, state.restarts)
+    health = last.message
+    if before is not None and before.message.pid != health.pid:
+        before = None  # it was restarted in between
+    span_s = last.envelope.published_ns * 1e-9 - before.envelope.published_ns * 1e-9 if before is not None else 0.0
+    ticks = {timer.name: timer.ticks for timer in before.message.timers} if before is not None else {}
+    timers = tuple(
+        TimerRow(
+            name=timer.name,
+            hz=round((timer.ticks - ticks[timer.name]) / span_s, 2) if span_s > 0 else timer.hz_achieved,
+            hz_target=timer.hz_target,
+            overruns=timer.overruns,
+            lateness_p99_ms=timer.lateness_p99_ms,
+            lateness_max_ms=timer.lateness_max_ms,
+        )
+        for timer in health.timers
+    )
+    sent_per_s = 0.0
+    cpu_percent = None
+    if before is not None and span_s > 0:
+        sent_per_s = round((sum(health.sent.values()) - sum(before.message.sent.values())) / span_s, 2)
+        cpu_percent = round(100 * (health.cpu_s - before.message.cpu_s) / span_s, 1)
+    return NodeRow(
+        node=node,
+        process=process,
+        pid=health.pid,
+        state=state.state,
+        restarts=state.restarts,
+        timers=timers,
+        inputs=tuple(_input(port) for port in health.ports),
+        sent_per_s=sent_per_s,
+        errors=health.errors,
+        cpu_percent=cpu_percent,
+        memory_mb=health.rss_mb,
+        silent_s=round((now_ns - last.envelope.published_ns) * 1e-9, 2),
+    )
+
+
+def _input(port: PortHealth) -> InputRow:
+    return InputRow(port.topic, port.age_ms, port.waiting, dict(port.dropped))
+
+
+COLUMNS = (
+    "node",
+    "process",
+    "pid",
+    "state",
+    "rate/target Hz",
+    "late p99 ms",
+    "overruns",
+    "input age ms",
+    "queue",
+    "dropped",
+    "errors",
+    "CPU %",
+    "MB",
+)
+
+
+def cells(row: NodeRow) -> tuple[str, ...]:
+    """A row as text, one for each of COLUMNS."""
+    state = row.state + (f" (restarts: {row.restarts})" if row.restarts else "")
+    if row.silent_s is not None and row.silent_s > 3.0 and row.state == "running":
+        state = f"silent for {row.silent_s:.0f} s"
+    return (
+        row.node,
+        row.process,
+        str(row.pid or "-"),
+        state,
+        ", ".join(f"{timer.hz:.4g}/{timer.hz_target:g}" for timer in row.timers) or "-",
+        _number(max((timer.lateness_p99_ms for timer in row.timers), default=None), 2),
+        str(sum(timer.overruns for timer in row.timers)) if row.timers else "-",
+        _number(row.oldest_ms, 1),
+        str(row.waiting),
+        ", ".join(f"{reason} {number}" for reason, number in sorted(row.dropped.items())) or "-",
+        str(row.errors),
+        _number(row.cpu_percent, 1),
+        _number(row.memory_mb, 0),
+    )
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def trouble(rows: Iterable[NodeRow]) -> list[str]:
+    """What a person should look at, in words."""
+    found = []
+    for row in rows:
+        for timer in row.timers:
+            if timer.is_slow:
+                found.append(f"{row.node}.{timer.name} runs at {timer.hz:g} Hz instead of {timer.hz_target:g}")
+        if row.errors:
+            found.append(f"{row.node}: {row.errors} handler calls ended in an error")
+        if row.state not in ("running", "started"):
+            found.append(f"{row.node}: its process {row.process} is {row.state}")
+    return found
