@@ -15,6 +15,8 @@ from nodes.report.actions import action_spans
 from nodes.report.run import Run
 from runtime.bag import BagReader
 from runtime.errors import RecordingError
+from runtime.message import Stamped
+from runtime.msgs import Interrupt
 
 Kind = Literal["order", "amend", "stop", "resume", "action", "success", "failure", "between", "end"]
 
@@ -24,6 +26,7 @@ MOST = 12
 APART_NS = 400_000_000
 """Of two moments closer than that, only the more telling one is shown."""
 AFTER_PLACING_NS = 500_000_000
+SAME_STOP_NS = 1_000_000_000
 LOOK_NS = 3_000_000_000
 
 _IMPORTANCE: dict[Kind, int] = {
@@ -77,6 +80,10 @@ def _candidates(run: Run) -> Iterable[Moment]:
     for interrupt in run.interrupts.messages:
         if interrupt.message.depth == "replan" and interrupt.envelope.utterance_ns == first_ns:
             continue  # the first order, which is there already
+        if interrupt.message.by == "contact" and any(
+            _is_spoken_near(interrupt, one) for one in run.interrupts.messages
+        ):
+            continue  # what was felt and cried out is one moment, and the words tell more
         text = interrupt.message.text
         shown = text if interrupt.message.by == "contact" else _quoted(text)
         yield Moment(interrupt.envelope.published_ns, depths[interrupt.message.depth], shown)
@@ -97,6 +104,11 @@ def _first_look(run: Run, ns: int) -> int:
     """The end of the look around that follows soon; before it, a camera may face a wall."""
     soon = (one for one in action_spans(run) if one.skill == "look" and 0 <= one.start_ns - ns <= LOOK_NS)
     return next((one.end_ns for one in soon), ns)
+
+
+def _is_spoken_near(contact: Stamped[Interrupt], other: Stamped[Interrupt]) -> bool:
+    apart_ns = abs(other.envelope.published_ns - contact.envelope.published_ns)
+    return other.message.depth == "stop" and other.message.by != "contact" and apart_ns < SAME_STOP_NS
 
 
 def _quoted(text: str) -> str:

@@ -23,7 +23,7 @@ DEPTHS = {"amend": "#c47814", "replan": "#2d5faf", "stop": "#c42626", "resume": 
 RATES = (("planner", "subtask", "#2d5faf"), ("VLM", "description", "#7a5bb0"), ("policy", "command", "#26824a"))
 CLOSE_UP_S = 6.0
 ROW = 0.72
-CHARACTER = 0.0052  # width of a small letter, of the axes' width
+CHARACTER = 0.0044  # width of a small letter, of the axes' width
 
 Span = tuple[float, float]
 
@@ -52,7 +52,7 @@ def _whole(axes: Axes, run: Run) -> None:
     lanes = ["person", "robot", "plan", "action", "interrupt", "guard", *(name for name, _, _ in RATES)]
     talk = {"person": _speech_of(run.heard, run, length_s), "robot": _speech_of(run.said, run, length_s)}
     height = {name: 0.45 + ROW * max((one.row + 1 for one in texts), default=1) for name, texts in talk.items()}
-    height |= {"plan": 1.5, "action": 1.5, "planner": 0.7, "VLM": 0.7, "policy": 0.7}
+    height |= {"plan": 1.5, "action": 1.5, "interrupt": 1.4, "planner": 0.7, "VLM": 0.7, "policy": 0.7}
     top, centre = 0.0, {}
     for lane in lanes:
         size = height.get(lane, 1.0)
@@ -119,7 +119,7 @@ def _speech_of(track: Track[Utterance], run: Run, length_s: float) -> list[Spoke
         (at_s - width_s, at_s) if is_left else (at_s, at_s + width_s)
         for at_s, width_s, is_left in zip(starts, widths, lefts, strict=True)
     ]
-    return [Spoken(*one) for one in zip(starts, texts, lefts, rows(spans, 4), strict=True)]
+    return [Spoken(*one) for one in zip(starts, texts, lefts, rows(spans, 5), strict=True)]
 
 
 def _speech(axes: Axes, texts: Sequence[Spoken], top_row: float, colour: str) -> None:
@@ -167,13 +167,16 @@ def _actions(axes: Axes, run: Run, length_s: float, centre: float) -> None:
 
 
 def _interrupts(axes: Axes, run: Run, centre: float, bottom: float) -> None:
-    for one in run.interrupts.messages:
-        at_s, depth = run.at_s(one.envelope.published_ns), one.message.depth
+    starts = [run.at_s(one.envelope.published_ns) for one in run.interrupts.messages]
+    width_s = 9 * CHARACTER * max(run.duration_s, 1.0)
+    chosen = rows([(at_s, at_s + width_s) for at_s in starts], 2)
+    for one, at_s, row in zip(run.interrupts.messages, starts, chosen, strict=True):
+        depth, y = one.message.depth, centre + (0.3, -0.3)[row]
         colour = DEPTHS[depth]
         axes.plot([at_s, at_s], [bottom, 0], color=colour, lw=0.9, ls=(0, (4, 3)), zorder=1)
-        axes.plot([at_s], [centre], marker="D", ms=6, color=colour, zorder=5)
+        axes.plot([at_s], [y], marker="D", ms=6, color=colour, zorder=5)
         axes.annotate(
-            depth, (at_s, centre), xytext=(7, 0), textcoords="offset points", va="center", color=colour, fontsize=9,
+            depth, (at_s, y), xytext=(7, 0), textcoords="offset points", va="center", color=colour, fontsize=9,
             fontweight="bold", zorder=5,
         )  # fmt: skip
 
@@ -236,8 +239,10 @@ def _name_interrupts(axes: Axes, run: Run, shown: Span) -> None:
         if not shown[0] <= at_s <= shown[1]:
             continue
         axes.axvline(at_s, color=DEPTHS[one.message.depth], lw=1.2)
-        held_ms = stop_times(run, one).held_ms
-        text = one.message.text if held_ms is None else f"{one.message.text} (held after {held_ms:.0f} ms)"
+        times = stop_times(run, one)
+        text = one.message.text
+        if times.is_cause and times.held_ms is not None:
+            text += f" (held after {times.held_ms:.0f} ms)"
         if together and at_s - together[-1][0] < 0.5:
             together[-1][2].append(text)
         else:
