@@ -39,6 +39,9 @@ class Reflex(Node):
         self.touching: frozenset[str] = frozenset()
         self.is_stopped = False
 
+    def on_start(self) -> None:
+        understand("stop")  # reads the tables, so that the first stop does not wait for it
+
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
         for depth in depths_of(utterance.text, is_stopped=self.is_stopped):

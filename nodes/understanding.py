@@ -69,10 +69,15 @@ def clauses_of(text: str) -> tuple[str, ...]:
 
 def _find(clause: str, phrase: str) -> int:
     """Where the phrase starts in the clause, or -1: whole words, in Chinese and Japanese any part."""
-    if _CJK.search(phrase):
+    # No regular expressions: there are more phrases than `re` keeps compiled, and a stop waits for this.
+    if _is_cjk(phrase):
         return clause.find(phrase)
-    match = re.search(rf"(?:^|\s){re.escape(phrase)}(?=\s|$)", clause)
-    return -1 if match is None else match.end() - len(phrase)
+    return f" {clause} ".find(f" {phrase} ")  # the leading space makes the place that of the phrase in the clause
+
+
+@cache
+def _is_cjk(phrase: str) -> bool:
+    return _CJK.search(phrase) is not None
 
 
 def _opens(clause: str, table: str) -> bool:
