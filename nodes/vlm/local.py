@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import deque
 
 from nodes.own_body import head_pose, own_parts
-from nodes.policy.sight import state_at
 from nodes.understanding import understand
 from nodes.vlm.decide import Decision, Outcome, Situation, decide, name_of
 from nodes.vlm.memory import Known, believed, update, without
+from nodes.vlm.poses import pose_at
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.msgs import (
@@ -183,9 +183,9 @@ class LocalVLM(Node):
         image = self.image.latest()
         if image is None or image.depth_m is None or image.captured_ns == self.looked_ns:
             return
-        state = state_at(self.states, image.captured_ns)
+        state = pose_at(self.states, image.captured_ns)
         if state is None:
-            return
+            return  # the head moved too fast, or the state of that time is still to come: the next image will do
         self.looked_ns = image.captured_ns
         rotation, position = head_pose(state)
         depth = image.depth_m
@@ -253,6 +253,7 @@ class LocalVLM(Node):
         if action.skill == "pick" and action.target is not None:
             name = name_of(action.target)
             self.failures[name] = self.failures.get(name, 0) + 1
+            self.known = without(self.known, action.target)  # to be seen afresh before it is tried again
         elif action.skill == "place" and self.states and not self.states[-1].is_grasping:
             self.holding = None
 
