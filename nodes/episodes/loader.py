@@ -25,6 +25,9 @@ EMPTY = ("", "nan", "none", "null", "[]")
 ANY_AGE = "[(18, 70), (18, 70)]"
 """The published default, written for two seats even where a scenario has more."""
 
+INVISIBLE = dict.fromkeys((0x200B, 0x200E, 0x200F, 0xFEFF)) | dict.fromkeys((0x0D, 0x85, 0x2028, 0x2029), "\n")
+"""Marks that word processors leave in texts and that mean nothing here: dropped, or turned into newlines."""
+
 Row = Mapping[str, object]
 
 
@@ -153,7 +156,7 @@ def _found(row: Row, *fields: str) -> object:
 def _plain(where: str, field: str, value: object) -> str:
     if not isinstance(value, str):
         _refuse(where, field, f"expected text, found {type(value).__name__}")
-    return value.replace("\r\n", "\n").strip()
+    return value.replace("\r\n", "\n").translate(INVISIBLE).strip()
 
 
 def _text(where: str, row: Row, *fields: str, default: str | None = None) -> str:
