@@ -75,7 +75,7 @@ class FakeOpenAI:
             tasks.add(task)
             try:
                 await self._talk(reader, writer)
-            except (ConnectionError, asyncio.CancelledError):
+            except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 pass  # the client went, or the test is over
             finally:
                 tasks.discard(task)
