@@ -62,10 +62,27 @@ class Recorder(Node):
         metadata["clock"] = "virtual" if self.clock.is_virtual else "real"
         metadata.setdefault("started_ns", str(self.clock.now_ns()))
         metadata["excluded_topics"] = ", ".join(sorted(self.exclude))
-        self._bag = BagWriter(path, metadata, wall_offset_ns=wall_offset_ns)
+        self._bag = BagWriter(self._part(path, metadata.get("folder", "")), metadata, wall_offset_ns=wall_offset_ns)
         launch_text = info.get("launch_text")
         if launch_text:
             self._bag.attach(LAUNCH_FILE_NAME, "application/toml", str(launch_text).encode())
+
+    def _part(self, path: Path, folder: str) -> Path:
+        """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
+        from runtime.bag import BagReader, part_of, parts_of
+
+        parts = parts_of(path)
+        try:
+            before = BagReader(path)
+            is_same_run = not before.is_complete and before.metadata.get("run", {}).get("folder", "") == folder
+        except RecordingError:
+            is_same_run = False
+        if is_same_run:
+            self.log.warning("%s holds the first part of this run; going on in another file", path)
+            return part_of(path, len(parts) + 1)
+        for part in parts:
+            part.unlink(missing_ok=True)  # of an earlier run
+        return path
 
     def on_any(self, stamped: Stamped[Any]) -> None:
         """Record one message of any topic of the graph."""

@@ -138,6 +138,19 @@ class BagWriter:
             self.flush()
 
 
+def part_of(path: Path, number: int) -> Path:
+    """The file of that part of a recording: run.mcap, run-2.mcap, run-3.mcap..."""
+    return path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+
+
+def parts_of(path: Path) -> list[Path]:
+    """The files of a recording in order; more than one where its recorder died and was started again."""
+    parts = [path]
+    while (following := part_of(path, len(parts) + 1)).is_file():
+        parts.append(following)
+    return parts
+
+
 class _Head(msgspec.Struct):
     """The part of a recorded message that is read without reading all of it."""
 

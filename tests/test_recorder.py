@@ -9,7 +9,8 @@ import pytest
 
 from nodes.recorded_image import SCHEMA_NAME, depth_document, image_document, pixels
 from nodes.recorder import Recorder
-from runtime.bag import BagReader, BagWriter
+from nodes.report.run import read_run
+from runtime.bag import BagReader, BagWriter, parts_of
 from runtime.errors import ParameterError, RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image, Utterance
@@ -155,3 +156,31 @@ def test_a_graph_in_virtual_time_is_recorded_the_same_twice(tmp_path: Path) -> N
     assert record("a.mcap") == record("b.mcap")
     counts = [one.document["count"] for one in BagReader(tmp_path / "a.mcap") if one.topic == "beat"]
     assert counts == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_recorder_started_again_keeps_what_it_recorded_before(tmp_path: Path) -> None:
+    first = started(tmp_path)
+    first.on_any(said(1))
+    first.flush()
+    assert first._bag is not None
+    first._bag.abandon()  # what is left of a recorder that is killed
+    second = started(tmp_path)
+    second.on_any(said(2))
+    second.on_stop()
+    assert [path.name for path in parts_of(tmp_path / "run.mcap")] == ["run.mcap", "run-2.mcap"]
+    run = read_run(tmp_path / "run.mcap")
+    assert run.stamps == {"said": [1_000_000_000, 2_000_000_000]}
+    assert not run.is_complete
+    assert "messages" in run.end
+
+
+def test_a_new_run_replaces_an_old_recording_and_its_parts(tmp_path: Path) -> None:
+    (tmp_path / "run-2.mcap").write_bytes(b"an old part")
+    first = started(tmp_path)
+    first.on_stop()
+    assert not (tmp_path / "run-2.mcap").exists()
+    second = started(tmp_path)
+    second.on_any(said(1))
+    second.on_stop()
+    assert len(parts_of(tmp_path / "run.mcap")) == 1
+    assert len(list(BagReader(tmp_path / "run.mcap"))) == 1

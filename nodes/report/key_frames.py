@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nodes.report.actions import action_spans
 from nodes.report.run import Run
-from runtime.bag import BagReader
+from runtime.bag import BagReader, parts_of
 from runtime.errors import RecordingError
 from runtime.message import Stamped
 from runtime.msgs import Interrupt
@@ -123,7 +123,7 @@ def frames(run: Run, topic: str, wanted_ns: Iterable[int]) -> list[NDArray[np.ui
     nearest = [_nearest(stamps, ns) for ns in wanted_ns]
     found: dict[int, NDArray[np.uint8]] = {}
     missing = set(nearest)
-    for record in BagReader(run.path):
+    for record in chain.from_iterable(BagReader(part) for part in parts_of(run.path)):
         if not missing:
             break
         if record.topic != topic or record.envelope.published_ns not in missing:

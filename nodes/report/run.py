@@ -11,7 +11,7 @@ from typing import Any, Generic
 import msgspec
 
 from nodes.sim.messages import Truth
-from runtime.bag import BagMessage, BagReader
+from runtime.bag import BagMessage, BagReader, parts_of
 from runtime.errors import RecordingError
 from runtime.health import Health
 from runtime.message import M, Stamped
@@ -120,19 +120,23 @@ _TRACKS = {
 
 
 def read_run(path: Path) -> Run:
-    """Read a recording. Raises RecordingError where it is none, or holds no message at all."""
-    reader = BagReader(path)
-    run = Run(path=path, about=reader.metadata.get("run", {}), end=reader.metadata.get("end", {}))
+    """Read a recording, all its parts. Raises RecordingError where it is none, or holds no message at all."""
+    run = Run(path=path, is_complete=True)
     refused: Counter[str] = Counter()
-    for record in reader:
-        try:
-            _take(run, record)
-        except RecordingError as error:
-            refused[str(error)] += 1
+    for part in parts_of(path):
+        reader = BagReader(part)
+        for record in reader:
+            try:
+                _take(run, record)
+            except RecordingError as error:
+                refused[str(error)] += 1
+        run.about = run.about or reader.metadata.get("run", {})
+        run.end = reader.metadata.get("end", {})
+        run.is_complete = run.is_complete and reader.is_complete
+        run.damage += reader.damage
     if not run.stamps:
         raise RecordingError(f"{path}: holds no messages, so there is nothing to report")
-    run.is_complete = reader.is_complete
-    run.damage = reader.damage + [f"{text} ({number} times)" for text, number in sorted(refused.items())]
+    run.damage += [f"{text} ({number} times)" for text, number in sorted(refused.items())]
     every = [stamp for stamps in run.stamps.values() for stamp in stamps]
     # In virtual time the run begins at 0; in real time the recorder is up before the run begins.
     run.start_ns = 0 if run.is_virtual else min(every)

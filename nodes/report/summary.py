@@ -156,7 +156,7 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
     missed = run.noted("missed")
     return Summary(
         is_success=is_success,
-        reason=reason or (NOT_JUDGED if run.is_complete else CUT_OFF),
+        reason=reason or (NOT_JUDGED if run.end else CUT_OFF),
         clock=run.about.get("clock", "real"),
         seed=seed if isinstance(seed, int) else None,
         duration_s=run.duration_s,
