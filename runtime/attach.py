@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import signal
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from runtime.zeromq import Injector, Tap
 
 _TURN_S = 0.1  # how long an interruption may wait
 _CONNECT_S = 3.0
+_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def hear(
     clock = SystemClock()
     end_ns = None if for_s is None else clock.now_ns() + to_ns(for_s)
     kinds = {topic: topic_of(run, topic).kind for topic in topics}
-    tap = Tap(run.folder, run.info.processes, kinds, f"tool-{os.getpid()}")
+    tap = Tap(run.folder, run.info.processes, kinds, f"tool-{os.getpid()}-{next(_numbers)}")
     try:
         while not interruption.is_set and (end_ns is None or clock.now_ns() < end_ns):
             frames = tap.receive(_TURN_S)

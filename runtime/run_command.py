@@ -98,7 +98,7 @@ def _records(launch: Launch) -> bool:
 
 def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
     """The folder for what the run leaves behind; made only where something will be left."""
-    folder = out or Path("runs") / f"{wall_time_text()}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}"
+    folder = out or _fresh(Path("runs") / f"{wall_time_text()}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}")
     if needed or out is not None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -106,6 +106,15 @@ def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
             raise UserError(f"--out {folder}: cannot be made: {problem.strerror}") from problem
         (folder / RECORDING).unlink(missing_ok=True)
     return folder.resolve()
+
+
+def _fresh(folder: Path) -> Path:
+    """This folder, or the next free name where another run was started in the same second."""
+    number, fresh = 1, folder
+    while fresh.exists():
+        number += 1
+        fresh = folder.with_name(f"{folder.name}-{number}")
+    return fresh
 
 
 def _view(launch: Launch, arguments: argparse.Namespace) -> View:

@@ -226,6 +226,7 @@ class Tap:
         for kind, socket in self._sockets.items():
             for process in processes if kind in used else ():
                 socket.connect(endpoint(folder, process, kind))
+        self._files = [folder / f"{name}.in.{kind}" for kind in _KINDS]
         _bind_inward(self._sockets, folder, name)
         self._poller = zmq.Poller()
         for socket in self._sockets.values():
@@ -249,6 +250,8 @@ class Tap:
         for socket in self._sockets.values():
             socket.close()
         self._context.term()
+        for file in self._files:
+            file.unlink(missing_ok=True)  # ZeroMQ leaves them
 
 
 class Injector:

@@ -1,0 +1,243 @@
+"""Tools attach to a running graph, tell the truth about it and leave it as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from runtime.attach import Interruption, choose, hear
+from runtime.cli import main
+from runtime.codec import decode
+from runtime.errors import PolyrhythmError, UserError
+from runtime.health import Health
+from runtime.registry import FoundRun, find_runs
+from tests.running import Runs, eventually, is_alive
+
+HELLO = """
+[nodes.talker]
+use = "nodes.hello:Talker"
+hz = 20
+
+[nodes.listener]
+use = "nodes.hello:Listener"
+"""
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
+    with Runs(monkeypatch) as started:
+        yield started
+
+
+@pytest.fixture
+def hello(runs: Runs, tmp_path: Path) -> FoundRun:
+    file = tmp_path / "hello.toml"
+    file.write_text(HELLO)
+    return runs.start(file)
+
+
+def healths(run: FoundRun, node: str) -> Iterator[Health]:
+    """A node's accounts of itself as they come, for at most half a minute."""
+    with Interruption() as interruption:
+        for arrival in hear(run, [f"health/{node}"], interruption, 30.0):
+            if arrival is not None:
+                yield decode(arrival.frames, Health).message
+
+
+def asked(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    """What a command that succeeds prints."""
+    capsys.readouterr()
+    assert main(argv) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.processes
+def test_every_command_tells_the_truth_about_a_running_graph(
+    hello: FoundRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes = {row["node"]: row for row in json.loads(asked(capsys, "nodes", "--json"))}
+    assert nodes["talker"]["publishes"] == ["beat"]
+    assert nodes["listener"]["subscribes"] == ["beat"]
+    assert all(is_alive(row["pid"]) and row["state"] == "running" for row in nodes.values())
+    assert "nodes.hello:Talker" in asked(capsys, "nodes")
+
+    [beat] = json.loads(asked(capsys, "topics", "--json"))
+    assert (beat["topic"], beat["type"], beat["kind"]) == ("beat", "nodes.hello:Beat", "event")
+    assert (beat["publishers"], beat["subscribers"]) == (["talker"], ["listener"])
+    assert beat["hz"] == pytest.approx(20, rel=0.2)
+
+    echoed = [json.loads(line) for line in asked(capsys, "echo", "beat", "--count", "3", "--json").splitlines()]
+    assert [one["message"]["count"] for one in echoed] == [one["seq"] for one in echoed]
+    assert "count=" in asked(capsys, "echo", "beat", "--count", "1")
+
+    rate = json.loads(asked(capsys, "hz", "beat", "--count", "21", "--json"))
+    assert (rate["messages"], rate["lost"]) == (21, 0)
+    assert rate["hz"] == pytest.approx(20, rel=0.2)
+    assert 0 < rate["gap_min_ms"] <= 50.5
+    assert rate["gap_max_ms"] >= 49.5
+
+    delay = json.loads(asked(capsys, "delay", "beat", "--count", "5", "--json"))
+    assert 0 < delay["delay_min_ms"] <= delay["delay_p50_ms"] <= delay["delay_max_ms"]
+    width = json.loads(asked(capsys, "bw", "beat", "--count", "11", "--json"))
+    assert width["bytes_per_s"] == pytest.approx(20 * width["mean_bytes"], rel=0.3)
+
+    top = json.loads(asked(capsys, "top", "--json"))
+    talker = next(row for row in top["nodes"] if row["node"] == "talker")
+    assert talker["timers"][0]["hz"] == pytest.approx(20, rel=0.2)
+    assert talker["cpu_percent"] >= 0
+    assert talker["memory_mb"] > 1
+    assert "rate/target" in asked(capsys, "top")
+
+
+@pytest.mark.processes
+def test_what_a_person_publishes_reaches_the_subscriber_and_the_tool_that_listens_and_says_who(
+    hello: FoundRun,
+) -> None:
+    command = [sys.executable, "-m", "runtime", "pub", "beat", '{"count": 7}', "--count", "3", "--hz", "50"]
+    publisher: subprocess.Popen[bytes] | None = None
+    heard = []
+    with Interruption() as interruption:
+        for arrival in hear(hello, ["beat"], interruption, 30.0):
+            if arrival is None:
+                continue
+            if publisher is None:
+                publisher = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            elif arrival.envelope.source.startswith("pub-"):
+                heard.append(arrival.envelope)
+                if len(heard) == 3:
+                    break
+    assert publisher is not None
+    assert publisher.wait(30.0) == 0
+    assert [envelope.seq for envelope in heard] == [1, 2, 3]
+    assert {envelope.provenance for envelope in heard} == {"person"}
+    sent = next(healths(hello, "talker")).sent["beat"]
+    stamped = [health.ports[0].delivered for health in islice(healths(hello, "listener"), 2)]
+    assert stamped[-1] >= sent + 3  # its own, and the person's
+
+
+@pytest.mark.processes
+def test_twenty_visitors_leave_published_equal_to_delivered(runs: Runs, tmp_path: Path) -> None:
+    file = tmp_path / "counted.toml"
+    file.write_text(
+        """
+        [nodes.talker]
+        use = "tests.counted:CountedTalker"
+        params = { beats = 200 }
+
+        [nodes.listener]
+        use = "nodes.hello:Listener"
+        """
+    )
+    run = runs.start(file)
+    for _ in range(20):
+        with Interruption() as interruption:
+            for arrival in hear(run, ["beat"], interruption, 30.0):
+                if arrival is not None or _is_silent(run):
+                    break
+    for health in healths(run, "talker"):
+        if health.sent["beat"] == 200:
+            break
+    for health in healths(run, "listener"):
+        [port] = health.ports
+        if port.received == 200:
+            break
+    assert (port.received, port.delivered, port.dropped) == (200, 200, {})
+    assert not list(run.folder.glob("tool-*"))
+
+
+def _is_silent(run: FoundRun) -> bool:
+    return next(healths(run, "talker")).sent["beat"] == 200
+
+
+@pytest.mark.processes
+def test_a_restarted_node_finds_its_listeners_and_the_tool_that_listens_hears_it_again(hello: FoundRun) -> None:
+    first = hello.states()["talker"]
+    seqs: list[int] = []
+    with Interruption() as interruption:
+        for arrival in hear(hello, ["beat"], interruption, 30.0):
+            if arrival is None:
+                continue
+            seqs.append(arrival.envelope.seq)
+            if len(seqs) == 3:
+                os.kill(first.pid, signal.SIGKILL)
+            if len(seqs) > 3 and seqs[-1] < seqs[-2]:
+                break
+    assert seqs[-1] == 1  # the first beat after the restart: the tool was not late, nor taken for the listener
+    eventually(lambda: hello.states()["talker"].state == "running", "the talker runs again")
+    second = hello.states()["talker"]
+    assert second.pid != first.pid
+    assert second.restarts == 1
+    os.kill(hello.states()["listener"].pid, signal.SIGKILL)
+    for health in healths(hello, "listener"):
+        if health.pid != first.pid and health.ports[0].delivered > 10:
+            break
+    assert health.ports[0].dropped == {}
+
+
+@pytest.mark.processes
+def test_of_two_runs_of_one_file_each_is_found_by_its_pid(
+    runs: Runs, hello: FoundRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = runs.start(tmp_path / "hello.toml")
+    assert {run.info.supervisor_pid for run in find_runs()} == {hello.info.supervisor_pid, other.info.supervisor_pid}
+    assert main(["echo", "beat", "--count", "1"]) == 2
+    assert "choose one with --run" in capsys.readouterr().err
+    for run in (hello, other):
+        pid = str(run.info.supervisor_pid)
+        rows = json.loads(asked(capsys, "nodes", "--run", pid, "--json"))
+        assert {row["pid"] for row in rows} == {state.pid for state in run.states().values()}
+        assert "count=" in asked(capsys, "echo", "beat", "--run", pid, "--count", "1")
+
+
+@pytest.mark.processes
+def test_a_killed_supervisor_leaves_nothing_that_a_tool_would_find(
+    runs: Runs, hello: FoundRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pids = [state.pid for state in hello.states().values()]
+    runs.kill_supervisor(hello)
+    assert find_runs() == []
+    assert not hello.folder.exists()
+    eventually(lambda: not any(is_alive(pid) for pid in pids), "its processes are gone")
+    assert main(["nodes"]) == 1
+    assert "no graph runs" in capsys.readouterr().err
+
+
+@pytest.mark.processes
+def test_listening_ends_by_itself_when_the_run_does(runs: Runs, hello: FoundRun) -> None:
+    with Interruption() as interruption:
+        arrivals = hear(hello, ["beat"], interruption, 30.0)
+        next(arrivals)
+        runs.kill_supervisor(hello)
+        for _ in arrivals:
+            pass
+    assert not hello.is_alive
+
+
+def test_without_a_run_each_tool_says_so(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in (["nodes"], ["topics"], ["echo", "x"], ["hz", "x"], ["delay", "x"], ["bw", "x"], ["pub", "x", "{}"]):
+        assert main(argv) == 1
+        assert "no graph runs; start one" in capsys.readouterr().err
+    assert main(["top", "--json"]) == 1
+    with pytest.raises(PolyrhythmError, match="no graph runs"):
+        choose([], None)
+
+
+@pytest.mark.processes
+def test_an_unknown_run_or_topic_is_answered_with_the_known_ones(
+    hello: FoundRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UserError, match="no such run; running: hello"):
+        choose([hello], "laptop")
+    assert main(["hz", "beet"]) == 2
+    assert "its topics: beat, health/listener, health/talker" in capsys.readouterr().err
+    assert main(["pub", "beat", '{"cuont": 1}']) == 2
+    assert main(["pub", "health/talker", "{}"]) == 2
+    assert "--force" in capsys.readouterr().err
