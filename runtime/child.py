@@ -16,9 +16,11 @@ import msgspec
 from runtime.control import Control, ControlLog
 from runtime.errors import PolyrhythmError
 from runtime.executor import Executor
+from runtime.graph import NodeSpec
 from runtime.launch_file import node_spec
+from runtime.scheduling import TRANSPORT_PRIORITY, ask_for_fifo, be_ordinary
 from runtime.wiring import ProcessPlan, load_type
-from runtime.zeromq import Inlet, Outlet
+from runtime.zeromq import Inlet, Outlet, schedule_transport
 
 _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
 WIRING_S = 5.0
@@ -71,6 +73,7 @@ class Process:
         path = Path(run["launch_file"])
         specs = [node_spec(path, name, table) for name, table in plan.nodes.items()]
         types = {topic: load_type(name) for topic, name in plan.hears.items()}
+        priority = self._transport_priority(specs)
         outlet = Outlet(self._folder, self._name)
         self._run_info.update((key, value) for key, value in run.items() if key not in _FOR_TOOLS)
         executor = Executor(
@@ -81,7 +84,7 @@ class Process:
             seed=run["seed"],
             run_info=self._run_info,
         )
-        inlet = Inlet(types, executor.deliver, executor.lost)
+        inlet = Inlet(types, executor.deliver, executor.lost, priority=priority)
         try:
             inlet.connect(self._folder, plan.peers)
             inlet.accept(self._folder, self._name)
@@ -93,6 +96,8 @@ class Process:
             self._control.tell("ready")
             await self._wait_for_order()
             if not self._stop.is_set():
+                if priority:
+                    ask_for_fifo(priority)
                 await executor.run(self._stop)
         finally:
             inlet.close()
@@ -100,6 +105,19 @@ class Process:
         if executor.stuck:
             logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))
             os._exit(0)  # a handler that never returns must not keep the process
+
+    @staticmethod
+    def _transport_priority(specs: list[NodeSpec]) -> int:
+        """The real-time priority of what brings messages to this process's control loops; 0: none."""
+        if not any(spec.cls.realtime for spec in specs):
+            return 0
+        refusal = ask_for_fifo(TRANSPORT_PRIORITY)
+        if refusal:
+            logging.getLogger("scheduling").debug("%s", refusal)
+            return 0
+        schedule_transport(TRANSPORT_PRIORITY)
+        be_ordinary()  # loading models is nothing urgent
+        return TRANSPORT_PRIORITY
 
     async def _wait_for_order(self) -> None:
         waits = [asyncio.create_task(event.wait()) for event in (self._go, self._stop)]

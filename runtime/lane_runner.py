@@ -7,7 +7,6 @@ blocking handlers of any node, which may take as long as they like.
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from contextvars import copy_context
 from typing import Protocol
@@ -15,9 +14,9 @@ from typing import Protocol
 from runtime.call import Call, current_call
 from runtime.clock import Clock
 from runtime.hosted import HostedNode, Lane, Work
+from runtime.scheduling import CONTROL_PRIORITY, ask_for_fifo, be_ordinary
 
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
-_FIFO_PRIORITY = 20
 
 
 class LaneRunner(Protocol):
@@ -170,8 +169,10 @@ class ThreadRunner:
         return not self._thread.is_alive()
 
     def _drive(self) -> None:
-        if self._realtime:
-            self._ask_for_fifo()
+        if not self._realtime:
+            be_ordinary()
+        elif refusal := ask_for_fifo(CONTROL_PRIORITY):
+            self._hosted.node.log.debug("%s", refusal)
         while not self._is_stopped:
             work = self._lane.take(self._clock.now_ns())
             if work is not None:
@@ -184,10 +185,3 @@ class ThreadRunner:
                     if timeout_s is None or timeout_s > 0:
                         self._condition.wait(timeout_s)
                 self._has_news = False
-
-    def _ask_for_fifo(self) -> None:
-        """Real-time scheduling where the system grants it; else the thread is as steady as its neighbours let it be."""
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_FIFO_PRIORITY))
-        except (AttributeError, OSError) as refusal:
-            self._hosted.node.log.debug("no real-time scheduling for %s: %s", self._hosted.name, refusal)

@@ -11,6 +11,7 @@ second address of each process, where its inlet is bound and a tool connects.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +24,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode, encode
 from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message, Stamped
+from runtime.scheduling import ask_for_fifo
 
 QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 16}
 MAX_MESSAGE_BYTES = 64 << 20
@@ -51,6 +53,13 @@ def inward_endpoint(folder: Path, name: str, kind: Kind) -> str:
 def endpoints(folder: Path, process: str) -> list[Path]:
     """The sockets of a process, as files."""
     return [folder / f"{process}{way}.{kind}" for way in ("", ".in") for kind in _KINDS]
+
+
+def schedule_transport(priority: int) -> None:
+    """Let ZeroMQ's own threads run with SCHED_FIFO; call before the first socket, and only where that is granted."""
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+    context.set(zmq.THREAD_SCHED_POLICY, os.SCHED_FIFO)
+    context.set(zmq.THREAD_PRIORITY, priority)
 
 
 class Outlet:
@@ -123,13 +132,18 @@ class Inlet:
         lost: Callable[[str, str, int], None],
         *,
         is_counted: bool = True,
+        priority: int = 0,
     ) -> None:
-        """`is_counted`: publishers wait for it when they start; not so for those who only watch."""
+        """`is_counted`: publishers wait for it when they start; not so for those who only watch.
+
+        `priority`: real-time priority of the thread; 0 leaves it ordinary.
+        """
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         self._types = {topic.encode() + _PASSING: message for topic, message in types.items()}
         self._end = _COUNTED if is_counted else _PASSING
         self._deliver = deliver
         self._lost = lost
+        self._priority = priority
         self._last_seq: dict[tuple[str, str], int] = {}
         self._sockets: dict[Kind, zmq.Socket[bytes]] = {}
         self._stop_address = f"inproc://stop-{id(self)}"
@@ -168,6 +182,8 @@ class Inlet:
             socket.close()
 
     def _read(self) -> None:
+        if self._priority:
+            ask_for_fifo(self._priority)
         events, states = self._sockets["event"], self._sockets["state"]
         poller = zmq.Poller()
         for socket in (self._stop_receiver, events, states):

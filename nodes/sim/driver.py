@@ -38,7 +38,7 @@ class SimDriver(Driver):
         except ValueError as error:
             self.log.warning("sim/body: %s", error)
 
-    @every(hz=20)
+    @every(hz=50)
     def show_world(self) -> None:
         """For the cameras."""
         if self._sim.skipped_s > self._told_skipped_s:
