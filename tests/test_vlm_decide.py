@@ -86,8 +86,12 @@ def test_a_vetoed_thing_in_the_gripper_goes_back() -> None:
     held = replace(BUSY, holding=BLUE, vetoed=frozenset({"blue"}), objects=(BIN, RED))
     chosen = decide(held)  # the policy puts back what it holds before it picks another thing
     assert (chosen.skill, chosen.target, "back" in chosen.say) == ("pick", RED, True)
+    assert decide(replace(held, doing=picking(RED))).skill == "keep"
     alone = decide(replace(held, objects=(BIN,)))
     assert (alone.skill, alone.target) == ("place", BLUE)
+    returning = Action(id="vlm-2", skill="place", target=BLUE)
+    assert decide(replace(held, objects=(BIN,), doing=returning)).skill == "keep"
+    assert decide(replace(held, objects=(BIN,), doing=returning, outcome="failure")).skill == "place"
 
 
 def test_a_stop_and_a_wait_for_a_plan_start_nothing() -> None:

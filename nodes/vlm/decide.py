@@ -56,7 +56,7 @@ class Decision:
 
 def name_of(thing: SeenObject) -> str:
     """What people call it: "red cup", "bin"."""
-    return thing.label if thing.label == "bin" else f"{thing.colour} {thing.label}"
+    return thing.label if thing.label == "bin" else f"{thing.colour} {thing.label}".strip()
 
 
 def decide(now: Situation) -> Decision:
@@ -130,9 +130,13 @@ def _bring(now: Situation, held: SeenObject, box: SeenObject | None, task: Subta
     """Something is in the gripper: into the box with it, or back where it stood when it is not to be touched."""
     if held.colour in excluded(now):
         others = [thing for thing in wanted(now) if not _is_same(thing, held)]
+        under_way = now.doing.target if now.doing is not None and _is_picking(now) else None
+        if under_way is not None and any(_is_same(one, under_way) for one in others):
+            return Decision("keep", "working", f"putting the {name_of(held)} back")
         if others:  # the policy puts what it holds back where it took it before it picks another thing
             return _pick(now, others[0], before=f"I put the {name_of(held)} back. ")
-        if now.doing is not None and now.doing.skill == "place" and now.doing.target == held:
+        is_returning = now.doing is not None and now.doing.skill == "place" and now.doing.target == held
+        if is_returning and now.outcome == "running":
             return Decision("keep", "working", f"putting the {name_of(held)} back")
         say = f"I put the {name_of(held)} back."
         return Decision("place", "working", f"putting the {name_of(held)} back", held, say)

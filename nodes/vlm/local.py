@@ -160,7 +160,7 @@ class LocalVLM(Node):
         elif feedback.status == "success":
             self._succeeded(action)
         else:
-            self._failed(action)
+            self._failed(action, feedback.why)
         self._act()
 
     @every(hz=5)
@@ -247,15 +247,20 @@ class LocalVLM(Node):
             self.holding = None
             self.looks = 0
 
-    def _failed(self, action: Action) -> None:
-        self.log.info("%s failed", action.text)
+    def _failed(self, action: Action, why: str) -> None:
+        self.log.info("%s failed: %s", action.text, why)
         self.looks = 0
-        if action.skill == "pick" and action.target is not None:
-            name = name_of(action.target)
-            self.failures[name] = self.failures.get(name, 0) + 1
-            self.known = without(self.known, action.target)  # to be seen afresh before it is tried again
-        elif action.skill == "place" and self.states and not self.states[-1].is_grasping:
+        is_grasping = bool(self.states) and self.states[-1].is_grasping
+        if not is_grasping:
             self.holding = None
+        if action.skill != "pick" or action.target is None:
+            return
+        name = name_of(action.target)
+        self.failures[name] = self.failures.get(name, 0) + 1
+        self.known = without(self.known, action.target)  # to be seen afresh before it is tried again
+        if is_grasping and self.holding is None:
+            # Either this thing, which did not come up, or one from before a restart: both belong where the task says.
+            self.holding = action.target
 
     def _go_on(self) -> None:
         """After a stop: choose again from what is seen now."""
