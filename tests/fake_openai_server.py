@@ -113,7 +113,11 @@ class FakeOpenAI:
                 if leaving.done() and not answering.done():
                     request.hung_up.set()
                     return
-                await answering
+                try:
+                    await answering
+                except ConnectionError:
+                    request.hung_up.set()  # noticed by a write before the end of the stream was read
+                    return
                 if writer.is_closing() or headers.get("connection") == "close":
                     return
                 await asyncio.sleep(0)
