@@ -11,7 +11,7 @@ from nodes.own_body import head_pose, own_parts
 from nodes.policy.skills import Spot
 from runtime.msgs import Image, RobotState, SeenObject
 
-MATCH_M = 0.10
+MATCH_M = 0.13
 """A thing of the right name this near the place in mind is the one meant."""
 SURE = 0.5
 """A thing that the image's edge cuts is less sure than this."""

@@ -149,7 +149,7 @@ PICK = (
 PLACE = (
     Phase(
         "carry", "carrying it to the {it}", "travel", ("near", "lift", "wrist"), 30.0,
-        "the gripper does not get above the {it}", opens=False, goes=True, carries=True,
+        "the gripper does not get above the {it}", opens=False, goes=True, finds=True, carries=True,
     ),
     Phase("release", "letting go over the {it}", "keep", ("open",), 4.0, "the gripper does not open",
           opens=True, then="empty", succeeds=True),
