@@ -14,12 +14,12 @@ from runtime.msgs import Image, RobotState, SeenObject
 MATCH_M = 0.13
 """A thing of the right name this near the place in mind is the one meant."""
 SURE = 0.5
-"""A thing that the image's edge cuts is less sure than this."""
+"""A thing that the image's edge or the robot's own arm cuts is less sure than this: it is there, but not to the cm."""
 
 BELOW_TOP_M, BEHIND_M = 0.02, 0.04
 """A place is empty when the camera sees this far behind the point this far below the thing's top."""
 
-Sighting = Literal["seen", "gone", "hidden"]
+Sighting = Literal["seen", "glimpsed", "gone", "hidden"]
 
 
 def state_at(states: Sequence[RobotState], captured_ns: int) -> RobotState | None:
@@ -52,10 +52,10 @@ def spot_of(thing: SeenObject) -> Spot:
     return Spot(name if thing.label != "bin" else "bin", thing.x_m, thing.y_m, thing.z_m, thing.height_m)
 
 
-def match(spot: Spot, things: Sequence[SeenObject]) -> Spot | None:
-    """The nearest thing of that name, if it is near enough to be the same and all of it is in the image."""
-    same = [spot_of(thing) for thing in things if thing.confidence >= SURE]
-    near = [(math.dist((one.x_m, one.y_m), (spot.x_m, spot.y_m)), one) for one in same if one.name == spot.name]
+def match(spot: Spot, things: Sequence[SeenObject]) -> SeenObject | None:
+    """The nearest thing of that name, if it is near enough to be the same."""
+    same = [thing for thing in things if spot_of(thing).name == spot.name]
+    near = [(math.dist((thing.x_m, thing.y_m), (spot.x_m, spot.y_m)), thing) for thing in same]
     distance, nearest = min(near, key=lambda pair: pair[0], default=(math.inf, None))
     return nearest if distance < MATCH_M else None
 
@@ -82,5 +82,5 @@ def judge(spot: Spot, image: Image, state: RobotState, *, finds: bool) -> tuple[
     middle = (spot.x_m, spot.y_m, spot.top_m - BELOW_TOP_M)
     found = match(spot, find_objects(image.rgb, *depth, own=own_parts(state))) if finds else None
     if found is not None:
-        return "seen", found
+        return ("seen", spot_of(found)) if found.confidence >= SURE else ("glimpsed", None)
     return ("gone" if place_is_empty(*depth, middle, margin_m=BEHIND_M) else "hidden"), None
