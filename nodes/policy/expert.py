@@ -233,10 +233,12 @@ class ExpertPolicy(Node):
         call = current_call.get()
         if call is not None:
             call.read(view.image)
-        if view.found is not None and progress.phase.finds and view.spot is progress.spot:
-            # The robot's own gripper above a bin hides part of the rim, and with it where the middle is.
-            if not progress.phase.carries or math.dist(_gripper(state)[:2], (view.spot.x_m, view.spot.y_m)) > ARM_OFF_M:
-                self.progress = progress.moved_to(blend(view.spot, view.found, BLEND))
+        if view.found is None or not progress.phase.finds or view.spot is not progress.spot:
+            return view.is_confirmed
+        # The robot's own gripper above a bin hides part of the rim, and with it where the middle is.
+        is_hidden = math.dist(_gripper(state)[:2], (view.spot.x_m, view.spot.y_m)) < ARM_OFF_M
+        if not (progress.phase.carries and is_hidden):
+            self.progress = progress.moved_to(blend(view.spot, view.found, BLEND))
         return view.is_confirmed
 
     def _is_gone(self) -> bool:
