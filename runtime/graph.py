@@ -15,6 +15,7 @@ from runtime.latency import Latency
 from runtime.message import Message
 from runtime.node import Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
+from runtime.topic import check_topic
 
 Restart = Literal["always", "on-failure", "never"]
 
@@ -184,6 +185,11 @@ def _node_problems(spec: NodeSpec) -> list[str]:
     for topic in spec.remap:
         if topic not in topics:
             problems.append(f"remap names {topic!r}, no topic of {spec.cls.__name__}; known: {choices(topics)}")
+    for topic in spec.remap.values():
+        try:
+            check_topic(topic)
+        except GraphError as problem:
+            problems.append(f"remap: {problem}")
     check = getattr(spec.cls, "check_parameters", None)
     if check is not None and not problems and spec.instance is None:
         problems.extend(check(**values))

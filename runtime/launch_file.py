@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import re
 import tomllib
@@ -66,7 +67,7 @@ def _shipped_folders() -> list[Path]:
 def load(path: Path, overrides: Sequence[str] = ()) -> Launch:
     """Read a launch file. Raises LaunchFileError at the first thing in it that is not understood."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         tables = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise LaunchFileError(f"{path}: cannot be read as TOML: {problem}") from problem
@@ -84,10 +85,14 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "") -> Launch:
     if not isinstance(nodes, dict) or not nodes:
         raise LaunchFileError(f"{path}: no nodes; expected at least one table like [nodes.talker]")
     run = tables.get("run", {})
+    if not isinstance(run, dict):
+        raise LaunchFileError(f"{path}: run is {run!r}; expected a table [run]")
     for key in run:
         if key not in RUN_KEYS:
             raise LaunchFileError(f"{path}: [run] unknown key {key!r}; known: {', '.join(RUN_KEYS)}")
     seed, for_s = run.get("seed", 0), run.get("for_s")
+    for key in ("view", "report"):
+        _check_name(path, key, run.get(key, ""))
     if not isinstance(seed, int):
         raise LaunchFileError(f"{path}: [run] seed is {seed!r}; expected a whole number")
     if for_s is not None and not (isinstance(for_s, int | float) and for_s > 0):
@@ -103,6 +108,19 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "") -> Launch:
         seed=seed,
         for_s=for_s,
     )
+
+
+def _check_name(path: Path, key: str, name: object) -> None:
+    """What draws or reports a run is loaded later, when it is needed; that its module exists is known now."""
+    if name == "":
+        return
+    module, colon, attribute = name.partition(":") if isinstance(name, str) else ("", "", "")
+    try:
+        found = bool(colon and module and attribute) and importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise LaunchFileError(f"{path}: [run] {key} is {name!r}; expected 'module:name' of a module that is installed")
 
 
 def check(launch: Launch) -> None:
@@ -128,8 +146,10 @@ def load_name(name: str) -> Any:
         parent = importlib.sys.modules.get(module_name.partition(".")[0])  # type: ignore[attr-defined]
         where = f" ({parent.__name__} was found at {_place(parent)})" if parent is not None else ""
         raise UserError(f"{name!r}: there is no module {missing!r}{where}; is its package installed?") from problem
-    except ImportError as problem:
-        raise UserError(f"{name!r}: module {module_name!r} cannot be imported: {problem}") from problem
+    except Exception as problem:  # whatever a module's first lines may raise
+        raise UserError(
+            f"{name!r}: module {module_name!r} cannot be imported: {type(problem).__name__}: {problem}"
+        ) from problem
     if not hasattr(module, attribute):
         names = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Node)]
         raise UserError(
@@ -229,7 +249,9 @@ def _override(tables: dict[str, Any], override: str) -> None:
     node, dot, key = target.strip().partition(".")
     if not equals or not dot or not node or not key:
         raise LaunchFileError(f"--set {override}: expected node.param=value, like talker.start=40")
-    nodes = tables.get("nodes", {})
+    nodes = tables.get("nodes")
+    if not isinstance(nodes, dict) or not all(isinstance(own, dict) for own in nodes.values()):
+        return  # `resolve` says what is wrong with the file
     if node == "run":
         table = tables.setdefault("run", {})
     elif node in nodes:
@@ -245,8 +267,10 @@ def _override(tables: dict[str, Any], override: str) -> None:
     first, _, rest = key.partition(".")
     if rest:
         table = table.setdefault(first, {})
+        if not isinstance(table, dict):
+            raise LaunchFileError(f"--set {override}: {first!r} is {table!r}, not a table")
         first = rest
-    if key.startswith("use") and table.get("use") != value:
+    if key == "use" and table.get("use") != value:
         table.pop("params", None)  # another class has other parameters
         table.pop("latency", None)
         table.pop("hz", None)
