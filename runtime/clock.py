@@ -58,6 +58,10 @@ class SystemClock:
     async def external(self, call: Awaitable[T], latency_s: float) -> T:
         return await call
 
+    def block(self, seconds: float) -> None:
+        """Hold up this thread: for commands without a loop, never for nodes."""
+        time.sleep(seconds)
+
 
 def wall_time_text() -> str:
     """Local wall-clock time for file names, like "20260131-235959"."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from typing import Any, get_args
 
 import msgspec
@@ -106,7 +105,7 @@ def _unknown(value: Any, made: Any, where: str = "") -> list[str]:
 
 def _wait(clock: SystemClock, until_ns: int, interruption: Interruption) -> None:
     while not interruption.is_set and clock.now_ns() < until_ns:
-        time.sleep(min(0.1, max(0.0, (until_ns - clock.now_ns()) * 1e-9)))
+        clock.block(min(0.1, max(0.0, (until_ns - clock.now_ns()) * 1e-9)))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,0 +1,86 @@
+"""What the tree promises of itself: light imports, one direction, one reader of time, data-only launch folder."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import runtime
+
+ROOT = Path(__file__).resolve().parent.parent
+HEAVY = ("zmq", "mcap", "numpy", "mujoco", "cv2", "onnxruntime", "openai", "rich", "matplotlib", "PIL")
+CLOCK_READERS = {
+    "time": {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep", "strftime",
+             "localtime", "gmtime", "clock_gettime", "clock_gettime_ns"},
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", ["runtime", "runtime.cli", "nodes.hello"])
+def test_an_import_loads_no_heavy_library(module: str) -> None:
+    program = f"import sys, {module}; print(*sorted(set({HEAVY!r}) & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
+
+
+def test_all_names_exactly_what_runtime_offers() -> None:
+    tree = ast.parse((ROOT / "runtime" / "__init__.py").read_text())
+    imported = {
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert set(runtime.__all__) == imported
+    assert runtime.__all__ == sorted(runtime.__all__)
+    assert all(hasattr(runtime, name) for name in runtime.__all__)
+
+
+def test_launch_holds_data_only() -> None:
+    assert [file.name for file in (ROOT / "launch").rglob("*") if file.is_file() and file.suffix != ".toml"] == []
+
+
+def test_imports_point_down() -> None:
+    program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def readings(tree: ast.AST) -> list[int]:
+    """The lines that read or spend the machine's time other than by `runtime.clock`."""
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+            if node.attr in CLOCK_READERS.get(owner, ()):
+                lines.append(node.lineno)
+        elif isinstance(node, ast.ImportFrom) and node.module == "time":
+            lines.append(node.lineno)
+    return lines
+
+
+def test_the_search_for_clock_readers_finds_them() -> None:
+    program = (
+        "import time\ntime.time()\nfrom time import sleep\ndatetime.datetime.now()\ndatetime.now()\ntime.struct_time"
+    )
+    assert sorted(readings(ast.parse(program))) == [2, 3, 4, 5]
+
+
+def test_nobody_but_the_clock_reads_the_time() -> None:
+    files = [file for folder in ("runtime", "nodes", "bridges") for file in sorted((ROOT / folder).rglob("*.py"))]
+    found = {
+        f"{file.relative_to(ROOT)}:{line}"
+        for file in files
+        if file != ROOT / "runtime" / "clock.py"
+        for line in readings(ast.parse(file.read_text()))
+    }
+    assert found == set()
+
+
+def test_all_imports_are_absolute() -> None:
+    for folder in ("runtime", "nodes", "bridges"):
+        for file in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                assert not (isinstance(node, ast.ImportFrom) and node.level), f"{file}:{node.lineno}"
