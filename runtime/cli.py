@@ -25,6 +25,7 @@ _OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
     "bw": "runtime.listen_command:bw_main",
     "pub": "runtime.pub_command:pub_main",
     "top": "runtime.top_command:top_main",
+    "doctor": "runtime.doctor_command:doctor_main",
 }
 
 Command = Callable[[list[str]], int]

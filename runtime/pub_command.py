@@ -83,7 +83,8 @@ def _array(declared: Any, value: Any) -> Any:
     """A numpy array from nested lists."""
     import numpy as np
 
-    scalars = [part for argument in get_args(declared) for part in get_args(argument) if isinstance(part, type)]
+    parts = [part for argument in get_args(declared) for part in get_args(argument)]
+    scalars = [part for part in parts if isinstance(part, type) and issubclass(part, np.generic)]
     try:
         return np.asarray(value, dtype=scalars[0] if scalars else None)
     except (TypeError, ValueError, OverflowError) as problem:

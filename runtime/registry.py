@@ -135,6 +135,13 @@ def find_runs() -> list[FoundRun]:
     return sorted(found, key=lambda run: run.info.started_ns)
 
 
+def check_root() -> Path:
+    """Where a run started now would have its folder. Raises TransportError where there is no such place."""
+    root = _usable_root()
+    _check_lengths(root / f"{'n' * _LONGEST_NAME}-{'0' * 7}", ["supervisor-view"])
+    return root
+
+
 def left_behind() -> list[Path]:
     """The folders of runs whose supervisor is gone; nothing is removed."""
     folders = [folder for root in _roots() if _is_ours(root) for folder in sorted(root.iterdir())]
@@ -204,10 +211,10 @@ def _is_held(folder: Path) -> bool:
     try:
         with (folder / "lock").open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
+    except FileNotFoundError:
         return False
+    except OSError:
+        return True  # held; or it cannot be told, and then nothing may be removed
     return False
 
 

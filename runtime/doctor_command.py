@@ -1,0 +1,83 @@
+"""`polyrhythm doctor`: what this machine, and a launch file on it, lack."""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from runtime.errors import LaunchFileError, UserError
+from runtime.launch_file import check, find, load, load_name, node_spec
+from runtime.machine import Finding, as_lines, examine
+
+
+def doctor_main(argv: list[str]) -> int:
+    """`polyrhythm doctor`; 1 where something will not work."""
+    asked = _parser().parse_args(argv)
+    path = find(asked.file) if asked.file else None
+    findings = examine()
+    if path is not None:
+        findings += examine_launch(path, asked.set)
+    problems = sum(finding.level == "problem" for finding in findings)
+    if asked.json:
+        print(msgspec.json.encode({"ok": not problems, "findings": findings}).decode())
+    else:
+        print(as_lines(findings))
+        print(f"{problems} problem{'s' if problems != 1 else ''}" if problems else "nothing stands in the way")
+    return 1 if problems else 0
+
+
+def examine_launch(path: Path, overrides: Sequence[str] = ()) -> list[Finding]:
+    """What the nodes of a launch file miss here: packages, variables, model files and whatever else they check."""
+    try:
+        launch = load(path, overrides)
+    except LaunchFileError as problem:
+        return [Finding("launch file", "problem", text) for text in _each_node(path) or [str(problem)]]
+    findings = [Finding(node, "problem", problem) for node, problem in launch.graph.problems()]
+    for name in (launch.view, launch.report):
+        try:
+            if name:
+                load_name(name)
+        except UserError as problem:
+            findings.append(Finding("launch file", "problem", str(problem)))
+    if not findings:
+        try:
+            check(launch)
+        except LaunchFileError as problem:
+            findings.append(Finding("launch file", "problem", str(problem)))
+    if not findings:
+        findings.append(Finding("launch file", "ok", f"{path}: {len(launch.graph.nodes)} nodes, none lacks anything"))
+    return findings
+
+
+def _each_node(path: Path) -> list[str]:
+    """The problem of every node by itself, where `load` ends at the first."""
+    try:
+        nodes = tomllib.loads(path.read_text())["nodes"].items()
+    except (OSError, ValueError, KeyError, AttributeError):
+        return []
+    problems = []
+    for name, table in nodes:
+        try:
+            node_spec(path, name, table)
+        except LaunchFileError as problem:
+            problems.append(str(problem))
+    return problems
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm doctor",
+        description="Say what this machine lacks, and what the nodes of a launch file miss on it. "
+        "Exit code 1 where something will not work.",
+        epilog="example: polyrhythm doctor laptop --set planner.use=nodes.planner.openai_api:OpenAIPlanner",
+    )
+    parser.add_argument("file", nargs="?", help="a launch file, or the name of a shipped one")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser

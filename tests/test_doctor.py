@@ -1,0 +1,75 @@
+"""The doctor names what is missing, where it is missing, and fails only where something will not work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runtime.cli import main
+from runtime.doctor_command import examine_launch
+from runtime.machine import Finding, as_lines, compare, examine
+
+
+def test_packages_are_held_against_what_is_needed() -> None:
+    installed = {"good": "1.5", "old": "0.9"}
+    needed = ["good>=1.2,<2", "old>=1", "gone", "elsewhere>=1; sys_platform == 'beos'", "extra>=1; extra == 'gpu'"]
+    problems, there = compare(needed, installed.get)
+    assert problems == ["old is 0.9; old>=1 is needed", "gone is not installed; gone is needed"]
+    assert there == ["good 1.5"]
+
+
+@pytest.mark.processes
+def test_every_subject_is_looked_at_and_this_machine_can_run_graphs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "hello", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["ok"] is True
+    subjects = {finding["subject"] for finding in answer["findings"]}
+    assert subjects >= {"python", "packages", "opengl", "realtime", "cores", "shared memory", "disk", "clock", "runs"}
+    assert subjects >= {"mosquitto", "chromium", "launch file"}
+
+
+def test_a_launch_file_lacks_what_each_of_its_nodes_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_VARIABLE", raising=False)
+    file = tmp_path / "a.toml"
+    file.write_text(
+        """
+        [nodes.one]
+        use = "no_such_package:Node"
+
+        [nodes.two]
+        use = "nodes.hello:Talker"
+        params = { start = "${NO_SUCH_VARIABLE}" }
+
+        [nodes.three]
+        use = "nodes.hello:Listener"
+        """
+    )
+    one, two = examine_launch(file)
+    assert "there is no module 'no_such_package'" in one.text
+    assert "the environment variable 'NO_SUCH_VARIABLE', which is not set" in two.text
+    assert {one.level, two.level} == {"problem"}
+
+
+def test_what_a_node_checks_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    launch = Path(__file__).parent.parent / "launch" / "laptop.toml"
+    findings = examine_launch(launch, ["planner.use=nodes.planner.openai_api:OpenAIPlanner"])
+    assert [(finding.subject, finding.level) for finding in findings] == [("planner", "problem")]
+    assert "OPENAI_API_KEY" in findings[0].text
+
+
+def test_a_problem_makes_the_exit_code_one_and_is_easy_to_see(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("runtime.doctor_command.examine", lambda: [Finding("disk", "problem", "no room")])
+    assert main(["doctor"]) == 1
+    assert "PROBLEM  disk           no room\n1 problem\n" in capsys.readouterr().out
+    assert as_lines([Finding("cores", "note", "1")]).startswith("note ")
+    assert main(["doctor", "no_such_launch"]) == 2
+
+
+def test_nothing_that_the_machine_refuses_raises() -> None:
+    assert {finding.level for finding in examine()} <= {"ok", "note", "problem"}

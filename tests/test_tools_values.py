@@ -1,0 +1,144 @@
+"""What the tools compute: gaps, spreads, rows of `top`, and messages from a person's JSON."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from runtime.errors import UserError
+from runtime.health import Health, PortHealth, TimerHealth
+from runtime.listen_command import in_units
+from runtime.message import Envelope, Stamped
+from runtime.msgs import ActionChunk, Utterance
+from runtime.pub_command import parse
+from runtime.registry import ProcessState
+from runtime.spread import Gaps, Spread
+from runtime.top_table import COLUMNS, cells, node_row, trouble
+
+RUNNING = ProcessState(7, "running")
+
+
+def health(ns: int, *, ticks: int, pid: int = 7, cpu_s: float = 0.0, errors: int = 0) -> Stamped[Health]:
+    timer = TimerHealth(
+        name="tick",
+        hz_target=20.0,
+        hz_achieved=19.0,
+        ticks=ticks,
+        overruns=2,
+        lateness_p50_ms=0.1,
+        lateness_p99_ms=1.5,
+        lateness_max_ms=9.0,
+    )
+    ports = (
+        PortHealth(topic="a", received=9, delivered=5, waiting=1, dropped={"link": 1, "expired": 2}, age_ms=12.0),
+        PortHealth(topic="b", received=4, delivered=3, waiting=0, dropped={"link": 1}, age_ms=None),
+    )
+    message = Health(
+        node="policy",
+        pid=pid,
+        timers=(timer,),
+        ports=ports,
+        sent={"command": ticks},
+        errors=errors,
+        cpu_s=cpu_s,
+        rss_mb=40.0,
+    )
+    return Stamped(message, Envelope("health/policy", "policy", 1, ns))
+
+
+def test_rates_and_cpu_are_those_between_two_accounts() -> None:
+    before, last = health(0, ticks=10, cpu_s=1.0), health(2_000_000_000, ticks=50, cpu_s=1.5)
+    row = node_row("policy", "arm", RUNNING, before, last, 2_500_000_000)
+    assert (row.timers[0].hz, row.sent_per_s, row.cpu_percent, row.silent_s) == (20.0, 20.0, 25.0, 0.5)
+    assert row.dropped == {"link": 2, "expired": 2}
+    assert (row.waiting, row.oldest_ms) == (1, 12.0)
+    assert dict(zip(COLUMNS, cells(row), strict=True)) == {
+        "node": "policy",
+        "process": "arm",
+        "pid": "7",
+        "state": "running",
+        "rate/target Hz": "20/20",
+        "late p99 ms": "1.50",
+        "overruns": "2",
+        "input age ms": "12.0",
+        "queue": "1",
+        "dropped": "expired 2, link 2",
+        "errors": "0",
+        "CPU %": "25.0",
+        "MB": "40",
+    }
+    assert trouble([row]) == []
+
+
+def test_accounts_before_and_after_a_restart_are_not_subtracted() -> None:
+    row = node_row("policy", "arm", RUNNING, health(0, ticks=900), health(10**9, ticks=5, pid=8), 10**9)
+    assert row.cpu_percent is None
+    assert row.sent_per_s == 0.0
+    assert row.timers[0].hz == 19.0
+
+
+def test_a_node_that_never_told_of_itself_has_a_row() -> None:
+    row = node_row("policy", "arm", ProcessState(7, "failed: was killed by SIGKILL", 2), None, None, 0)
+    assert "restarts: 2" in cells(row)[3]
+    assert trouble([row]) == ["policy: its process arm is failed: was killed by SIGKILL"]
+
+
+def test_what_is_slow_or_fails_or_falls_silent_is_told() -> None:
+    row = node_row("policy", "arm", RUNNING, health(0, ticks=0), health(10**9, ticks=10, errors=3), 9 * 10**9)
+    assert trouble([row]) == [
+        "policy.tick runs at 10 Hz instead of 20",
+        "policy: 3 handler calls ended in an error",
+    ]
+    assert cells(row)[3] == "silent for 8 s"
+
+
+def test_gaps_are_between_messages_of_one_source_and_missing_numbers_are_counted() -> None:
+    gaps = Gaps()
+    for seq, stamp_ns in ((1, 10**9), (2, 2 * 10**9), (5, 3 * 10**9)):
+        gaps.add("a", seq, stamp_ns)
+    gaps.add("b", 1, 3 * 10**9)
+    assert (gaps.count, gaps.lost, gaps.hz) == (4, 2, 1.5)
+    assert (gaps.gaps_s.lowest, gaps.gaps_s.highest, gaps.gaps_s.deviation) == (1.0, 1.0, 0.0)
+
+
+def test_a_restarted_source_counts_anew_and_loses_nothing() -> None:
+    gaps = Gaps()
+    gaps.add("a", 90, 10**9)
+    gaps.add("a", 1, 2 * 10**9)
+    assert gaps.lost == 0
+
+
+def test_a_spread_of_nothing_is_zero() -> None:
+    spread = Spread()
+    assert (spread.lowest, spread.highest, spread.mean, spread.percentile(99), Gaps().hz) == (0, 0, 0, 0, 0)
+    for value in (1.0, 2.0, 3.0, 4.0):
+        spread.add(value)
+    assert (spread.percentile(50), spread.percentile(99), spread.mean) == (2.0, 4.0, 2.5)
+
+
+def test_bytes_are_told_in_units() -> None:
+    assert [in_units(size) for size in (12, 1500, 2.5e6, 3e9)] == ["12 B", "1.5 kB", "2.5 MB", "3 GB"]
+
+
+def test_json_becomes_a_message_with_arrays_of_the_declared_type() -> None:
+    chunk = parse(ActionChunk, '{"position": [[1, 2]], "base_v_mps": [0], "base_w_radps": [0], "step_s": 0.1}')
+    assert isinstance(chunk, ActionChunk)
+    assert chunk.position.dtype == np.float64
+    assert chunk.position.shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"speaker": "Ann"}', "missing required field `text`; its fields .*: speaker, text"),
+        ('{"speaker": "Ann", "text": 3}', "Expected `str`, got `int`"),
+        ('{"speaker": "Ann", "text": "", "loud": true}', "Utterance has no field 'loud'"),
+        ("[1]", "Expected `object`"),
+        ("Stop!", "no Utterance"),
+        ("[" * 100_000, "nested too deep"),
+        ('{"speaker": "Ann", "text": "\\ud800"}', "no Utterance"),
+    ],
+)
+def test_json_that_is_no_such_message_is_refused_with_the_fields_there_are(text: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        parse(Utterance, text)
