@@ -28,19 +28,21 @@ def text_for(marked: str, viewer: str) -> str:
         return marked.strip()
     shown: list[str] = []
     tags: list[tuple[str, bool]] = []  # open ones: name, whether this viewer may read inside
+    hidden = 0  # how many of the open ones it may not
     at = 0
     for tag in TAG.finditer(marked):
-        if all(may_read for _, may_read in tags):
+        if not hidden:
             shown.append(marked[at : tag.start()])
         at = tag.end()
         is_end, name, attributes = bool(tag[1]), tag[2].lower(), tag[3]
         if is_end:
             # A stray or crossing end tag closes nothing, so it cannot open a private part to others.
             if tags and tags[-1][0] == name:
-                tags.pop()
+                hidden -= not tags.pop()[1]
         elif not attributes.rstrip().endswith("/"):
             tags.append((name, _may_read(attributes, viewer)))
-    if all(may_read for _, may_read in tags):
+            hidden += not tags[-1][1]
+    if not hidden:
         shown.append(marked[at:])
     text = "".join(shown)
     broken = BROKEN.search(text)
