@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from nodes.episodes.agent import Brain, Choice, Sight
+from nodes.episodes.caller import AnswerStore, NoStore, sha_of
+from nodes.episodes.chat_wire import Answer
 from nodes.episodes.messages import Act
+from nodes.episodes.prompt import history_text, prompt_text
 from nodes.episodes.talker import decide
 from runtime import Clock, UserError
 
@@ -40,25 +44,29 @@ class ScriptedBrain:
 
 
 class HumanBrain:
-    """A person at the terminal: the view is printed, the act is typed. Only for one episode at a time."""
+    """A person at the terminal: the view is printed, the act is typed, and kept like a model's answer."""
 
-    def __init__(self, ask: object = None) -> None:
-        self._shown = 0
+    def __init__(self, store: AnswerStore | None = None, seat: int = 0) -> None:
+        self._store = store or NoStore()
+        self._seat = seat
+        self._asked = 0
 
     async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
-        return await clock.external(_ask_person(sight), 0.0)
+        self._asked += 1
+        prompt = prompt_text(sight.briefing, sight.turns, sight.observation)
+        sha = sha_of(prompt)
+        stored = self._store.find_answer(self._seat, self._asked, sha)
+        if stored is None:
+            act = await clock.external(asyncio.to_thread(ask_at_terminal, sight), 0.0)
+            answer = Answer(msgspec.json.encode(act).decode(), 0, 0)
+            self._store.keep_answer(self._seat, self._asked, "person", "human", prompt, sha, answer)
+        else:
+            act = msgspec.json.decode(stored, type=Act)
+        return Choice(act=act, urgency=0.9 if act.kind != "none" else 0.0, prompt_sha=sha)
 
 
-async def _ask_person(sight: Sight) -> Choice:
-    import asyncio
-
-    return await asyncio.to_thread(ask_at_terminal, sight)
-
-
-def ask_at_terminal(sight: Sight) -> Choice:
+def ask_at_terminal(sight: Sight) -> Act:
     """Print what the seat sees and read one line: words to say, or /do, /sign, /to NAME, /wait, /leave."""
-    from nodes.episodes.prompt import history_text
-
     if sight.observation.ask == 1:
         print(f"\nYou are {sight.name}.\n{sight.briefing.background}\n")
         print("Type what you say; /do ACTION, /sign GESTURE, /to NAME: WORDS, /wait, /leave.\n")
@@ -68,9 +76,9 @@ def ask_at_terminal(sight: Sight) -> Choice:
     if sight.observation.problem:
         print(f"That does not work: {sight.observation.problem}")
     try:
-        return Choice(act=act_from_line(input(f"{sight.name}> ")), urgency=0.9)
+        return act_from_line(input(f"{sight.name}> "))
     except EOFError:
-        return Choice(act=Act(kind="leave"))
+        return Act(kind="leave")
 
 
 def act_from_line(line: str) -> Act:
@@ -128,8 +136,3 @@ def check_agent(spec: str) -> None:
     """Raise UserError where the text names no agent."""
     if not spec.strip() or any(mark in spec for mark in "\n\t"):
         raise UserError(f"agent {spec!r}: expected rules, scripted, script:FILE, replay:RUN, human or MODEL[@URL]")
-
-
-def replayed(turns: Sequence[Act]) -> ScriptedBrain:
-    """A brain that does again what a log says."""
-    return ScriptedBrain(turns)

@@ -1,0 +1,119 @@
+"""What agents are scored on: seven dimensions with their ranges and instructions, or a user's own from a file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from runtime.errors import UserError
+
+
+class Dimension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One scale, whole numbers from `low` to `high`."""
+
+    name: str
+    low: int
+    high: int
+    instruction: str
+    title: str = ""
+
+    def problem_of(self, score: object) -> str:
+        """Why a score is none of this dimension; "" where it is one."""
+        if isinstance(score, bool) or not isinstance(score, int | float) or score != score:
+            return f"{self.name} is {score!r}; expected a whole number"
+        if score != int(score):
+            return f"{self.name} is {score}; expected a whole number"
+        if not self.low <= score <= self.high:
+            return f"{self.name} is {score:g}; expected {self.low} to {self.high}"
+        return ""
+
+    @property
+    def label(self) -> str:
+        """As tables head it: "GOAL [0, 10]"."""
+        return f"{self.name} [{self.low}, {self.high}]"
+
+
+SEVEN = (
+    Dimension(
+        "BEL",
+        0,
+        10,
+        "Believability. First, after the tag <naturalness>: does this participant talk like a person in this "
+        "situation, without mixing up who they are, parroting others or exaggerated politeness? Then, after the tag "
+        "<consistency>: do their acts fit their character, values and situation? 10 is fully believable.",
+        "believability",
+    ),
+    Dimension(
+        "REL",
+        -5,
+        5,
+        "Relationship. Say how this participant stood to the others before, what changed, and what it did to their "
+        "standing. Positive where relationships or standing improved, negative where they suffered, 0 for no change.",
+        "relationship",
+    ),
+    Dimension(
+        "KNO",
+        0,
+        10,
+        "Knowledge. Say what this participant learned, whether it was new to them, and whether it matters to them. 10 "
+        "is much new and important knowledge.",
+        "knowledge",
+    ),
+    Dimension(
+        "SEC",
+        -10,
+        0,
+        "Secret. Say what this participant would keep to themselves (a secret, a hidden intention) and whether they "
+        "did. 0: nothing came out; -10: the critical secret came out.",
+        "secret",
+    ),
+    Dimension(
+        "SOC",
+        -10,
+        0,
+        "Social rules. Did this participant break moral rules or laws? 0: none; -10: gravely.",
+        "social rules",
+    ),
+    Dimension(
+        "FIN",
+        -5,
+        5,
+        "Financial and material benefits. Say what this participant gained or lost, at once (money, goods) and in the "
+        "long run (work, ownership). Positive is a gain, negative a loss.",
+        "financial and material benefits",
+    ),
+    Dimension(
+        "GOAL",
+        0,
+        10,
+        "Goal. Repeat this participant's private goal, then say how far they reached it. 10 is reached completely.",
+        "goal completion",
+    ),
+)
+NAMES = tuple(dimension.name for dimension in SEVEN)
+
+
+def read_dimensions(path: Path) -> tuple[Dimension, ...]:
+    """The dimensions of a TOML file, tables [[dimension]] with name, low, high, instruction. Raises UserError."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise UserError(f"{path}: cannot be read as TOML: {problem}") from problem
+    rows = tables.get("dimension")
+    if set(tables) != {"dimension"} or not isinstance(rows, list) or not rows:
+        raise UserError(f"{path}: expected tables [[dimension]] and nothing else")
+    found: list[Dimension] = []
+    for number, row in enumerate(rows, start=1):
+        where = f"{path}: dimension {number}"
+        try:
+            dimension = msgspec.convert(row, Dimension)
+        except msgspec.ValidationError as problem:
+            raise UserError(f"{where}: {problem}") from problem
+        if not dimension.name.strip() or any(dimension.name == other.name for other in found):
+            raise UserError(f"{where}: name is {dimension.name!r}; expected one that no other dimension has")
+        if dimension.low >= dimension.high:
+            raise UserError(f"{where}: low is {dimension.low} and high {dimension.high}; expected low < high")
+        found.append(dimension)
+    return tuple(found)
