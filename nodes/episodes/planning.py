@@ -12,6 +12,7 @@ from nodes.episodes.messages import Briefing
 from nodes.episodes.plan import MODES, EpisodePlan, Mode, Truth
 from nodes.episodes.profiles import Facts, Task
 from nodes.episodes.rules import ORDERS, Order, Rules, Win
+from nodes.episodes.sampling import sample_constrained
 from nodes.episodes.visibility import Cast, View, cast_of, full_view, view
 from nodes.episodes.visibility import Mode as Seen
 from runtime.errors import UserError, choices
@@ -108,16 +109,9 @@ def starter_library() -> Library:
     return starter()
 
 
-def tasks_of(library: Library) -> list[Task]:
-    """The library's own tasks; where it has none, each scenario with the first characters that fit its seats."""
-    if library.tasks:
-        return list(library.tasks.values())
-    people = list(library.characters)
-    made = []
-    for scenario in library.scenarios.values():
-        if len(people) >= scenario.seats:
-            made.append(Task(id=scenario.id, scenario=scenario.id, characters=tuple(people[: scenario.seats])))
-    return made
+def tasks_of(library: Library, *, per_scenario: int = 1, seed: int = 0) -> list[Task]:
+    """The library's own tasks; where it has none, casts of every scenario that honour its constraints."""
+    return list(library.tasks.values()) or sample_constrained(library, per_scenario, seed=seed)
 
 
 def plan_of_task(task: str, *, order: str, mode: str, max_turns: int, library: Library | None = None) -> EpisodePlan:
@@ -127,7 +121,7 @@ def plan_of_task(task: str, *, order: str, mode: str, max_turns: int, library: L
     by_scenario = {each.scenario: each for each in reversed(tasks.values())}
     found = tasks.get(task) or by_scenario.get(task)
     if found is None:
-        raise UserError(f"there is no task {task!r}; known: {choices(by_scenario)}")
+        raise UserError(f"there is no task {task[:80]!r}; known: {choices(by_scenario)}")
     rules = Rules(order=order_of(order), max_turns=max_turns)
     return plan_episode(library, found, ["rules"], rules=rules, mode=mode_of(mode))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -23,13 +25,13 @@ from nodes.episodes.moderator import Moderator
 from nodes.episodes.plan import EpisodePlan
 from nodes.episodes.repair import UnreadableError
 from nodes.episodes.script_mode import write_script
-from nodes.episodes.store import EpisodeAnswers, Store
+from nodes.episodes.store import FIRST_JUDGE, EpisodeAnswers, Store
 from runtime import Simulation, UserError
 from runtime.graph import NodeSpec
 from runtime.message import Stamped
 
-WRITER, JUDGES = 100, 200
-"""Seat numbers under which the calls of a script's writer and of judges are logged."""
+WRITER = 100
+"""Seat number under which the calls of a script's writer are logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,9 @@ def _replayed(spec: str, plan: EpisodePlan, seat: int) -> list[Act]:
                 raise UserError(f"{path}: holds no episode of task {plan.task} with seed {plan.seed} to replay")
             episode = same[0].id
         turns = store.turns(episode)
-    return [Act(kind=turn.kind, argument=turn.argument, to=turn.to) for turn in turns if turn.speaker == plan.names[seat]]
+    return [
+        Act(kind=turn.kind, argument=turn.argument, to=turn.to) for turn in turns if turn.speaker == plan.names[seat]
+    ]
 
 
 async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -> Conduct:
@@ -117,7 +121,7 @@ async def conduct_episode(plan: EpisodePlan, brains: Sequence[Brain], happened: 
     ]
     simulation = Simulation(NodeSpec("moderator", Moderator, instance=moderator), *seats, seed=plan.seed)
 
-    def observe(stamped: Stamped[object]) -> None:
+    def observe(stamped: Stamped[Any]) -> None:
         if isinstance(stamped.message, Turn):
             happened.append(stamped.message)
 
@@ -150,8 +154,8 @@ async def evaluate(
     if judge == JUDGE:
         return judge_by_rules(plan, turns)
     model = replace(ModelSpec.parse(judge, temperature=0.0), max_tokens=4000)
-    number = settings.judges.specs.index(judge) if judge in settings.judges.specs else len(settings.judges.specs)
-    caller = Caller(model, settings.servers, answers, JUDGES + number, settings.ask)
+    seat = FIRST_JUDGE + zlib.crc32(judge.encode()) % 1_000_000
+    caller = Caller(model, settings.servers, answers, seat, settings.ask)
     return await judge_by_model(judge, caller, plan, turns, settings.judges.dimensions)
 
 

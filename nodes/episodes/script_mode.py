@@ -63,7 +63,9 @@ def read_script(text: str, plan: EpisodePlan) -> list[tuple[int, Act]]:
         speaker = str(row.get("speaker", "")) if isinstance(row, dict) else ""
         seat = seats.get(speaker.strip().casefold())
         if seat is None:
-            raise UnreadableError(f"turn {number}: there is no speaker {speaker[:60]!r}; known: {', '.join(plan.names)}")
+            raise UnreadableError(
+                f"turn {number}: there is no speaker {speaker[:60]!r}; known: {', '.join(plan.names)}"
+            )
         act, _ = read_act(msgspec.json.encode(row).decode())
         found.append((seat, act))
     return found

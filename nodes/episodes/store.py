@@ -23,6 +23,8 @@ from nodes.episodes.plan import EpisodePlan
 from runtime.errors import PolyrhythmError, UserError
 
 VERSION = 1
+FIRST_JUDGE = 200
+"""Calls under this seat number and above are judges'."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -307,6 +309,16 @@ class Store:
             self._db.execute(
                 "INSERT OR REPLACE INTO judgements VALUES (?,?,?,?)",
                 (scores.episode, scores.judge, scores.state, scores.why),
+            )
+
+    def forget_judgement(self, episode: str, judge: str) -> None:
+        """Let that judge judge anew: its scores and its stored answers go."""
+        with self._db:
+            self._db.execute("DELETE FROM judgements WHERE episode = ? AND judge = ?", (episode, judge))
+            self._db.execute("DELETE FROM evaluations WHERE episode = ? AND judge = ?", (episode, judge))
+            self._db.execute(
+                "DELETE FROM calls WHERE episode = ? AND seat >= ? AND model = ?",
+                (episode, FIRST_JUDGE, judge.partition("@")[0].removeprefix("openai:")),
             )
 
     def scores(self, episode: str) -> list[Scores]:

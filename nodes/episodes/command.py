@@ -1,0 +1,182 @@
+"""`polyrhythm episodes`: run, resume, show, score, rate, report, export, sample, browse."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from runtime.errors import PolyrhythmError, UserError
+
+ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
+MODES = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
+
+
+def main(argv: list[str]) -> int:
+    """Run one subcommand. Returns 0, 1 where it ran and failed, 2 where it was asked wrongly."""
+    try:
+        asked = _parser().parse_args(argv)
+    except SystemExit as end:
+        return int(end.code or 0)
+    try:
+        command: Callable[[argparse.Namespace], int] = asked.command
+        return command(asked)
+    except UserError as problem:
+        print(f"polyrhythm episodes: {problem}", file=sys.stderr)
+        return 2
+    except PolyrhythmError as problem:
+        print(f"polyrhythm episodes: {problem}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm episodes",
+        description="Sotopia episodes: agents with private goals who talk; one or thousands, offline or with models.",
+        epilog="example: polyrhythm episodes run --tasks starter --agents rules --seeds 3",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_run(commands.add_parser("run", help="play episodes", epilog=RUN_EXAMPLES, formatter_class=_raw))
+    resume = commands.add_parser("resume", help="go on with a run that was stopped, killed, or failed in part")
+    _add_path(resume)
+    _add_playing(resume)
+    resume.set_defaults(command=_resume)
+    show = commands.add_parser("show", help="one episode to read, with who saw what; or the list of a run's episodes")
+    _add_path(show)
+    show.add_argument("episode", nargs="?", help="an episode's name, or its number in the list")
+    show.add_argument("--prompts", action="store_true", help="the full text of what each agent was shown")
+    _add_json(show)
+    show.set_defaults(command=_show)
+    score = commands.add_parser("score", help="evaluate again, with other judges or dimensions")
+    _add_path(score)
+    score.add_argument("--judges", default="rules", help="rules, MODEL, MODEL@URL; several with commas")
+    score.add_argument("--dimensions", type=Path, help="TOML file with own dimensions")
+    score.add_argument("--ratings", type=Path, help="JSONL with human ratings: episode, rater, name, dimension, score")
+    _add_playing(score)
+    score.set_defaults(command=_score)
+    report = commands.add_parser("report", help="tables, comparisons, heat map, HTML")
+    _add_path(report)
+    report.add_argument("--out", type=Path, help="folder for report.html and the pictures")
+    report.add_argument("--judge", default="", help="scores of this judge only; default: the mean of all")
+    _add_json(report)
+    report.set_defaults(command=_report)
+    export = commands.add_parser("export", help="JSONL in the shape of the sotopia package's EpisodeLog")
+    _add_path(export)
+    export.add_argument("--out", type=Path, help="file; default: standard output")
+    export.add_argument("--format", choices=("sotopia", "plain"), default="sotopia")
+    export.set_defaults(command=_export)
+    sample = commands.add_parser("sample", help="draw tasks: scenarios with characters")
+    sample.add_argument("--tasks", default="starter", help="starter, or a folder with a library")
+    sample.add_argument("--uniform", type=int, metavar="N", help="N tasks, constraints not asked")
+    sample.add_argument("--per-scenario", type=int, default=1, metavar="N", help="N casts that honour the constraints")
+    sample.add_argument("--seed", type=int, default=0)
+    sample.set_defaults(command=_sample)
+    browse = commands.add_parser("browse", help="a local page to read, filter and compare episodes")
+    _add_path(browse)
+    browse.add_argument("--port", type=int, default=0, help="default: a free one")
+    browse.set_defaults(command=_browse)
+    return parser
+
+
+_raw = argparse.RawDescriptionHelpFormatter
+RUN_EXAMPLES = """examples:
+  polyrhythm episodes run --tasks starter --agents scripted --seeds 3 --json
+  polyrhythm episodes run --task quiet-hours --agents human,rules
+  polyrhythm episodes run --tasks starter --agents "qwen@http://localhost:8000/v1,rules" --judges rules"""
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tasks", default="starter", help="starter, or a folder with a library (jsonl or toml)")
+    parser.add_argument("--task", action="append", default=[], metavar="NAME", help="only this task or scenario")
+    parser.add_argument(
+        "--agents",
+        action="append",
+        metavar="A[,B...]",
+        help="who plays the seats: rules (= scripted), human, script:FILE, replay:RUN[#EPISODE], MODEL[@URL[#t=0.7]]; "
+        "again for another pairing",
+    )
+    parser.add_argument("--swap", action="store_true", help="play each pairing in both seat orders")
+    parser.add_argument("--seeds", type=int, default=1, help="so many seeds per task, from 0")
+    parser.add_argument("--casts", type=int, default=1, help="so many casts per scenario")
+    parser.add_argument("--order", choices=ORDERS, default="round-robin")
+    parser.add_argument("--mode", choices=MODES, default="AGENTS", type=str.upper)
+    parser.add_argument("--name-only", action="store_true", help="characters are names without profiles")
+    parser.add_argument("--turns", type=int, default=20, help="turn limit")
+    parser.add_argument("--judges", default="rules", help="rules, MODEL, MODEL@URL; several with commas")
+    parser.add_argument("--dimensions", type=Path, help="TOML file with own dimensions, for model judges")
+    parser.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: runs/episodes-TIME.sqlite")
+    _add_playing(parser)
+    parser.set_defaults(command=_run)
+
+
+def _add_playing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--jobs", type=int, default=16, help="episodes at a time")
+    parser.add_argument("--rate", type=float, default=0.0, metavar="N", help="at most N calls a minute to each server")
+    parser.add_argument("--deadline", type=float, default=60.0, metavar="S", help="for one answer, retries included")
+    parser.add_argument("--max-calls", type=int, default=0, help="budget of the run")
+    parser.add_argument("--max-tokens", type=int, default=0, help="budget of the run")
+    parser.add_argument("--max-money", type=float, default=0.0, help="budget of the run, at --prices")
+    parser.add_argument("--prices", default="0,0", metavar="IN,OUT", help="money per million prompt, answer tokens")
+    parser.add_argument("--temperature", type=float, default=0.7, help="of models that play")
+    parser.add_argument("--stream", action="store_true", help="ask for streamed answers")
+    _add_json(parser)
+
+
+def _add_path(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", type=Path, help="the run's file (.sqlite)")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="JSON and nothing else on standard output")
+
+
+# Each command's own modules are imported when it is called: `--help` and `show` need neither numpy nor the runner.
+
+
+def _run(asked: argparse.Namespace) -> int:
+    from nodes.episodes.command_run import run
+
+    return run(asked)
+
+
+def _resume(asked: argparse.Namespace) -> int:
+    from nodes.episodes.command_run import resume
+
+    return resume(asked)
+
+
+def _score(asked: argparse.Namespace) -> int:
+    from nodes.episodes.command_run import score
+
+    return score(asked)
+
+
+def _sample(asked: argparse.Namespace) -> int:
+    from nodes.episodes.command_run import sample
+
+    return sample(asked)
+
+
+def _show(asked: argparse.Namespace) -> int:
+    from nodes.episodes.show import show
+
+    return show(asked)
+
+
+def _report(asked: argparse.Namespace) -> int:
+    from nodes.episodes.report import report
+
+    return report(asked)
+
+
+def _export(asked: argparse.Namespace) -> int:
+    from nodes.episodes.export import export
+
+    return export(asked)
+
+
+def _browse(asked: argparse.Namespace) -> int:
+    from nodes.episodes.browse import browse
+
+    return browse(asked.run, asked.port)
