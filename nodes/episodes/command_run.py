@@ -22,7 +22,7 @@ from nodes.episodes.planning import mode_of, order_of, plan_episode, starter_lib
 from nodes.episodes.profiles import Task
 from nodes.episodes.progress import Live, Progress, Quiet
 from nodes.episodes.rules import Rules, check
-from nodes.episodes.runner import Judges, Settings, judge_and_keep, play_all
+from nodes.episodes.runner import Judges, Settings, judge_unjudged, play_all
 from nodes.episodes.sampling import sample_uniform
 from nodes.episodes.store import Store
 from runtime.errors import UserError, choices
@@ -61,7 +61,7 @@ def resume(asked: argparse.Namespace) -> int:
         judges = Judges(tuple(spec["judges"]), _dimensions_from(spec))
         settings = _settings(asked, judges)
         code = _play(store.unfinished(), store, settings, asked, quiet_end=True)
-        asyncio.run(_judge_rest(store, settings))
+        asyncio.run(_finish_judging(store, settings))
         _print_run(store, asked, settings)
         return code
 
@@ -216,10 +216,9 @@ def _play(
     return 0 if all_done else 1
 
 
-async def _judge_rest(store: Store, settings: Settings) -> None:
+async def _finish_judging(store: Store, settings: Settings) -> None:
     try:
-        for episode in dict.fromkeys(name for judge in settings.judges.specs for name in store.unjudged(judge)):
-            await judge_and_keep(store.plan(episode), store.turns(episode), store, settings)
+        await judge_unjudged(store, settings)
     finally:
         await settings.servers.close()
 

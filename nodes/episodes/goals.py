@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 _LEAD = re.compile(
     r"^(?:your goal is to|you(?:'d| would) like to"
-    r"|you (?:really |also |only )?(?:want|need|hope|have|wish|try|intend|plan)(?: to)?"
-    r"|try to|the goal is to|make sure (?:that )?(?:you )?)\s*",
+    r"|you (?:really |also |only )?(?:want|need|hope|have|wish|try|intend|plan|mean) to"
+    r"|try to|the goal is to|make sure (?:that )?(?:you )?)\s+",
     re.I,
 )
+_THING = re.compile(r"^You (?:really |also |only )?(?:want|need) (?!to\b|your \w+ to\b|it\b)(?P<what>[^.;:,]+)")
 _ASK = re.compile(
-    r"\b(?:persuade|convince|get|ask|talk|encourage|urge|want|need|invite|remind)\s+"
-    r"(?P<who>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?|him|her|them"
-    r"|(?:your|the|both|everyone|everybody|one of)(?: [\w'’-]+){0,3}?)\s+(?:in)?to\s+(?P<what>[^.;]+)"
+    r"\b(?i:persuade|convince|get|ask|encourage|urge|want|need|invite|remind)\s+"
+    r"(?P<who>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?|him|her|them|your(?: [\w'’-]+){1,2}?|both|everyone|everybody"
+    r"|the (?:others?|strangers?|robot|friend|two|relative)(?: [\w'’-]+){0,2}?)"
+    r"\s+(?:in)?to\s+(?!be\b|know\b|hand\b)(?P<what>[^.;]+)"
 )
 _FIND = re.compile(
-    r"\b(?:find out|learn|discover|figure out|know|understand|establish|work out)\s+(?P<what>[^.;]+)", re.I
+    r"\b(?:find out|learn|discover|figure out|want to know|establish|work out)\s+"
+    r"(?P<what>(?:who|whose|what|how|whether|if|why|where|when|which)\b[^.;]+)",
+    re.I,
 )
 _QUIET = re.compile(
     r"\b(?:without|avoid|do not|don't|never|keep|hide|conceal|secret|not (?:want|let|tell|reveal|mention|admit|say)|"
@@ -31,6 +36,14 @@ _QUIET = re.compile(
 _CUT = re.compile(
     r"\s*(?:,|;|\b(?:without|but not|while keeping|and not|so that|because|since|although|even though)\b).*$", re.I
 )
+_AGAINST = re.compile(r"^You (?:do not|don't|would rather not) (?:want to )?(?P<what>[a-z][^.;,]+)")
+_ORDER = re.compile(r"^(?:Get|Make|Find|Keep|Bring|Win|Save|Sell|Buy|Take|Reach|Settle|Agree|Help|Let|Put|Have)\b")
+_PRIVATE = re.compile(
+    r"\b(want|hope|wish|would|rather|secret|ashamed|pretend|afraid|lie|lied|suspect|certain|sure|promised|points?|worth|"
+    r"notice[ds]?|mention|robot|know|admit|tonight you|nobody|who you|fear|hurt)\b|\d",
+    re.I,
+)
+_VERBS = "must|may|might|should|have|had|can|could|will|would|need|want|did|do|found|know|saw|took|made|like"
 _HINT = re.compile(r"^\s*(?:hint|note|extra information|strategy)\b", re.I)
 
 
@@ -41,11 +54,15 @@ class Wish:
     request: str = ""  # a verb phrase for "could you ...": "lend me your drill"
     question: str = ""  # a clause for "I was wondering ...": "who broke the window"
     aim: str = ""  # a verb phrase for "I would like to ...": "keep the shop open on Sunday"
+    refusal: str = ""  # a verb phrase for "I would rather not ...": "sign"
+    reasons: tuple[str, ...] = ()  # sentences about oneself that may be said aloud
 
 
+@cache
 def wish_of(goal: str, forbidden: tuple[str, ...]) -> Wish:
     """What the goal asks for; sentences that are about keeping quiet, and forbidden words, never become speech."""
-    request = question = aim = ""
+    request = question = aim = refusal = ""
+    reasons: list[str] = []
     for sentence in re.split(r"(?<=[.!?;])\s+", goal.strip()):
         if _HINT.match(sentence):
             continue
@@ -53,9 +70,31 @@ def wish_of(goal: str, forbidden: tuple[str, ...]) -> Wish:
             request = _aloud(found["what"], forbidden)
         if not question and (found := _FIND.search(sentence)):
             question = _aloud(found["what"], forbidden)
-        if not aim and not _QUIET.search(sentence) and _LEAD.match(sentence):
+        if not refusal and (against := _AGAINST.search(sentence)):
+            refusal = _aloud(against["what"], forbidden, shortest=1)
+        elif not aim and not _QUIET.search(sentence) and (_LEAD.match(sentence) or _ORDER.match(sentence)):
             aim = _aloud(_LEAD.sub("", sentence.rstrip(".!? ")), forbidden)
-    return Wish(request, question, aim if not request else "")
+        elif not aim and not _QUIET.search(sentence) and (thing := _THING.match(sentence)):
+            aim = _aloud("have " + thing["what"], forbidden)
+        elif reason := _reason(sentence, forbidden):
+            reasons.append(reason)
+    return Wish(request, question, aim if not request else "", refusal, tuple(reasons[:4]))
+
+
+def _reason(sentence: str, forbidden: tuple[str, ...]) -> str:
+    """A sentence about oneself as one says it: "You paint at night." -> "I paint at night."; "" where it is private."""
+    sentence = sentence.strip(" ;.") + "."
+    if _PRIVATE.search(sentence) or _QUIET.search(sentence) or not re.match(r"(You|Your|The|It|There)\b", sentence):
+        return ""
+    if re.match(r"You (?:are the|did|broke|were told|live here)\b", sentence) or len(sentence.split()) < 5:
+        return ""
+    if len(re.findall(r"\byou\b", sentence, re.I)) > 1 or "believe that" in sentence:
+        return ""
+    text = re.sub(r"^You(?:'re| are)\b", "I am", sentence)
+    text = re.sub(r"^You were\b", "I was", text)
+    text = re.sub(r"^You\b", "I", text)
+    text = first_person(text)
+    return "" if len(text) > 160 or says_any(text, forbidden) else text
 
 
 def first_person(text: str) -> str:
@@ -67,7 +106,8 @@ def first_person(text: str) -> str:
         (r"\byou are\b", lambda found: "I am"),
         (r"\byou(?:'re|’re)\b", lambda found: "I'm"),
         (r"\byou(?:'ve|’ve)\b", lambda found: "I've"),
-        (r"\byou (have|had|can|could|will|would|need|want|did|do|were|was|found|know|saw|took|made|like)\b", r"I \1"),
+        (r"\byou were\b", "I was"),
+        (rf"\byou ({_VERBS})\b", r"I \1"),
         (r"\byou\b", lambda found: "me"),
     ]
     for pattern, swap in swaps:
@@ -75,9 +115,9 @@ def first_person(text: str) -> str:
     return text
 
 
-def _aloud(clause: str, forbidden: tuple[str, ...]) -> str:
+def _aloud(clause: str, forbidden: tuple[str, ...], shortest: int = 2) -> str:
     text = first_person(_CUT.sub("", clause).strip(" .!?,\"'"))
-    if len(text.split()) < 2 or len(text) > 160 or says_any(text, forbidden) or _QUIET.search(text):
+    if len(text.split()) < shortest or len(text) > 160 or says_any(text, forbidden) or _QUIET.search(text):
         return ""
     return text[0].lower() + text[1:] if not re.match(r"(I\b|[A-Z][a-z]+ ?[A-Z])", text) else text
 

@@ -180,6 +180,12 @@ async def judge_and_keep(plan: EpisodePlan, turns: Sequence[Turn], store: Store,
             store.save_scores(await evaluate(plan, turns, settings, answers, judge))
 
 
+async def judge_unjudged(store: Store, settings: Settings) -> None:
+    """Judge the episodes that are done and miss a judge: those at which a run was stopped, or whose judge failed."""
+    for episode in dict.fromkeys(name for judge in settings.judges.specs for name in store.unjudged(judge)):
+        await judge_and_keep(store.plan(episode), store.turns(episode), store, settings)
+
+
 async def play_all(
     plans: Sequence[EpisodePlan], store: Store, settings: Settings, progress: Progress | None = None
 ) -> bool:

@@ -26,7 +26,7 @@ from nodes.episodes.goals import says_any, wish_of
 from nodes.episodes.messages import Act, ActKind, Turn
 
 _REQUEST = re.compile(r"\b(?:could|would|can|will) you (?:please |maybe |perhaps )?(?P<what>[^?.;]{4,160})\?", re.I)
-_QUESTION = re.compile(r"\babout (?P<what>[^?]{2,120})\?", re.I)
+_QUESTION = re.compile(r"\babout (?!something else)(?P<what>[^?]{2,120})\?", re.I)
 _FAREWELL = re.compile(r"\b(goodbye|bye|see you|take care|so long|until next time|talk soon)\b", re.I)
 _SETTLED = re.compile(r"\b(that is settled|then it's settled|let's do it that way|we have an understanding)\b", re.I)
 
@@ -204,13 +204,23 @@ class Talk:
                 f"Funny you mention it. {fact}{ask}",
                 f"Yes, I know that one. {fact}{ask}",
             )
-        if (found := _QUESTION.search(last)) and not any(_names(found["what"], key) for key in facts.knows):
+        question = re.split(r"(?<=[.!?])\s+", last)[-1]
+        hidden = [key for key in facts.knows if key not in may_tell and _names(question, key)]
+        if hidden and question.endswith("?"):
+            ask = f" What do you know about {missing[0]}?" if missing else ""
+            evasion = self.say(
+                f"That's nothing I can talk about, {self.other}.{ask}",
+                f"Let's talk about something else, shall we?{ask}",
+            )
+            if not _is_closing(evasion):
+                return evasion
+        if (found := _QUESTION.search(question)) and not any(_names(found["what"], key) for key in facts.knows):
             ask = f" Do you know anything about {missing[0]}?" if missing else ""
             unknown = self.say(
                 f"I'm afraid I can't tell you anything about {found['what']}.{ask}",
                 f"{found['what'][0].upper()}{found['what'][1:]}? That's news to me, sorry.{ask}",
             )
-            if unknown.kind == "speak" and not _FAREWELL.search(unknown.argument):
+            if not _is_closing(unknown):
                 return unknown
         times_asked = {key: sum(_names(turn.argument, key) for turn in self.mine) for key in missing}
         if missing and min(times_asked.values()) < 2:
@@ -230,7 +240,7 @@ class Talk:
                 f"{lead}{_tell(key, may_tell[key])}{back}",
                 f"{lead}Let me tell you something: {_lower(_tell(key, may_tell[key]))}{back}",
             )
-        if wish_of(self.briefing.goal, self.forbidden).request and len(self.mine) < 8:
+        if len(self.mine) < 3 or (wish_of(self.briefing.goal, self.forbidden).request and len(self.mine) < 8):
             return self.negotiate_wishes()
         return self.farewell()
 
@@ -255,23 +265,45 @@ class Talk:
                 f"Thank you, {self.other}, that means a lot. Let's do it that way.",
                 f"Then it's settled, {self.other}. Thank you.",
             )
-        if asked and stage >= 3 and wanted:
+        if asked and stage >= 3 and wanted and not (wish.refusal and stage == 3):
             return self.say(
                 f"That sounds fair: I {_mirrored(asked)}, and you {wanted}. That is settled, then?",
                 f"All right, {self.other}. I'll do my part if you do yours. Let's do it that way.",
             )
-        if asked and stage == 2:
+        if asked and stage >= 4 and not wanted:
+            return self.say(
+                f"You have a point, {self.other}. All right, I'll {_mirrored(asked)}. That is settled, then.",
+                f"All right, {self.other}, for you I'll {_mirrored(asked)}. Let's do it that way.",
+            )
+        if asked and stage == 2 and not wish.refusal:
             trade = f" If I {_mirrored(asked)}, would you {wanted}?" if wanted else " I think I can do that, gladly."
             return self.say(
                 f"Let me meet you halfway.{trade}",
                 f"I don't want either of us to lose out, {self.other}.{trade}",
             )
-        if asked and stage == 1:
+        if asked and stage == 1 and not wish.refusal:
             return self.say(
                 f"I understand that this matters to you. To {_mirrored(asked)} is not easy for me, though. "
                 "What makes it so important?",
                 f"Hm. I'd want to think about that, {self.other}. Why is it so important to you?",
             )
+        if wish.refusal and stage <= 3 and (asked or self.theirs):
+            reason = f" {wish.reasons[0]}" if wish.reasons else ""
+            against = self.say(
+                f"I'd rather not {wish.refusal}, {self.other}.{reason}",
+                f"To be honest, I'd prefer not to {wish.refusal}.{reason}",
+            )
+            if not _is_closing(against):
+                return against
+        if wish.reasons and stage <= 4:
+            told = [reason for reason in wish.reasons if not any(reason in turn.argument for turn in self.mine)]
+            if told:
+                ask = f" So, could you {wish.request}?" if wish.request else ""
+                return self.say(
+                    f"You see, {_lower(told[0])}{ask}",
+                    f"{told[0]} That's why it matters to me.",
+                    f"{told[0]} I hope you understand, {self.other}.",
+                )
         if wish.question and stage <= 3:
             return self.say(
                 f"You would tell me {wish.question}, wouldn't you?",
@@ -298,7 +330,7 @@ class Talk:
         if request:
             return self.say(
                 f"{lead}There is something I wanted to ask you. Could you {request}?",
-                f"{lead}I'll come straight to it, {self.other}: would you {request}?",
+                f"{lead}I'll come straight to it: would you {request}?",
             )
         if question:
             return self.say(
@@ -308,18 +340,18 @@ class Talk:
         if aim:
             return self.say(
                 f"{lead}I'd like to {aim}, and I hope we can do that together.",
-                f"{lead}What I have in mind, {self.other}: I would like to {aim}.",
+                f"{lead}What I have in mind is this: I would like to {aim}.",
             )
         return self.say(
-            f"{lead}How are you doing with all this, {self.other}?",
-            f"{lead}I'm glad we can talk about this, {self.other}. Where do you stand?",
+            f"{lead}How are you doing with all this?",
+            f"{lead}I'm glad we can talk about this. Where do you stand?",
         )
 
     def _asked_of_me(self) -> str:
         """The others' newest request, as a verb phrase; "" where none was made."""
         for turn in reversed(self.theirs):
             found = _REQUEST.search(turn.argument) if turn.kind == "speak" else None
-            if found and not re.match(r"come a little|make it|need|move", found["what"]):
+            if found and not re.match(r"come a little|make it|need|move|tell me|say", found["what"]):
                 return found["what"].strip()
         return ""
 
@@ -350,6 +382,11 @@ class Talk:
 def chance_of(chance: random.Random, *ways: str) -> str:
     """One of these texts."""
     return chance.choice(ways)
+
+
+def _is_closing(act: Act) -> bool:
+    """Whether nothing new was left to say."""
+    return act.kind != "speak" or bool(_FAREWELL.search(act.argument))
 
 
 def _is_farewell(turn: Turn) -> bool:
