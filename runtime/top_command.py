@@ -55,10 +55,12 @@ class Accounts:
         """The rows of all nodes, in the order of the launch file."""
         states = self._run.states()
         unknown = ProcessState(0, "not started")
+        kinds = {name: topic.kind for name, topic in self._run.info.topics.items()}
         rows = []
         for node, info in self._run.info.nodes.items():
             before, last = self._last.get(node, (None, None))
-            rows.append(node_row(node, info.process, states.get(info.process, unknown), before, last, now_ns))
+            state = states.get(info.process, unknown)
+            rows.append(node_row(node, info.process, state, before, last, now_ns, kinds))
         return rows
 
 

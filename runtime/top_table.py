@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from runtime.health import Health, PortHealth
-from runtime.message import Stamped
+from runtime.health import Health, TimerHealth
+from runtime.message import Kind, Stamped
 from runtime.registry import ProcessState
+
+_FEWEST_TICKS = 5
+"""Between two accounts; where fewer are due, the rate is that since the node's start."""
 
 
 class TimerRow(msgspec.Struct, frozen=True):
@@ -32,6 +35,7 @@ class InputRow(msgspec.Struct, frozen=True):
     """One subscription."""
 
     topic: str
+    kind: Kind
     age_ms: float | None  # of its newest message
     waiting: int
     dropped: dict[str, int]
@@ -68,8 +72,9 @@ class NodeRow(msgspec.Struct, frozen=True):
 
     @property
     def oldest_ms(self) -> float | None:
-        """The age of the newest message on its stalest input."""
-        return max((port.age_ms for port in self.inputs if port.age_ms is not None), default=None)
+        """The age of the newest message on its stalest input; of states only, as events come when they come."""
+        ages = [port.age_ms for port in self.inputs if port.kind == "state" and port.age_ms is not None]
+        return max(ages, default=None)
 
 
 def node_row(
@@ -79,8 +84,12 @@ def node_row(
     before: Stamped[Health] | None,
     last: Stamped[Health] | None,
     now_ns: int,
+    kinds: Mapping[str, Kind],
 ) -> NodeRow:
-    """The row of a node whose last two accounts these are; one of them may be missing, or both."""
+    """The row of a node whose last two accounts these are; one of them may be missing, or both.
+
+    `kinds` are those of the topics.
+    """
     if last is None:
         return NodeRow(node, process, state.pid, state.state, state.restarts)
     health = last.message
@@ -91,7 +100,7 @@ def node_row(
     timers = tuple(
         TimerRow(
             name=timer.name,
-            hz=round((timer.ticks - ticks[timer.name]) / span_s, 2) if span_s > 0 else timer.hz_achieved,
+            hz=_hz(timer, ticks.get(timer.name), span_s),
             hz_target=timer.hz_target,
             overruns=timer.overruns,
             lateness_p99_ms=timer.lateness_p99_ms,
@@ -111,7 +120,10 @@ def node_row(
         state=state.state,
         restarts=state.restarts,
         timers=timers,
-        inputs=tuple(_input(port) for port in health.ports),
+        inputs=tuple(
+            InputRow(port.topic, kinds.get(port.topic, "event"), port.age_ms, port.waiting, dict(port.dropped))
+            for port in health.ports
+        ),
         sent_per_s=sent_per_s,
         errors=health.errors,
         cpu_percent=cpu_percent,
@@ -120,8 +132,10 @@ def node_row(
     )
 
 
-def _input(port: PortHealth) -> InputRow:
-    return InputRow(port.topic, port.age_ms, port.waiting, dict(port.dropped))
+def _hz(timer: TimerHealth, ticks_before: int | None, span_s: float) -> float:
+    if ticks_before is None or timer.hz_target * span_s < _FEWEST_TICKS:
+        return timer.hz_achieved
+    return round((timer.ticks - ticks_before) / span_s, 2)
 
 
 COLUMNS = (

@@ -241,3 +241,65 @@ def test_an_unknown_run_or_topic_is_answered_with_the_known_ones(
     assert main(["pub", "beat", '{"cuont": 1}']) == 2
     assert main(["pub", "health/talker", "{}"]) == 2
     assert "--force" in capsys.readouterr().err
+
+
+@pytest.mark.processes
+def test_a_state_that_has_a_publisher_is_published_by_a_person_only_with_a_reason_that_is_kept(
+    hello: FoundRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = (
+        '{"node": "talker", "pid": 1, "timers": [], "ports": [], "sent": {}, "errors": 0, "cpu_s": 0, "rss_mb": 0}'
+    )
+    assert main(["pub", "health/talker", message]) == 2
+    assert "talker publishes it" in capsys.readouterr().err
+    assert main(["pub", "health/talker", message, "--force", " "]) == 2
+    capsys.readouterr()
+    forced = [sys.executable, "-m", "runtime", "pub", "health/talker", message, "--force", "a test"]
+    publisher: subprocess.Popen[bytes] | None = None
+    with Interruption() as interruption:
+        for arrival in hear(hello, ["health/talker"], interruption, 30.0):
+            if publisher is None and arrival is not None:
+                publisher = subprocess.Popen(forced, stdout=subprocess.DEVNULL)
+            elif arrival is not None and arrival.envelope.source != "talker":
+                break
+    assert publisher is not None
+    assert publisher.wait(30.0) == 0
+    assert arrival is not None
+    assert arrival.envelope.provenance == "person: a test"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_ends_listening_cleanly(hello: FoundRun, number: signal.Signals) -> None:
+    listener = subprocess.Popen(
+        [sys.executable, "-m", "runtime", "echo", "beat"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert listener.stdout is not None
+    assert b"count=" in listener.stdout.readline()
+    listener.send_signal(number)
+    _, errors = listener.communicate(timeout=30.0)
+    assert listener.returncode == 0
+    assert errors == b""
+    assert not list(hello.folder.glob("tool-*"))
+
+
+COMMANDS = ("nodes", "topics", "echo", "hz", "delay", "bw", "pub", "top", "doctor")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_shows_an_example_and_refuses_what_it_does_not_know(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    assert f"example: polyrhythm {command}" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as end:
+        main([command, "--no-such-option"])
+    assert end.value.code == 2
+
+
+def test_every_command_is_on_the_page_about_commands() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "commands.md").read_text()
+    for command in COMMANDS:
+        assert f"## polyrhythm {command}" in page

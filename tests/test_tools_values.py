@@ -8,13 +8,14 @@ import pytest
 from runtime.errors import UserError
 from runtime.health import Health, PortHealth, TimerHealth
 from runtime.listen_command import in_units
-from runtime.message import Envelope, Stamped
+from runtime.message import Envelope, Kind, Stamped
 from runtime.msgs import ActionChunk, Utterance
 from runtime.pub_command import parse
 from runtime.registry import ProcessState
 from runtime.spread import Gaps, Spread
 from runtime.top_table import COLUMNS, cells, node_row, trouble
 
+KINDS: dict[str, Kind] = {"a": "state", "b": "state", "c": "event"}
 RUNNING = ProcessState(7, "running")
 
 
@@ -32,6 +33,7 @@ def health(ns: int, *, ticks: int, pid: int = 7, cpu_s: float = 0.0, errors: int
     ports = (
         PortHealth(topic="a", received=9, delivered=5, waiting=1, dropped={"link": 1, "expired": 2}, age_ms=12.0),
         PortHealth(topic="b", received=4, delivered=3, waiting=0, dropped={"link": 1}, age_ms=None),
+        PortHealth(topic="c", received=0, delivered=0, waiting=0, dropped={}, age_ms=9000.0),
     )
     message = Health(
         node="policy",
@@ -48,7 +50,7 @@ def health(ns: int, *, ticks: int, pid: int = 7, cpu_s: float = 0.0, errors: int
 
 def test_rates_and_cpu_are_those_between_two_accounts() -> None:
     before, last = health(0, ticks=10, cpu_s=1.0), health(2_000_000_000, ticks=50, cpu_s=1.5)
-    row = node_row("policy", "arm", RUNNING, before, last, 2_500_000_000)
+    row = node_row("policy", "arm", RUNNING, before, last, 2_500_000_000, KINDS)
     assert (row.timers[0].hz, row.sent_per_s, row.cpu_percent, row.silent_s) == (20.0, 20.0, 25.0, 0.5)
     assert row.dropped == {"link": 2, "expired": 2}
     assert (row.waiting, row.oldest_ms) == (1, 12.0)
@@ -71,25 +73,30 @@ def test_rates_and_cpu_are_those_between_two_accounts() -> None:
 
 
 def test_accounts_before_and_after_a_restart_are_not_subtracted() -> None:
-    row = node_row("policy", "arm", RUNNING, health(0, ticks=900), health(10**9, ticks=5, pid=8), 10**9)
+    row = node_row("policy", "arm", RUNNING, health(0, ticks=900), health(10**9, ticks=5, pid=8), 10**9, KINDS)
     assert row.cpu_percent is None
     assert row.sent_per_s == 0.0
     assert row.timers[0].hz == 19.0
 
 
 def test_a_node_that_never_told_of_itself_has_a_row() -> None:
-    row = node_row("policy", "arm", ProcessState(7, "failed: was killed by SIGKILL", 2), None, None, 0)
+    row = node_row("policy", "arm", ProcessState(7, "failed: was killed by SIGKILL", 2), None, None, 0, KINDS)
     assert "restarts: 2" in cells(row)[3]
     assert trouble([row]) == ["policy: its process arm is failed: was killed by SIGKILL"]
 
 
 def test_what_is_slow_or_fails_or_falls_silent_is_told() -> None:
-    row = node_row("policy", "arm", RUNNING, health(0, ticks=0), health(10**9, ticks=10, errors=3), 9 * 10**9)
+    row = node_row("policy", "arm", RUNNING, health(0, ticks=0), health(10**9, ticks=10, errors=3), 9 * 10**9, KINDS)
     assert trouble([row]) == [
         "policy.tick runs at 10 Hz instead of 20",
         "policy: 3 handler calls ended in an error",
     ]
     assert cells(row)[3] == "silent for 8 s"
+
+
+def test_a_timer_that_hardly_ticked_in_between_is_judged_since_its_start() -> None:
+    row = node_row("policy", "arm", RUNNING, health(0, ticks=3), health(10**8, ticks=3), 10**8, KINDS)
+    assert row.timers[0].hz == 19.0
 
 
 def test_gaps_are_between_messages_of_one_source_and_missing_numbers_are_counted() -> None:
