@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from nodes.episodes.rules import Rules, check
 from nodes.episodes.runner import Judges, Settings, judge_unjudged, play_all
 from nodes.episodes.sampling import sample_uniform
 from nodes.episodes.store import Store
+from runtime.clock import wall_time_text
 from runtime.errors import UserError, choices
 
 
@@ -46,7 +46,7 @@ def run(asked: argparse.Namespace) -> int:
     plans = _plans(asked, library)
     judges = _judges(asked)
     settings = _settings(asked, judges)
-    path = asked.out or Path("runs") / f"episodes-{time.strftime('%Y%m%d-%H%M%S')}.sqlite"
+    path = asked.out or Path("runs") / f"episodes-{wall_time_text()}.sqlite"
     spec = {"judges": list(judges.specs), "dimensions": msgspec.to_builtins(judges.dimensions)}
     with Store.create(path, spec) as store:
         store.add(plans)
