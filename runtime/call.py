@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runtime.message import Envelope, Epochs, Stamped
+
+if TYPE_CHECKING:
+    from runtime.journal import CallNotes
 
 current_call: ContextVar[Call | None] = ContextVar("current_call", default=None)
 
@@ -19,6 +22,7 @@ class Call:
         "image_ns",
         "newest_event_ns",
         "not_before_ns",
+        "notes",
         "plan_ns",
         "reads",
         "snapshot",
@@ -36,6 +40,7 @@ class Call:
         self.cause = ""
         self.not_before_ns = 0  # virtual time: when what this call publishes leaves the node
         self.reads: list[str] = []
+        self.notes: CallNotes | None = None  # where a recorder wants to know
         self.snapshot: dict[str, Stamped[Any] | None] | None = (
             None  # of a blocking handler: port -> newest at its start
         )

@@ -83,6 +83,7 @@ class Process:
             finish=lambda node, ok, reason: self._control.tell("finish", node=node, ok=ok, reason=reason),
             seed=run["seed"],
             run_info=self._run_info,
+            keeps_journal=plan.is_recorded,
         )
         inlet = Inlet(types, executor.deliver, executor.lost, priority=priority)
         try:

@@ -15,6 +15,7 @@ from runtime.errors import PolyrhythmError
 from runtime.fence import Fence, FenceLine
 from runtime.graph import NodeSpec, health_topic
 from runtime.hosted import HostedNode, Lane
+from runtime.journal import calls_topic
 from runtime.lane_runner import LaneRunner, LoopRunner, ThreadRunner
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Subscription
@@ -39,12 +40,14 @@ class Executor:
         finish: Callable[[str, bool, str], None],
         seed: int,
         run_info: dict[str, Any],
+        keeps_journal: bool = False,
     ) -> None:
         self.clock = SystemClock()
         self._publish = publish
         self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
         self._runners: list[LaneRunner] = []
         self._health_seq = 0
+        self._calls_seq: dict[str, int] = {}
         self._fence = FenceLine()
         self._by_seat: dict[str, list[LaneRunner]] = {}
         self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
@@ -63,6 +66,8 @@ class Executor:
                 everything=types,
             )
             vars(hosted.node)["run_info"] = run_info
+            if keeps_journal and not spec.cls.subscribes_all:
+                hosted.keep_journal()
             self.hosted.append(hosted)
 
     def prepare(self) -> None:
@@ -179,6 +184,11 @@ class Executor:
             )
             topic = health_topic(hosted.name)
             self.send(Envelope(topic, hosted.name, self._health_seq, self.clock.now_ns()), health)
+            calls = hosted.journal.take(hosted.name) if hosted.journal is not None else None
+            if calls is not None:
+                topic = calls_topic(hosted.name)
+                self._calls_seq[topic] = self._calls_seq.get(topic, 0) + 1
+                self.send(Envelope(topic, hosted.name, self._calls_seq[topic], self.clock.now_ns()), calls)
 
 
 def _nothing() -> None:

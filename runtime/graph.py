@@ -11,6 +11,7 @@ import msgspec
 
 from runtime.errors import GraphError, ParameterError, UserError, choices
 from runtime.health import Health
+from runtime.journal import Calls, calls_topic
 from runtime.latency import Latency
 from runtime.message import Message
 from runtime.node import Node, Timer, handlers_of, ports_of
@@ -88,7 +89,14 @@ class Graph:
             name: (topic.publishers + topic.subscribers)[0].port.message for name, topic in self.topics.items()
         }
         types.update({health_topic(name): Health for name in self.nodes})
+        if self.is_recorded:
+            types.update({calls_topic(name): Calls for name, spec in self.nodes.items() if not spec.cls.subscribes_all})
         return types
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a node of the graph hears everything, so that each node tells what its calls read."""
+        return any(spec.cls.subscribes_all for spec in self.nodes.values())
 
     def problems(self) -> list[tuple[str, str]]:
         """All that does not fit, as (node, sentence); empty where the graph can start."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
@@ -19,6 +19,7 @@ import msgspec
 from runtime.call import Call, current_call, inherit
 from runtime.clock import NS_PER_S, Clock
 from runtime.fence import FenceLine, seat_index
+from runtime.journal import CallNotes, Journal, JournalClock
 from runtime.message import Envelope, Message, Stamped
 from runtime.node import Node, Style, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
@@ -128,6 +129,7 @@ class HostedNode:
         self.fence = fence
         self.seat = seat_index(type(node).seat)
         self.voided = 0  # messages that a handler published after its seat had been fenced
+        self.journal: Journal | None = None
         self._seq: dict[str, int] = {}
         self._lock = threading.Lock()
         vars(node).update(
@@ -182,6 +184,11 @@ class HostedNode:
             self.subscriptions[f"any:{topic}"] = port
             lane.listeners.append(("on_any", port))
 
+    def keep_journal(self) -> None:
+        """Note from now on what each handler call reads and publishes."""
+        self.journal = Journal()
+        vars(self.node)["_clock"] = JournalClock(self.clock)
+
     def start(self, now_ns: int) -> None:
         """Run the node's own start and set the phase of its timers."""
         self.node.on_start()
@@ -192,6 +199,8 @@ class HostedNode:
     def call(self, work: Work) -> Call:
         """The call of one run; for a blocking handler with a snapshot of what its ports know now."""
         call = Call(self.clock.now_ns(), self.fence.epochs, trigger=work.stamped)
+        if self.journal is not None:
+            call.notes = CallNotes(call.started_ns)
         if work.style == "blocking":
             snapshot = {attribute: port.stamped() for attribute, port in self.subscriptions.items()}
             call.snapshot = snapshot
@@ -203,15 +212,28 @@ class HostedNode:
         token = current_call.set(call)
         try:
             if work.stamped is None:
-                return method()
-            return method(work.stamped if work.handler == "on_any" else work.stamped.message)
+                result = method()
+            else:
+                result = method(work.stamped if work.handler == "on_any" else work.stamped.message)
         finally:
             current_call.reset(token)
+            if self.journal is not None and work.style != "async":
+                self.journal.end(work.handler, call, self.clock.now_ns())
+        return self._journalled(result, work, call) if self.journal is not None and work.style == "async" else result
+
+    async def _journalled(self, running: Awaitable[None], work: Work, call: Call) -> None:
+        assert self.journal is not None
+        try:
+            await running
+        finally:
+            self.journal.end(work.handler, call, self.clock.now_ns())
 
     def _publish(self, publisher: Publisher[Any], message: Message) -> None:
         call = current_call.get()
         if call is not None and self.fence.voids(self.seat, call.epochs):
             self.voided += 1
+            if call.notes is not None:
+                call.notes.sent.append("")
             return
         now_ns = self.clock.now_ns() if call is None else max(self.clock.now_ns(), call.not_before_ns)
         with self._lock:
@@ -227,6 +249,8 @@ class HostedNode:
                 provenance=publisher.provenance or self.provenance,
                 seat=self.seat,
             )
+            if call is not None and call.notes is not None:
+                call.notes.sent.append(envelope.ident)
             for name in _array_fields(type(message)):
                 array = getattr(message, name)
                 if array is not None:

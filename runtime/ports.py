@@ -96,8 +96,16 @@ class Subscription(Port[M]):
     def stamped(self) -> Stamped[M] | None:
         """The newest message with its envelope, or None as for `latest`."""
         call = current_call.get()
-        if call is not None and call.snapshot is not None:
-            return self._from_snapshot(call)
+        if call is None:
+            return self._now()
+        newest = self._from_snapshot(call) if call.snapshot is not None else self._now()
+        if newest is not None:
+            call.read(newest)
+        if call.notes is not None:
+            call.notes.read(self.attribute, newest)
+        return newest
+
+    def _now(self) -> Stamped[M] | None:
         with self._lock:
             newest = self._newest
             if newest is None:
@@ -111,16 +119,12 @@ class Subscription(Port[M]):
             if not self._newest_is_read and not self.has_handler:
                 self.delivered += 1
             self._newest_is_read = True
-        if call is not None:
-            call.read(newest)
-        return newest
+            return newest
 
     def _from_snapshot(self, call: Call) -> Stamped[M] | None:
         """What the port knew when a blocking handler started: all its inputs are of one moment."""
         assert call.snapshot is not None
         newest: Stamped[M] | None = call.snapshot.get(self.attribute)
-        if newest is not None:
-            call.read(newest)
         return newest
 
     def push(self, stamped: Stamped[M]) -> None:

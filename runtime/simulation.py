@@ -20,6 +20,7 @@ from runtime.fence import Fence, FenceLine
 from runtime.graph import Graph, NodeSpec, health_topic
 from runtime.health import Health
 from runtime.hosted import HostedNode, Lane, Work
+from runtime.journal import calls_topic
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
 from runtime.ports import Publisher, Subscription
@@ -53,6 +54,7 @@ class Simulation:
         self._failure: BaseException | None = None
         self._health_ns = to_ns(1 / health_hz) if health_hz else 0
         self._health_seq: dict[str, int] = {}
+        self._calls_seq: dict[str, int] = {}
         specs = _named(nodes)
         self.graph = Graph(specs)
         for _, problem in self.graph.problems():
@@ -77,6 +79,8 @@ class Simulation:
         }
         for hosted in self.hosted.values():
             vars(hosted.node)["run_info"] = self.run_info
+            if self._health_ns and self.graph.is_recorded and not type(hosted.node).subscribes_all:
+                hosted.keep_journal()
             lane_of = {port: lane for lane in hosted.lanes for _, port in lane.listeners}
             for port in hosted.subscriptions.values():
                 self._routes.setdefault(port.topic, []).append((hosted, port, lane_of.get(port)))
@@ -292,6 +296,10 @@ class Simulation:
             seq = self._health_seq[name] = self._health_seq.get(name, 0) + 1
             health: Health = health_of(hosted, pid=0, cpu_s=0.0, rss_mb=0.0)
             self._send(Envelope(health_topic(name), name, seq, self.scheduler.now_ns), health)
+            calls = hosted.journal.take(name) if hosted.journal is not None else None
+            if calls is not None:
+                seq = self._calls_seq[name] = self._calls_seq.get(name, 0) + 1
+                self._send(Envelope(calls_topic(name), name, seq, self.scheduler.now_ns), calls)
         if not last:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
 

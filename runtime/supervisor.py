@@ -12,6 +12,7 @@ import msgspec
 
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError
+from runtime.journal import Calls
 from runtime.launch_file import Launch
 from runtime.message import Message, Stamped
 from runtime.process import ChildProcess
@@ -137,8 +138,12 @@ class Supervisor:
             raise PolyrhythmError(f"{', '.join(late)} did not become ready within {READY_S:g} s")
 
     def _observe(self, sockets: Path, loop: asyncio.AbstractEventLoop) -> Inlet:
-        """Hear what the view shows, from the first message on: every topic but those that carry arrays."""
-        types = {topic: message for topic, message in self._launch.graph.types.items() if not _is_large(message)}
+        """Hear what the view shows, from the first message on: every topic but journals and those that carry arrays."""
+        types = {
+            topic: message
+            for topic, message in self._launch.graph.types.items()
+            if message is not Calls and not _is_large(message)
+        }
 
         def show(stamped: Stamped[Any]) -> None:
             try:

@@ -14,6 +14,7 @@ import msgspec
 
 from runtime.fence import FENCE_TOPIC
 from runtime.graph import NodeSpec, health_topic
+from runtime.journal import calls_topic
 from runtime.launch_file import Launch
 from runtime.message import Kind, Message
 
@@ -27,6 +28,7 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     peers: tuple[str, ...]  # the other processes
     is_recorder: bool  # stops after all others, so that their last messages are recorded
     restart: str
+    is_recorded: bool = False  # its nodes tell what their calls read
 
 
 class TopicInfo(msgspec.Struct, frozen=True):
@@ -64,6 +66,7 @@ def plan(launch: Launch) -> dict[str, ProcessPlan]:
             peers=tuple(other for other in groups if other != name),
             is_recorder=any(spec.cls.subscribes_all for spec in specs),
             restart=specs[0].restart,
+            is_recorded=launch.graph.is_recorded,
         )
     return plans
 
@@ -86,7 +89,7 @@ def _publishes(launch: Launch, specs: list[NodeSpec]) -> set[str]:
     topics = {
         topic.name for topic in launch.graph.topics.values() if any(end.node in names for end in topic.publishers)
     }
-    return topics | {health_topic(name) for name in names}
+    return topics | {health_topic(name) for name in names} | {calls_topic(name) for name in names}
 
 
 def describe(launch: Launch) -> tuple[dict[str, NodeInfo], dict[str, TopicInfo]]:
@@ -98,11 +101,11 @@ def describe(launch: Launch) -> tuple[dict[str, NodeInfo], dict[str, TopicInfo]]
         for spec in specs
     }
     hear_all = [spec.name for spec in graph.nodes.values() if spec.cls.subscribes_all]
-    health = {health_topic(name): name for name in nodes}
+    own_accounts = {topic(name): name for topic in (health_topic, calls_topic) for name in nodes}
     topics = {}
     for name, message in sorted(graph.types.items()):
         topic = graph.topics.get(name)
-        publishers = [end.node for end in topic.publishers] if topic else [health[name]]
+        publishers = [end.node for end in topic.publishers] if topic else [own_accounts[name]]
         subscribers = [end.node for end in topic.subscribers] if topic else []
         topics[name] = TopicInfo(
             type=type_name(message),

@@ -1,0 +1,133 @@
+"""`Journal`: what each handler call of a node read, published and took, so that a recording can be replayed exactly.
+
+Kept only where a recorder hears it; sent in batches on `calls/<node>`, once a second and at the end.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtime.call import Call, current_call
+from runtime.clock import Clock
+from runtime.message import Epochs, Message, Stamped
+
+KEPT_CALLS = 8192
+"""Of one batch; a node that makes more calls a second than this loses the rest, and says how many."""
+KEPT_READS = 4096
+"""Of one call."""
+
+
+class CallRecord(Message):
+    """One run of a handler. Messages are named "topic:source:seq"."""
+
+    handler: str
+    started_ns: int
+    took_ns: int
+    epochs: Epochs
+    trigger: str = ""
+    reads: tuple[str, ...] = ()  # "port=topic:source:seq" in order; "port=" where nothing was known
+    nows_ns: tuple[int, ...] = ()  # what the clock said, after `started_ns`; empty where it stood still
+    sent: tuple[str, ...] = ()  # "" where a fence voided the message
+    is_cut: bool = False  # it read more than is kept
+
+
+class Calls(Message):
+    """The calls of one node since the last batch."""
+
+    node: str
+    calls: tuple[CallRecord, ...]
+    lost: int = 0  # calls that did not fit into this batch
+
+
+def calls_topic(node: str) -> str:
+    """The topic of a node's journal."""
+    return f"calls/{node}"
+
+
+@dataclass(slots=True)
+class CallNotes:
+    """What is noted while a call runs."""
+
+    started_ns: int
+    reads: list[str] = field(default_factory=list)
+    nows_ns: list[int] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+    is_cut: bool = False
+
+    def read(self, port: str, stamped: Stamped[Any] | None) -> None:
+        """The handler looked at a port."""
+        if len(self.reads) < KEPT_READS:
+            self.reads.append(f"{port}={stamped.envelope.ident if stamped is not None else ''}")
+        else:
+            self.is_cut = True
+
+    def looked_at_clock(self, now_ns: int) -> None:
+        """The handler asked for the time."""
+        if len(self.nows_ns) < KEPT_READS:
+            self.nows_ns.append(now_ns - self.started_ns)
+        else:
+            self.is_cut = True
+
+
+class Journal:
+    """The calls of one node that have ended and are not sent yet."""
+
+    def __init__(self) -> None:
+        self._calls: list[CallRecord] = []
+        self._lost = 0
+        self._lock = threading.Lock()
+
+    def end(self, handler: str, call: Call, now_ns: int) -> None:
+        """A call has ended (any thread)."""
+        notes = call.notes
+        if notes is None:
+            return
+        stood_still = not any(notes.nows_ns)
+        record = CallRecord(
+            handler=handler,
+            started_ns=call.started_ns,
+            took_ns=now_ns - call.started_ns,
+            epochs=call.epochs,
+            trigger=call.trigger.envelope.ident if call.trigger is not None else "",
+            reads=tuple(notes.reads),
+            nows_ns=() if stood_still else tuple(notes.nows_ns),
+            sent=tuple(notes.sent),
+            is_cut=notes.is_cut,
+        )
+        with self._lock:
+            if len(self._calls) < KEPT_CALLS:
+                self._calls.append(record)
+            else:
+                self._lost += 1
+
+    def take(self, node: str) -> Calls | None:
+        """What has come together since the last time; None where nothing has."""
+        with self._lock:
+            if not self._calls:
+                return None
+            batch = Calls(node=node, calls=tuple(self._calls), lost=self._lost)
+            self._calls, self._lost = [], 0
+        return batch
+
+
+class JournalClock:
+    """A node's clock that notes what it told a handler."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    @property
+    def is_virtual(self) -> bool:
+        return self._clock.is_virtual
+
+    def now_ns(self) -> int:
+        now_ns = self._clock.now_ns()
+        call = current_call.get()
+        if call is not None and call.notes is not None:
+            call.notes.looked_at_clock(now_ns)
+        return now_ns
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._clock, name)  # sleep, external, and what else a clock can do
