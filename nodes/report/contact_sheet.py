@@ -17,7 +17,9 @@ MARGIN_PX = 28
 GAP_PX = 20
 CAPTION_PX = 84
 HEADER_PX = 92
-INSET = 0.34  # width of the wrist camera's picture, of the frame's
+MAIN_TOPICS = ("room/image", "head/image")
+INSET_TOPICS = ("head/image", "wrist/image")
+INSET = 0.36  # width of the inset, of the frame's
 
 PAPER = (250, 249, 246)
 INK = (32, 33, 36)
@@ -40,11 +42,12 @@ def draw_contact_sheet(run: Run, path: Path) -> bool:
     if not run.image_topics:
         return False
     shown = moments(run)
-    main = "head/image" if "head/image" in run.image_topics else run.image_topics[0]
+    main = next((topic for topic in MAIN_TOPICS if topic in run.image_topics), run.image_topics[0])
     pictures = frames(run, main, [moment.ns for moment in shown])
     insets: list[NDArray[np.uint8]] | list[None] = [None] * len(shown)
-    if main != "wrist/image" and "wrist/image" in run.image_topics:
-        insets = frames(run, "wrist/image", [moment.ns for moment in shown])
+    inset = next((topic for topic in INSET_TOPICS if topic != main and topic in run.image_topics), None)
+    if inset is not None:
+        insets = frames(run, inset, [moment.ns for moment in shown])
     _sheet(run, shown, pictures, insets).save(path)
     return True
 

@@ -18,22 +18,23 @@ if TYPE_CHECKING:
 
     from nodes.sim.renderer import Renderer
 
+CAMERAS = ("head", "wrist", "room")
 BACKENDS = ("rays", "gl", "auto")
 
 
 class SimCamera(Node):
     """Draws the newest World, each at most once.
 
-    `camera` is "head" or "wrist" (remap `head/image` for the latter). `backend` is "rays", "gl" or "auto": OpenGL where
-    it works; in virtual time always rays, whose pictures are the same on every run.
+    `camera` is "head", "wrist" or, for people to watch, "room" (remap `head/image` for those two). `backend` is "rays",
+    "gl" or "auto": OpenGL where it works; in virtual time always rays, whose pictures are the same on every run.
     """
 
     world = Subscription(World, "sim/world")
     image = Publisher(Image, "head/image")
 
     def __init__(self, camera: str = "head", width: int = 160, height: int = 120, backend: str = "rays") -> None:
-        if camera not in ("head", "wrist"):
-            raise UserError(f"camera is {camera!r}; known: head, wrist")
+        if camera not in CAMERAS:
+            raise UserError(f"camera is {camera!r}; known: {', '.join(CAMERAS)}")
         if backend not in BACKENDS:
             raise UserError(f"backend is {backend!r}; known: {', '.join(BACKENDS)}")
         if width < 8 or height < 8:

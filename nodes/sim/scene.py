@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from nodes import kinematics as k
 from nodes.sim.kitchen import (
     COLLISION_NONE,
@@ -31,10 +33,12 @@ BASE_TORQUE_NM = 12.0
 BASE_GAIN = 2500.0  # N per m/s: a blocked base shows its full force at 0.024 m/s
 BASE_YAW_GAIN = 200.0
 
-CAMERA_FOVY_DEG = {"head": 55.0, "wrist": 58.0}
+CAMERA_FOVY_DEG = {"head": 55.0, "wrist": 58.0, "room": 50.0}
 """Vertical field of view, pinhole, square pixels."""
-HIDDEN_GROUP = {"head": 2, "wrist": 3}
-"""The geom group that a camera does not see: its own housing."""
+HIDDEN_GROUP = {"head": 2, "wrist": 3, "room": 5}
+"""The geom group that a camera does not see: its own housing (nothing is in group 5)."""
+ROOM_CAMERA_M, ROOM_CAMERA_TARGET_M = (1.70, -1.38, 1.55), (0.02, -0.22, 0.50)
+"""A camera in the corner of the room, for people to watch: no policy looks through it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ def build_scene(seed: int = 0) -> Scene:
 <worldbody>
 <light name="lamp" pos="0.3 0.2 2.6" dir="0 -0.25 -1" directional="true" diffuse="0.45 0.45 0.45" specular="0 0 0"/>
 {kitchen_xml(things)}
+{_room_camera_xml()}
 {_robot_xml()}
 </worldbody>
 <equality>
@@ -93,6 +98,13 @@ def build_scene(seed: int = 0) -> Scene:
 </actuator>
 </mujoco>"""
     return Scene(xml=xml, things=things)
+
+
+def _room_camera_xml() -> str:
+    back = np.subtract(ROOM_CAMERA_M, ROOM_CAMERA_TARGET_M)
+    right = np.cross((0.0, 0.0, 1.0), back)
+    axes = join_numbers((*right.tolist(), *np.cross(back, right).tolist()))
+    return f'<camera name="room" pos="{join_numbers(ROOM_CAMERA_M)}" xyaxes="{axes}" fovy="{CAMERA_FOVY_DEG["room"]}"/>'
 
 
 def _robot_xml() -> str:
