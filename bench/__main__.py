@@ -10,7 +10,7 @@ import sys
 
 from bench.result import Result, table
 
-SUBJECTS = ("startup", "latency", "timers")
+SUBJECTS = ("startup", "latency", "timers", "episodes")
 
 
 def main() -> int:

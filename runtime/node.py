@@ -12,6 +12,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from runtime.clock import Clock, SystemClock
@@ -140,6 +141,11 @@ def ports_of(cls: type[Node], kind: type[Publisher[Any]]) -> dict[str, Publisher
 def ports_of(cls: type[Node], kind: type[Subscription[Any]]) -> dict[str, Subscription[Any]]: ...
 def ports_of(cls: type[Node], kind: type[Port[Any]]) -> Any:
     """The ports of that kind that a node class declares, by attribute, in order of declaration."""
+    return dict(_ports_of(cls, kind))
+
+
+@cache
+def _ports_of(cls: Any, kind: Any) -> dict[str, Port[Any]]:
     found: dict[str, Port[Any]] = {}
     for base in reversed(cls.__mro__):
         for attribute, value in vars(base).items():
@@ -152,6 +158,11 @@ def ports_of(cls: type[Node], kind: type[Port[Any]]) -> Any:
 
 def handlers_of(cls: type[Node]) -> list[Timer | Listener]:
     """The marked methods of a node class, in order of declaration. Raises UserError for marks that cannot work."""
+    return list(_handlers_of(cls))
+
+
+@cache
+def _handlers_of(cls: Any) -> list[Timer | Listener]:
     found: dict[str, Timer | Listener] = {}
     attribute_of = {id(port): name for name, port in ports_of(cls, Subscription).items()}
     for base in reversed(cls.__mro__):

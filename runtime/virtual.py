@@ -126,7 +126,7 @@ class VirtualClock:
             try:
                 return await future
             finally:
-                if not future.cancelled():
+                if latency_s and not future.cancelled():
                     await asyncio.sleep(latency_s)
         if self._outside is None:
             self._outside = asyncio.Runner()

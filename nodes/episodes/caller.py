@@ -249,10 +249,10 @@ class Caller:
         self._seat = seat
         self._ask = ask
 
-    async def ask(self, prompt: str, schema: dict[str, object], what: str) -> str:
-        """The answer's text. Raises OutageError."""
+    async def ask(self, prompt: str, schema: dict[str, object], what: str, sha: str = "") -> str:
+        """The answer's text; `sha` is the prompt's, where the caller has it. Raises OutageError."""
         self.calls += 1
-        number, sha = self.calls, sha_of(prompt)
+        number, sha = self.calls, sha or sha_of(prompt)
         stored = self._store.find_answer(self._seat, number, sha)
         if stored is not None:
             self.repeated += 1

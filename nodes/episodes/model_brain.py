@@ -27,7 +27,7 @@ class ModelBrain:
         schema = BID_SCHEMA if sight.observation.asks == "bid" else ACT_SCHEMA
         sha = sha_of(prompt)
         try:
-            text = await clock.external(self._caller.ask(prompt, schema, sight.observation.asks), self._latency_s)
+            text = await clock.external(self._caller.ask(prompt, schema, sight.observation.asks, sha), self._latency_s)
             try:
                 act, urgency = read_act(text)
             except UnreadableError as problem:

@@ -6,6 +6,7 @@ Pure: the log keeps briefing and the turns held, and gives back the same text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from nodes.episodes.messages import Briefing, Observation, Turn
 
@@ -43,6 +44,7 @@ when nobody else wants to, above 0.8 interrupt. Answer with one JSON object and 
 "argument": "...", "to": [], "urgency": 0.5}"""
 
 
+@lru_cache(maxsize=4096)  # a turn is in every later prompt of everybody who heard it
 def turn_text(turn: Turn) -> str:
     """A turn as those who perceive it read it."""
     done = {

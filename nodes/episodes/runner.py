@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -190,6 +192,22 @@ async def play_all(
     plans: Sequence[EpisodePlan], store: Store, settings: Settings, progress: Progress | None = None
 ) -> bool:
     """Play all of them, `jobs` at a time; whether all are done. When the budget is spent, the rest stays waiting."""
+    with few_collections():
+        return await _play_all(plans, store, settings, progress)
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Let the garbage collector run seldom: thousands of live episodes are many objects to walk through each time."""
+    usual = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
+async def _play_all(plans: Sequence[EpisodePlan], store: Store, settings: Settings, progress: Progress | None) -> bool:
     waiting = iter(plans)
     all_done = True
     is_spent = False

@@ -1,0 +1,182 @@
+"""Text episodes of 20 turns: CPU with a model in process and over HTTP, 1,000 at a time, and the import.
+
+References: over HTTP the openai SDK alone, asked as often by the same process in the same run. In process the sotopia
+package 0.1.5 with its model stubbed took 6 to 10 ms of CPU on a machine with two cores; it is not installed here, so
+that figure is a constant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Coroutine
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench.chat_server import ACT
+from bench.result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nodes.episodes.caller import Ask, ModelSpec, Servers
+    from nodes.episodes.plan import EpisodePlan
+
+PACKAGE_CPU_S = 0.006
+"""Of the sotopia package's own loop, per episode with its model stubbed; the lower end of what was measured."""
+
+TURNS = 20
+CONCURRENT = 1000
+
+
+def measure() -> list[Result]:
+    """All four subjects."""
+    in_process = _in_process_s()
+    results = [
+        Result("episode, model in process, CPU", "ms", in_process * 1e3, PACKAGE_CPU_S * 1e3, "sotopia 0.1.5", 0.5)
+    ]
+    results += _concurrent(in_process)
+    results += _over_http()
+    results.append(Result("import of the episode path", "ms", _import_ms(), 300.0, "the goal itself", 1.0))
+    return results
+
+
+def _plan() -> EpisodePlan:
+    from nodes.episodes.planning import plan_of_task
+
+    return plan_of_task("cello-with-a-crack", order="round-robin", mode="AGENTS", max_turns=TURNS)
+
+
+async def _episode(plan: EpisodePlan, spec: ModelSpec, servers: Servers, ask: Ask | None) -> None:
+    from nodes.episodes.caller import Caller, NoStore
+    from nodes.episodes.model_brain import ModelBrain
+    from nodes.episodes.runner import conduct_episode
+
+    brains = [ModelBrain(Caller(spec, servers, NoStore(), seat, ask)) for seat in range(2)]
+    conduct = await conduct_episode(plan, brains, [])
+    assert len(conduct.turns) == TURNS
+
+
+def _cpu_s(work: Coroutine[Any, Any, None]) -> float:
+    from nodes.episodes.runner import few_collections
+
+    began_s = time.process_time()
+    with few_collections():
+        asyncio.run(work)
+    return time.process_time() - began_s
+
+
+def _model() -> tuple[EpisodePlan, ModelSpec, Servers]:
+    from nodes.episodes.caller import ModelSpec, Servers
+
+    return _plan(), ModelSpec("bench", "http://127.0.0.1:1/v1"), Servers()
+
+
+def _in_process_s(rounds: int = 7, episodes: int = 50) -> float:
+    """CPU per episode, the best of some rounds; the first one warms up."""
+    from nodes.episodes.chat_wire import Answer
+
+    plan, spec, servers = _model()
+
+    async def ask(prompt: str, schema: dict[str, object]) -> Answer:
+        return Answer(ACT, 0, 0)
+
+    async def many() -> None:
+        for _ in range(episodes):
+            await _episode(plan, spec, servers, ask)
+
+    return min(_cpu_s(many()) for _ in range(rounds)) / episodes
+
+
+def _concurrent(alone_s: float) -> list[Result]:
+    """All episodes are under way before the first goes on; peak memory over what the process had before."""
+    from nodes.episodes.chat_wire import Answer
+
+    plan, spec, servers = _model()
+    first = 0
+    all_here = asyncio.Event()
+
+    async def ask(prompt: str, schema: dict[str, object]) -> Answer:
+        nonlocal first
+        first += 1
+        if first == CONCURRENT:
+            all_here.set()
+        await all_here.wait()
+        await asyncio.sleep(0)
+        return Answer(ACT, 0, 0)
+
+    async def many() -> None:
+        await asyncio.gather(*(_episode(plan, spec, servers, ask) for _ in range(CONCURRENT)))
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    cpu_s = _cpu_s(many()) / CONCURRENT
+    memory_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 / CONCURRENT
+    return [
+        Result(f"one of {CONCURRENT} at a time, CPU", "ms", cpu_s * 1e3, alone_s * 1e3, "one at a time, above", 1.2),
+        Result(f"one of {CONCURRENT} at a time, memory", "MB", memory_mb, 1.0, "the goal itself", 1.0),
+    ]
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    process = subprocess.Popen([sys.executable, "-m", "bench.chat_server"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+    finally:
+        process.terminate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def _over_http(episodes: int = 40, at_a_time: int = 10, rounds: int = 3) -> list[Result]:
+    from nodes.episodes.caller import ModelSpec, Servers
+
+    ours: list[float] = []
+    sdk: list[float] = []
+    ours_wall: list[float] = []
+    sdk_wall: list[float] = []
+    with _server() as url:
+        plan, spec = _plan(), ModelSpec("bench", url)
+
+        async def many() -> None:
+            servers = Servers()
+            for _ in range(episodes // at_a_time):
+                await asyncio.gather(*(_episode(plan, spec, servers, None) for _ in range(at_a_time)))
+            await servers.close()
+
+        for _ in range(rounds):
+            for cpu, wall, work in ((ours, ours_wall, many()), (sdk, sdk_wall, _sdk(url, episodes, at_a_time))):
+                began_s = time.monotonic()
+                cpu.append(_cpu_s(work) / episodes)
+                wall.append(episodes / (time.monotonic() - began_s))
+    name = "the openai SDK alone, 20 calls"
+    return [
+        Result("episode over HTTP, CPU", "ms", min(ours) * 1e3, min(sdk) * 1e3, name, 1 / 3),
+        Result("episodes over HTTP", "1/s", max(ours_wall), max(sdk_wall), name, 3.0, more_is_better=True),
+    ]
+
+
+async def _sdk(url: str, episodes: int, at_a_time: int) -> None:
+    import openai
+
+    client = openai.AsyncOpenAI(api_key="none", base_url=url, max_retries=0)
+    text = "x" * 3000  # about as long as a prompt
+
+    async def one() -> None:
+        for _ in range(TURNS):
+            await client.chat.completions.create(model="bench", messages=[{"role": "user", "content": text}])
+
+    for _ in range(episodes // at_a_time):
+        await asyncio.gather(*(one() for _ in range(at_a_time)))
+    await client.close()
+
+
+def _import_ms(rounds: int = 5) -> float:
+    code = "import time; t = time.perf_counter(); import nodes.episodes.runner; print(time.perf_counter() - t)"
+    times = [float(subprocess.check_output([sys.executable, "-c", code], text=True)) for _ in range(rounds)]
+    return min(times) * 1e3
