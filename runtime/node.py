@@ -141,7 +141,7 @@ def ports_of(cls: type[Node], kind: type[Publisher[Any]]) -> dict[str, Publisher
 def ports_of(cls: type[Node], kind: type[Subscription[Any]]) -> dict[str, Subscription[Any]]: ...
 def ports_of(cls: type[Node], kind: type[Port[Any]]) -> Any:
     """The ports of that kind that a node class declares, by attribute, in order of declaration."""
-    return dict(_ports_of(cls, kind))
+    return dict(_ports_of(cls, kind))  # type: ignore[arg-type]  # classes are hashable
 
 
 @cache
@@ -158,7 +158,7 @@ def _ports_of(cls: Any, kind: Any) -> dict[str, Port[Any]]:
 
 def handlers_of(cls: type[Node]) -> list[Timer | Listener]:
     """The marked methods of a node class, in order of declaration. Raises UserError for marks that cannot work."""
-    return list(_handlers_of(cls))
+    return list(_handlers_of(cls))  # type: ignore[arg-type]  # classes are hashable
 
 
 @cache
