@@ -27,6 +27,7 @@ from runtime.message import Envelope, Kind, Message, Stamped
 from runtime.scheduling import ask_for_fifo
 
 QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 16}
+TAP_QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 64}
 MAX_MESSAGE_BYTES = 64 << 20
 _POLL_S = 0.005
 _STATES_PER_TURN = 32  # then look at the events again
@@ -234,7 +235,7 @@ class Tap:
     def __init__(self, folder: Path, processes: Iterable[str], topics: Mapping[str, Kind], name: str) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._sockets: dict[Kind, zmq.Socket[bytes]] = {
-            kind: _subscriber(self._context, QUEUE_LENGTH["event"]) for kind in _KINDS
+            kind: _subscriber(self._context, TAP_QUEUE_LENGTH[kind]) for kind in _KINDS
         }
         for topic, kind in topics.items():
             self._sockets[kind].setsockopt(zmq.SUBSCRIBE, topic.encode() + _PASSING)
