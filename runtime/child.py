@@ -53,6 +53,8 @@ class Process:
             logging.getLogger(self._name).exception("cannot start")
             self._control.tell("failed", text=f"{type(problem).__name__}: {problem}")
             return 1
+        finally:
+            self._control.close()
         return 0
 
     def _order(self, order: dict[str, Any]) -> None:
@@ -105,6 +107,7 @@ class Process:
             outlet.close()
         if executor.stuck:
             logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))
+            self._control.close()
             os._exit(0)  # a handler that never returns must not keep the process
 
     @staticmethod

@@ -2,7 +2,8 @@
 
 Down: `{"do": "go"}`, `{"do": "stop"}` and, before that, the outcome as `{"do": "ended", "ok": ..., "reason": ...}`; its
 end means that the supervisor is gone. Up: `ready`, `finish`, `log` and `failed`.
-Starts one thread, which reads the pipe from the supervisor.
+Starts two threads: one reads the pipe from the supervisor; one writes to it, so that a supervisor that is stopped or
+slow never makes a handler wait. What it does not take in time is dropped, and how much is said.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import json
 import logging
 import os
+import queue
 import threading
 import traceback
 from collections.abc import Callable
 from typing import Any
 
 _GRACE_S = 1.5  # after the supervisor's death a process has this long to stop by itself
+_LAST_WORDS_S = 0.5
+_QUEUED_LINES = 2000
 
 
 class Control:
@@ -25,22 +29,45 @@ class Control:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._on_order = on_order
-        self._lock = threading.Lock()
-        # Daemon: it waits in read() for a supervisor that may outlive this process.
-        self._thread = threading.Thread(target=self._read, name="control", daemon=True)
+        self._lines: queue.Queue[bytes | None] = queue.Queue(_QUEUED_LINES)
+        self._dropped = 0
+        # Daemons: they wait for a supervisor that may outlive this process.
+        self._reader = threading.Thread(target=self._read, name="control-in", daemon=True)
+        self._writer = threading.Thread(target=self._write, name="control-out", daemon=True)
 
     def start(self) -> None:
-        """Start listening to the supervisor."""
-        self._thread.start()
+        """Start listening and talking to the supervisor."""
+        self._reader.start()
+        self._writer.start()
 
     def tell(self, event: str, **fields: Any) -> None:
-        """Tell the supervisor something; nothing happens where it is gone."""
+        """Tell the supervisor something, without waiting for it to listen; nothing happens where it is gone."""
         line = json.dumps({"event": event, **fields}).encode() + b"\n"
         try:
-            with self._lock:
-                os.write(self._write_fd, line)
-        except OSError:
-            self._on_order({"do": "stop"})
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self._dropped += 1
+
+    def close(self) -> None:
+        """Wait until all is told, for at most a moment."""
+        try:
+            self._lines.put_nowait(None)
+        except queue.Full:
+            return
+        self._writer.join(_LAST_WORDS_S)
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            if self._dropped:
+                text = f"{self._dropped} lines were not told, because the supervisor did not listen"
+                self._dropped = 0
+                line = _log_line("warning", "control", text) + line
+            try:
+                while line:
+                    line = line[os.write(self._write_fd, line) :]
+            except OSError:
+                self._on_order({"do": "stop"})
+                return
 
     def _read(self) -> None:
         with os.fdopen(self._read_fd, "rb") as pipe:
@@ -50,6 +77,10 @@ class Control:
         self._on_order({"do": "stop"})
         threading.Event().wait(_GRACE_S)
         os._exit(3)
+
+
+def _log_line(level: str, source: str, text: str) -> bytes:
+    return json.dumps({"event": "log", "level": level, "source": source, "text": text}).encode() + b"\n"
 
 
 class ControlLog(logging.Handler):
