@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, cast
@@ -18,6 +18,7 @@ from typing import IO, Any, cast
 import msgspec
 import zstandard
 from mcap.exceptions import EndOfFile, McapError
+from mcap.opcode import Opcode
 from mcap.records import Attachment, Channel, Chunk, Footer, Metadata, Schema
 from mcap.records import Message as Record
 from mcap.stream_reader import StreamReader, breakup_chunk
@@ -34,6 +35,12 @@ SCHEMA_VERSION = "1"
 RECORD_LIMIT_BYTES = 256 * 1024 * 1024
 """A record or unpacked chunk that claims to be larger is taken for damage."""
 
+LOST_TOPIC = "lost"
+"""Where a message stands whose topic went with a damaged chunk, and whose envelope does not say it either."""
+
+_SEARCH_BYTES = 1 << 20
+_CHUNK_HEAD = struct.Struct("<BQQQQI")  # opcode, length, first and last log time, size unpacked, checksum
+_CHUNK_MARK = b"\x04\x00\x00\x00zstd"  # what follows it
 _DAMAGE = (McapError, struct.error, ValueError, OverflowError, KeyError, zstandard.ZstdError)
 
 
@@ -85,6 +92,15 @@ class BagWriter:
             self._open_channel(key, schema, {"type": type_name} if type_name else {})
         self._add(key, envelope, msgspec.json.encode(document))
 
+    def copy(self, message: BagMessage) -> None:
+        """Record a message of another recording as it is."""
+        key = (message.topic, message.schema)
+        if key not in self._channels:
+            self._open_channel(
+                key, message.schema_data or b"{}", {"type": message.type_name} if message.type_name else {}
+            )
+        self._put(key, message.log_time_ns, message.sequence, message.data)
+
     def note(self, name: str, values: Mapping[str, str]) -> None:
         """Add a metadata record."""
         self._mcap.add_metadata(name, {str(key): str(value) for key, value in values.items()})
@@ -122,19 +138,17 @@ class BagWriter:
         self._channels[key] = self._mcap.register_channel(topic, "json", schema_id, metadata)
 
     def _add(self, key: tuple[str, str], envelope: Envelope, data: bytes) -> None:
-        stamp_ns = max(0, envelope.published_ns + self.wall_offset_ns)
+        self._put(key, max(0, envelope.published_ns + self.wall_offset_ns), envelope.seq & 0xFFFFFFFF, data)
+
+    def _put(self, key: tuple[str, str], stamp_ns: int, sequence: int, data: bytes) -> None:
         self._mcap.add_message(
-            channel_id=self._channels[key],
-            log_time=stamp_ns,
-            publish_time=stamp_ns,
-            sequence=envelope.seq & 0xFFFFFFFF,
-            data=data,
+            channel_id=self._channels[key], log_time=stamp_ns, publish_time=stamp_ns, sequence=sequence, data=data
         )
         self.messages += 1
         if not self._flushed_ns:
-            self._flushed_ns = envelope.published_ns
-        elif envelope.published_ns - self._flushed_ns >= to_ns(FLUSH_S):
-            self._flushed_ns = envelope.published_ns
+            self._flushed_ns = stamp_ns
+        elif stamp_ns - self._flushed_ns >= to_ns(FLUSH_S):
+            self._flushed_ns = stamp_ns
             self.flush()
 
 
@@ -165,6 +179,9 @@ class BagMessage:
     schema: str  # name of the message type, or "foxglove.CompressedImage"
     log_time_ns: int
     data: bytes
+    type_name: str = ""  # the message type as "module:Class"
+    schema_data: bytes = b""
+    sequence: int = 0
 
     @cached_property
     def envelope(self) -> Envelope:
@@ -207,11 +224,17 @@ class BagReader:
         self.attachments: dict[str, bytes] = {}
         self.is_complete = False
         self.damage: list[str] = []
+        self._schemas: dict[int, Schema] = {}  # of the index at the end, for where a chunk that holds them is damaged
+        self._channels: dict[int, Channel] = {}
         for record in self._records():
             if isinstance(record, Metadata):
                 self.metadata[record.name] = dict(record.metadata)
             elif isinstance(record, Attachment):
                 self.attachments[record.name] = record.data
+            elif isinstance(record, Schema):
+                self._schemas[record.id] = record
+            elif isinstance(record, Channel):
+                self._channels[record.id] = record
         about = self.metadata.get("polyrhythm")
         if about is None:
             raise RecordingError(f"{path}: is an MCAP file, but not one that Polyrhythm recorded")
@@ -223,30 +246,28 @@ class BagReader:
         self.wall_offset_ns = int(about.get("wall_offset_ns", "0"))
 
     def __iter__(self) -> Iterator[BagMessage]:
-        schemas: dict[int, str] = {}
-        channels: dict[int, Channel] = {}
+        schemas, channels = dict(self._schemas), dict(self._channels)
         for record in self._records():
             if not isinstance(record, Chunk):
                 continue
             for part in self._unpack(record):
                 if isinstance(part, Schema):
-                    schemas[part.id] = part.name
+                    schemas[part.id] = part
                 elif isinstance(part, Channel):
                     channels[part.id] = part
-                elif isinstance(part, Record) and part.channel_id in channels:
-                    channel = channels[part.channel_id]
-                    yield BagMessage(
-                        topic=channel.topic,
-                        schema=schemas.get(channel.schema_id, ""),
-                        log_time_ns=part.log_time,
-                        data=part.data,
-                    )
+                elif isinstance(part, Record):
+                    yield _bag_message(part, channels.get(part.channel_id), schemas)
 
     def _unpack(self, chunk: Chunk) -> list[Any]:
         """What is in a chunk; nothing, and a word about it, where the chunk is damaged."""
         try:
-            if chunk.uncompressed_size > RECORD_LIMIT_BYTES:
-                raise ValueError(f"it claims {chunk.uncompressed_size} bytes")
+            claimed = chunk.uncompressed_size
+            if (
+                chunk.compression == "zstd"
+            ):  # the frame has a word on its size of its own, which decides what is set aside
+                claimed = max(claimed, zstandard.frame_content_size(chunk.data))
+            if claimed > RECORD_LIMIT_BYTES:
+                raise ValueError(f"it claims {claimed} bytes")
             return breakup_chunk(chunk, validate_crc=True)
         except _DAMAGE as error:
             self.damage.append(f"{self.path}: a chunk is damaged and left out ({type(error).__name__}: {error})")
@@ -265,16 +286,24 @@ class BagReader:
             if file.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
                 raise RecordingError(f"{self.path}: is no MCAP recording")
             whole = cast(IO[bytes], _Bounded(file, size))
-            reader = StreamReader(
-                whole, skip_magic=True, emit_chunks=True, record_size_limit=min(size, RECORD_LIMIT_BYTES)
-            )
-            try:
-                for record in reader.records:
-                    self.is_complete = self.is_complete or isinstance(record, Footer)
-                    yield record
-            except _DAMAGE as error:
-                self.damage.append(_cut_off(self.path, error))
-                self.is_complete = False
+            limit = min(size, RECORD_LIMIT_BYTES)
+            is_damaged = False
+            good_until: int | None = file.tell()
+            while good_until is not None:
+                file.seek(good_until)
+                try:
+                    for record in StreamReader(
+                        whole, skip_magic=True, emit_chunks=True, record_size_limit=limit
+                    ).records:
+                        self.is_complete = isinstance(record, Footer)
+                        yield record
+                        good_until = file.tell()
+                    break
+                except _DAMAGE as error:
+                    damaged_at, good_until = good_until, next_chunk(file, good_until + 1, size)
+                    self.damage.append(_lost(self.path, error, damaged_at, good_until))
+                    is_damaged = True
+            self.is_complete = self.is_complete and not is_damaged
 
 
 class _Bounded:
@@ -288,6 +317,50 @@ class _Bounded:
         return self._file.read(min(length, self._size))
 
 
-def _cut_off(path: Path, error: Exception) -> str:
+def next_chunk(file: IO[bytes], start: int, size: int) -> int | None:
+    """Where the next record that looks like a chunk begins, at or after `start`; None where there is none."""
+    position = start
+    while position < size:
+        file.seek(position)
+        block = file.read(_SEARCH_BYTES)
+        found = block.find(_CHUNK_MARK)
+        while found >= 0:
+            begins = position + found - _CHUNK_HEAD.size
+            if begins >= start:
+                file.seek(begins)
+                opcode, length, first_ns, last_ns, unpacked, _crc = _CHUNK_HEAD.unpack(file.read(_CHUNK_HEAD.size))
+                fits = length <= size - begins - 9 and first_ns <= last_ns and unpacked <= RECORD_LIMIT_BYTES
+                if opcode == Opcode.CHUNK and fits:
+                    return begins
+            found = block.find(_CHUNK_MARK, found + 1)
+        if len(block) < _SEARCH_BYTES:
+            return None
+        position += _SEARCH_BYTES - len(_CHUNK_MARK)
+    return None
+
+
+def _bag_message(record: Record, channel: Channel | None, schemas: Mapping[int, Schema]) -> BagMessage:
+    """The message with what is known of its channel; where that was lost, its envelope says the topic."""
+    schema = schemas.get(channel.schema_id) if channel is not None else None
+    message = BagMessage(
+        topic=channel.topic if channel is not None else "",
+        schema=schema.name if schema is not None else "",
+        log_time_ns=record.log_time,
+        data=record.data,
+        type_name=channel.metadata.get("type", "") if channel is not None else "",
+        schema_data=schema.data if schema is not None else b"",
+        sequence=record.sequence,
+    )
+    if channel is None:
+        try:
+            return replace(message, topic=message.envelope.topic)
+        except RecordingError:
+            return replace(message, topic=LOST_TOPIC)
+    return message
+
+
+def _lost(path: Path, error: Exception, damaged_at: int, goes_on_at: int | None) -> str:
     why = "it ends early" if isinstance(error, EndOfFile | struct.error) else f"{type(error).__name__}: {error}"
+    if goes_on_at is not None:
+        return f"{path}: bytes {damaged_at} to {goes_on_at} are damaged and left out ({why})"
     return f"{path}: was not closed or is damaged ({why}); everything before that is read"

@@ -1,0 +1,1 @@
+"""`polyrhythm bag`: look into recordings, repair, cut, join, compare and export them."""

@@ -1,0 +1,45 @@
+"""`polyrhythm bag COMMAND`: finds the subcommand; each lives in a module of its own, imported when asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+
+from runtime.errors import PolyrhythmError, UserError
+
+COMMANDS = {
+    "info": ("nodes.bag_commands.info", "topics, rates, gaps, ages, drops, duration, parts"),
+    "diff": ("nodes.bag_commands.diff", "whether two recordings hold the same messages; the first difference"),
+    "recover": ("nodes.bag_commands.recover", "write what can be read of a damaged recording into a sound one"),
+    "cut": ("nodes.bag_commands.cut", "keep a span of time, or some topics"),
+    "merge": ("nodes.bag_commands.merge", "join the parts of one run"),
+}
+
+
+def main(argv: list[str]) -> int:
+    """Run one subcommand. 0 did it, 1 ran and failed (or: differs, lossy), 2 was asked wrongly."""
+    if not argv or argv[0] in ("-h", "--help"):
+        width = max(map(len, COMMANDS))
+        print("usage: polyrhythm bag COMMAND RUN.mcap ...\n")
+        for name, (_, does) in COMMANDS.items():
+            print(f"  {name:{width}}  {does}")
+        print("\nexample: polyrhythm bag info runs/latest/run.mcap     (polyrhythm bag COMMAND --help tells more)")
+        return 0 if argv else 2
+    if argv[0] not in COMMANDS:
+        print(f"polyrhythm bag: unknown command {argv[0]!r}; known: {', '.join(COMMANDS)}", file=sys.stderr)
+        return 2
+    run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[argv[0]][0]).main
+    try:
+        return run(argv[1:])
+    except SystemExit as end:  # argparse: asked wrongly, or --help
+        return int(end.code or 0)
+    except UserError as problem:
+        print(f"polyrhythm bag {argv[0]}: {problem}", file=sys.stderr)
+        return 2
+    except PolyrhythmError as problem:
+        print(f"polyrhythm bag {argv[0]}: {problem}", file=sys.stderr)
+        return 1
+    except OSError as problem:
+        print(f"polyrhythm bag {argv[0]}: {problem.filename}: {problem.strerror}", file=sys.stderr)
+        return 1

@@ -1,0 +1,55 @@
+"""`polyrhythm bag cut`: a span of time, or some topics, of a recording as a recording of its own."""
+
+from __future__ import annotations
+
+import argparse
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from nodes.bag_commands.recording import Recording, add_recording, copy_head, envelope_or_none, with_progress
+from runtime.clock import to_ns
+from runtime.errors import UserError
+
+
+def cut(
+    path: Path, out: Path, *, from_s: float = 0.0, to_s: float = float("inf"), topics: list[str] | None = None
+) -> int:
+    """Copy the messages published from `from_s` up to `to_s` of run time on topics that match; how many there were."""
+    source = Recording(path)
+    start_ns = source.start_ns
+    first_ns = start_ns + to_ns(from_s)
+    last_ns = None if to_s == float("inf") else start_ns + to_ns(to_s)
+    what = f"{from_s:g} s to {to_s:g} s" + (f", topics {' '.join(topics)}" if topics else "")
+    writer = copy_head(source, out, {"cut": what})
+    for message in with_progress(iter(source), "cutting"):
+        envelope = envelope_or_none(message)
+        if envelope is None or envelope.published_ns < first_ns:
+            continue
+        if last_ns is not None and envelope.published_ns > last_ns:
+            continue
+        if topics and not any(fnmatchcase(message.topic, pattern) for pattern in topics):
+            continue
+        writer.copy(message)
+    writer.close(source.end)
+    return writer.messages
+
+
+def main(argv: list[str]) -> int:
+    """`polyrhythm bag cut`: 0, or 1 where nothing is left."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm bag cut",
+        description="Keep a span of run time, or some topics, of a recording.",
+        epilog="example: polyrhythm bag cut run.mcap --from 10 --to 20 --topics 'robot/*' action --out part.mcap",
+    )
+    add_recording(parser)
+    parser.add_argument("--from", dest="from_s", type=float, default=0.0, metavar="S", help="run time; default: 0")
+    parser.add_argument("--to", dest="to_s", type=float, default=float("inf"), metavar="S", help="default: the end")
+    parser.add_argument("--topics", nargs="+", metavar="TOPIC", help="names or patterns like 'health/*'; default: all")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN-cut.mcap beside it")
+    asked = parser.parse_args(argv)
+    if not asked.from_s < asked.to_s:
+        raise UserError(f"--from {asked.from_s:g} --to {asked.to_s:g}: expected a span of time that is not empty")
+    out = asked.out or asked.recording.with_name(f"{asked.recording.stem}-cut.mcap")
+    messages = cut(asked.recording, out, from_s=asked.from_s, to_s=asked.to_s, topics=asked.topics)
+    print(f"{messages} messages in {out}")
+    return 0 if messages else 1
