@@ -44,6 +44,6 @@ def test_a_supervisor_that_does_not_listen_makes_nobody_wait_and_is_told_what_it
             else:
                 told += 1
             control.tell("log", text="more")
+        assert not orders  # nobody took the full pipe for a dead supervisor
     assert told < 20_000
     assert missed.endswith("lines were not told, because the supervisor did not listen")
-    assert not orders  # nobody took the full pipe for a dead supervisor
