@@ -10,7 +10,7 @@ import sys
 
 from bench.result import Result, table
 
-SUBJECTS = ("startup", "latency", "timers", "episodes")
+SUBJECTS = ("startup", "latency", "timers", "virtual", "episodes")
 
 
 def main() -> int:

@@ -85,12 +85,13 @@ class Lane:
         for state in self.timers:
             if state.take(now_ns):
                 return Work(state.timer.name, self.style, None)
-        for step in range(len(self.listeners)):
-            turn = (self._turn + step) % len(self.listeners)
+        number = len(self.listeners)
+        for step in range(number):
+            turn = (self._turn + step) % number
             handler, port = self.listeners[turn]
-            stamped = port.pop()
+            stamped = port.pop() if port.pending else None  # a recorder asks dozens of empty ports at each message
             if stamped is not None:
-                self._turn = (turn + 1) % len(self.listeners)
+                self._turn = (turn + 1) % number
                 return Work(handler, self.style, stamped)
         return None
 

@@ -38,6 +38,8 @@ class JointSetPoints:
 
     def step(self, step_s: float) -> None:
         """Advance by one step of time."""
+        if not self.velocity.any():
+            return
         move = self.velocity * step_s
         is_there = np.abs(self.target - self.position) <= np.abs(move)
         self.position = np.where(is_there, self.target, self.position + move)

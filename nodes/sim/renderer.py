@@ -1,6 +1,6 @@
 """What a camera of the simulated scene sees: colour and depth, by ray casting or, where it works, by OpenGL.
 
-Ray casting (`mj_multiRay`) needs no OpenGL, no display and no thread, and gives the same picture on every run: use it
+Ray casting (`casting`) needs no OpenGL, no display and no thread, and gives the same picture on every run: use it
 in virtual time. The OpenGL back end wants `gl_probe.enable_gl()` before anything imports mujoco.
 """
 
@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.sim.casting import CURVED, FACES, Caster, Doubles, Floats
 from nodes.sim.kitchen import TILE_RGB, TILE_SIZE_M
 from nodes.sim.scene import HIDDEN_GROUP
 from runtime.errors import UserError
@@ -61,68 +62,77 @@ class RayRenderer:
     """One ray per pixel centre, shaded from the geom's colour and normal by one lamp and a light at the camera."""
 
     def __init__(self, model: mujoco.MjModel, camera: str, width: int, height: int) -> None:
-        self._model = model
         self._camera_id = model.camera(camera).id
-        self._shape = (height, width)
         self.focal_px = focal_length_px(model, self._camera_id, height)
         across = (np.arange(width) + 0.5 - width / 2) / self.focal_px
         up = (height / 2 - np.arange(height) - 0.5) / self.focal_px
-        grid = np.stack(np.broadcast_arrays(across[None, :], up[:, None], -1.0), axis=-1).reshape(-1, 3)
-        norm = np.linalg.norm(grid, axis=1, keepdims=True)
-        self._directions = grid / norm  # (pixels, 3), camera frame: right, up, backward
-        self._cosine = (1.0 / norm[:, 0]).astype(np.float32)
-        self._groups = np.ones(6, dtype=np.uint8)
-        self._groups[HIDDEN_GROUP[camera]] = 0
-        count = width * height
-        self._geom = np.zeros(count, dtype=np.int32)
-        self._distance = np.zeros(count)
-        self._normal = np.zeros((count, 3))
-        # The last row is the sky: geom id -1 picks it.
-        self._palette = np.vstack([model.geom_rgba[:, :3], SKY_RGB]).astype(np.float32)
+        self._caster = Caster(model, HIDDEN_GROUP[camera], across, up, FARTHEST_M)
+        self._across, self._up = across.astype(np.float32)[None, :], up.astype(np.float32)[:, None]
+        self._cosine = (1.0 / np.sqrt(self._across**2 + self._up**2 + 1.0)).astype(np.float32)
+        # The last row is the sky: a pixel that meets nothing picks it.
+        self._palette = np.vstack([np.repeat(model.geom_rgba[:, :3], FACES, axis=0), SKY_RGB]).astype(np.float32) * 255
         floors = np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
-        self._floor = int(floors[0]) if len(floors) else -2
-        self._tiles = np.array(TILE_RGB, dtype=np.float32)
-        self._lamp = np.array(LAMP_DIRECTION, dtype=np.float32) / np.float32(np.linalg.norm(LAMP_DIRECTION))
+        self._floor = int(floors[0]) * FACES + 4 if len(floors) else -1
+        self._tiles = np.array(TILE_RGB, dtype=np.float32) * 255
+        self._lamp = np.array(LAMP_DIRECTION) / np.linalg.norm(LAMP_DIRECTION)
+        # What is round around the middle of an axis, which for a ball is a point.
+        kind = model.geom_type
+        self._is_capped = np.isin(kind, [mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE])
+        self._half_length = np.where(kind == mujoco.mjtGeom.mjGEOM_CAPSULE, model.geom_size[:, 1], 0.0)
+        self._rays = np.stack(np.broadcast_arrays(self._across, self._up, np.float32(-1.0)), axis=-1).reshape(-1, 3)
 
     def render(self, data: mujoco.MjData) -> Frame:
-        """Cast and shade all rays (about 0.4 us each on one core)."""
-        origin = data.cam_xpos[self._camera_id]
-        rays = self._directions @ data.cam_xmat[self._camera_id].reshape(3, 3).T
-        mujoco.mj_multiRay(
-            self._model,
-            data,
-            origin,
-            rays.reshape(-1),
-            self._groups,
-            True,
-            -1,
-            self._geom,
-            self._distance,
-            self._normal.reshape(-1),
-            len(rays),
-            FARTHEST_M,
-        )
-        is_hit = self._geom >= 0
-        depth = np.where(is_hit, self._distance.astype(np.float32) * self._cosine, np.float32(0.0))
-        rgb = self._shade(rays.astype(np.float32), origin, is_hit)
-        return rgb.reshape(*self._shape, 3), depth.reshape(self._shape)
+        """Cast and shade all rays (about 0.1 us each on one core)."""
+        eye = data.cam_xpos[self._camera_id]
+        axes = data.cam_xmat[self._camera_id].reshape(3, 3)
+        caster = self._caster
+        caster.cast(data, eye, axes)
+        depth: Floats = np.reciprocal(caster.nearness)
+        depth[caster.face == caster.nothing] = 0.0
+        light = self._light(data, depth, eye, axes)
+        colour = self._palette.take(caster.face, axis=0)
+        on_floor = np.flatnonzero(caster.face == self._floor)
+        if len(on_floor):
+            spot = (self._rays[on_floor] * depth.reshape(-1)[on_floor, None]) @ axes[:2].T.astype(np.float32)
+            tile = np.floor((spot + eye[:2]) * (1.0 / TILE_SIZE_M)).astype(np.int32)
+            colour.reshape(-1, 3)[on_floor] = self._tiles[(tile[:, 0] + tile[:, 1]) & 1]
+        colour *= light[..., None]
+        rgb: Pixels = np.minimum(colour, np.float32(255.0), out=colour).astype(np.uint8)
+        return rgb, depth
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _shade(self, rays: NDArray[np.float32], origin: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> Pixels:
-        colour = self._palette[self._geom]
-        on_floor = np.flatnonzero(self._geom == self._floor)
-        if len(on_floor):
-            spot = origin[:2] + rays[on_floor, :2] * self._distance[on_floor, None]
-            tile = np.floor(spot / TILE_SIZE_M).astype(np.int64).sum(axis=1) & 1
-            colour[on_floor] = self._tiles[tile]
-        normal = self._normal.astype(np.float32)
-        lamp = np.maximum(normal @ self._lamp, 0.0)
-        facing = np.abs(np.einsum("ij,ij->i", normal, rays))
-        light = np.where(is_hit, AMBIENT + LAMP * lamp + HEADLIGHT * facing, 1.0)
-        shaded: Pixels = np.minimum(colour * (light[:, None] * 255.0), 255.0).astype(np.uint8)
-        return shaded
+    def _light(self, data: mujoco.MjData, depth: Floats, eye: Doubles, axes: Doubles) -> Floats:
+        """How bright each pixel is, from the normal of what it sees; 1 for the sky."""
+        face = self._caster.face
+        columns = data.geom_xmat.reshape(-1, 3, 3).transpose(0, 2, 1)  # (geoms, axis, world)
+        normals = np.zeros((len(columns), FACES, 3))
+        normals[:, 0:6:2], normals[:, 1:6:2] = columns, -columns
+        flat = np.vstack([normals.reshape(-1, 3), np.zeros(3)])
+        lamp = np.maximum(flat @ self._lamp, 0.0) * LAMP + AMBIENT
+        lamp[-1] = 1.0
+        slope = ((flat @ axes) * HEADLIGHT).astype(np.float32)
+        light: Floats = slope[:, 0].take(face) * self._across
+        light += slope[:, 1].take(face) * self._up
+        light -= slope[:, 2].take(face)
+        np.abs(light, out=light)
+        light *= self._cosine
+        light += lamp.astype(np.float32).take(face)
+        curved = np.flatnonzero((face & (FACES - 1)) == CURVED)
+        if len(curved):
+            geom = face.reshape(-1)[curved] // FACES
+            ray = self._rays[curved] @ axes.T
+            away = eye + ray * depth.reshape(-1)[curved, None] - data.geom_xpos[geom]
+            axis = columns[geom, 2]
+            along = np.einsum("ij,ij->i", away, axis)
+            end = self._half_length[geom]
+            along = np.where(self._is_capped[geom], np.clip(along, -end, end), along)
+            away -= along[:, None] * axis
+            away /= np.sqrt(np.einsum("ij,ij->i", away, away))[:, None]
+            turned = np.abs(np.einsum("ij,ij->i", away, ray)) * self._cosine.reshape(-1)[curved]
+            light.reshape(-1)[curved] = AMBIENT + LAMP * np.maximum(away @ self._lamp, 0.0) + HEADLIGHT * turned
+        return light
 
 
 Pixels = NDArray[np.uint8]

@@ -171,7 +171,7 @@ class SimRobot:
         data.ctrl[index.joint_actuator] = wanted[index.servo_joints]
         data.ctrl[index.finger_actuator] = wanted[GRIPPER] / 2
         v_mps, w_radps = self._wheels.velocity
-        heading = data.qpos[index.base_qpos[2]]
+        heading = float(data.qpos[index.base_qpos[2]])
         data.ctrl[index.base_actuator] = (v_mps * math.cos(heading), v_mps * math.sin(heading), w_radps)
         mujoco.mj_step(self.model, data)
         self._feel(heading)
@@ -180,11 +180,13 @@ class SimRobot:
         """Filter efforts, note touches of the collaborator, and close or open the grip."""
         index, data = self._index, self.data
         share = PHYSICS_STEP_S / EFFORT_FILTER_S
-        percent = np.zeros(len(JOINTS))
-        percent[index.servo_joints] = data.actuator_force[index.joint_actuator] * index.percent_per_force
-        percent[GRIPPER] = data.actuator_force[index.finger_actuator].sum() * 50.0 / FINGER.force
-        self._effort += (percent - self._effort) * share
-        fx, fy, torque = data.actuator_force[index.base_actuator]
+        force = data.actuator_force
+        percent = index.percent * force[index.effort_actuator]
+        percent[GRIPPER] += force[index.other_finger_actuator] * index.percent[GRIPPER]
+        percent -= self._effort
+        percent *= share
+        self._effort += percent
+        fx, fy, torque = force[index.base_actuator].tolist()
         forward = (fx * math.cos(heading) + fy * math.sin(heading)) * 100.0 / BASE_FORCE_N
         turning = torque * 100.0 / BASE_TORQUE_NM
         strongest = forward if abs(forward) > abs(turning) else turning
@@ -194,7 +196,8 @@ class SimRobot:
             parts = index.person_part[pairs]
             if parts.max() >= 0:  # only the robot collides with the collaborator
                 self._touched.update(PERSON_PARTS[part] for part in np.unique(parts[parts >= 0]))
-        opening = float(data.qpos[index.finger_qpos].sum())
+        left, right = data.qpos[index.finger_qpos].tolist()
+        opening = left + right
         self._grip.update(data, opening, float(self._set_points.target[GRIPPER]))
 
     def _contact(self) -> tuple[str, ...]:
@@ -248,7 +251,12 @@ class _Index:
         self.base_qvel = np.array([model.joint(name).dofadr[0] for name in BASE_JOINTS])
         self.base_actuator = np.array([model.actuator(name).id for name in BASE_JOINTS])
         servos = [SERVOS[name] for name in names]
-        self.percent_per_force = np.array([100.0 / servo.force for servo in servos])
+        # For each joint the actuator whose force is its effort, and how many percent of the most a newton is.
+        self.effort_actuator = np.zeros(len(JOINTS), dtype=np.int64)
+        self.effort_actuator[self.servo_joints] = self.joint_actuator
+        self.effort_actuator[GRIPPER], self.other_finger_actuator = self.finger_actuator
+        self.percent = np.full(len(JOINTS), 50.0 / FINGER.force)
+        self.percent[self.servo_joints] = [100.0 / servo.force for servo in servos]
         self.damping_over_stiffness = np.zeros(len(JOINTS))
         self.damping_over_stiffness[self.servo_joints] = [servo.damping / servo.stiffness for servo in servos]
         self.damping_over_stiffness[GRIPPER] = FINGER.damping / FINGER.stiffness
