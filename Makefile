@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test bench lint clean help
+.PHONY: demo test bench interop lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -25,8 +25,16 @@ lint: $(STAMP) ## formatting, lint, types and import contracts
 bench: $(STAMP) ## measure, as ratios against references in the same run
 	$(BIN)/python -m bench
 
+interop: $(STAMP) ## the sotopia package, in an environment of its own, loads what `episodes export` writes
+	@test -x .interop/bin/python || $(PYTHON) -m venv .interop
+	@.interop/bin/python -c 'import sotopia' 2>/dev/null || .interop/bin/python -m pip install --quiet sotopia==0.1.5
+	@rm -f runs/interop.sqlite*
+	$(BIN)/polyrhythm episodes run --tasks starter --agents rules --out runs/interop.sqlite > /dev/null
+	$(BIN)/polyrhythm episodes export runs/interop.sqlite --out runs/interop.jsonl
+	.interop/bin/python tests/interop/load_sotopia_logs.py runs/interop.jsonl
+
 clean: ## remove the environment and what runs left behind
-	rm -rf $(VENV) runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .interop runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

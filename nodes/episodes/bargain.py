@@ -20,6 +20,8 @@ ROUNDS = 7
 
 _CURRENCY = {"EUR": "€", "USD": "$", "GBP": "£"}
 _WORDS = {"no": 0, "zero": 0, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+_WORDS |= {"seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20}
+_SPELLED = re.compile(rf"\b(?:{'|'.join(word for word in _WORDS if word not in ('no', 'a', 'an'))})\b", re.I)
 _YES = re.compile(r"\b(deal|agreed|i accept|you(?:'ve| have) got a deal|that works for me|done, then)\b", re.I)
 _NO = re.compile(r"\b(no deal|not agreed|can(?:'t|not) accept|isn't a deal|not a deal|deal\?)", re.I)
 
@@ -40,6 +42,7 @@ def numbers_in(text: str, deal: Deal) -> list[float]:
     sign = re.escape(_CURRENCY.get(deal.unit.upper(), deal.unit))
     amount = r"(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     singular = unit.removesuffix("s")
+    text = _SPELLED.sub(lambda found: str(_WORDS[found[0].lower()]), text)
     pattern = rf"{amount}\s*(?:{unit}|{singular}|{sign})(?!\w)|(?:{sign}|{unit})\s*{amount}"
     found = re.findall(pattern, text, re.I)
     return [float((first or second).replace(",", "")) for first, second in found]
