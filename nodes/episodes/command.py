@@ -1,4 +1,4 @@
-"""`polyrhythm episodes`: run, resume, show, score, rate, report, export, sample, browse."""
+"""`polyrhythm episodes`: run, resume, show, score, report, export, sample, embody, browse."""
 
 from __future__ import annotations
 
@@ -72,6 +72,11 @@ def _parser() -> argparse.ArgumentParser:
     sample.add_argument("--per-scenario", type=int, default=1, metavar="N", help="N casts that honour the constraints")
     sample.add_argument("--seed", type=int, default=0)
     sample.set_defaults(command=_sample)
+    embody = commands.add_parser("embody", help="take in a recording of the robot graph as an episode of the same log")
+    embody.add_argument("recording", type=Path, help="a .mcap file that polyrhythm run wrote")
+    embody.add_argument("--task", required=True, metavar="NAME", help="the embodied scenario that it played")
+    embody.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the recording")
+    embody.set_defaults(command=_embody)
     browse = commands.add_parser("browse", help="a local page to read, filter and compare episodes")
     _add_path(browse)
     browse.add_argument("--port", type=int, default=0, help="default: a free one")
@@ -174,6 +179,12 @@ def _export(asked: argparse.Namespace) -> int:
     from nodes.episodes.export import export
 
     return export(asked)
+
+
+def _embody(asked: argparse.Namespace) -> int:
+    from nodes.episodes.embodied import embody
+
+    return embody(asked)
 
 
 def _browse(asked: argparse.Namespace) -> int:

@@ -46,6 +46,7 @@ class EpisodePlan(msgspec.Struct, frozen=True):
     seed: int = 0
     codename: str = ""
     tags: tuple[str, ...] = ()
+    robot_seat: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

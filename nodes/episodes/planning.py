@@ -55,6 +55,7 @@ def plan_episode(
         name_only=name_only,
         deal=scenario.deal,
         seed=seed,
+        robot_seat=scenario.robot_seat,
     )
 
 
