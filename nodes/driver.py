@@ -6,26 +6,33 @@ import importlib
 import math
 from typing import cast
 
-from runtime import Node, Publisher, QoS, Subscription, every
+from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import UserError
-from runtime.msgs import JOINTS, JointCommand, RobotState
-from runtime.robot import Robot
+from runtime.msgs import JOINTS, JointCommand, RobotService, RobotState, RobotStatus
+from runtime.robot import Robot, RobotError
 
 Parameter = int | float | str | bool
 
 COMMAND_LIFESPAN_S = 0.15
+SERVICE_LIFESPAN_S = 2.0
+TICKS_PER_STATUS = 10
 
 
 class Driver(Node):
     """Applies the newest command while it is fresh, stops the robot otherwise, and publishes what the robot feels.
 
     `robot` names a class that keeps the `Robot` protocol, as "module:Class"; `robot_params` are its arguments.
+    A `robot/service` by a person homes or stows it, while nobody commands it. Runstop and release come by another
+    topic, because homing may take half a minute and a runstop waits for nothing.
     """
 
     realtime = True
 
     command = Subscription(JointCommand, "robot/command", qos=QoS(lifespan_s=COMMAND_LIFESPAN_S))
+    service = Subscription(RobotService, "robot/service", qos=QoS(required=False, lifespan_s=SERVICE_LIFESPAN_S))
+    button = Subscription(RobotService, "robot/runstop", qos=QoS(required=False, lifespan_s=SERVICE_LIFESPAN_S))
     state = Publisher(RobotState, "robot/state")
+    status = Publisher(RobotStatus, "robot/status")
 
     def __init__(
         self, robot: str = "nodes.sim.robot:SimRobot", robot_params: dict[str, Parameter] | None = None
@@ -33,6 +40,8 @@ class Driver(Node):
         self._robot_name = robot
         self._robot_params = dict(robot_params or {})
         self._is_commanded = False
+        self._ticks = 0
+        self._told = ("", "")
         self.robot: Robot | None = None
 
     def on_start(self) -> None:
@@ -67,6 +76,37 @@ class Driver(Node):
         if is_usable is not self._is_commanded:
             self._is_commanded = is_usable
             self.log.info("commands arrive" if is_usable else "no usable command: the robot stands still")
+        self._ticks += 1
+        if self._ticks % TICKS_PER_STATUS == 1:
+            self._tell(robot.status(self.clock.now_ns()))
+
+    @on(service, blocking=True)
+    def serve(self, service: RobotService) -> None:
+        """Home or stow; in a thread, because that blocks on a real robot."""
+        robot = self.robot
+        if robot is None or service.verb not in ("home", "stow"):
+            self.log.warning("%s by %s refused: robot/service takes home and stow", service.verb, service.by)
+        elif self._is_commanded:
+            self.log.warning("%s by %s refused: the robot is under command; disarm first", service.verb, service.by)
+        else:
+            try:
+                robot.home() if service.verb == "home" else robot.stow()
+            except RobotError as problem:
+                self.log.warning("%s by %s refused: %s", service.verb, service.by, problem)
+
+    @on(button)
+    def press(self, service: RobotService) -> None:
+        """The robot's own runstop, by message."""
+        if self.robot is None or service.verb not in ("runstop", "release"):
+            self.log.warning("%s by %s refused: robot/runstop takes runstop and release", service.verb, service.by)
+        else:
+            self.robot.runstop(service.verb == "runstop")
+
+    def _tell(self, status: RobotStatus) -> None:
+        self.status.publish(status)
+        if (status.mode, status.why) != self._told and (status.mode != "ready" or self._told[0]):
+            self.log.info("robot: %s%s", status.mode, f": {status.why}" if status.why else "")
+        self._told = (status.mode, status.why)
 
 
 def is_complete(command: JointCommand) -> bool:

@@ -45,6 +45,32 @@ class RobotState(Message, kind="state"):
     is_grasping: bool = False  # both fingers press on something
 
 
+RobotMode = Literal["ready", "unhomed", "homing", "stowing", "runstopped", "lost"]
+"""Only a robot that is ready follows commands."""
+
+
+class RobotStatus(Message, kind="state"):
+    """What the robot says of itself besides its joints."""
+
+    read_ns: int
+    mode: RobotMode
+    why: str = ""  # for people, where it does not follow commands
+    is_homed: bool = True
+    is_runstopped: bool = False
+    battery_v: float | None = None
+    battery_a: float | None = None
+    is_charging: bool = False
+    alerts: tuple[str, ...] = ()  # "cliff", "over tilt", "low voltage", "high current", "bump", "hot lift", ...
+
+
+class RobotService(Message):
+    """Something a person asks of the robot itself; home and stow move it, and only while nobody commands it."""
+
+    id: str
+    verb: Literal["home", "stow", "runstop", "release"]
+    by: str
+
+
 class JointCommand(Message, kind="state"):
     """Desired joint positions and base velocity; holds for its lifespan and not a tick longer."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from runtime.msgs import JointCommand, RobotState
+from runtime.errors import PolyrhythmError
+from runtime.msgs import JointCommand, RobotState, RobotStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +37,61 @@ class RobotLimits:
     base: BaseLimit
 
 
-class Robot(Protocol):
-    """One robot, real or simulated. Nothing here blocks for longer than a control period."""
+class RobotError(PolyrhythmError):
+    """A robot that cannot be had, or that refuses what it was asked; the text says what to do."""
 
-    limits: RobotLimits
+
+class Robot(Protocol):
+    """One robot, real or simulated. Nothing here but `home` and `stow` blocks for longer than a control period.
+
+    `runtime.robot_conformance` tells in tests what each of these promises means.
+    """
+
+    @property
+    def limits(self) -> RobotLimits:
+        """What this robot can do; those of the robot itself once it is started."""
+        ...
 
     def start(self, now_ns: int) -> None:
-        """Connect and become ready. Never moves."""
+        """Connect and become ready. Never moves. Raises RobotError in words where the robot cannot be had."""
         ...
 
     def read(self, now_ns: int) -> RobotState:
-        """Joint state, odometry and contact as of now."""
+        """Joint state, odometry and contact; `read_ns` is when they were measured, at most now."""
+        ...
+
+    def status(self, now_ns: int) -> RobotStatus:
+        """Whether it follows commands and why not, homing, runstop, battery and alerts."""
         ...
 
     def command(self, command: JointCommand) -> None:
-        """Set joint targets and base velocity; they hold until the next command or `stop`."""
+        """Set joint targets and base velocity; they hold until the next command, `stop`, or the robot's own watchdog.
+
+        Targets are clipped to the joints' ranges, wheel speeds to the base's. Without effect while the mode is not
+        "ready". Raises ValueError where the command is not complete and finite.
+        """
         ...
 
     def advance(self, now_ns: int) -> None:
-        """Let the robot's own time catch up with now (simulators); nothing on a real one."""
+        """Let time pass: a simulator's own, a real robot's watchdogs and what is due to be sent."""
         ...
 
     def stop(self) -> None:
-        """Base velocity zero, joints held where they are."""
+        """Base velocity zero, joints held where they are; a gripper keeps its grip."""
+        ...
+
+    def home(self) -> None:
+        """Find the joints' zeros; moves, and may block until done. Raises RobotError where it is refused."""
+        ...
+
+    def stow(self) -> None:
+        """Fold the robot; moves, and may block until done. Raises RobotError where it is refused."""
+        ...
+
+    def runstop(self, is_on: bool) -> None:
+        """Stop all motors by the robot's own means, or let them run again; after that nothing moves by itself."""
         ...
 
     def close(self) -> None:
-        """Release the robot, stopped, in a safe posture."""
+        """Release the robot, stopped. May be called again, and at any time."""
         ...

@@ -8,8 +8,8 @@ from nodes.driver import Driver, make_robot
 from nodes.stretch import STOW, STRETCH_3
 from runtime.errors import UserError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import JointCommand, RobotState
-from runtime.robot import RobotLimits
+from runtime.msgs import JointCommand, RobotService, RobotState, RobotStatus
+from runtime.robot import RobotError, RobotLimits
 
 
 class NotingRobot:
@@ -34,6 +34,18 @@ class NotingRobot:
             base_v_mps=0.0,
             base_w_radps=0.0,
         )
+
+    def status(self, now_ns: int) -> RobotStatus:
+        return RobotStatus(read_ns=now_ns, mode="ready")
+
+    def home(self) -> None:
+        self.calls.append("home")
+
+    def stow(self) -> None:
+        raise RobotError("not now")
+
+    def runstop(self, is_on: bool) -> None:
+        self.calls.append("runstop" if is_on else "release")
 
     def command(self, command: JointCommand) -> None:
         self.calls.append("command")
@@ -103,3 +115,34 @@ def test_a_robot_that_cannot_be_loaded_is_named(name: str) -> None:
 def test_parameters_that_the_robot_does_not_take_are_refused() -> None:
     with pytest.raises(UserError, match="does not take these robot_params"):
         make_robot("nodes.sim.robot:SimRobot", {"colour": "red"})
+
+
+def test_a_person_may_home_it_while_nobody_commands_it(caplog: pytest.LogCaptureFixture) -> None:
+    driver, robot = driver_with_command(age_s=1.0)
+    driver.control()
+    driver.serve(RobotService(id="1", verb="home", by="console"))
+    assert robot.calls[-1] == "home"
+    driver.serve(RobotService(id="2", verb="stow", by="console"))
+    assert "stow by console refused: not now" in caplog.text
+    driver, robot = driver_with_command(age_s=0.0)
+    driver.control()
+    driver.serve(RobotService(id="3", verb="home", by="console"))
+    assert "home" not in robot.calls
+    assert "the robot is under command; disarm first" in caplog.text
+
+
+def test_a_runstop_by_message_waits_for_nothing_and_no_service_passes_for_one(caplog: pytest.LogCaptureFixture) -> None:
+    driver, robot = driver_with_command(age_s=0.0)
+    driver.press(RobotService(id="1", verb="runstop", by="console"))
+    driver.press(RobotService(id="2", verb="release", by="console"))
+    driver.press(RobotService(id="3", verb="home", by="console"))
+    driver.serve(RobotService(id="4", verb="release", by="console"))
+    assert robot.calls == ["runstop", "release"]
+    assert caplog.text.count("refused") == 2
+
+
+def test_the_status_is_published_five_times_a_second() -> None:
+    driver, _ = driver_with_command(age_s=0.0)
+    for _ in range(50):
+        driver.control()
+    assert driver.status.sent == 5

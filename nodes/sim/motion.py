@@ -36,6 +36,16 @@ class JointSetPoints:
         self.target = self.position.copy()
         self.velocity = np.zeros_like(self.position)
 
+    def fold(self, posture: Vector, *, first: int) -> bool:
+        """Move towards a posture, one joint before all others; True once it is reached. To be called repeatedly."""
+        target = posture
+        is_there = np.abs(self.position - posture) < 1e-6
+        if not is_there[first]:
+            target = self.position.copy()
+            target[first] = posture[first]
+        self.aim(target)
+        return bool(is_there.all())
+
     def step(self, step_s: float) -> None:
         """Advance by one step of time."""
         if not self.velocity.any():

@@ -21,7 +21,8 @@ from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.sim.scene import BASE_FORCE_N, BASE_JOINTS, BASE_TORQUE_NM, FINGER, PHYSICS_STEP_S, SERVOS, build_scene
 from nodes.stretch import STOW, STRETCH_3
 from runtime.clock import NS_PER_S, to_ns
-from runtime.msgs import JOINTS, JointCommand, RobotState
+from runtime.msgs import JOINTS, JointCommand, RobotMode, RobotState, RobotStatus
+from runtime.robot import RobotError, RobotLimits
 
 WATCHDOG_S = 0.5
 """Without a command for this long the base stops by itself, as a Stretch's driver does."""
@@ -42,7 +43,7 @@ Vector = NDArray[np.float64]
 class SimRobot:
     """The simulated robot and all that stands around it; the seed lays the table."""
 
-    limits = STRETCH_3
+    limits: RobotLimits = STRETCH_3
 
     def __init__(self, seed: int = 0) -> None:
         scene = build_scene(seed)
@@ -61,6 +62,8 @@ class SimRobot:
         self._next_step_ns = 0
         self._commanded_ns = 0
         self._is_stopped = True
+        self._is_runstopped = False
+        self._is_stowing = False
         self.skipped_s = 0.0
 
     def start(self, now_ns: int) -> None:
@@ -74,6 +77,8 @@ class SimRobot:
         velocity = (command.base_v_mps, command.base_w_radps)
         if target.shape != (len(JOINTS),) or not np.isfinite([*target, *velocity]).all():
             raise ValueError(f"joint command {command} is refused; expected {len(JOINTS)} finite positions")
+        if self._is_runstopped or self._is_stowing:
+            return
         self._set_points.aim(target)
         self._wheels.aim(*velocity)
         self._commanded_ns = self._now_ns
@@ -89,9 +94,37 @@ class SimRobot:
         position[GRIPPER] = self._set_points.position[GRIPPER]
         self._set_points.hold(position)
 
+    def status(self, now_ns: int) -> RobotStatus:
+        """Always homed; it has no battery."""
+        mode: RobotMode = "runstopped" if self._is_runstopped else "stowing" if self._is_stowing else "ready"
+        why = {"runstopped": "the runstop is pressed", "stowing": "it folds itself"}.get(mode, "")
+        return RobotStatus(read_ns=now_ns, mode=mode, why=why, is_runstopped=self._is_runstopped)
+
+    def home(self) -> None:
+        """Its zeros are known. Raises RobotError while the runstop is pressed."""
+        self._refuse_runstopped("home")
+
+    def stow(self) -> None:
+        """Begin to fold. Raises RobotError while the runstop is pressed."""
+        self._refuse_runstopped("stow")
+        self._wheels.aim(0.0, 0.0)
+        self._is_stopped = self._is_stowing = True
+
+    def runstop(self, is_on: bool) -> None:
+        """Stop as by the button on the head, or let go of it."""
+        self._is_stowing = self._is_stopped = False
+        self.stop()
+        self._is_runstopped = is_on
+
+    def _refuse_runstopped(self, what: str) -> None:
+        if self._is_runstopped:
+            raise RobotError(f"the robot does not {what} while its runstop is pressed; release it first")
+
     def advance(self, now_ns: int) -> None:
         """Step the physics up to now."""
         self._now_ns = now_ns
+        if self._is_stowing:
+            self._is_stowing = not self._set_points.fold(np.array(STOW), first=JOINTS.index("arm"))
         step_ns = to_ns(PHYSICS_STEP_S)
         behind_ns = now_ns - self._next_step_ns - to_ns(CATCH_UP_S)
         if behind_ns > 0:
