@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from dataclasses import dataclass
+from pathlib import Path
 
-from runtime.errors import UserError
+from runtime.errors import UserError, choices
 
 _P99 = 2.3263478740408408  # standard deviations at the 99th percentile
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """A duration drawn for each call: constant, uniform between two bounds, or log-normal by p50 and p99."""
+    """A duration for each call: constant, uniform between two bounds, log-normal by p50 and p99, or as measured."""
 
     lowest_s: float = 0.0
     highest_s: float = 0.0
     p50_s: float = 0.0
     p99_s: float = 0.0
+    measured_s: tuple[float, ...] = ()
 
     @classmethod
     def parse(cls, value: object, where: str) -> Latency:
@@ -37,11 +40,58 @@ class Latency:
             f"{where}: latency is {value!r}; expected seconds (0.2), bounds ([0.1, 0.3]) or {{ p50 = 0.2, p99 = 0.8 }}"
         )
 
-    def draw_s(self, generator: random.Random) -> float:
-        """One duration in seconds."""
+    def draw_s(self, generator: random.Random, turn: int | None = None) -> float:
+        """One duration in seconds; of a measured one the value whose turn it is, or any."""
+        if self.measured_s:
+            return generator.choice(self.measured_s) if turn is None else self.measured_s[turn % len(self.measured_s)]
         if self.p50_s:
             sigma = math.log(self.p99_s / self.p50_s) / _P99
             return self.p50_s * math.exp(sigma * generator.gauss(0, 1))
         if self.highest_s > self.lowest_s:
             return generator.uniform(self.lowest_s, self.highest_s)
         return self.highest_s
+
+
+class Turns:
+    """Which measured duration is next for each handler: in the order of the trace, from a place that the seed says."""
+
+    def __init__(self, seed: int, node: str) -> None:
+        self._seed, self._node = seed, node
+        self._next: dict[str, int] = {}
+
+    def take(self, handler: str) -> int:
+        """The number of this handler's next call."""
+        turn = self._next.get(handler)
+        if turn is None:
+            turn = random.Random(f"{self._seed}/{self._node}/{handler}/trace").randrange(1 << 30)
+        self._next[handler] = turn + 1
+        return turn
+
+
+def read_trace(path: Path, node: str) -> dict[str, Latency]:
+    """Handler durations of one node from a file `{"handlers": {"node.handler": [seconds, ...]}}`.
+
+    Raises UserError where the file is not one, or holds nothing of this node.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError) as problem:
+        raise UserError(f"latency trace {path} cannot be read: {problem}") from problem
+    handlers = document.get("handlers") if isinstance(document, dict) else None
+    if not isinstance(handlers, dict):
+        raise UserError(f'latency trace {path} has no "handlers"; expected a file that `polyrhythm bag latency` wrote')
+    found: dict[str, Latency] = {}
+    for name, durations in handlers.items():
+        owner, _, handler = name.partition(".")
+        if owner != node:
+            continue
+        if not isinstance(durations, list) or not durations or not all(_is_duration(part) for part in durations):
+            raise UserError(f"latency trace {path}: {name!r} holds no list of durations in seconds")
+        found[handler] = Latency(measured_s=tuple(float(part) for part in durations))
+    if not found:
+        raise UserError(f"latency trace {path} holds no handler of node {node!r}; it has: {choices(handlers)}")
+    return found
+
+
+def _is_duration(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf

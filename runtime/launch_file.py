@@ -14,10 +14,11 @@ from typing import Any
 
 from runtime.errors import LaunchFileError, UserError, choices
 from runtime.graph import Graph, NodeSpec
-from runtime.latency import Latency
+from runtime.latency import Latency, read_trace
+from runtime.link import Link
 from runtime.node import Node, Timer, handlers_of
 
-TABLES = ("nodes", "run")
+TABLES = ("nodes", "links", "run")
 NODE_KEYS = ("use", "params", "remap", "hz", "process", "restart", "latency")
 RUN_KEYS = ("view", "report", "seed", "for_s")
 RESTARTS = ("always", "on-failure", "never")
@@ -38,6 +39,7 @@ class Launch:
     report: str = ""  # "module:function" called with a run's recording
     seed: int = 0
     for_s: float | None = None
+    links: tuple[Link, ...] = ()  # in virtual time only
 
     @property
     def processes(self) -> dict[str, list[NodeSpec]]:
@@ -98,16 +100,30 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "") -> Launch:
     if for_s is not None and not (isinstance(for_s, int | float) and for_s > 0):
         raise LaunchFileError(f"{path}: [run] for_s is {for_s!r}; expected a positive number of seconds")
     specs = [node_spec(path, name, table) for name, table in nodes.items()]
+    graph = Graph(specs)
     return Launch(
         path=path,
         text=text,
         tables=tables,
-        graph=Graph(specs),
+        graph=graph,
         view=run.get("view", ""),
         report=run.get("report", ""),
         seed=seed,
         for_s=for_s,
+        links=_links(path, tables.get("links", {}), graph),
     )
+
+
+def _links(path: Path, tables: Any, graph: Graph) -> tuple[Link, ...]:
+    if not isinstance(tables, dict):
+        raise LaunchFileError(f"{path}: links is {tables!r}; expected tables like [links.wifi]")
+    links = []
+    for name, table in tables.items():
+        try:
+            links.append(Link.parse(name, table, nodes=graph.nodes, topics=graph.topics))
+        except UserError as problem:
+            raise LaunchFileError(f"{path}: [links.{name}] {problem}") from problem
+    return tuple(links)
 
 
 def _check_name(path: Path, key: str, name: object) -> None:
@@ -199,7 +215,7 @@ def node_spec(path: Path, name: str, table: Any) -> NodeSpec:
             params={key: _from_environment(value) for key, value in table.get("params", {}).items()},
             remap=table.get("remap", {}),
             hz=_rates(cls, table.get("hz")),
-            latency=_latencies(cls, table.get("latency"), name),
+            latency=_latencies(cls, table.get("latency"), name, path.parent),
             process=process,
             restart=restart,
         )
@@ -224,13 +240,28 @@ def _rates(cls: type[Node], value: Any) -> dict[str, float]:
     return {name: float(rate) for name, rate in value.items()}
 
 
-def _latencies(cls: type[Node], value: Any, node: str) -> dict[str, Latency]:
+def _latencies(cls: type[Node], value: Any, node: str, folder: Path) -> dict[str, Latency]:
     if value is None:
         return {}
     names = [handler.name for handler in handlers_of(cls)]
+    if _is_trace(value):
+        return {name: part for name, part in read_trace(folder / value["trace"], node).items() if name in names}
     if not isinstance(value, dict) or set(value) == {"p50", "p99"}:
         value = dict.fromkeys(names, value)
-    return {name: Latency.parse(part, f"{node}.{name}") for name, part in value.items()}
+    latencies = {}
+    for name, part in value.items():
+        if _is_trace(part):
+            measured = read_trace(folder / part["trace"], node)
+            if name not in measured:
+                raise UserError(f"latency trace {part['trace']} holds nothing of {node}.{name}; {choices(measured)}")
+            latencies[name] = measured[name]
+        else:
+            latencies[name] = Latency.parse(part, f"{node}.{name}")
+    return latencies
+
+
+def _is_trace(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"trace"} and isinstance(value["trace"], str)
 
 
 def _from_environment(value: Any) -> Any:
@@ -254,6 +285,8 @@ def _override(tables: dict[str, Any], override: str) -> None:
         return  # `resolve` says what is wrong with the file
     if node == "run":
         table = tables.setdefault("run", {})
+    elif node == "links":
+        table = tables.setdefault("links", {})
     elif node in nodes:
         table = nodes[node]
         if key.partition(".")[0] not in NODE_KEYS:

@@ -141,7 +141,7 @@ def _run_real(
 def _run_virtual(
     launch: Launch, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View
 ) -> tuple[bool, str] | None:
-    simulation = Simulation(*launch.graph.nodes.values(), seed=seed, health_hz=1.0)
+    simulation = Simulation(*launch.graph.nodes.values(), seed=seed, health_hz=1.0, links=launch.links)
     simulation.run_info.update(run_info)
     simulation.observe(view.message)
     view.process("simulation", os.getpid(), "running")

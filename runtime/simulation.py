@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from asyncio import events
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Any
 
@@ -21,6 +21,8 @@ from runtime.graph import Graph, NodeSpec, health_topic
 from runtime.health import Health
 from runtime.hosted import HostedNode, Lane, Work
 from runtime.journal import calls_topic
+from runtime.latency import Turns
+from runtime.link import Link, Way
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
 from runtime.ports import Publisher, Subscription
@@ -37,7 +39,9 @@ class Simulation:
     `publish` may feed it.
     """
 
-    def __init__(self, *nodes: Node | NodeSpec, seed: int = 0, health_hz: float = 0.0) -> None:
+    def __init__(
+        self, *nodes: Node | NodeSpec, seed: int = 0, health_hz: float = 0.0, links: Sequence[Link] = ()
+    ) -> None:
         self.scheduler = Scheduler()
         self.clock = VirtualClock(self.scheduler)
         self.outcome: tuple[bool, str] | None = None
@@ -61,6 +65,9 @@ class Simulation:
             if "nobody publishes it" not in problem:
                 raise GraphError(problem)
         self._latency = {spec.name: spec.latency for spec in specs}
+        self._links = tuple(links)
+        self._ways: dict[tuple[str, str, str], Way] = {}
+        self._turns = {spec.name: Turns(seed, spec.name) for spec in specs}
         self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
         self.hosted = {
             spec.name: HostedNode(
@@ -218,9 +225,33 @@ class Simulation:
                 if self._fence.voids(hosted.seat, call.epochs):
                     task.cancel()
         for receiver, port, lane in self._routes.get(stamped.envelope.topic, ()):
-            port.push(stamped)
-            if lane is not None:
-                self._drive(receiver, lane)
+            if self._links:
+                self._pass_links(stamped, receiver, port, lane)
+            else:
+                self._arrive(stamped, receiver, port, lane)
+
+    def _pass_links(
+        self, stamped: Stamped[Any], receiver: HostedNode, port: Subscription[Any], lane: Lane | None
+    ) -> None:
+        topic, sender = stamped.envelope.topic, stamped.envelope.source
+        way = self._ways.get((topic, sender, receiver.name))
+        if way is None:
+            hears_all = type(receiver.node).subscribes_all
+            links = [link for link in self._links if link.carries(topic, sender, receiver.name, hears_all=hears_all)]
+            way = self._ways[topic, sender, receiver.name] = Way(links, self._seed, topic, sender, receiver.name)
+        if way.is_direct:
+            self._arrive(stamped, receiver, port, lane)
+            return
+        times_ns = way.arrivals(self.scheduler.now_ns)
+        if not times_ns:
+            port.lose("link", 1)
+        for time_ns in times_ns:
+            self.scheduler.at(time_ns, lambda: self._arrive(stamped, receiver, port, lane))
+
+    def _arrive(self, stamped: Stamped[Any], receiver: HostedNode, port: Subscription[Any], lane: Lane | None) -> None:
+        port.push(stamped)
+        if lane is not None:
+            self._drive(receiver, lane)
 
     def _arm(self, hosted: HostedNode, lane: Lane) -> None:
         """Make sure that the lane is driven when its next tick is due."""
@@ -243,7 +274,10 @@ class Simulation:
 
     def _run(self, hosted: HostedNode, lane: Lane, work: Work) -> None:
         latency = self._latency[hosted.name].get(work.handler)
-        latency_ns = to_ns(latency.draw_s(self._random[hosted.name])) if latency else 0
+        latency_ns = 0
+        if latency is not None:
+            turn = self._turns[hosted.name].take(work.handler)
+            latency_ns = to_ns(latency.draw_s(self._random[hosted.name], turn))
         call = hosted.call(work)
         call.not_before_ns = self.scheduler.now_ns + latency_ns
         try:
