@@ -169,7 +169,7 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
     assert "example: polyrhythm bag" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["info", "recover"])
+@pytest.mark.parametrize("command", ["info", "recover", "why", "latency", "plot"])
 def test_what_is_no_recording_is_refused_in_a_sentence(
     tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

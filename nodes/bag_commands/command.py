@@ -14,6 +14,10 @@ COMMANDS = {
     "recover": ("nodes.bag_commands.recover", "write what can be read of a damaged recording into a sound one"),
     "cut": ("nodes.bag_commands.cut", "keep a span of time, or some topics"),
     "merge": ("nodes.bag_commands.merge", "join the parts of one run"),
+    "plot": ("nodes.bag_commands.plot", "rates, ages, joints and events as a picture"),
+    "export": ("nodes.bag_commands.export", "to a LeRobot dataset, JSON lines, CSV or videos"),
+    "latency": ("nodes.bag_commands.latency", "how long handlers took, as a trace for virtual time"),
+    "why": ("nodes.bag_commands.why", "what led to the robot's command at a point of time"),
 }
 
 

@@ -1,0 +1,117 @@
+"""A recording resampled to one rate: at each frame what was known by then, and what was sent to the robot next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.bag_commands.recording import Recording, envelope_or_none, with_progress
+from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
+from nodes.recorded_image import pixels
+from runtime.bag import BagMessage
+from runtime.clock import NS_PER_S
+from runtime.errors import RecordingError
+from runtime.message import Envelope
+from runtime.msgs import JointCommand, RobotState, Subtask
+
+NO_TASK = "wait"
+"""The task of frames before the first subtask."""
+
+Show = Callable[[str, int, NDArray[np.uint8]], None]
+"""Called as show(topic, frame, rgb) for every camera at every frame."""
+
+
+@dataclass
+class Episode:
+    """Frames as columns."""
+
+    states: list[tuple[float, ...]] = field(default_factory=list)
+    actions: list[tuple[float, ...]] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)
+    interventions: list[bool] = field(default_factory=list)
+    is_success: bool = False
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
+class _Sampler:
+    """What is known now, and the frames so far."""
+
+    def __init__(self, cameras: set[str], fps: int, show: Show) -> None:
+        self.episode = Episode()
+        self._cameras = cameras
+        self._fps = fps
+        self._show = show
+        self._images: dict[str, NDArray[np.uint8]] = {}
+        self._state: tuple[float, ...] | None = None
+        self._sent: tuple[float, ...] | None = None
+        self._sent_ns = 0
+        self._is_fresh = False  # whether a command was sent in the last frame's period
+        self._task = NO_TASK
+        self._is_person = False
+        self._first_ns = 0
+
+    def take(self, message: BagMessage, envelope: Envelope) -> None:
+        """Take in the next message of the recording, and make the frames that were due before it."""
+        self._make_frames(envelope.published_ns)
+        if message.topic == "robot/state":
+            state = message.message(RobotState)
+            self._state = (*state.position, state.base_x_m, state.base_y_m, state.base_heading_rad)
+        elif message.topic == "robot/command":
+            command = message.message(JointCommand)
+            self._sent = (*command.position, command.base_v_mps, command.base_w_radps)
+            self._sent_ns = envelope.published_ns
+            if len(self.episode) and not self._is_fresh and self._sent_ns < self._frame_ns(len(self.episode)):
+                self.episode.actions[-1] = self._sent  # the first one of this frame's period
+                self._is_fresh = True
+        elif message.topic == "command":
+            self._is_person = envelope.provenance.startswith("person")
+        elif message.topic == "subtask":
+            self._task = message.message(Subtask).text or NO_TASK
+        elif message.topic in self._cameras:
+            self._images[message.topic] = pixels(message.document)
+        if not self._first_ns and self._is_ready:
+            self._first_ns = envelope.published_ns
+
+    @property
+    def _is_ready(self) -> bool:
+        return self._state is not None and self._sent is not None and self._cameras <= self._images.keys()
+
+    def _make_frames(self, until_ns: int) -> None:
+        while self._first_ns and (frame_ns := self._frame_ns(len(self.episode))) < until_ns:
+            assert self._state is not None
+            assert self._sent is not None
+            for topic in sorted(self._cameras):
+                self._show(topic, len(self.episode), self._images[topic])
+            self.episode.states.append(self._state)
+            self.episode.actions.append(self._sent)
+            self.episode.tasks.append(self._task)
+            self.episode.interventions.append(self._is_person)
+            self._is_fresh = self._sent_ns >= frame_ns
+
+    def _frame_ns(self, number: int) -> int:
+        return self._first_ns + round(number * NS_PER_S / self._fps)
+
+
+def read_episode(recording: Recording, *, fps: int, show: Show) -> Episode:
+    """Resample a recording. Raises RecordingError where it lacks robot states or commands."""
+    cameras = {
+        message.topic
+        for message in recording
+        if message.schema == IMAGE_SCHEMA and not message.topic.endswith("/depth")
+    }
+    sampler = _Sampler(cameras, fps, show)
+    for message in with_progress(iter(recording), "exporting"):
+        envelope = envelope_or_none(message)
+        if envelope is not None:
+            sampler.take(message, envelope)
+    episode = sampler.episode
+    if not len(episode):
+        raise RecordingError(f"{recording.path}: a dataset needs robot/state and robot/command; this has not both")
+    outcome = recording.noted("outcome")
+    episode.is_success = isinstance(outcome, dict) and outcome.get("ok") is True
+    return episode

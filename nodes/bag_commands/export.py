@@ -1,0 +1,54 @@
+"""`polyrhythm bag export --to FORMAT`: a recording for other tools."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nodes.bag_commands.recording import Recording
+from runtime.errors import UserError
+
+FORMATS = ("lerobot", "jsonl", "csv", "mp4")
+
+
+def main(argv: list[str]) -> int:
+    """`polyrhythm bag export`: 0, or 1 where the recording has not what the format needs."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm bag export",
+        description="Write a recording as a LeRobot v3.0 dataset (needs the extra polyrhythm[export]), as JSON lines, "
+        "as one CSV file a topic, or as one video a camera.",
+        epilog="example: polyrhythm bag export run.mcap --to lerobot --out dataset",
+    )
+    parser.add_argument("recordings", type=Path, nargs="+", metavar="RUN.mcap", help="lerobot: one episode each")
+    parser.add_argument("--to", choices=FORMATS, required=True)
+    parser.add_argument("--out", type=Path, metavar="PATH", help="default: beside the recording")
+    parser.add_argument("--hz", type=float, metavar="N", help="frames a second; lerobot: 20, mp4: the camera's own")
+    parser.add_argument("--images", action="store_true", help="jsonl: with the images' data (base64)")
+    asked = parser.parse_args(argv)
+    if asked.hz is not None and not 0 < asked.hz <= 1000:
+        raise UserError(f"--hz {asked.hz}: expected a positive rate")
+    if len(asked.recordings) > 1 and asked.to != "lerobot":
+        raise UserError(f"--to {asked.to}: takes one recording; only a dataset has several episodes")
+    first: Path = asked.recordings[0]
+    suffix = {"lerobot": "-lerobot", "jsonl": ".jsonl", "csv": "-csv", "mp4": "-videos"}[asked.to]
+    out: Path = asked.out or first.with_name(first.stem + suffix)
+    if asked.to == "lerobot":
+        from nodes.bag_commands.lerobot import export_lerobot
+
+        frames = export_lerobot([Recording(path) for path in asked.recordings], out, fps=round(asked.hz or 20))
+        print(f"{frames} frames in {len(asked.recordings)} episode(s) in {out}")
+    elif asked.to == "mp4":
+        from nodes.bag_commands.video import export_videos
+
+        for path, number in export_videos(Recording(first), out, hz=asked.hz):
+            print(f"{number} frames in {path}")
+    elif asked.to == "csv":
+        from nodes.bag_commands.tables import export_csv
+
+        for path, number in export_csv(Recording(first), out):
+            print(f"{number} rows in {path}")
+    else:
+        from nodes.bag_commands.tables import export_jsonl
+
+        print(f"{export_jsonl(Recording(first), out, with_images=asked.images)} lines in {out}")
+    return 0

@@ -1,0 +1,105 @@
+"""`polyrhythm bag latency`: how long each handler took in a recorded run, as a trace that virtual time can replay.
+
+The file is TOML: a table for each node, and in it for each handler the list of its durations in s, in the order in
+which they were measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nodes.bag_commands.recording import Recording, add_recording, with_progress
+from runtime.errors import RecordingError
+from runtime.journal import Calls
+
+KEPT = 2000
+"""Durations of one handler; of a longer run every second, third... one is kept."""
+
+
+@dataclass
+class Durations:
+    """The durations of one handler in s, thinned out evenly."""
+
+    kept: list[float] = field(default_factory=list)
+    calls: int = 0
+    _stride: int = 1
+
+    def add(self, seconds: float) -> None:
+        """Take in the next one."""
+        if self.calls % self._stride == 0:
+            self.kept.append(seconds)
+            if len(self.kept) > KEPT:
+                self.kept = self.kept[::2]
+                self._stride *= 2
+        self.calls += 1
+
+    def percentile(self, percent: float) -> float:
+        """Nearest rank, over those that are kept."""
+        ordered = sorted(self.kept)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+
+
+def measure(recording: Recording) -> dict[str, dict[str, Durations]]:
+    """Durations by node and handler. Raises RecordingError where the recording has none to tell."""
+    if recording.is_virtual:
+        raise RecordingError(
+            f"{recording.path}: was made in virtual time, where handlers take what the launch file says; "
+            "record a run in real time"
+        )
+    found: dict[str, dict[str, Durations]] = {}
+    for message in with_progress(iter(recording), "reading"):
+        if message.schema != "Calls":
+            continue
+        batch = message.message(Calls)
+        for call in batch.calls:
+            found.setdefault(batch.node, {}).setdefault(call.handler, Durations()).add(call.took_ns * 1e-9)
+    if not found:
+        raise RecordingError(f"{recording.path}: holds no journal of handler calls, so no durations")
+    return found
+
+
+def as_toml(found: dict[str, dict[str, Durations]], source: str) -> str:
+    """The trace as the text of a file."""
+    lines = [f"# Durations of handler calls in s, measured in {source}"]
+    for node, handlers in sorted(found.items()):
+        lines += ["", f"[{node}]"]
+        for handler, durations in sorted(handlers.items()):
+            values = ", ".join(f"{seconds:.6g}" if seconds else "0.0" for seconds in durations.kept)
+            lines.append(f"{handler} = [{values}]")
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: list[str]) -> int:
+    """`polyrhythm bag latency`: 0, or 1 where the recording has no durations."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm bag latency",
+        description="How long each handler took in a run in real time; --out writes the trace that a launch file's "
+        "`latency` can name.",
+        epilog="example: polyrhythm bag latency run.mcap --out measured.toml",
+    )
+    add_recording(parser)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the trace as TOML")
+    parser.add_argument("--json", action="store_true", help="print p50 and p99 as JSON")
+    asked = parser.parse_args(argv)
+    found = measure(Recording(asked.recording))
+    rows = [
+        {
+            "node": node, "handler": handler, "calls": one.calls,
+            "p50_s": one.percentile(50), "p99_s": one.percentile(99), "max_s": max(one.kept),
+        }
+        for node, handlers in sorted(found.items())
+        for handler, one in sorted(handlers.items())
+    ]  # fmt: skip
+    if asked.out is not None:
+        asked.out.write_text(as_toml(found, asked.recording.name))
+    if asked.json:
+        print(json.dumps(rows))
+    else:
+        print(f"{'node.handler':28}{'calls':>8}{'p50 ms':>10}{'p99 ms':>10}{'max ms':>10}")
+        for row in rows:
+            times = "".join(f"{row[key] * 1e3:10.3f}" for key in ("p50_s", "p99_s", "max_s"))  # type: ignore[operator]  # numbers
+            print(f"{row['node']}.{row['handler']}".ljust(28) + f"{row['calls']:8}" + times)
+    return 0

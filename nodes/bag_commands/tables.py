@@ -1,0 +1,99 @@
+"""A recording as JSON lines (a message a line), or as CSV (a file a topic, nested fields as columns)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from nodes.bag_commands.recording import Recording, envelope_or_none, with_progress
+from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
+from runtime.bag import BagMessage
+from runtime.bag_schema import envelope_document
+from runtime.errors import RecordingError
+
+WIDEST = 64
+"""Elements of a list that become columns; longer ones are left to JSON lines."""
+_LARGE = ("data",)
+
+
+def export_jsonl(recording: Recording, out: Path, *, with_images: bool = False) -> int:
+    """One line for each message: topic, run time, type, envelope, message; how many there are."""
+    start_ns = recording.start_ns
+    lines = 0
+    with out.open("wb") as file:
+        for message in with_progress(iter(recording), "writing"):
+            envelope = envelope_or_none(message)
+            document = dict(_document(message))
+            if not with_images and message.schema == IMAGE_SCHEMA:
+                document.pop("data", None)
+            line = {
+                "topic": message.topic,
+                "at_s": (envelope.published_ns - start_ns) * 1e-9 if envelope is not None else None,
+                "type": message.schema,
+                "envelope": envelope_document(envelope) if envelope is not None else None,
+                "message": document,
+            }
+            file.write(msgspec.json.encode(line) + b"\n")
+            lines += 1
+    return lines
+
+
+def export_csv(recording: Recording, out: Path) -> list[tuple[Path, int]]:
+    """One file for each topic, with the columns that any of its messages has; the files and their rows."""
+    columns: dict[str, dict[str, None]] = {}
+    for message in with_progress(iter(recording), "looking"):
+        columns.setdefault(message.topic, {}).update(dict.fromkeys(key for key, _ in _flat(message)))
+    out.mkdir(parents=True, exist_ok=True)
+    start_ns = recording.start_ns
+    files: dict[str, IO[str]] = {}
+    writers: dict[str, csv.DictWriter[str]] = {}
+    rows: dict[str, int] = {}
+    head = ("at_s", "source", "seq", "image_age_s", "cause")
+    try:
+        for topic, names in columns.items():
+            opened: IO[str] = (out / f"{topic.replace('/', '_')}.csv").open("w", newline="")
+            files[topic] = opened
+            writers[topic] = csv.DictWriter(opened, [*head, *names])
+            writers[topic].writeheader()
+        for message in with_progress(iter(recording), "writing"):
+            envelope = envelope_or_none(message)
+            row: dict[str, Any] = dict(_flat(message))
+            if envelope is not None:
+                age_s = (envelope.published_ns - envelope.image_ns) * 1e-9 if envelope.image_ns else ""
+                at_s = (envelope.published_ns - start_ns) * 1e-9
+                row |= dict(zip(head, (at_s, envelope.source, envelope.seq, age_s, envelope.cause), strict=True))
+            writers[message.topic].writerow(row)
+            rows[message.topic] = rows.get(message.topic, 0) + 1
+    finally:
+        for file in files.values():
+            file.close()
+    return [(Path(files[topic].name), rows.get(topic, 0)) for topic in sorted(files)]
+
+
+def _document(message: BagMessage) -> dict[str, Any]:
+    try:
+        return message.document
+    except RecordingError:
+        return {}
+
+
+def _flat(message: BagMessage) -> Iterator[tuple[str, Any]]:
+    for key, value in _document(message).items():
+        if key not in _LARGE:
+            yield from _columns(key, value)
+
+
+def _columns(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _columns(f"{name}.{key}", part)
+    elif isinstance(value, list):
+        if len(value) <= WIDEST:
+            for index, part in enumerate(value):
+                yield from _columns(f"{name}.{index}", part)
+    else:
+        yield name, value

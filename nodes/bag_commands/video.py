@@ -1,0 +1,96 @@
+"""Recorded images as videos: VP9 in MP4, which browsers, ffmpeg and LeRobot's decoders play."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.bag_commands.recording import Recording, envelope_or_none, with_progress
+from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
+from nodes.recorded_image import pixels
+from runtime.clock import NS_PER_S
+from runtime.errors import RecordingError
+
+CODEC = "vp09"
+LONGEST_STILL_S = 60.0
+"""A camera that was silent for longer ends its video's still there; the video goes on with the next image."""
+
+
+class VideoFile:
+    """Writes frames of one size to an MP4. Raises RecordingError where this OpenCV cannot."""
+
+    def __init__(self, path: Path, hz: float, width: int, height: int) -> None:
+        cv2.setNumThreads(1)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fourcc: Any = cv2.VideoWriter_fourcc(*CODEC)  # type: ignore[attr-defined]  # missing from its type hints
+        self._writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, fourcc, hz, (width, height))
+        if not self._writer.isOpened():
+            raise RecordingError(f"{path}: this build of OpenCV cannot write VP9 video")
+        self._size = (width, height)
+        self.frames = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._writer.release()
+
+    def add(self, rgb: NDArray[np.uint8]) -> None:
+        """Append one frame; one of another size is scaled."""
+        if rgb.shape[1::-1] != self._size:
+            rgb = np.asarray(cv2.resize(rgb, self._size), np.uint8)
+        self._writer.write(np.ascontiguousarray(rgb[:, :, ::-1]))
+        self.frames += 1
+
+
+def export_videos(recording: Recording, out: Path, *, hz: float | None = None) -> list[tuple[Path, int]]:
+    """One video for each camera, in run time: at each frame the newest image. Raises RecordingError without images."""
+    rates = {topic: hz or rate for topic, rate in _rates(recording).items()}
+    if not rates:
+        raise RecordingError(f"{recording.path}: holds no images")
+    files: dict[str, tuple[Path, VideoFile]] = {}
+    newest: dict[str, NDArray[np.uint8]] = {}
+    next_ns: dict[str, float] = {}
+    try:
+        for message in with_progress(iter(recording), "writing"):
+            envelope = envelope_or_none(message)
+            if message.topic not in rates or envelope is None or message.schema != IMAGE_SCHEMA:
+                continue
+            rgb = pixels(message.document)
+            period_ns = NS_PER_S / rates[message.topic]
+            if message.topic not in files:
+                path = out / f"{message.topic.replace('/', '_')}.mp4"
+                files[message.topic] = path, VideoFile(path, rates[message.topic], rgb.shape[1], rgb.shape[0])
+                next_ns[message.topic] = envelope.published_ns
+            elif envelope.published_ns - next_ns[message.topic] > LONGEST_STILL_S * NS_PER_S:
+                next_ns[message.topic] = envelope.published_ns
+            _, file = files[message.topic]
+            while next_ns[message.topic] + 0.5 * period_ns <= envelope.published_ns:
+                file.add(newest.get(message.topic, rgb))
+                next_ns[message.topic] += period_ns
+            newest[message.topic] = rgb
+        for topic, (_, file) in files.items():
+            file.add(newest[topic])
+    finally:
+        for _, file in files.values():
+            file.__exit__(None, None, None)
+    return [(path, file.frames) for _, (path, file) in sorted(files.items())]
+
+
+def _rates(recording: Recording) -> dict[str, float]:
+    """Images a second of each colour camera, over the time in which it gave any."""
+    seen: dict[str, tuple[int, int, int]] = {}
+    for message in recording:
+        envelope = envelope_or_none(message)
+        if message.schema == IMAGE_SCHEMA and not message.topic.endswith("/depth") and envelope is not None:
+            first_ns, _, number = seen.get(message.topic, (envelope.published_ns, 0, 0))
+            seen[message.topic] = first_ns, envelope.published_ns, number + 1
+    return {
+        topic: round((number - 1) * NS_PER_S / (last_ns - first_ns), 3) if last_ns > first_ns else 10.0
+        for topic, (first_ns, last_ns, number) in seen.items()
+    }

@@ -1,0 +1,62 @@
+"""`polyrhythm bag why --at T`: what led to the robot's command at that time, as text and as a picture."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from nodes.bag_commands.causes import Step, Trace, trace
+from nodes.bag_commands.recording import Recording, add_recording
+
+_WIDTH = 100
+
+
+def describe(found: Trace) -> str:
+    """The trace as lines of text."""
+    width = max(len(step.topic) for step in (*found.steps, *found.inputs))
+    lines = [f"why {found.command} at {found.at_s:.3f} s:", ""]
+    before: Step | None = None
+    for step in found.steps:
+        later = f"+{step.at_s - before.at_s:.3f} s" if before is not None else ""
+        lines.append(f"{step.at_s:9.3f} s  {later:>10}  {step.topic:{width}}  {_short(step.text)}")
+        detail = "; ".join(part for part in (step.how, step.provenance) if part)
+        lines.append(f"{'':25}{'':{width}}  {step.ident}: {step.age_s:.3f} s old" + (f"; {detail}" if detail else ""))
+        before = step
+    if found.inputs:
+        lines += ["", "also read on the way:"]
+        for step in found.inputs:
+            lines.append(f"{step.at_s:9.3f} s  {step.age_s:8.3f} s old  {step.ident}  ({step.how})")
+    if not found.has_journal:
+        lines += ["", "! this recording has no journal of handler calls: the newest messages of that time stand in"]
+    return "\n".join(lines)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+
+
+def main(argv: list[str]) -> int:
+    """`polyrhythm bag why`: 0, or 1 where the recording has no command then."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm bag why",
+        description="What led to the robot's command at a point of run time: utterance, plan, action, command, "
+        "with times and ages.",
+        epilog="example: polyrhythm bag why run.mcap --at 12.31 --png why.png",
+    )
+    add_recording(parser)
+    parser.add_argument("--at", type=float, required=True, metavar="S", help="run time in seconds")
+    parser.add_argument(
+        "--topic", default="robot/command", help="whose last message is explained; default: %(default)s"
+    )
+    parser.add_argument("--png", type=Path, metavar="FILE", help="draw it, too")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    asked = parser.parse_args(argv)
+    found = trace(Recording(asked.recording), asked.at, asked.topic)
+    print(json.dumps(asdict(found)) if asked.json else describe(found))
+    if asked.png is not None:
+        from nodes.bag_commands.why_picture import draw
+
+        draw(found, asked.png)
+    return 0

@@ -1,0 +1,126 @@
+"""Exports hold what was recorded: datasets never look ahead, tables have a row a message, videos a frame a period."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+from nodes.bag_commands.command import main
+from nodes.recorded_image import SCHEMA, SCHEMA_NAME, image_document
+from runtime.bag import BagReader, BagWriter
+from runtime.clock import to_ns
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Image, JointCommand, RobotState, Subtask
+
+ZEROS = (0.0,) * 8
+
+
+def recording(path: Path, seconds: float = 2.0, *, with_commands: bool = True) -> Path:
+    """State `t` at 50 Hz, image of brightness 100 t at 10 Hz, command `t` at 20 Hz, another subtask after 1 s."""
+    writer = BagWriter(path, {"clock": "virtual"})
+    for tick in range(1, int(seconds * 100)):
+        at_s = tick / 100
+        stamp_ns = to_ns(at_s)
+
+        def envelope(topic: str, number: int = tick, stamp_ns: int = stamp_ns, provenance: str = "") -> Envelope:
+            return Envelope(topic, "node", number, stamp_ns, provenance=provenance)
+
+        if tick % 10 == 0:
+            image = Image(camera="head", captured_ns=stamp_ns, rgb=np.full((48, 64, 3), tick, np.uint8))
+            document = image_document(image, envelope("head/image"), wall_offset_ns=0, jpeg_quality=0)
+            writer.write_document("head/image", SCHEMA_NAME, SCHEMA, document, envelope("head/image"))
+        if tick in (1, 100):
+            text = "clear the table" if tick == 1 else "wipe it"
+            writer.write(Stamped(Subtask(id=f"s{tick}", text=text), envelope("subtask")))
+        if tick % 2 == 0:
+            state = RobotState(
+                read_ns=stamp_ns, position=(at_s, *ZEROS[1:]), velocity=ZEROS, effort=ZEROS, base_x_m=0.0,
+                base_y_m=0.0, base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
+            )  # fmt: skip
+            writer.write(Stamped(state, envelope("robot/state")))
+        if tick % 5 == 0 and with_commands:
+            command = JointCommand(position=(at_s, *ZEROS[1:]))
+            who = "person: Ann" if 120 <= tick < 150 else "script:x"
+            writer.write(Stamped(command, envelope("command", provenance=who)))
+            writer.write(Stamped(command, envelope("robot/command")))
+    writer.close({"outcome": '{"ok":true,"reason":"done"}'})
+    return path
+
+
+def test_a_dataset_has_state_sent_action_task_intervention_and_success(tmp_path: Path) -> None:
+    path = recording(tmp_path / "run.mcap")
+    out = tmp_path / "dataset"
+    assert main(["export", str(path), "--to", "lerobot", "--out", str(out), "--hz", "20"]) == 0
+    table = parquet.read_table(out / "data/chunk-000/file-000.parquet").to_pydict()
+    info = json.loads((out / "meta/info.json").read_text())
+    assert info["codebase_version"] == "v3.0"
+    assert info["total_frames"] == len(table["index"]) == 38
+    first_s = 0.1  # state, command and image are all known from then on
+    for frame in range(36):
+        at_s = first_s + frame / 20
+        lift, sent = table["observation.state"][frame][0], table["action"][frame][0]
+        assert at_s - 0.02 <= lift + 1e-6 <= at_s + 1e-5, "the newest state, and never a later one"
+        assert at_s - 1e-5 <= sent <= at_s + 0.05 + 1e-5, "what was sent in the frame's period"
+    tasks = parquet.read_table(out / "meta/tasks.parquet").to_pydict()["__index_level_0__"]
+    assert tasks == ["clear the table", "wipe it"]
+    assert table["task_index"] == [0] * 18 + [1] * 20
+    person = [index for index, held in enumerate(table["intervention"]) if held]
+    assert person == list(range(22, 28))
+    assert table["next.success"] == [False] * 37 + [True]
+    video = cv2.VideoCapture(str(out / "videos/observation.images.head/chunk-000/file-000.mp4"))
+    shown = []
+    while (read := video.read())[0]:
+        shown.append(float(read[1].mean()))
+    assert len(shown) == 38
+    assert shown == sorted(shown)
+
+
+def test_several_recordings_are_several_episodes(tmp_path: Path) -> None:
+    paths = [recording(tmp_path / f"{name}.mcap", seconds=1.0) for name in "ab"]
+    out = tmp_path / "dataset"
+    assert main(["export", *map(str, paths), "--to", "lerobot", "--out", str(out)]) == 0
+    episodes = parquet.read_table(out / "meta/episodes/chunk-000/file-000.parquet").to_pydict()
+    assert episodes["dataset_from_index"] == [0, 18]
+    assert episodes["dataset_to_index"] == [18, 36]
+    stats = json.loads((out / "meta/stats.json").read_text())
+    assert stats["action"]["count"] == [36]
+    assert np.asarray(stats["observation.images.head"]["mean"]).shape == (3, 1, 1)
+
+
+def test_a_dataset_without_commands_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = recording(tmp_path / "run.mcap", seconds=0.5, with_commands=False)
+    assert main(["export", str(path), "--to", "lerobot", "--out", str(tmp_path / "d")]) == 1
+    assert "needs robot/state and robot/command" in capsys.readouterr().err
+
+
+def test_tables_have_a_row_for_each_message(tmp_path: Path) -> None:
+    path = recording(tmp_path / "run.mcap")
+    number = len(list(BagReader(path)))
+    assert main(["export", str(path), "--to", "jsonl", "--out", str(tmp_path / "run.jsonl")]) == 0
+    lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
+    assert len(lines) == number
+    assert all("data" not in line["message"] for line in lines)
+    assert main(["export", str(path), "--to", "csv", "--out", str(tmp_path / "csv")]) == 0
+    with (tmp_path / "csv/robot_state.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert float(rows[9]["position.0"]) == float(rows[9]["at_s"]) == 0.2
+    assert sum(len(file.read_text().splitlines()) - 1 for file in (tmp_path / "csv").iterdir()) == number
+
+
+def test_a_video_runs_at_the_cameras_rate(tmp_path: Path) -> None:
+    path = recording(tmp_path / "run.mcap", seconds=2.0)
+    assert main(["export", str(path), "--to", "mp4", "--out", str(tmp_path / "videos")]) == 0
+    video = cv2.VideoCapture(str(tmp_path / "videos/head_image.mp4"))
+    assert video.get(cv2.CAP_PROP_FPS) == pytest.approx(10.0)
+    assert video.get(cv2.CAP_PROP_FRAME_COUNT) == 19
+
+
+def test_only_a_dataset_takes_several_recordings(tmp_path: Path) -> None:
+    path = str(recording(tmp_path / "run.mcap", seconds=0.3))
+    assert main(["export", path, path, "--to", "csv"]) == 2

@@ -1,0 +1,106 @@
+"""A trace leads from a command to the words behind it by what handlers read, and says where it can only guess."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from nodes.bag_commands.causes import trace
+from nodes.bag_commands.command import main
+from nodes.bag_commands.latency import KEPT, Durations
+from nodes.bag_commands.recording import Recording
+from runtime.bag import BagWriter
+from runtime.clock import to_ns
+from runtime.journal import CallRecord, Calls
+from runtime.message import Envelope, Message, Stamped
+from runtime.msgs import Action, JointCommand, Subtask, Utterance
+
+COMMAND = JointCommand(position=(0.0,) * 8, base_v_mps=0.2)
+
+
+def write(path: Path, *, journal: bool = True, clock: str = "virtual") -> Path:
+    writer = BagWriter(path, {"clock": clock})
+
+    def put(topic: str, source: str, seq: int, at_s: float, message: Message, plan_s: float = 0.0) -> None:
+        writer.write(Stamped(message, Envelope(topic, source, seq, to_ns(at_s), plan_ns=to_ns(plan_s))))
+
+    put("heard", "person", 1, 1.0, Utterance(speaker="Ann", text="Clear the table"))
+    put("subtask", "planner", 1, 2.0, Subtask(id="s1", text="Put every cup in the bin"))
+    put("heard", "person", 2, 2.2, Utterance(speaker="Ann", text="Nice weather"))
+    put("subtask", "planner", 2, 3.9, Subtask(id="s2", text="Too late to matter"))
+    put("action", "vlm", 1, 3.0, Action(id="a1", skill="pick", text="pick up the red cup"))
+    put("command", "policy", 7, 4.0, COMMAND, plan_s=2.0)
+    put("robot/command", "guard", 9, 4.01, COMMAND, plan_s=2.0)
+    if journal:
+        for node, handler, started_s, trigger, reads, sent in (
+            ("planner", "tick", 1.2, "heard:person:1", [], "subtask:planner:1"),
+            ("vlm", "look", 2.9, "", ["subtask=subtask:planner:1", "image="], "action:vlm:1"),
+            ("policy", "tick", 4.0, "", ["action=action:vlm:1"], "command:policy:7"),
+            ("guard", "tick", 4.01, "", ["command=command:policy:7"], "robot/command:guard:9"),
+        ):
+            call = CallRecord(
+                handler=handler, started_ns=to_ns(started_s), took_ns=to_ns(0.1), epochs=(0, 0, 0), trigger=trigger,
+                reads=tuple(reads), sent=(sent,),
+            )  # fmt: skip
+            put(f"calls/{node}", node, 1, 5.0, Calls(node=node, calls=(call,)))
+    writer.close()
+    return path
+
+
+def test_a_command_is_traced_to_the_words_behind_it(tmp_path: Path) -> None:
+    found = trace(Recording(write(tmp_path / "a.mcap")), at_s=4.5)
+    assert [step.ident for step in found.steps] == [
+        "heard:person:1", "subtask:planner:1", "action:vlm:1", "command:policy:7", "robot/command:guard:9",
+    ]  # fmt: skip
+    assert found.has_journal
+    assert found.steps[0].age_s == pytest.approx(3.01)
+    assert found.steps[2].how == "read by policy.tick"
+
+
+def test_without_a_journal_the_newest_stand_in_and_it_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "a.mcap", journal=False)
+    assert main(["why", str(path), "--at", "4.5"]) == 0
+    told = capsys.readouterr().out
+    assert "no journal of handler calls" in told
+    assert "action:vlm:1" in told
+
+
+def test_the_trace_is_drawn_and_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, picture = write(tmp_path / "a.mcap"), tmp_path / "why.png"
+    assert main(["why", str(path), "--at", "4.5", "--png", str(picture), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"][0]["text"] == "Ann: Clear the table"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert main(["plot", str(path), "--out", str(picture)]) == 0
+
+
+def test_before_the_first_command_there_is_nothing_to_explain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["why", str(write(tmp_path / "a.mcap")), "--at", "1.0"]) == 1
+    assert "holds no robot/command at or before 1 s" in capsys.readouterr().err
+
+
+def test_durations_of_a_real_run_become_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = write(tmp_path / "a.mcap", clock="real"), tmp_path / "measured.toml"
+    assert main(["latency", str(path), "--out", str(out), "--json"]) == 0
+    assert {row["p50_s"] for row in json.loads(capsys.readouterr().out)} == {0.1}
+    measured = tomllib.loads(out.read_text())
+    assert measured["vlm"] == {"look": [0.1]}
+
+
+def test_virtual_time_measures_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["latency", str(write(tmp_path / "a.mcap"))]) == 1
+    assert "record a run in real time" in capsys.readouterr().err
+
+
+def test_many_durations_are_thinned_out_evenly() -> None:
+    durations = Durations()
+    for number in range(10 * KEPT):
+        durations.add(float(number))
+    assert KEPT / 2 <= len(durations.kept) <= KEPT
+    assert durations.percentile(50) == pytest.approx(5 * KEPT, rel=0.02)
