@@ -1,0 +1,85 @@
+"""The sotopia package's own loop, as the reference: run by `.interop/bin/python` (make interop), prints JSON.
+
+usage: python bench/sotopia_package.py   - 20-turn round-robin episodes of two agents, no judge: CPU per episode with
+the model stubbed in process (its HTTP client replaced by a constant answer).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from types import SimpleNamespace
+from typing import Any
+
+os.environ["SOTOPIA_STORAGE_BACKEND"] = "local"
+ROUNDS, EPISODES = 4, 20
+ACT = '{"action_type": "speak", "argument": "Shall we say half past three, at the usual place?"}'
+
+
+def main() -> None:
+    """The best of some rounds; the first one warms up."""
+    from sotopia.agents import LLMAgent  # type: ignore[import-not-found]  # only in its own environment
+    from sotopia.database import AgentProfile, EnvironmentProfile  # type: ignore[import-not-found]
+    from sotopia.envs import ParallelSotopiaEnv  # type: ignore[import-not-found]
+    from sotopia.envs.evaluators import RuleBasedTerminatedEvaluator  # type: ignore[import-not-found]
+    from sotopia.generation_utils import generate  # type: ignore[import-not-found]
+    from sotopia.server import arun_one_episode  # type: ignore[import-not-found]
+
+    logging.disable(logging.CRITICAL)
+    model = "custom/bench@http://127.0.0.1:9/v1"  # never asked
+
+    async def episode() -> None:
+        profile = EnvironmentProfile(
+            pk="e",
+            codename="e",
+            scenario="A flat is being cleared. " * 10,
+            agent_goals=["Sell it. " * 20, "Buy it. " * 20],
+        )
+        env = ParallelSotopiaEnv(
+            env_profile=profile,
+            action_order="round-robin",
+            model_name=model,
+            evaluators=[RuleBasedTerminatedEvaluator(max_turn_number=20)],
+            terminal_evaluators=[Silent()],
+        )
+        agents = [
+            LLMAgent(agent_profile=AgentProfile(pk=name, first_name=name, last_name="X"), model_name=model)
+            for name in ("Ana", "Ben")
+        ]
+        await arun_one_episode(env=env, agent_list=agents, push_to_db=False)
+
+    constant = SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=ACT))])
+
+    async def stub(**_: Any) -> Any:
+        return constant
+
+    async def many() -> None:
+        for _ in range(EPISODES):
+            await episode()
+
+    generate.acompletion = stub
+    best = float("inf")
+    for _ in range(ROUNDS):
+        began_s = time.process_time()
+        asyncio.run(many())
+        best = min(best, (time.process_time() - began_s) / EPISODES)
+    print(json.dumps({"in_process_s": best}))
+
+
+class Silent:
+    """A terminal evaluator that says nothing: the package insists on one."""
+
+    prompt = ""
+
+    def __call__(self, turn_number: int, messages: list[Any], **_: Any) -> list[Any]:
+        return []
+
+    async def __acall__(self, turn_number: int, messages: list[Any], **_: Any) -> list[Any]:
+        return []
+
+
+if __name__ == "__main__":
+    main()
