@@ -1,6 +1,7 @@
 """Images in a recording: Foxglove's CompressedImage with a PNG (lossless) or a JPEG, and back.
 
-Depth goes to a topic beside the image's, as a PNG of 16-bit millimetres.
+Depth goes to a topic beside the image's: exactly (every bit of its 32-bit floats, so that a replay sees what the nodes
+saw), or as a PNG of 16-bit millimetres, which viewers show.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import cv2
 import msgspec
 import numpy as np
+import zstandard
 from numpy.typing import NDArray
 
 from runtime.bag_schema import ENVELOPE_KEY, Document, envelope_document, envelope_schema
@@ -22,6 +24,9 @@ from runtime.msgs import Image
 SCHEMA_NAME = "foxglove.CompressedImage"
 MAX_PIXELS = 16_000_000
 """Larger than any camera of a robot: a file that claims more is refused before it is decoded."""
+
+EXACT_DEPTH = "float32-planes-zstd"
+DEPTH_SCHEMA_NAME = "polyrhythm.Depth"
 
 SCHEMA = msgspec.json.encode(
     {
@@ -44,7 +49,21 @@ SCHEMA = msgspec.json.encode(
             "format": {"type": "string", "description": "png or jpeg"},
             "captured_ns": {"type": "integer"},
             "focal_px": {"type": "number"},
+            "has_depth": {"type": "boolean"},
             ENVELOPE_KEY: envelope_schema(),
+        },
+    }
+)
+
+DEPTH_SCHEMA = msgspec.json.encode(
+    {
+        "title": DEPTH_SCHEMA_NAME,
+        "description": "Depth along the optical axis in m: 32-bit floats, byte by byte in four planes, zstd",
+        "type": "object",
+        "properties": {
+            **{name: part for name, part in msgspec.json.decode(SCHEMA)["properties"].items() if name != "has_depth"},
+            "width": {"type": "integer"},
+            "height": {"type": "integer"},
         },
     }
 )
@@ -71,6 +90,51 @@ def depth_document(image: Image, envelope: Envelope, *, wall_offset_ns: int) -> 
     millimetres[millimetres > 65535] = 0
     data = _encode(".png", np.rint(millimetres).astype(np.uint16), PNG_SPEED)
     return _document(image, envelope, "png", data, wall_offset_ns)
+
+
+def exact_depth_document(image: Image, envelope: Envelope, *, wall_offset_ns: int) -> Document:
+    """The depth image bit for bit: all first bytes of its numbers, all second ones..., which compresses well."""
+    assert image.depth_m is not None
+    depth = np.ascontiguousarray(image.depth_m, np.float32)
+    planes = depth.view(np.uint8).reshape(-1, 4).T.tobytes()
+    document = _document(
+        image, envelope, EXACT_DEPTH, zstandard.ZstdCompressor(level=1).compress(planes), wall_offset_ns
+    )
+    return {**document, "height": depth.shape[0], "width": depth.shape[1]}
+
+
+def depth_of(document: Document) -> tuple[NDArray[np.float32], bool]:
+    """A recorded depth image in m, and whether it is exact. Raises RecordingError where it is damaged."""
+    try:
+        data = base64.b64decode(document["data"], validate=True)
+        if document["format"] != EXACT_DEPTH:
+            millimetres = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+            if millimetres is None:
+                raise ValueError("its PNG cannot be decoded")
+            return (np.asarray(millimetres, np.float32) / np.float32(1000.0)), False
+        height, width = int(document["height"]), int(document["width"])
+        if not 0 < height * width <= MAX_PIXELS or zstandard.frame_content_size(data) != height * width * 4:
+            raise ValueError(f"it claims {width} x {height} pixels")
+        planes = np.frombuffer(zstandard.decompress(data), np.uint8).reshape(4, height * width)
+    except (KeyError, TypeError, ValueError, zstandard.ZstdError, cv2.error) as error:
+        raise RecordingError(f"a recorded depth image cannot be read ({error})") from error
+    return np.ascontiguousarray(planes.T).view(np.float32).reshape(height, width), True
+
+
+def image_of(document: Document, depth: Document | None) -> tuple[Image, bool]:
+    """The image as nodes saw it, and whether its depth is exact (True where it had none). Raises RecordingError."""
+    depth_m, is_exact = depth_of(depth) if depth is not None else (None, not document.get("has_depth", False))
+    try:
+        image = Image(
+            camera=str(document["frame_id"]),
+            captured_ns=int(document["captured_ns"]),
+            rgb=pixels(document),
+            depth_m=depth_m,
+            focal_px=float(document["focal_px"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"a recorded image lacks a field ({error})") from error
+    return image, is_exact
 
 
 def pixels(document: Document) -> NDArray[np.uint8]:
@@ -107,5 +171,6 @@ def _document(image: Image, envelope: Envelope, form: str, data: bytes, wall_off
         "data": base64.b64encode(data).decode("ascii"),
         "captured_ns": image.captured_ns,
         "focal_px": image.focal_px,
+        "has_depth": image.depth_m is not None,
         ENVELOPE_KEY: envelope_document(envelope),
     }

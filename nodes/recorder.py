@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 FILE_NAME = "run.mcap"
 LAUNCH_FILE_NAME = "launch.toml"
+DEPTHS = ("exact", "millimetres", "none")
 
 
 class Recorder(Node):
     """Records every topic but those excluded; `path` empty means `run.mcap` in the run's folder.
 
-    `jpeg_quality` 0 keeps images losslessly (PNG), 1 to 100 as JPEG. `depth` also keeps depth images, on
-    `TOPIC/depth`. Of `run_info`, the text of the launch file is attached, "outcome" and "stats" are noted at the end
-    and everything else at the start. A disk that fills up ends the recording and not the run.
+    `jpeg_quality` 0 keeps images losslessly (PNG), 1 to 100 as JPEG. `depth` says how depth images are kept, on
+    `TOPIC/depth`: "exact", in "millimetres" (16-bit PNG, which viewers show), or "none". Of `run_info`, the text of
+    the launch file is attached, "outcome" and "stats" are noted at the end and everything else at the start. A disk
+    that fills up ends the recording and not the run.
     """
 
     subscribes_all: ClassVar[bool] = True
@@ -32,11 +34,13 @@ class Recorder(Node):
         self,
         path: str = "",
         jpeg_quality: int = 0,
-        depth: bool = False,
+        depth: str = "exact",
         exclude: list[str] | None = None,
     ) -> None:
         if not 0 <= jpeg_quality <= 100:
             raise ParameterError(f"jpeg_quality is {jpeg_quality}; expected 0 (lossless) to 100")
+        if depth not in DEPTHS:
+            raise ParameterError(f"depth is {depth!r}; expected one of {', '.join(DEPTHS)}")
         self.path = path
         self.jpeg_quality = jpeg_quality
         self.depth = depth
@@ -137,11 +141,15 @@ class Recorder(Node):
                 envelope.topic, recorded_image.SCHEMA_NAME, recorded_image.SCHEMA, document, envelope,
                 type_name="runtime.msgs:Image",
             )  # fmt: skip
-            if self.depth and image.depth_m is not None:
+            if image.depth_m is None or self.depth == "none":
+                return
+            if self.depth == "exact":
+                document = recorded_image.exact_depth_document(image, envelope, wall_offset_ns=bag.wall_offset_ns)
+                name, schema = recorded_image.DEPTH_SCHEMA_NAME, recorded_image.DEPTH_SCHEMA
+            else:
                 document = recorded_image.depth_document(image, envelope, wall_offset_ns=bag.wall_offset_ns)
-                bag.write_document(
-                    f"{envelope.topic}/depth", recorded_image.SCHEMA_NAME, recorded_image.SCHEMA, document, envelope
-                )
+                name, schema = recorded_image.SCHEMA_NAME, recorded_image.SCHEMA
+            bag.write_document(f"{envelope.topic}/depth", name, schema, document, envelope)
         except RecordingError as error:
             self.missed[envelope.topic] = self.missed.get(envelope.topic, 0) + 1
             self.log.warning("topic %r: %s", envelope.topic, error)

@@ -48,7 +48,7 @@ def test_the_recording_says_what_the_run_was(tmp_path: Path) -> None:
 
 
 def test_images_are_kept_losslessly_where_foxglove_finds_them(tmp_path: Path) -> None:
-    recorder = started(tmp_path, depth=True)
+    recorder = started(tmp_path, depth="millimetres")
     recorder.on_any(stamped(IMAGE, "head/image"))
     recorder.on_stop()
     colour, depth = BagReader(tmp_path / "run.mcap")

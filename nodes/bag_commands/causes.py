@@ -167,7 +167,11 @@ def _read(recording: Recording, at_ns: int, topic: str) -> _Known:
                 continue
             if envelope.published_ns > at_ns + to_ns(_JOURNAL_S):
                 break
-        elif envelope.published_ns <= at_ns and not message.topic.startswith("health/"):
+        elif (
+            envelope.published_ns <= at_ns
+            and not message.topic.startswith("health/")
+            and not message.topic.endswith("/depth")
+        ):
             known.add(message, envelope)
     return known
 

@@ -1,0 +1,1 @@
+"""`polyrhythm replay`: a recording played to its own nodes again, or to a person."""

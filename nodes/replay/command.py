@@ -1,0 +1,218 @@
+"""`polyrhythm replay RUN.mcap`: to chosen nodes, compared with what they did then; or to the terminal, as it went."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import threading
+from collections import deque
+from pathlib import Path
+
+from nodes.bag_commands.recording import Recording, add_recording, envelope_or_none
+from nodes.replay.player import NodePlayer, NodeResult
+from runtime.clock import SystemClock, to_ns
+from runtime.errors import PolyrhythmError, RecordingError, UserError, choices
+from runtime.graph import NodeSpec
+from runtime.journal import Calls
+from runtime.launch_file import Launch, load
+
+LAUNCH_FILE_NAME = "launch.toml"
+_HELD_S = 1.0
+"""A batch of calls waits so long for inputs that the recorder heard after it."""
+
+
+def recorded_launch(recording: Recording, overrides: list[str]) -> Launch:
+    """The launch of the recorded run, with what it was overridden with then and now. Raises PolyrhythmError."""
+    text = next(
+        (
+            reader.attachments[LAUNCH_FILE_NAME]
+            for reader in recording.readers
+            if LAUNCH_FILE_NAME in reader.attachments
+        ),
+        None,
+    )
+    if text is None:
+        raise RecordingError(f"{recording.path}: holds no launch file, so its nodes are not known")
+    then = recording.noted("overrides")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / LAUNCH_FILE_NAME
+        path.write_bytes(text)
+        return load(path, [*(then if isinstance(then, list) else []), *overrides])
+
+
+def replay_nodes(recording: Recording, specs: list[NodeSpec], *, speed: float | None = None) -> list[NodeResult]:
+    """Run the nodes again from a recording; each is fed what it read then, not what the others say now."""
+    seed = recording.noted("seed")
+    start_ns = recording.start_ns
+    players = {
+        spec.name: NodePlayer(
+            spec, seed=seed if isinstance(seed, int) else 0, is_virtual=recording.is_virtual, start_ns=start_ns
+        )
+        for spec in specs
+    }
+    pace = _Pace(speed, start_ns)
+    held: deque[tuple[int, int, Calls]] = deque()
+    for message in recording:
+        envelope = envelope_or_none(message)
+        if envelope is None:
+            continue
+        if message.schema == "Calls":
+            batch = message.message(Calls)
+            if batch.node in players:
+                held.append((envelope.published_ns, envelope.seq, batch))
+        else:
+            for player in players.values():
+                player.inputs.add(message)
+        while held and envelope.published_ns - held[0][0] > to_ns(_HELD_S):
+            stamp_ns, seq, batch = held.popleft()
+            pace.wait(stamp_ns)
+            players[batch.node].play(batch, seq)
+    for _, seq, batch in held:
+        players[batch.node].play(batch, seq)
+    return [player.finish() for player in players.values()]
+
+
+def replay_view(recording: Recording, speed: float) -> None:
+    """Show the run in the terminal as it went, so many times as fast."""
+    from nodes.terminal import TerminalView
+    from runtime.bag import BagMessage
+    from runtime.message import Stamped
+    from runtime.wiring import load_type
+
+    view = TerminalView(f"replay of {recording.path.name}, {speed:g}x", live=sys.stdout.isatty())
+    start_ns = recording.start_ns
+    pace = _Pace(speed, start_ns)
+    types: dict[str, type | None] = {}
+
+    def type_of(message: BagMessage) -> type | None:
+        if message.type_name not in types:
+            try:
+                types[message.type_name] = load_type(message.type_name)
+            except (ImportError, AttributeError, ValueError):
+                types[message.type_name] = None
+        return types[message.type_name]
+
+    shown_ns = 0
+    try:
+        for message in recording:
+            envelope = envelope_or_none(message)
+            if envelope is None or message.schema != (message.type_name.rpartition(":")[2] or "-"):
+                continue  # an image is no message of its own schema
+            kind = type_of(message)
+            if kind is None or message.topic.startswith("calls/"):
+                continue
+            pace.wait(envelope.published_ns)
+            try:
+                view.message(Stamped(message.message(kind), envelope))
+            except RecordingError:
+                continue
+            if envelope.published_ns - shown_ns > to_ns(0.25 * speed):
+                shown_ns = envelope.published_ns
+                view.refresh(shown_ns)
+    finally:
+        view.close()
+
+
+class _Pace:
+    """Waits until a recorded time has come; not at all without a speed."""
+
+    def __init__(self, speed: float | None, start_ns: int) -> None:
+        self._speed = speed
+        self._start_ns = start_ns
+        self._clock = SystemClock()
+        self._began_ns = self._clock.now_ns()
+        self._never = threading.Event()
+
+    def wait(self, stamp_ns: int) -> None:
+        if self._speed is None:
+            return
+        due_ns = self._began_ns + (stamp_ns - self._start_ns) / self._speed
+        self._never.wait(max(0.0, (due_ns - self._clock.now_ns()) * 1e-9))
+
+
+def main(argv: list[str]) -> int:
+    """`polyrhythm replay`: 0 where every chosen node did the same again, bit for bit; 1 where not, or not exactly."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm replay",
+        description="Run nodes again on exactly the inputs that they read in a recorded run, and compare what they "
+        "publish bit for bit; without --node, show the run in the terminal.",
+        epilog="example: polyrhythm replay run.mcap --node policy --node guard",
+    )
+    add_recording(parser)
+    parser.add_argument(
+        "--node", action="append", default=[], metavar="NAME", help="run this node again; several, or all"
+    )
+    parser.add_argument("--virtual", action="store_true", help="as fast as it goes (the default with --node)")
+    parser.add_argument(
+        "--speed", type=float, metavar="N", help="so many times as fast as it went; default: 1 to watch"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NODE.PARAM=VALUE",
+        help="replay with another value, or another `use`",
+    )
+    parser.add_argument(
+        "--summary", action="store_true", help="sum the run up and draw its pictures again, and no more"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    try:
+        asked = parser.parse_args(argv)
+        if asked.speed is not None and not 0 < asked.speed < float("inf"):
+            raise UserError(f"--speed {asked.speed}: expected a positive number")
+        if asked.summary:
+            from nodes.report.command import main as report_main
+
+            return report_main([str(asked.recording), *(["--json"] if asked.json else [])])
+        recording = Recording(asked.recording)
+        if not asked.node:
+            replay_view(recording, asked.speed or 1.0)
+            return 0
+        results = replay_nodes(
+            recording, _chosen(recorded_launch(recording, asked.set), asked.node),
+            speed=None if asked.virtual else asked.speed,
+        )  # fmt: skip
+    except SystemExit as end:
+        return int(end.code or 0)
+    except PolyrhythmError as problem:
+        print(f"polyrhythm replay: {problem}", file=sys.stderr)
+        return 2 if isinstance(problem, UserError) else 1
+    _print(results, recording.damage, as_json=asked.json)
+    return 0 if all(result.is_exact for result in results) else 1
+
+
+def _chosen(launch: Launch, names: list[str]) -> list[NodeSpec]:
+    nodes = {name: spec for name, spec in launch.graph.nodes.items() if not spec.cls.subscribes_all}
+    for name in names:
+        if name not in nodes and name != "all":
+            raise UserError(f"--node {name}: the recorded run has no such node; known: {choices(nodes)}, all")
+    return [spec for name, spec in nodes.items() if name in names or "all" in names]
+
+
+def _print(results: list[NodeResult], damage: list[str], *, as_json: bool) -> None:
+    if as_json:
+        rows = [
+            {
+                **result.__dict__,
+                "difference": result.difference and result.difference.__dict__,
+                "is_exact": result.is_exact,
+            }
+            for result in results
+        ]
+        print(json.dumps({"nodes": rows, "damage": damage}))
+        return
+    for result in results:
+        print(f"{result.node}: {result.calls} calls run again, {result.compared} messages compared")
+        if result.difference is not None:
+            print(f"  differs: {result.difference.sentence()}")
+        for topic, number in result.not_compared.items():
+            print(f"  not compared: {number} messages on {topic}, which the recording does not hold as such")
+        for doubt in result.doubts:
+            print(f"  not bit-exact: {doubt}")
+        if result.is_exact:
+            print("  the same, bit for bit")
+    for text in damage:
+        print(f"! {text}")
