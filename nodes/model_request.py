@@ -40,6 +40,11 @@ class ModelRequest:
         self.client = ChatClient(self.settings, jitter=jitter, keep_open=not clock.is_virtual)
 
     @property
+    def is_asking(self) -> bool:
+        """Whether a request is in flight."""
+        return self._flight is not None
+
+    @property
     def is_paused(self) -> bool:
         """True for a while after a failure."""
         return self._clock is not None and self._clock.now_ns() < self._pause_until_ns
@@ -53,16 +58,18 @@ class ModelRequest:
         assert self._clock is not None
         self.is_voided = False
         question = Question(system, text, schema, () if image is None else (data_url(image),))
-        self._flight = asyncio.ensure_future(self._clock.external(self.client.ask(question), self.latency_s))
+        flight = asyncio.ensure_future(self._clock.external(self.client.ask(question), self.latency_s))
+        self._flight = flight
         try:
-            answer = await self._flight
+            answer = await flight
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise  # not an interrupt: the runtime stops the handler
             return None
         finally:
-            self._flight = None
+            if self._flight is flight:  # a cancelled handler may wind up after the next one has asked
+                self._flight = None
         return None if self.is_voided else answer
 
     def void(self) -> None:
@@ -70,6 +77,7 @@ class ModelRequest:
         if self._flight is not None:
             self.is_voided = True
             self._flight.cancel()
+            self._flight = None
 
     def succeeded(self) -> None:
         """Forget the failures before."""

@@ -78,6 +78,7 @@ class Process:
         priority = self._transport_priority(specs)
         outlet = Outlet(self._folder, self._name)
         self._run_info.update((key, value) for key, value in run.items() if key not in _FOR_TOOLS)
+        self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
         executor = Executor(
             specs,
             types,

@@ -157,7 +157,7 @@ class Executor:
     def deliver(self, stamped: Stamped[Any]) -> None:
         """Hand a message to the nodes of this process that subscribe to its topic (any thread)."""
         if isinstance(stamped.message, Fence):
-            self._void(self._fence.raise_to(stamped.message.epochs))
+            self._void(self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause))
         for port, wake in self._routes.get(stamped.envelope.topic, ()):
             port.push(stamped)
             wake()

@@ -40,21 +40,29 @@ class FenceLine:
 
     def __init__(self) -> None:
         self.epochs: Epochs = (0, 0, 0)
+        self._causes = ["", "", ""]  # by seat: the event that raised its last fence
 
-    def raise_to(self, epochs: Epochs) -> frozenset[Seat]:
-        """Take in a vector; the seats that it fences anew."""
+    def raise_to(self, epochs: Epochs, cause: str = "") -> frozenset[Seat]:
+        """Take in a vector and the event that raised it; the seats that it fences anew."""
         raised = frozenset(seat for seat, old, new in zip(SEATS, self.epochs, epochs, strict=True) if new > old)
+        for seat in raised:
+            self._causes[SEATS.index(seat)] = cause
         planner, vlm, policy = (max(old, new) for old, new in zip(self.epochs, epochs, strict=True))
         self.epochs = (planner, vlm, policy)
         return raised
 
     def is_behind(self, envelope: Envelope) -> bool:
         """Whether the seat that made this message has been fenced since."""
-        return envelope.seat >= 0 and envelope.epochs[envelope.seat] < self.epochs[envelope.seat]
+        return self.voids(envelope.seat, envelope.epochs, envelope.cause)
 
-    def voids(self, seat: int, epochs: Epochs) -> bool:
-        """Whether a handler of that seat that started under these epochs speaks too late."""
-        return seat >= 0 and epochs[seat] < self.epochs[seat]
+    def voids(self, seat: int, epochs: Epochs, cause: str = "") -> bool:
+        """Whether a handler of that seat that started under these epochs speaks too late.
+
+        Not so where it answers the very event that raised the fence: it knows what was said, only sooner than others.
+        """
+        if seat < 0 or epochs[seat] >= self.epochs[seat]:
+            return False
+        return not cause or cause != self._causes[seat]
 
 
 def raised(epochs: Epochs, depth: str) -> Epochs:

@@ -231,7 +231,7 @@ class HostedNode:
 
     def _publish(self, publisher: Publisher[Any], message: Message) -> None:
         call = current_call.get()
-        if call is not None and self.fence.voids(self.seat, call.epochs):
+        if call is not None and self.fence.voids(self.seat, call.epochs, call.cause):
             self.voided += 1
             if call.notes is not None:
                 call.notes.sent.append("")

@@ -76,7 +76,11 @@ class LoopRunner:
 
     def void(self) -> None:
         task, call = self._task, self._call
-        if task is not None and call is not None and self._hosted.fence.voids(self._hosted.seat, call.epochs):
+        if (
+            task is not None
+            and call is not None
+            and self._hosted.fence.voids(self._hosted.seat, call.epochs, call.cause)
+        ):
             task.cancel()
 
     def stop(self) -> None:

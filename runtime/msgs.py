@@ -165,4 +165,74 @@ class GuardState(Message, kind="state"):
     stop_cause: str = ""  # id of the interrupt that stopped it
     stop_heard_ns: int = 0  # stamp of what caused the stop
     held_ns: int = 0  # when the output entered its braking profile
+    at_rest_ns: int = 0  # since when nothing is asked to move and nothing is measured to
+    estop: str = ""  # why the emergency stop is latched
+    is_armed: bool = False
     rejected: int = 0  # commands refused so far
+
+
+class Effect(Message):
+    """What one node did about an interrupt, told when it was done."""
+
+    interrupt_id: str
+    effect: Literal["planner cancelled", "vlm voided", "chunk flushed"]
+    was_busy: bool = False  # something was in flight and is void now
+
+
+class InterruptRecord(Message):
+    """One interrupt and when each of its effects came, in ms after what was heard or felt; None: it did not come."""
+
+    id: str
+    depth: Literal["amend", "replan", "stop", "resume"]
+    by: str
+    text: str
+    cause: str  # the event behind it, as "topic:source:seq"
+    heard_ns: int
+    fenced_ms: float | None = None
+    held_ms: float | None = None  # the guard's output had entered its braking profile
+    at_rest_ms: float | None = None  # zero velocity, asked and measured
+    planner_ms: float | None = None  # its request was cancelled, or it had none
+    vlm_ms: float | None = None  # its pending answer was voided
+    policy_ms: float | None = None  # its chunk was flushed
+    resumed_ms: float | None = None  # resume: the guard left its stop
+    missing: tuple[str, ...] = ()  # effects that are due at this depth and had not come by the bound
+
+
+class EStop(Message):
+    """An emergency stop's word; a source that is named in the guard's configuration repeats it."""
+
+    source: str
+    is_pressed: bool
+    why: str = ""
+
+
+class GuardOrder(Message):
+    """A person's order to the guard, proven with the run's token (see `nodes.guard.proof`)."""
+
+    do: Literal["arm", "rearm"]
+    by: str
+    stamp_ns: int
+    proof: str
+
+
+class SeatRequest(Message):
+    """A wish for a seat. The guard decides; a person renews what they hold several times a second."""
+
+    seat: Literal["planner", "vlm", "policy"]
+    do: Literal["take", "give", "renew"]
+    holder: str = ""  # take: the source whose messages are to count
+    kind: Literal["model", "person", "script", "replay"] = "person"
+    by: str = ""
+    stamp_ns: int = 0
+    proof: str = ""
+
+
+class Comparison(Message):
+    """How what a shadow would have done differs from what the seat's holder did at about the same time."""
+
+    seat: Literal["planner", "vlm", "policy"]
+    holder: str
+    shadow: str
+    measure: str  # "joint_m_or_rad", "base_mps", "same_action", "same_subtask"
+    distance: float  # 0: the same
+    text: str = ""

@@ -220,9 +220,9 @@ class Simulation:
         for observer in self._observers:
             observer(stamped)
         if isinstance(stamped.message, Fence):
-            self._fence.raise_to(stamped.message.epochs)
+            self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause)
             for task, (hosted, call) in tuple(self._tasks.items()):
-                if self._fence.voids(hosted.seat, call.epochs):
+                if self._fence.voids(hosted.seat, call.epochs, call.cause):
                     task.cancel()
         for receiver, port, lane in self._routes.get(stamped.envelope.topic, ()):
             if self._links:

@@ -15,6 +15,7 @@ import cv2
 import numpy as np
 import pytest
 
+from nodes.guard.authority import Authority
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.openai_prompt import system_prompt
 from runtime import Simulation
@@ -82,6 +83,7 @@ class Table:
     def __init__(self, server: FakeOpenAI, **parameters: Any) -> None:
         parameters = {"model": "fake", "latency_s": 0.5, "deadline_s": 2.0, **parameters}
         self.planner = OpenAIPlanner(base_url=server.url, **parameters)
+        self.authority = Authority()
         self.sim = Simulation(self.planner)
         self.subtasks: list[Subtask] = self.sim.record(OpenAIPlanner.subtask)
         self.said: list[Utterance] = self.sim.record(OpenAIPlanner.said)
@@ -90,7 +92,10 @@ class Table:
         self.sim.publish("heard", Utterance(speaker="Ana", text=text))
 
     def interrupt(self, depth: str, text: str = "") -> None:
-        self.sim.publish("interrupt", Interrupt(id="i", depth=depth, text=text, by="Ana"))  # type: ignore[arg-type]
+        """An interrupt, and the fence that a guard raises for it."""
+        interrupt = Interrupt(id="i", depth=depth, text=text, by="Ana")  # type: ignore[arg-type]
+        self.sim.publish("interrupt", interrupt)
+        self.sim.publish("fence", self.authority.fence(interrupt))
 
     def reason(self) -> str:
         """Why the run ended as failed; "" where it did not."""
@@ -371,10 +376,14 @@ def test_an_interrupt_closes_the_connection_of_the_request_in_flight() -> None:
         thinking = asyncio.ensure_future(planner.tick())
         assert await asyncio.to_thread(server.wait_for, 1)
         began = time.monotonic()
-        planner.interrupted(Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
+        interrupt = Interrupt(id="i", depth="stop", text="Ouch!", by="Ana")
+        planner.interrupted(interrupt)
+        thinking.cancel()  # as the runtime does when the fence arrives
+        await asyncio.wait_for(planner.fenced(Authority().fence(interrupt)), 5)
         assert await asyncio.to_thread(server.requests[0].hung_up.wait, 5)
         took_s = time.monotonic() - began
-        await asyncio.wait_for(thinking, 5)
+        assert thinking.cancelled()
+        assert "your answer was cancelled" in server.requests[1].user_text
         assert server.requests[1:]
         assert planner.request.failures == 0
         planner.on_stop()

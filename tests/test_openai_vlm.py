@@ -18,8 +18,9 @@ from nodes.vlm.openai_api import OpenAIVLM
 from nodes.vlm.openai_prompt import Pointed, answer_schema, parse, system_prompt
 from nodes.vlm.pointing import place_thing, point_at
 from runtime import Node, Publisher, Simulation, every
+from runtime.fence import Fence
 from runtime.message import Stamped
-from runtime.msgs import Action, Image, Interrupt, RobotState, SceneDescription, Subtask, Utterance
+from runtime.msgs import Action, Image, RobotState, SceneDescription, Subtask, Utterance
 from tests.fake_openai_server import Behaviour, FakeOpenAI, answers, half_a_stream, raw, silence, status, trickle
 from tests.test_perception import View, look
 
@@ -159,13 +160,13 @@ def test_an_action_carries_the_age_of_the_image_that_the_model_saw(view: View) -
         assert min(ages_s) >= 1.0
 
 
-@pytest.mark.parametrize("depth", ["stop", "amend", "replan"])
+@pytest.mark.parametrize("depth", ["stop", "amend"])
 def test_an_interrupt_voids_the_answer_and_asks_again_at_once(view: View, depth: str) -> None:
     lie = json.dumps({"objects": [{"label": "ball", "colour": "pink", "u": 80, "v": 60}], "target": 0})
     with FakeOpenAI(answers(lie), answers(told(view))) as server, Room(server, view, latency_s=1.0) as room:
         room.sim.run(until=lambda: len(server.requests) == 1, seconds=3.0)
         room.sim.run(seconds=0.3)
-        room.sim.publish("interrupt", Interrupt(id="i", depth=depth, text="x", by="Ana"))  # type: ignore[arg-type]
+        room.sim.publish("fence", Fence(epochs=(1, 1, 1), interrupt_id="i", depth=depth))  # type: ignore[arg-type]
         room.sim.run(seconds=0.2)
         assert len(server.requests) == 2
         room.sim.run(seconds=5.0)

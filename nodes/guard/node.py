@@ -1,29 +1,45 @@
-"""`Guard`: the last node before the motors. A thin shell around the state machine; it ticks by itself at 50 Hz."""
+"""`Guard`: the last node before the motors. A thin shell around the state machine; it ticks by itself at 50 Hz.
+
+It alone issues fences and leases. What must outlive it (epochs, leases, a latched stop) stands in a small file.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
+import msgspec
+
+from nodes.guard import ledger
+from nodes.guard.authority import Authority, Home
 from nodes.guard.ceilings import limits_of
+from nodes.guard.ledger import Ledger
+from nodes.guard.proof import Proofs, make_token
 from nodes.guard.state_machine import GuardMachine, GuardSettings
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
+from runtime.clock import to_ns
 from runtime.errors import ParameterError
+from runtime.fence import FENCE_TOPIC, Fence
+from runtime.lease import LEASE_TOPIC, Lease
 from runtime.message import Stamped
-from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState
+from runtime.msgs import EStop, GuardOrder, GuardState, Interrupt, JointCommand, RobotState, SeatRequest
 
 RATE_HZ = 50
 TICKS_PER_REPORT = 5
+TICKS_PER_REPETITION = 25
 LONGEST_LIFESPAN_S = 0.5
+MOST_ESTOP_SOURCES = 32
 
 
 class Guard(Node):
     """Lets the policy's commands through as fast as limits allow, brakes without one, and stops at once when told.
 
     A command may name a far target: joints go there at their limit speed and acceleration. `arm="auto"` arms as soon
-    as the robot's posture is known, which is meant for a simulator; with "manual", the default, the guard stays
-    disarmed, because nothing on the bus can arm it yet.
+    as the robot's posture is known, which is meant for a simulator; with "manual", the default, a person arms it
+    (`polyrhythm guard arm`). `memory` says where a latched stop is kept: "machine" from run to run, "run" within one.
+    Each of `estop_sources` counts as pressed while it was silent for `estop_silence_s`, also at the start.
     """
 
     realtime = True
@@ -31,9 +47,15 @@ class Guard(Node):
     command = Subscription(JointCommand, "command", qos=QoS(lifespan_s=0.150))
     state = Subscription(RobotState, "robot/state")
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    estops = Subscription(EStop, "estop", qos=QoS(required=False))
+    orders = Subscription(GuardOrder, "guard/order", qos=QoS(required=False))
+    requests = Subscription(SeatRequest, "seat/request", qos=QoS(required=False))
 
     robot_command = Publisher(JointCommand, "robot/command")
     guard_state = Publisher(GuardState, "guard/state")
+    fence = Publisher(Fence, FENCE_TOPIC)
+    lease = Publisher(Lease, LEASE_TOPIC)
+    raised = Publisher(Interrupt, "interrupt")
 
     def __init__(
         self,
@@ -42,36 +64,95 @@ class Guard(Node):
         speed_scale: float = 1.0,
         lifespan_s: float = 0.150,
         max_image_age_s: float = 1.0,
+        memory: Literal["machine", "run"] = "machine",
+        estop_sources: tuple[str, ...] = (),
+        estop_silence_s: float = 0.5,
+        max_effort_percent: float = 95.0,
     ) -> None:
         if arm not in ("auto", "manual"):
             raise ParameterError(f"guard: arm is {arm!r}; known: auto, manual")
+        if memory not in ("machine", "run"):
+            raise ParameterError(f"guard: memory is {memory!r}; known: machine, run")
         if not 0.0 < lifespan_s <= LONGEST_LIFESPAN_S:
             raise ParameterError(
                 f"guard: lifespan_s is {lifespan_s}; expected more than 0 and at most {LONGEST_LIFESPAN_S}"
             )
-        if not 0.0 < max_image_age_s < float("inf"):
-            raise ParameterError(f"guard: max_image_age_s is {max_image_age_s}; expected a positive number of seconds")
+        for name, value in (("max_image_age_s", max_image_age_s), ("estop_silence_s", estop_silence_s)):
+            if not 0.0 < value < float("inf"):
+                raise ParameterError(f"guard: {name} is {value}; expected a positive number of seconds")
+        if not 0.0 < max_effort_percent <= 100.0:
+            raise ParameterError(
+                f"guard: max_effort_percent is {max_effort_percent}; expected more than 0, at most 100"
+            )
         self.arm = arm
+        self.memory = memory
+        self.estop_silence_ns = to_ns(estop_silence_s)
         self.machine = GuardMachine(
-            limits_of(robot, speed_scale), GuardSettings(lifespan_s=lifespan_s, max_image_age_s=max_image_age_s)
+            limits_of(robot, speed_scale),
+            GuardSettings(
+                lifespan_s=lifespan_s, max_image_age_s=max_image_age_s, max_effort_percent=max_effort_percent
+            ),
         )
         # The port forgets a stale command too, so that no output inherits the age of one that was not applied.
         self.command.qos = replace(self.command.qos, lifespan_s=lifespan_s)
+        self.authority = Authority()
+        self.proofs = Proofs()
+        self.estop_sources = tuple(estop_sources)
+        self.heard_ns: dict[str, int] = {}  # configured e-stop sources
+        self.pressed: set[str] = set()
         self.ticks = 0
+        self.raised_count = 0
+        self.felt = ""  # what this guard has stopped for and not yet told
         self.offered = ("", -1)
         self.reported: GuardState | None = None
         self.logged_refusal = ""
+        self.path: Path | None = None
+        self.written = Ledger()
+
+    def on_start(self) -> None:
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        now_ns = self.clock.now_ns()
+        self.heard_ns = dict.fromkeys(self.estop_sources, now_ns)
+        self.authority = Authority(msgspec.convert(info.get("seats", {}), dict[str, Home]))
+        if registry := info.get("registry"):
+            self.proofs = Proofs(make_token(Path(registry)))
+        self.path = ledger.place_of(self.memory, info)
+        try:
+            known = ledger.read(self.path) if self.path is not None else None
+        except (OSError, ValueError) as problem:
+            self.log.error("%s; the guard starts stopped", problem)
+            known = Ledger(stop="what was latched before is not known")
+        if known is not None:
+            self.written = known
+            self.authority.restore(known.epochs, known.leases, now_ns)
+            self.machine.restore(known.stop, known.estop, now_ns)
 
     @every(hz=RATE_HZ)
     def tick(self) -> None:
+        now_ns = self.clock.now_ns()
         state = self.state.latest()
         if state is not None:
             self.machine.saw(state)
         if self.arm == "auto" and self.machine.mode == "disarmed":
-            self.machine.arm(self.clock.now_ns())
+            self.machine.arm(now_ns)
+        felt = self.machine.feel(now_ns)
+        self._miss_estops(now_ns)
+        lost = self.authority.expired(now_ns)
+        if any(lease.seat == "policy" for lease in lost):
+            self._stop("link", "the link to the person in command is lost", now_ns)
+        if felt:
+            self._output()
+            self.felt = felt
+        elif self.felt:  # the reflex has had a tick's time to say the same, with what it knows of the cause
+            self._announce(self.felt)
+        for lease in lost:
+            self._issue(lease)
+        # Last, so that nothing else that is published here inherits the ages of what is behind a command.
         self._offer(self.command.stamped())
         self._output()
         self.ticks += 1
+        if self.ticks % TICKS_PER_REPETITION == 1:
+            self._repeat()
         self._report(is_due=self.ticks % TICKS_PER_REPORT == 1)
 
     @on(interrupts)
@@ -80,16 +161,75 @@ class Guard(Node):
         now_ns = self.clock.now_ns()
         call = current_call.get()
         trigger = call.trigger if call is not None else None
+        if trigger is not None and trigger.envelope.source == self.name:
+            return  # this guard's own, carried out when it was raised
         heard_ns = (trigger.envelope.utterance_ns or trigger.envelope.published_ns) if trigger is not None else now_ns
+        was_stopped = self.machine.mode == "stopped"
+        if self.felt and interrupt.depth == "stop":
+            self.felt, self.machine.stop_cause = "", interrupt.id
         self.machine.interrupt(interrupt, heard_ns, now_ns)
         if interrupt.depth in ("stop", "replan"):
             self._output()
+        if interrupt.depth != "resume" or (was_stopped and self.machine.mode != "stopped"):
+            self.fence.publish(self.authority.fence(interrupt))
         self._report(is_due=True)
+        self._remember()
+
+    @on(estops)
+    def emergency(self, estop: EStop) -> None:
+        """A pressed source latches; a released one only no longer stands in the way of re-arming."""
+        now_ns = self.clock.now_ns()
+        if estop.source in self.heard_ns:
+            self.heard_ns[estop.source] = now_ns
+        if not estop.is_pressed:
+            self.pressed.discard(estop.source)
+            return
+        if len(self.pressed) < MOST_ESTOP_SOURCES:
+            self.pressed.add(estop.source)
+        self._estop(f"{estop.source}: {estop.why or 'pressed'}", now_ns)
+
+    @on(orders)
+    def ordered(self, order: GuardOrder) -> None:
+        """Arm or re-arm, for a person who can prove it."""
+        now_ns = self.clock.now_ns()
+        if not self.proofs.holds(order.proof, now_ns, order.stamp_ns, order.do, order.by):
+            self._refuse(f"{order.do} by {order.by or 'unknown'!r} is not proven with the run's token")
+        elif order.do == "rearm":
+            self._miss_estops(now_ns)
+            if self.pressed:
+                self._refuse(f"re-arming by {order.by!r}: still pressed: {', '.join(sorted(self.pressed))}")
+            elif not self.machine.rearm(order.by, now_ns):
+                self._refuse(f"re-arming by {order.by!r}: there is no emergency stop")
+        elif not self.machine.arm(now_ns):
+            self._refuse(f"arming by {order.by!r}: the guard is {self.machine.mode}, or the robot's state is not known")
+        self._report(is_due=True)
+        self._remember()
+
+    @on(requests)
+    def seated(self, request: SeatRequest) -> None:
+        """Hand a seat over, where that is for the one who asks to decide."""
+        call = current_call.get()
+        trigger = call.trigger if call is not None else None
+        source = trigger.envelope.source if trigger is not None else request.holder
+        now_ns = self.clock.now_ns()
+        is_proven = request.do == "renew" or self.proofs.holds(
+            request.proof, now_ns, request.stamp_ns, request.do, request.seat, request.holder, request.by
+        )
+        answer = self.authority.decide(request, source, now_ns, is_proven=is_proven)
+        if isinstance(answer, Lease):
+            self._issue(answer)
+        elif answer:
+            self._refuse(answer)
+
+    # --- what it does about it
 
     def _offer(self, stamped: Stamped[JointCommand] | None) -> None:
         if stamped is None or (stamped.envelope.source, stamped.envelope.seq) == self.offered:
             return
         self.offered = (stamped.envelope.source, stamped.envelope.seq)
+        lease = self.authority.leases.get("policy")
+        if lease is not None and lease.holder != stamped.envelope.source:
+            return  # it came before the hand-over; the ports drop what comes after
         self.machine.offer(stamped, self.clock.now_ns())
 
     def _output(self) -> None:
@@ -97,11 +237,82 @@ class Guard(Node):
         if command is not None:
             self.robot_command.publish(command)
 
+    def _stop(self, by: str, why: str, now_ns: int) -> None:
+        if self.machine.mode in ("stopped", "estopped"):
+            return
+        self.machine.interrupt(Interrupt(id="", depth="stop", text=why, by=by), now_ns, now_ns)
+        self._output()
+        self._announce(by)
+
+    def _estop(self, why: str, now_ns: int) -> None:
+        if self.machine.mode == "estopped":
+            return
+        self.machine.estop(why, now_ns)
+        self._output()
+        self._announce("estop")
+
+    def _announce(self, by: str) -> None:
+        """Tell everybody of a stop that this guard has found out and carried out itself."""
+        self.felt = ""
+        self.raised_count += 1
+        interrupt = Interrupt(
+            id=f"{self.name}-{self.raised_count}", depth="stop", text=self.machine.reason.partition(": ")[2], by=by
+        )
+        self.machine.stop_cause = interrupt.id
+        self.fence.publish(self.authority.fence(interrupt))
+        self.raised.publish(interrupt)
+        self._report(is_due=True)
+        self._remember()
+
+    def _miss_estops(self, now_ns: int) -> None:
+        for source, heard_ns in self.heard_ns.items():
+            if now_ns - heard_ns > self.estop_silence_ns:
+                self.pressed.add(source)
+                self._estop(f"{source}: silent for {self.estop_silence_ns * 1e-9:g} s", now_ns)
+
+    def _issue(self, lease: Lease) -> None:
+        self.machine.hand_over(self.clock.now_ns())
+        self.lease.publish(lease)
+        self.log.info("seat %s: %s (%s) by %s, %s", lease.seat, lease.holder, lease.kind, lease.by, lease.why)
+        self._remember()
+
+    def _refuse(self, why: str) -> None:
+        self.machine.rejected += 1
+        self.machine.refusal = why
+        self._report(is_due=True)
+
+    def _repeat(self) -> None:
+        """Epochs and leases again, for those who joined late."""
+        self.fence.publish(Fence(epochs=self.authority.epochs))
+        for lease in self.authority.leases.values():
+            self.lease.publish(lease.repeated())
+
+    def _remember(self) -> None:
+        """Write down what has changed; a full disk does not stop a guard."""
+        machine = self.machine
+        now = Ledger(
+            epochs=self.authority.epochs,
+            leases={str(seat): lease for seat, lease in self.authority.leases.items()},
+            stop=machine.reason if machine.mode in ("stopped", "estopped") else "",
+            estop=machine.estop_cause,
+        )
+        if self.path is None or now == self.written:
+            return
+        try:
+            ledger.write(self.path, now)
+            self.written = now
+        except OSError as problem:
+            self.log.error("%s: cannot be written (%s); a restart would not know of this", self.path, problem.strerror)
+
     def _report(self, *, is_due: bool) -> None:
         report = self.machine.report()
         before = self.reported
-        is_news = before is None or (before.mode, before.reason) != (report.mode, report.reason)
-        if is_news:
+        is_news = before is None or (before.mode, before.reason, not before.at_rest_ns) != (
+            report.mode,
+            report.reason,
+            not report.at_rest_ns,
+        )
+        if before is None or (before.mode, before.reason) != (report.mode, report.reason):
             self.log.info("%s: %s", report.mode, report.reason)
         if is_due and self.machine.refusal != self.logged_refusal:  # not at every tick: a flood is logged in drips
             self.logged_refusal = self.machine.refusal

@@ -17,8 +17,8 @@ from runtime.message import Stamped
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState
 from runtime.robot import RobotLimits
 
-Mode = Literal["disarmed", "armed", "moving", "holding", "stopped"]
-Event = Literal["arm", "command", "hold", "stop", "resume", "release"]
+Mode = Literal["disarmed", "armed", "moving", "holding", "stopped", "estopped"]
+Event = Literal["arm", "command", "hold", "stop", "resume", "release", "estop", "rearm"]
 
 TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("disarmed", "arm"): "armed",  # the only way in; needs a measured posture, which becomes the first target
@@ -33,9 +33,18 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("stopped", "stop"): "stopped",  # latched: commands, silence and time change nothing
     ("stopped", "resume"): "holding",  # by a person, after the stop
     ("stopped", "release"): "disarmed",  # the same for a guard that was never armed
+    ("disarmed", "estop"): "estopped",
+    ("armed", "estop"): "estopped",
+    ("moving", "estop"): "estopped",
+    ("holding", "estop"): "estopped",
+    ("stopped", "estop"): "estopped",
+    ("estopped", "estop"): "estopped",  # latched, over restarts too: no word of anybody resumes it
+    ("estopped", "rearm"): "stopped",  # an authorised person; motion then still waits for somebody to say go on
 }
 
-MACHINES = frozenset({"", "contact", "planner", "vlm", "policy", "guard", "reflex"})
+MACHINES = frozenset(
+    {"", "contact", "effort", "driver", "link", "ladder", "planner", "vlm", "policy", "guard", "reflex"}
+)
 """Who may stop the robot and never lift a stop; everyone else in `Interrupt.by` is a person or the console."""
 
 MOST_SOURCES = 16
@@ -51,6 +60,10 @@ FUTURE_NS = to_ns(0.005)
 """How far ahead a stamp may be; further would stretch its lifespan."""
 
 
+STILL_MPS, STILL_PER_S = 0.005, 0.01
+"""What is measured of a robot that stands; m/s of the base, m/s or rad/s of a joint."""
+
+
 @dataclass(frozen=True, slots=True)
 class GuardSettings:
     """What a launch file may choose; speeds only below the robot's ceilings."""
@@ -59,6 +72,9 @@ class GuardSettings:
     max_state_age_s: float = 0.250
     max_image_age_s: float = 1.0
     longest_step_s: float = 0.040  # a late tick moves no further than this much time allows
+    max_effort_percent: float = 95.0  # of a joint or the base, for longer than `effort_s`: it pushes against something
+    effort_s: float = 0.3
+    driver_silence_s: float = 1.0  # a driver that is silent for longer is not alive: stop, to be lifted by a person
 
 
 @dataclass(slots=True)
@@ -80,7 +96,12 @@ class GuardMachine:
         self.held_ns = 0
         self.rejected = 0
         self.refusal = ""
+        self.at_rest_ns = 0
+        self.estop_cause = ""
         self._was_armed = False
+        self._touching: frozenset[str] = frozenset()
+        self._pushing_since_ns: dict[int, int] = {}
+        self._pushed: frozenset[int] = frozenset()
         self._last_stop_heard_ns = 0
         self._fence_ns = -1  # commands published at or before it are void
         self._state: RobotState | None = None
@@ -96,6 +117,48 @@ class GuardMachine:
         """Take in what the robot measures."""
         if _is_whole(state.position, len(self.limits.joints)):
             self._state = state
+
+    def feel(self, now_ns: int) -> str:
+        """Stop for what the newest robot state shows: a new contact, lasting effort, silence. Returns why, or ""."""
+        state = self._state
+        if state is None:
+            return ""
+        touching = frozenset(state.contact)
+        new, self._touching = sorted(touching - self._touching), touching
+        by, why = ("contact", f"contact: {', '.join(new)}") if new else self._pushes(state, now_ns)
+        if not why and self._was_armed and now_ns - state.read_ns > to_ns(self.settings.driver_silence_s):
+            by, why = "driver", f"the driver has been silent for {self.settings.driver_silence_s:g} s"
+        if not why or self.mode in ("stopped", "estopped"):
+            return ""
+        self.interrupt(Interrupt(id="", depth="stop", text=why, by=by), state.read_ns, now_ns)
+        return by
+
+    def estop(self, why: str, now_ns: int) -> None:
+        """Latch the emergency stop; braking begins with the next tick."""
+        self._void_commands(now_ns)
+        self._last_stop_heard_ns = max(self._last_stop_heard_ns, now_ns)
+        if self.mode != "estopped":
+            self.estop_cause = why
+            if self.mode not in ("stopped", "estopped"):
+                self.stop_cause, self.stop_heard_ns, self.held_ns = "estop", now_ns, 0
+        self._enter("estop", f"emergency stop: {self.estop_cause}")
+
+    def rearm(self, by: str, now_ns: int) -> bool:
+        """Release the emergency stop into an ordinary one; False where there is none."""
+        if self.mode != "estopped":
+            return False
+        self._void_commands(now_ns)
+        self._last_stop_heard_ns = max(self._last_stop_heard_ns, now_ns)
+        self.estop_cause = ""
+        self._enter("rearm", f"re-armed by {by}, waiting to be told to go on")
+        return True
+
+    def restore(self, stop: str, estop: str, now_ns: int) -> None:
+        """Be stopped as an earlier guard was, that was ended while it was."""
+        if stop or estop:
+            self.interrupt(Interrupt(id="restart", depth="stop", text=stop or estop, by="guard"), now_ns, now_ns)
+        if estop:
+            self.estop(estop, now_ns)
 
     def arm(self, now_ns: int) -> bool:
         """Let commands through from now on; the first target is the measured posture. False without a fresh one."""
@@ -134,6 +197,9 @@ class GuardMachine:
             self._void_commands(now_ns)
             if self.mode == "moving":
                 self._enter("hold", f"waiting for a new plan: {interrupt.text}")
+        elif interrupt.depth == "resume" and self.mode == "estopped":
+            self.rejected += 1
+            self.refusal = f"resume by {interrupt.by!r} refused: an emergency stop is only left by re-arming"
         elif interrupt.depth == "resume" and self.mode == "stopped":
             if interrupt.by in MACHINES:
                 self.rejected += 1
@@ -145,6 +211,10 @@ class GuardMachine:
                 self._void_commands(now_ns)
                 self.stop_cause, self.stop_heard_ns = "", 0
                 self._enter("resume" if self._was_armed else "release", f"resumed by {interrupt.by}, no command yet")
+
+    def hand_over(self, now_ns: int) -> None:
+        """Somebody else is in command: what was sent until now counts no more; speeds go on from where they are."""
+        self._void_commands(now_ns)
 
     # what comes out
 
@@ -159,6 +229,8 @@ class GuardMachine:
             self._brake(dt_s, now_ns)
         else:
             self._follow(command, dt_s)
+        is_still = self.is_at_rest and self._state is not None and _is_still(self._state)
+        self.at_rest_ns = (self.at_rest_ns or now_ns) if is_still else 0
         v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
         return JointCommand(
             position=tuple(motion.position for motion in self._joints), base_v_mps=v_mps, base_w_radps=w_radps
@@ -167,12 +239,15 @@ class GuardMachine:
     def report(self) -> GuardState:
         """What the guard does and why, for everyone."""
         return GuardState(
-            mode=self.mode,
+            mode="stopped" if self.mode == "estopped" else self.mode,
             reason=self.reason,
             holder="" if self._command is None else self._command.envelope.source,
             stop_cause=self.stop_cause,
             stop_heard_ns=self.stop_heard_ns,
             held_ns=self.held_ns,
+            at_rest_ns=self.at_rest_ns,
+            estop=self.estop_cause,
+            is_armed=self._was_armed,
             rejected=self.rejected,
         )
 
@@ -190,7 +265,7 @@ class GuardMachine:
             return f"{envelope.source}: position is not {len(self.limits.joints)} finite numbers"
         if not _is_speed(command.base_v_mps) or not _is_speed(command.base_w_radps):
             return f"{envelope.source}: base velocity is not a finite number below {FASTEST_SPEED:g}"
-        if self.mode in ("disarmed", "stopped"):
+        if self.mode in ("disarmed", "stopped", "estopped"):
             return f"{envelope.source}: the guard is {self.mode}"
         if envelope.published_ns > now_ns + FUTURE_NS:
             return f"{envelope.source}: stamped in the future"
@@ -253,6 +328,18 @@ class GuardMachine:
         self._fence_ns = max(self._fence_ns, now_ns)
         self._command = None
 
+    def _pushes(self, state: RobotState, now_ns: int) -> tuple[str, str]:
+        """A joint that begins to push harder than allowed for longer than allowed; the gripper is meant to."""
+        most, now = self.settings.max_effort_percent, {}
+        for place, (limit, effort) in enumerate(zip(self.limits.joints, state.effort, strict=False)):
+            if abs(effort) >= most and limit.name != "gripper":
+                now[place] = self._pushing_since_ns.get(place, now_ns)
+        self._pushing_since_ns = now
+        long = frozenset(place for place, since_ns in now.items() if now_ns - since_ns > to_ns(self.settings.effort_s))
+        new, self._pushed = sorted(long - self._pushed), long
+        names = ", ".join(self.limits.joints[place].name for place in new)
+        return ("effort", f"effort above {most:g} % for {self.settings.effort_s:g} s: {names}") if new else ("", "")
+
     def _is_state_stale(self, now_ns: int) -> bool:
         state = self._state
         return state is None or now_ns - state.read_ns > to_ns(self.settings.max_state_age_s)
@@ -265,6 +352,11 @@ class GuardMachine:
 
 def _is_whole(position: tuple[float, ...], size: int) -> bool:
     return len(position) == size and all(isfinite(value) for value in position)
+
+
+def _is_still(state: RobotState) -> bool:
+    speeds = (state.base_w_radps, *state.velocity)
+    return abs(state.base_v_mps) <= STILL_MPS and all(abs(speed) <= STILL_PER_S for speed in speeds)
 
 
 def _is_speed(value: float) -> bool:

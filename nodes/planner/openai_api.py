@@ -21,7 +21,8 @@ from nodes.planner.openai_prompt import (
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
-from runtime.msgs import Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
+from runtime.fence import Fence
+from runtime.msgs import Effect, Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 PATIENCE_S = 90.0
@@ -32,17 +33,19 @@ class OpenAIPlanner(Node):
     """Talks with people and sets the subtask; after `give_up_after` failures in a row it ends the run as failed."""
 
     provenance = "model:openai-api"
+    seat = "planner"
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(required=False))
     image = Subscription(Image, "head/image", qos=QoS(required=False, lifespan_s=5.0))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
-    urgent = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    fence = Subscription(Fence, "fence", qos=QoS(required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     spoken = Subscription(Utterance, "said", qos=QoS(required=False))
 
     subtask = Publisher(Subtask, "subtask")
     said = Publisher(Utterance, "said")
+    effect = Publisher(Effect, "interrupt/effect")
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class OpenAIPlanner(Node):
         self.giving_up = ""
         self.gave_up_ns = 0
         self.has_wound_up = False
-        self.is_thinking = False
+        self.thinking: object | None = None  # the one who asks now; a cancelled one may still be winding up
 
     @classmethod
     def check_parameters(
@@ -114,18 +117,26 @@ class OpenAIPlanner(Node):
     def notice(self, feedback: Feedback) -> None:
         if feedback.status == "failure":
             self.history.failed(feedback.why)
+        elif feedback.status == "success":
+            self.history.done(feedback.why)
 
     @on(interrupts)
     def interrupted(self, interrupt: Interrupt) -> None:
-        """A stop or a new plan voids the request in flight."""
+        """What happened is history; that a request in flight is cancelled is the runtime's affair, by the fence."""
         self.history.interrupted(interrupt)
-        if interrupt.depth in ("stop", "replan"):
-            self.request.void()
 
-    @on(urgent)
-    async def answer_at_once(self, interrupt: Interrupt) -> None:
-        if interrupt.depth in ("stop", "replan"):
-            await self._think()
+    @on(fence)
+    async def fenced(self, fence: Fence) -> None:
+        """The request in flight was closed; the model is asked again at once, and told so."""
+        if fence.depth not in ("replan", "stop"):
+            return
+        was_busy = self.thinking is not None
+        if was_busy:
+            self.history.cancelled()
+        self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="planner cancelled", was_busy=was_busy))
+        self.thinking = None
+        self.request.void()
+        await self._think()
 
     @every(hz=0.5)
     async def tick(self) -> None:
@@ -138,14 +149,15 @@ class OpenAIPlanner(Node):
             self._repeat()
 
     async def _think(self) -> None:
-        if self.is_thinking:
+        if self.thinking is not None:
             return
-        self.is_thinking = True
+        mine = self.thinking = object()
         try:
-            while self._has_reason_to_ask() and not await self._ask():
+            while self.thinking is mine and self._has_reason_to_ask() and not await self._ask():
                 pass
         finally:
-            self.is_thinking = False
+            if self.thinking is mine:
+                self.thinking = None
 
     def _has_reason_to_ask(self) -> bool:
         if self.giving_up or self.request.is_paused:
@@ -184,7 +196,7 @@ class OpenAIPlanner(Node):
 
         Not while a question is open: the VLM would take the old subtask for the answer to what was just said.
         """
-        if not self.is_thinking:
+        if self.thinking is None:
             self._stand()
 
     def _stand(self) -> None:

@@ -112,6 +112,13 @@ class History:
     def failed(self, why: str) -> None:
         self._add(f"[an action failed: {quoted(why)}]")
 
+    def done(self, what: str) -> None:
+        """An action that succeeded is no reason to ask, since the report tells how far the subtask is."""
+        self._lines.append(f"[done: {quoted(what)}]")
+
+    def cancelled(self) -> None:
+        self._lines.append("[your answer was cancelled by the interrupt: nothing of it was said or done]")
+
     def said(self, text: str) -> None:
         """What the robot said itself is no news."""
         self._lines.append(f"You said {quoted(text)}")

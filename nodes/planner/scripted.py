@@ -6,7 +6,9 @@ from collections import deque
 
 from nodes.planner.rules import Plan, hear, report
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.msgs import Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
+from runtime.call import current_call
+from runtime.fence import Fence
+from runtime.msgs import Effect, Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
 
 HISTORY_KEPT = 100
 
@@ -19,20 +21,25 @@ class ScriptedPlanner(Node):
     """
 
     provenance = "script:planner-rules-1"
+    seat = "planner"
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(lifespan_s=3.0))
     image = Subscription(Image, "head/image", qos=QoS(lifespan_s=3.0, required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
+    fence = Subscription(Fence, "fence", qos=QoS(required=False))
+    spoken = Subscription(Utterance, "said", qos=QoS(required=False))
 
     subtask = Publisher(Subtask, "subtask")
     said = Publisher(Utterance, "said")
+    effect = Publisher(Effect, "interrupt/effect")
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker
         self.plan = Plan()
         self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
+        self.saying: deque[tuple[str, str]] = deque(maxlen=HISTORY_KEPT)  # sent, not yet heard on `said`; its cause
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
@@ -48,6 +55,31 @@ class ScriptedPlanner(Node):
     def interrupted(self, interrupt: Interrupt) -> None:
         """What happened is history; only a person's words change the plan."""
         self._note(f"{interrupt.depth} by {interrupt.by}: {interrupt.text}")
+
+    @on(fence)
+    async def fenced(self, fence: Fence) -> None:
+        """What was on its way is void, unless it answers the very words that raised the fence; it is said again.
+
+        Async, and so in a lane of its own: it does not wait for a handler that thinks.
+        """
+        if fence.depth not in ("replan", "stop"):
+            return
+        cause = _cause()
+        unsaid = [text for text, why in self.saying if why != cause]
+        self.saying = deque(((text, why) for text, why in self.saying if why == cause), maxlen=HISTORY_KEPT)
+        self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="planner cancelled", was_busy=bool(unsaid)))
+        for text in unsaid:
+            self._note(f"not said: {text}")
+            self._answer(text)
+        if unsaid:
+            self._publish()
+
+    @on(spoken)
+    def remember(self, utterance: Utterance) -> None:
+        """What was really said, and not only meant to be."""
+        if utterance.speaker == self.speaker:
+            self.saying = deque((pair for pair in self.saying if pair[0] != utterance.text), maxlen=HISTORY_KEPT)
+            self._note(f"{self.speaker}: {utterance.text}")
 
     @on(feedback)
     def learn(self, feedback: Feedback) -> None:
@@ -72,9 +104,15 @@ class ScriptedPlanner(Node):
 
     def _answer(self, reply: str) -> None:
         if reply:
-            self._note(f"{self.speaker}: {reply}")
+            self.saying.append((reply, _cause()))
             self.said.publish(Utterance(speaker=self.speaker, text=reply))
 
     def _note(self, line: str) -> None:
         self.history.append(line)
         self.log.debug("%s", line)
+
+
+def _cause() -> str:
+    """The event behind the handler that runs now."""
+    call = current_call.get()
+    return call.cause if call is not None else ""

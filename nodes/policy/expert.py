@@ -36,8 +36,10 @@ from nodes.policy.skills import (
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.clock import to_ns
+from runtime.fence import Fence
+from runtime.lease import Lease
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState
+from runtime.msgs import Action, Effect, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState
 
 RATE_HZ = 20
 STATES_KEPT = 30
@@ -75,15 +77,19 @@ class ExpertPolicy(Node):
     """
 
     realtime = True
+    seat = "policy"
 
     action = Subscription(Action, "action")
     state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))
     head_image = Subscription(Image, "head/image", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    fence = Subscription(Fence, "fence", qos=QoS(required=False))
+    lease = Subscription(Lease, "lease", qos=QoS(required=False))
 
     command = Publisher(JointCommand, "command")
     feedback = Publisher(Feedback, "feedback")
+    effect = Publisher(Effect, "interrupt/effect")
 
     def __init__(self, tallest_m: float = 0.68, sees: bool = True) -> None:
         self.tallest_m = tallest_m
@@ -170,6 +176,19 @@ class ExpertPolicy(Node):
             self.is_over = True
             self.progress = begin((), state, self.progress.held)
 
+    @on(fence)
+    def fenced(self, fence: Fence) -> None:
+        """The runtime drops the commands that were on their way; there is no chunk beyond the current one."""
+        if fence.depth in ("replan", "stop"):
+            was_busy = not self.is_over
+            self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="chunk flushed", was_busy=was_busy))
+
+    @on(lease)
+    def leased(self, lease: Lease) -> None:
+        """Back on its seat it begins its action anew, from wherever the robot was left."""
+        if lease.seat == "policy" and lease.holder == self.name and not lease.is_repetition:
+            self._begin_anew()
+
     @on(guard)
     def guarded(self, guard: GuardState) -> None:
         """The guard's word counts; an interrupt only gets here sooner.
@@ -198,6 +217,11 @@ class ExpertPolicy(Node):
         gone = (before.gone if before else 0) + 1 if sighting == "gone" else 0
         confirmed = sighting in ("seen", "glimpsed") or (before.is_confirmed if before else False)
         self.view = View(stamped, spot, found, confirmed, gone)
+
+    def _begin_anew(self) -> None:
+        action, self.current, self.is_over = self.current, None, True
+        if action is not None:
+            self.begin(action)
 
     def _plan(self, action: Action, state: RobotState, held: Spot | None) -> Plan | str:
         """What to do, in phases; or why not, empty where there is nothing to do."""

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from nodes.policy.onnx_file import read_model
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import ParameterError, PolyrhythmError
-from runtime.msgs import Action, ActionChunk, Feedback, Image, Interrupt, JointCommand, RobotState
+from runtime.fence import Fence
+from runtime.msgs import Action, ActionChunk, Effect, Feedback, Image, Interrupt, JointCommand, RobotState
 
 if TYPE_CHECKING:
     from nodes.policy.onnx_session import PolicySession
@@ -34,16 +35,19 @@ class OnnxPolicy(Node):
     """
 
     realtime = True
+    seat = "policy"
 
     image = Subscription(Image, "head/image", qos=QoS(lifespan_s=0.5))
     state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))
     action = Subscription(Action, "action", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    fence = Subscription(Fence, "fence", qos=QoS(required=False))
     playing = Subscription(ActionChunk, "chunk")
 
     chunk = Publisher(ActionChunk, "chunk")
     command = Publisher(JointCommand, "command")
     feedback = Publisher(Feedback, "feedback")
+    effect = Publisher(Effect, "interrupt/effect")
 
     def __init__(
         self,
@@ -130,6 +134,15 @@ class OnnxPolicy(Node):
             self._flush()
         if interrupt.depth == "replan" and self.needs_action:
             self.is_active = False
+
+    @on(fence)
+    def fenced(self, fence: Fence) -> None:
+        """The runtime has dropped the chunk on its way; the one being played goes too."""
+        if fence.depth in ("replan", "stop"):
+            chunk = self.playing.stamped()
+            was_busy = chunk is not None and chunk.envelope.image_ns > self.fence_ns
+            self._flush()
+            self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="chunk flushed", was_busy=was_busy))
 
     @on(image, blocking=True)
     def infer(self, image: Image) -> None:

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from nodes.report.summary import NodeSummary, Spread, Summary
+from nodes.report.summary import InterruptSummary, NodeSummary, Spread, Summary
 
 WIDEST = 100
 
@@ -71,7 +71,17 @@ def _interrupts(summary: Summary) -> Table:
     for one in summary.interrupts:
         style = {"stop": "red", "resume": "green"}.get(one.depth, "yellow")
         table.add_row(f"{one.at_s:.1f}", Text(one.depth, style=style), escape(one.text), escape(one.followed))
+        if one.effects_ms or one.missing:
+            table.add_row("", "", "", Text(_effects(one), style="dim"))
     return table
+
+
+def _effects(one: InterruptSummary) -> str:
+    """When each effect of an interrupt came, in order."""
+    in_order = sorted(one.effects_ms.items(), key=lambda pair: pair[1])
+    parts = [f"{name.replace('_', ' ')} {time_ms:.1f}" for name, time_ms in in_order]
+    parts += [f"{name.replace('_', ' ')} never" for name in one.missing]
+    return f"ms: {', '.join(parts)}"
 
 
 def _timers(summary: Summary) -> Table:

@@ -15,7 +15,17 @@ from runtime.bag import BagMessage, BagReader, parts_of
 from runtime.errors import RecordingError
 from runtime.health import Health
 from runtime.message import M, Stamped
-from runtime.msgs import Action, Feedback, GuardState, Interrupt, RobotState, SceneDescription, Subtask, Utterance
+from runtime.msgs import (
+    Action,
+    Feedback,
+    GuardState,
+    Interrupt,
+    InterruptRecord,
+    RobotState,
+    SceneDescription,
+    Subtask,
+    Utterance,
+)
 
 IMAGE_SCHEMA = "foxglove.CompressedImage"
 
@@ -65,6 +75,7 @@ class Run:
     actions: Track[Action] = field(default_factory=lambda: Track(Action))
     feedback: Track[Feedback] = field(default_factory=lambda: Track(Feedback))
     interrupts: Track[Interrupt] = field(default_factory=lambda: Track(Interrupt))
+    records: Track[InterruptRecord] = field(default_factory=lambda: Track(InterruptRecord))
     guard: Track[GuardState] = field(default_factory=lambda: Track(GuardState))
     descriptions: Track[SceneDescription] = field(default_factory=lambda: Track(SceneDescription))
     robot: Track[RobotState] = field(default_factory=lambda: Track(RobotState))
@@ -107,6 +118,7 @@ class Run:
 
 
 _TRACKS = {
+    "interrupt/record": "records",
     "heard": "heard",
     "said": "said",
     "subtask": "subtasks",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import msgspec
@@ -14,9 +14,12 @@ from nodes.report.actions import action_spans
 from nodes.report.followed import followed, stop_times
 from nodes.report.run import Run
 from runtime.health import Health, TimerHealth
+from runtime.msgs import InterruptRecord
 
 TASK_LABEL = "cup"
 """The kind of thing whose way into the bin is counted."""
+
+EFFECTS = ("fenced", "held", "at_rest", "planner", "vlm", "policy", "resumed")
 
 NOT_JUDGED = "stopped before any node said how it went"
 CUT_OFF = "the recording was cut off before the end of the run"
@@ -78,6 +81,8 @@ class InterruptSummary:
     held_ms: float | None = None  # stop: from what was heard or felt to the output braking
     at_rest_ms: float | None = None  # stop: to the robot not moving any more
     resumed_s: float | None = None  # stop: to the guard no longer stopped
+    effects_ms: dict[str, float] = field(default_factory=dict)  # from its record: when each effect came
+    missing: tuple[str, ...] = ()  # effects that were due and did not come
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +207,10 @@ def conversation(run: Run) -> tuple[Line, ...]:
 
 
 def _interrupts(run: Run) -> Iterable[InterruptSummary]:
+    records = {one.message.id: one.message for one in run.records.messages}
     for stamped in run.interrupts.messages:
         times = stop_times(run, stamped)
+        record = records.get(stamped.message.id)
         yield InterruptSummary(
             at_s=run.at_s(stamped.envelope.published_ns),
             depth=stamped.message.depth,
@@ -214,7 +221,14 @@ def _interrupts(run: Run) -> Iterable[InterruptSummary]:
             held_ms=times.held_ms,
             at_rest_ms=times.at_rest_ms,
             resumed_s=times.resumed_s,
+            effects_ms={} if record is None else _effects(record),
+            missing=() if record is None else record.missing,
         )
+
+
+def _effects(record: InterruptRecord) -> dict[str, float]:
+    times = {name: getattr(record, f"{name}_ms") for name in EFFECTS}
+    return {name: time_ms for name, time_ms in times.items() if time_ms is not None}
 
 
 def _actions(run: Run) -> dict[str, dict[str, int]]:

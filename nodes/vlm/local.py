@@ -15,8 +15,11 @@ from nodes.vlm.memory import Known, believed, update, without
 from nodes.vlm.poses import pose_at
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
+from runtime.fence import Fence
+from runtime.lease import Lease
 from runtime.msgs import (
     Action,
+    Effect,
     Feedback,
     GuardState,
     Image,
@@ -42,6 +45,7 @@ class LocalVLM(Node):
     """5 Hz, and at once when something is heard, felt or decided."""
 
     provenance = "model:local-geometry-1"
+    seat = "vlm"
 
     subtask = Subscription(Subtask, "subtask")
     image = Subscription(Image, "head/image", qos=QoS(lifespan_s=1.0))
@@ -50,10 +54,13 @@ class LocalVLM(Node):
     interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
+    fence = Subscription(Fence, "fence", qos=QoS(required=False))
+    lease = Subscription(Lease, "lease", qos=QoS(required=False))
 
     action = Publisher(Action, "action")
     description = Publisher(SceneDescription, "description")
     said = Publisher(Utterance, "said")
+    effect = Publisher(Effect, "interrupt/effect")
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker
@@ -72,6 +79,7 @@ class LocalVLM(Node):
         self.waiting_since_ns = 0
         self.asked_ns = 0
         self.is_answered = False
+        self.was_asking = False  # a model, when the last fence came
         self.actions = 0
         self.table_z_m: float | None = None
         self.looked_ns = 0
@@ -135,6 +143,25 @@ class LocalVLM(Node):
         elif interrupt.depth == "replan":
             self.waiting_since_ns = self.clock.now_ns()
             self.doing = None
+
+    @on(fence)
+    def fenced(self, fence: Fence) -> None:
+        """What was on its way is void: an action that nobody has answered yet is sent again, or another one."""
+        if fence.depth not in ("amend", "stop"):
+            return
+        is_unheard = self.doing is not None and not self.is_answered
+        was_busy = is_unheard or self.was_asking
+        self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="vlm voided", was_busy=was_busy))
+        if fence.depth == "amend" and self._act().skill == "keep" and is_unheard and self.doing is not None:
+            self.action.publish(self.doing)
+
+    @on(lease)
+    def leased(self, lease: Lease) -> None:
+        """Back on its seat it decides afresh: what it wanted in shadow nobody has heard."""
+        if lease.seat == "vlm" and lease.holder == self.name and not lease.is_repetition:
+            self.doing = None
+        elif lease.seat == "policy" and not lease.is_repetition:
+            self.asked_ns, self.is_answered = self.clock.now_ns(), False  # the new holder is asked again
 
     @on(guard)
     def follow(self, guard: GuardState) -> None:

@@ -20,11 +20,12 @@ from nodes.vlm.local import LocalVLM
 from nodes.vlm.memory import update
 from nodes.vlm.openai_prompt import Coordinates, Pointed, answer_schema, parse, question_text, system_prompt, words
 from nodes.vlm.pointing import place_thing, point_at
-from runtime import every, on
+from runtime import QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.errors import ParameterError
+from runtime.fence import Fence
 from runtime.message import Stamped
-from runtime.msgs import Image, Interrupt, RobotState, SeenObject, Utterance
+from runtime.msgs import Image, RobotState, SeenObject, Utterance
 
 DEFAULT_URL = "http://127.0.0.1:8000/v1"
 SAID_KEPT = 5
@@ -39,6 +40,8 @@ class OpenAIVLM(LocalVLM):
     """
 
     provenance = "model:openai-api"
+
+    again = Subscription(Fence, "fence", qos=QoS(required=False))
 
     def __init__(
         self,
@@ -95,11 +98,19 @@ class OpenAIVLM(LocalVLM):
         self.heard_lately.append(utterance.text)
         super().listen(utterance)
 
-    @on(LocalVLM.interrupt)
-    def interrupted(self, interrupt: Interrupt) -> None:
-        """Whatever was said or felt, the answer under way is about what was before: it is voided, and asked again."""
-        self.request.void()
-        super().interrupted(interrupt)
+    @on(LocalVLM.fence)
+    def fenced(self, fence: Fence) -> None:
+        """The answer under way is about what was before: the runtime closed its request, and it is asked again."""
+        if fence.depth in ("amend", "stop"):
+            self.was_asking = self.request.is_asking
+            self.request.void()
+        super().fenced(fence)
+
+    @on(again)
+    async def see_again(self, fence: Fence) -> None:
+        """Ask at once what the cancelled request had asked."""
+        if fence.depth in ("amend", "stop"):
+            await self.see()
 
     @every(hz=2)
     async def see(self) -> None:
@@ -115,7 +126,7 @@ class OpenAIVLM(LocalVLM):
     def _has_reason_to_ask(self) -> bool:
         image = self.image.latest()
         is_new = image is not None and image.captured_ns != self.asked_image_ns
-        return is_new and not self.request.is_paused and not self.request.is_spent
+        return is_new and not self.request.is_asking and not self.request.is_paused and not self.request.is_spent
 
     async def _ask(self) -> bool:
         """One look; False where an interrupt voided it. No failure is raised."""
