@@ -115,9 +115,13 @@ class InterruptRecords(Node):
         at_ns = trigger.envelope.published_ns if trigger is not None else self.clock.now_ns()
         one = self.open.get(ident)
         if one is not None:
-            one.effects.setdefault(effect, at_ns)
-            self._look(one)
-            self._close_if_complete(one)
+            for other in tuple(self.open.values()):
+                # What a later interrupt has brought about has also come about for those before it: of two stops in
+                # one breath the second cancels the handler that was to tell of the first.
+                if other.raised_ns <= one.raised_ns:
+                    other.effects.setdefault(effect, max(at_ns, other.raised_ns))
+                    self._look(other)
+                    self._close_if_complete(other)
         elif ident:
             self.early.setdefault(ident, {}).setdefault(effect, at_ns)
             while len(self.early) > MOST_OPEN:

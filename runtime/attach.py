@@ -118,12 +118,13 @@ def hear(
 class Sender:
     """Publishes messages on one topic of a run under a name of its own, made by a person."""
 
-    def __init__(self, run: FoundRun, topic: str, *, provenance: str) -> None:
+    def __init__(self, run: FoundRun, topic: str, *, provenance: str, source: str = "") -> None:
         """Connects. Raises PolyrhythmError where a process that hears the topic does not answer."""
         info = topic_of(run, topic)
         self.hearers = sorted(name for name, plan in run.info.processes.items() if topic in plan.hears)
         self._topic = topic
         self._provenance = provenance
+        self._source = source or f"pub-{os.getpid()}"
         self._clock = SystemClock()
         self._seq = 0
         self._injector = Injector(run.folder, info.kind, self.hearers)
@@ -142,7 +143,7 @@ class Sender:
         envelope = inherit(
             None,
             topic=self._topic,
-            source=f"pub-{os.getpid()}",
+            source=self._source,
             seq=self._seq,
             now_ns=now_ns,
             origin=message.message_origin,

@@ -18,6 +18,7 @@ from runtime.errors import PolyrhythmError
 from runtime.executor import Executor
 from runtime.graph import NodeSpec
 from runtime.launch_file import node_spec
+from runtime.lease import LeaseLine
 from runtime.scheduling import TRANSPORT_PRIORITY, ask_for_fifo, be_ordinary
 from runtime.wiring import ProcessPlan, load_type
 from runtime.zeromq import Inlet, Outlet, schedule_transport
@@ -87,6 +88,8 @@ class Process:
             seed=run["seed"],
             run_info=self._run_info,
             keeps_journal=plan.is_recorded,
+            leases=LeaseLine(plan.holders, plan.seat_topics),
+            authority=plan.authority,
         )
         inlet = Inlet(types, executor.deliver, executor.lost, priority=priority)
         try:

@@ -17,6 +17,7 @@ from runtime.graph import NodeSpec, health_topic
 from runtime.hosted import HostedNode, Lane
 from runtime.journal import calls_topic
 from runtime.lane_runner import LaneRunner, LoopRunner, ThreadRunner
+from runtime.lease import Lease, LeaseLine
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Subscription
 from runtime.reporting import health_of
@@ -41,7 +42,10 @@ class Executor:
         seed: int,
         run_info: dict[str, Any],
         keeps_journal: bool = False,
+        leases: LeaseLine | None = None,
+        authority: str = "",
     ) -> None:
+        """`authority` names the node whose fences and leases count; "" anybody's."""
         self.clock = SystemClock()
         self._publish = publish
         self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
@@ -49,6 +53,8 @@ class Executor:
         self._health_seq = 0
         self._calls_seq: dict[str, int] = {}
         self._fence = FenceLine()
+        self._leases = leases or LeaseLine()
+        self._authority = authority
         self._by_seat: dict[str, list[LaneRunner]] = {}
         self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
         self.hosted: list[HostedNode] = []
@@ -60,6 +66,7 @@ class Executor:
                 seed=seed,
                 send=self.send,
                 fence=self._fence,
+                leases=self._leases,
                 finish=finish,
                 hz=spec.hz,
                 remap=spec.remap,
@@ -156,7 +163,11 @@ class Executor:
 
     def deliver(self, stamped: Stamped[Any]) -> None:
         """Hand a message to the nodes of this process that subscribe to its topic (any thread)."""
-        if isinstance(stamped.message, Fence):
+        if isinstance(stamped.message, Fence | Lease) and self._authority not in ("", stamped.envelope.source):
+            return  # not from the one who may issue them
+        if isinstance(stamped.message, Lease):
+            self._leases.take(stamped.message)
+        elif isinstance(stamped.message, Fence):
             self._void(self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause))
         for port, wake in self._routes.get(stamped.envelope.topic, ()):
             port.push(stamped)

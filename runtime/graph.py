@@ -10,6 +10,7 @@ from typing import Any, Literal, get_type_hints
 import msgspec
 
 from runtime.errors import GraphError, ParameterError, UserError, choices
+from runtime.fence import FENCE_TOPIC
 from runtime.health import Health
 from runtime.journal import Calls, calls_topic
 from runtime.latency import Latency
@@ -70,8 +71,10 @@ class Topic:
 class Graph:
     """The nodes of one run and the topics between them."""
 
-    def __init__(self, nodes: Iterable[NodeSpec]) -> None:
+    def __init__(self, nodes: Iterable[NodeSpec], candidates: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        """`candidates`: by seat the nodes of which one at a time holds it; they may publish the same state."""
         self.nodes = {spec.name: spec for spec in nodes}
+        self._candidates = [frozenset(names) for names in (candidates or {}).values()]
         self.topics: dict[str, Topic] = {}
         for spec in self.nodes.values():
             for publisher in ports_of(spec.cls, Publisher).values():
@@ -98,13 +101,20 @@ class Graph:
         """Whether a node of the graph hears everything, so that each node tells what its calls read."""
         return any(spec.cls.subscribes_all for spec in self.nodes.values())
 
+    @property
+    def authority(self) -> str:
+        """The one node that issues fences; "" where there is none."""
+        topic = self.topics.get(FENCE_TOPIC)
+        publishers = {end.node for end in topic.publishers} if topic is not None else set()
+        return next(iter(publishers)) if len(publishers) == 1 else ""
+
     def problems(self) -> list[tuple[str, str]]:
         """All that does not fit, as (node, sentence); empty where the graph can start."""
         found: list[tuple[str, str]] = []
         for name, spec in self.nodes.items():
             found.extend((name, problem) for problem in _node_problems(spec))
         for topic in self.topics.values():
-            found.extend(_topic_problems(topic, self.topics))
+            found.extend(_topic_problems(topic, self.topics, self._candidates))
         return found
 
     def check(self) -> None:
@@ -204,7 +214,9 @@ def _node_problems(spec: NodeSpec) -> list[str]:
     return problems
 
 
-def _topic_problems(topic: Topic, topics: Mapping[str, Topic]) -> list[tuple[str, str]]:
+def _topic_problems(
+    topic: Topic, topics: Mapping[str, Topic], candidates: list[frozenset[str]]
+) -> list[tuple[str, str]]:
     problems: list[tuple[str, str]] = []
     ends = topic.publishers + topic.subscribers
     first = ends[0]
@@ -217,7 +229,9 @@ def _topic_problems(topic: Topic, topics: Mapping[str, Topic]) -> list[tuple[str
                     f"but {first.node} uses {first.port.message.__name__}; one topic has one type",
                 )
             )
-    if first.port.message.message_kind == "state" and len(topic.publishers) > 1:
+    publishers = {end.node for end in topic.publishers}
+    is_shared = any(publishers <= names for names in candidates)
+    if first.port.message.message_kind == "state" and len(topic.publishers) > 1 and not is_shared:
         names = ", ".join(end.node for end in topic.publishers)
         problems.append(
             (

@@ -20,6 +20,7 @@ from runtime.call import Call, current_call, inherit
 from runtime.clock import NS_PER_S, Clock
 from runtime.fence import FenceLine, seat_index
 from runtime.journal import CallNotes, Journal, JournalClock
+from runtime.lease import LeaseLine
 from runtime.message import Envelope, Message, Stamped
 from runtime.node import Node, Style, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
@@ -117,6 +118,7 @@ class HostedNode:
         seed: int,
         send: Send,
         fence: FenceLine,
+        leases: LeaseLine | None = None,
         finish: Callable[[str, bool, str], None],
         hz: Mapping[str, float] | None = None,
         remap: Mapping[str, str] | None = None,
@@ -153,6 +155,8 @@ class HostedNode:
             port.topic = remap.get(port.topic, port.topic)
             port.clock = clock
             port.fence = fence
+            port.leases = leases
+            port.owner = name
             self.subscriptions[attribute] = port
         self.lanes = self._build_lanes(hz or {})
         if type(node).subscribes_all:

@@ -8,7 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from runtime.graph import Graph, NodeSpec
 from runtime.latency import Latency, read_trace
 from runtime.link import Link
 from runtime.node import Node, Timer, handlers_of
+from runtime.seat_tables import SeatTable, parse_seats
 
-TABLES = ("nodes", "links", "run")
+TABLES = ("nodes", "seats", "links", "run")
 NODE_KEYS = ("use", "params", "remap", "hz", "process", "restart", "latency")
 RUN_KEYS = ("view", "report", "seed", "for_s")
 RESTARTS = ("always", "on-failure", "never")
@@ -40,6 +41,7 @@ class Launch:
     seed: int = 0
     for_s: float | None = None
     links: tuple[Link, ...] = ()  # in virtual time only
+    seats: Mapping[str, SeatTable] = field(default_factory=dict)
 
     @property
     def processes(self) -> dict[str, list[NodeSpec]]:
@@ -100,7 +102,11 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "") -> Launch:
     if for_s is not None and not (isinstance(for_s, int | float) and for_s > 0):
         raise LaunchFileError(f"{path}: [run] for_s is {for_s!r}; expected a positive number of seconds")
     specs = [node_spec(path, name, table) for name, table in nodes.items()]
-    graph = Graph(specs)
+    try:
+        seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
+    except UserError as problem:
+        raise LaunchFileError(f"{path}: {problem}") from problem
+    graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
     return Launch(
         path=path,
         text=text,
@@ -110,6 +116,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "") -> Launch:
         report=run.get("report", ""),
         seed=seed,
         for_s=for_s,
+        seats=seats,
         links=_links(path, tables.get("links", {}), graph),
     )
 

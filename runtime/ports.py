@@ -15,6 +15,7 @@ from typing import Any, Generic, Self, TypeVar
 from runtime.call import Call, current_call
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.fence import FenceLine
+from runtime.lease import LeaseLine
 from runtime.message import M, Message, Stamped
 from runtime.qos import QoS
 from runtime.topic import check_topic
@@ -79,6 +80,8 @@ class Subscription(Port[M]):
         self.clock: Clock = SystemClock()
         self.has_handler = False
         self.fence: FenceLine | None = None
+        self.leases: LeaseLine | None = None
+        self.owner = ""  # the node's name; what it says itself it hears, also in shadow
         self.received = 0
         self.delivered = 0
         self.dropped: Counter[str] = Counter()
@@ -134,6 +137,9 @@ class Subscription(Port[M]):
             if self.fence is not None and self.fence.is_behind(stamped.envelope):
                 self.dropped["epoch"] += 1
                 return
+            if self._is_shadow(stamped):
+                self.dropped["shadow"] += 1
+                return
             if self._newest is not None and not self._newest_is_read and not self.has_handler:
                 self.dropped["overwritten"] += 1
             self._newest = stamped
@@ -185,6 +191,11 @@ class Subscription(Port[M]):
         if self.has_handler:
             return len(self._queue)
         return int(self._newest is not None and not self._newest_is_read)
+
+    def _is_shadow(self, stamped: Stamped[M]) -> bool:
+        if self.leases is None or self.qos.candidates or stamped.envelope.source == self.owner:
+            return False
+        return self.leases.is_shadow(stamped.envelope)
 
     def _is_expired(self, stamped: Stamped[M]) -> bool:
         lifespan_s = self.qos.lifespan_s

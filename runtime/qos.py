@@ -18,7 +18,8 @@ class QoS:
     `depth` is the queue's bound (0: by the message's kind: 1 for state, 64 for events). `lifespan_s` is the age at
     which a message is no longer handed out; `deadline_s` the longest allowed gap between two messages; `drop` says
     which one goes when the queue is full. `required=False` lets the graph start without a publisher.
-    `late_join` hands a new subscriber the publisher's newest message.
+    `late_join` hands a new subscriber the publisher's newest message. `candidates` also hears those who speak
+    for a seat that they do not hold.
     """
 
     depth: int = 0
@@ -27,6 +28,7 @@ class QoS:
     drop: Drop = "oldest"
     required: bool = True
     late_join: bool = False
+    candidates: bool = False
 
     def __post_init__(self) -> None:
         if self.depth < 0:

@@ -18,6 +18,7 @@ from typing import Any
 from runtime.clock import wall_time_text
 from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, load, load_name
+from runtime.seat_tables import as_data
 from runtime.simulation import Simulation
 from runtime.view import PlainView, SilentView, View, ViewLog
 
@@ -42,6 +43,7 @@ def main(argv: list[str]) -> int:
         "folder": str(folder),
         "overrides": list(arguments.set),
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
+        "seats": as_data(launch.seats),
         "versions": _versions(),
         "git": _git(launch.path.parent),
     }
@@ -141,7 +143,9 @@ def _run_real(
 def _run_virtual(
     launch: Launch, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View
 ) -> tuple[bool, str] | None:
-    simulation = Simulation(*launch.graph.nodes.values(), seed=seed, health_hz=1.0, links=launch.links)
+    simulation = Simulation(
+        *launch.graph.nodes.values(), seed=seed, health_hz=1.0, links=launch.links, seats=launch.seats
+    )
     simulation.run_info.update(run_info)
     simulation.observe(view.message)
     view.process("simulation", os.getpid(), "running")

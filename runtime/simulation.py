@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from asyncio import events
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from typing import Any
 
@@ -22,11 +22,13 @@ from runtime.health import Health
 from runtime.hosted import HostedNode, Lane, Work
 from runtime.journal import calls_topic
 from runtime.latency import Turns
+from runtime.lease import Lease, LeaseLine
 from runtime.link import Link, Way
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
 from runtime.ports import Publisher, Subscription
 from runtime.reporting import health_of
+from runtime.seat_tables import SeatTable, as_data, holders_of, topics_of
 from runtime.virtual import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
 
 Observer = Callable[[Stamped[Any]], None]
@@ -40,7 +42,12 @@ class Simulation:
     """
 
     def __init__(
-        self, *nodes: Node | NodeSpec, seed: int = 0, health_hz: float = 0.0, links: Sequence[Link] = ()
+        self,
+        *nodes: Node | NodeSpec,
+        seed: int = 0,
+        health_hz: float = 0.0,
+        links: Sequence[Link] = (),
+        seats: Mapping[str, SeatTable] | None = None,
     ) -> None:
         self.scheduler = Scheduler()
         self.clock = VirtualClock(self.scheduler)
@@ -54,13 +61,17 @@ class Simulation:
         self._armed: dict[int, int] = {}
         self._tasks: dict[asyncio.Task[None], tuple[HostedNode, Call]] = {}
         self._fence = FenceLine()
+        seats = seats or {}
+        self.run_info["seats"] = as_data(seats)
         self._is_started = self._is_closing = False
         self._failure: BaseException | None = None
         self._health_ns = to_ns(1 / health_hz) if health_hz else 0
         self._health_seq: dict[str, int] = {}
         self._calls_seq: dict[str, int] = {}
         specs = _named(nodes)
-        self.graph = Graph(specs)
+        self.graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
+        self._leases = LeaseLine(holders_of(seats), topics_of(seats, self.graph.nodes))
+        self._authority = self.graph.authority
         for _, problem in self.graph.problems():
             if "nobody publishes it" not in problem:
                 raise GraphError(problem)
@@ -77,6 +88,7 @@ class Simulation:
                 seed=seed,
                 send=self._send,
                 fence=self._fence,
+                leases=self._leases,
                 finish=self._finish,
                 hz=spec.hz,
                 remap=spec.remap,
@@ -219,6 +231,8 @@ class Simulation:
     def _deliver(self, stamped: Stamped[Any]) -> None:
         for observer in self._observers:
             observer(stamped)
+        if isinstance(stamped.message, Lease) and stamped.envelope.source in (self._authority, "test"):
+            self._leases.take(stamped.message)
         if isinstance(stamped.message, Fence):
             self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause)
             for task, (hosted, call) in tuple(self._tasks.items()):

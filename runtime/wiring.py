@@ -16,7 +16,9 @@ from runtime.fence import FENCE_TOPIC
 from runtime.graph import NodeSpec, health_topic
 from runtime.journal import calls_topic
 from runtime.launch_file import Launch
+from runtime.lease import LEASE_TOPIC
 from runtime.message import Kind, Message
+from runtime.seat_tables import holders_of, topics_of
 
 
 class ProcessPlan(msgspec.Struct, frozen=True):
@@ -28,6 +30,9 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     peers: tuple[str, ...]  # the other processes
     is_recorder: bool  # stops after all others, so that their last messages are recorded
     restart: str
+    holders: dict[str, str]  # seat -> the node that sits on it at the start
+    seat_topics: dict[str, str]  # topic -> the seat that it belongs to
+    authority: str  # the node that issues fences and leases
     is_recorded: bool = False  # its nodes tell what their calls read
 
 
@@ -66,6 +71,9 @@ def plan(launch: Launch) -> dict[str, ProcessPlan]:
             peers=tuple(other for other in groups if other != name),
             is_recorder=any(spec.cls.subscribes_all for spec in specs),
             restart=specs[0].restart,
+            holders=holders_of(launch.seats),
+            seat_topics=topics_of(launch.seats, launch.graph.nodes),
+            authority=launch.graph.authority,
             is_recorded=launch.graph.is_recorded,
         )
     return plans
@@ -81,7 +89,7 @@ def _hears(launch: Launch, specs: list[NodeSpec]) -> set[str]:
         for topic in launch.graph.topics.values()
         if topic.name in types and any(end.node in names for end in topic.subscribers)
     }
-    return heard | ({FENCE_TOPIC} & types.keys())  # a fence concerns every process
+    return heard | ({FENCE_TOPIC, LEASE_TOPIC} & types.keys())  # they concern every process
 
 
 def _publishes(launch: Launch, specs: list[NodeSpec]) -> set[str]:

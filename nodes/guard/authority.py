@@ -12,8 +12,11 @@ from runtime.lease import Kind, Lease
 from runtime.message import Epochs
 from runtime.msgs import Interrupt, SeatRequest
 
-RENEWED_WITHIN_S = 0.2
-"""A person's lease ends when it was not renewed for so long: the tool or the link to it is gone."""
+RENEWED_WITHIN_S = 0.6
+"""A person's lease ends when it was not renewed for so long: the tool or the link to it is gone.
+
+Its last command holds for the guard's lifespan only, so that the robot is held long before.
+"""
 
 
 class Home(msgspec.Struct, frozen=True):

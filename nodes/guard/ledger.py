@@ -25,16 +25,16 @@ class Ledger(msgspec.Struct, frozen=True):
 
 
 def place_of(where: str, run_info: Mapping[str, Any]) -> Path | None:
-    """The file's path; None in virtual time, in tests and where there is no folder.
+    """The file's path; None in virtual time and in tests.
 
-    "run" keeps it in the run's folder, so that every run starts afresh, as suits a simulator. "machine" keeps it from
-    run to run, per launch file, as a real robot needs: its emergency stop outlives everything but its re-arming.
+    "run" keeps it for as long as the run, so that every run starts afresh, as suits a simulator. "machine" keeps it
+    from run to run, per launch file, as a real robot needs: its emergency stop outlives everything but its re-arming.
     """
-    folder, launch_file = run_info.get("folder"), run_info.get("launch_file")
-    if run_info.get("clock") == "virtual" or not folder or not launch_file:
+    registry, launch_file = run_info.get("registry"), run_info.get("launch_file")
+    if not registry or not launch_file:
         return None
     if where == "run":
-        return Path(folder) / FILE_NAME if Path(folder).is_dir() else None
+        return Path(registry) / FILE_NAME
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "polyrhythm" / Path(launch_file).stem / FILE_NAME
 

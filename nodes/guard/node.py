@@ -271,7 +271,8 @@ class Guard(Node):
                 self._estop(f"{source}: silent for {self.estop_silence_ns * 1e-9:g} s", now_ns)
 
     def _issue(self, lease: Lease) -> None:
-        self.machine.hand_over(self.clock.now_ns())
+        if lease.seat == "policy":
+            self.machine.hand_over(lease.holder, self.clock.now_ns())
         self.lease.publish(lease)
         self.log.info("seat %s: %s (%s) by %s, %s", lease.seat, lease.holder, lease.kind, lease.by, lease.why)
         self._remember()

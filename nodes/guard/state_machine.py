@@ -212,9 +212,11 @@ class GuardMachine:
                 self.stop_cause, self.stop_heard_ns = "", 0
                 self._enter("resume" if self._was_armed else "release", f"resumed by {interrupt.by}, no command yet")
 
-    def hand_over(self, now_ns: int) -> None:
+    def hand_over(self, holder: str, now_ns: int) -> None:
         """Somebody else is in command: what was sent until now counts no more; speeds go on from where they are."""
         self._void_commands(now_ns)
+        if self.mode == "moving":
+            self._enter("hold", f"handed over to {holder or 'nobody'}, no command yet")
 
     # what comes out
 

@@ -1,0 +1,97 @@
+"""`ShadowCompare`: how what shadows would have done differs from what the holders of their seats do."""
+
+from __future__ import annotations
+
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.call import current_call
+from runtime.clock import to_ns
+from runtime.fence import Seat
+from runtime.lease import Lease
+from runtime.message import Envelope
+from runtime.msgs import Action, Comparison, JointCommand, Subtask
+
+FRESH_NS = to_ns(0.5)
+"""Commands further apart than that are about different situations."""
+MOST_SOURCES = 16
+
+
+class ShadowCompare(Node):
+    """Five times a second for commands; at each action or subtask of a shadow for those. Acts on nothing."""
+
+    command = Subscription(JointCommand, "command", qos=QoS(required=False, depth=8, candidates=True))
+    action = Subscription(Action, "action", qos=QoS(required=False, candidates=True))
+    subtask = Subscription(Subtask, "subtask", qos=QoS(required=False, candidates=True))
+    lease = Subscription(Lease, "lease", qos=QoS(required=False))
+    comparison = Publisher(Comparison, "seat/comparison")
+
+    def __init__(self) -> None:
+        self.holders: dict[Seat, str] = {}
+        self.commands: dict[str, tuple[int, JointCommand]] = {}
+        self.actions: dict[str, Action] = {}
+        self.subtasks: dict[str, Subtask] = {}
+
+    @on(lease)
+    def leased(self, lease: Lease) -> None:
+        self.holders[lease.seat] = lease.holder
+
+    @on(command)
+    def commanded(self, command: JointCommand) -> None:
+        envelope = _envelope()
+        if envelope is not None and (envelope.source in self.commands or len(self.commands) < MOST_SOURCES):
+            self.commands[envelope.source] = envelope.published_ns, command
+
+    @on(action)
+    def acted(self, action: Action) -> None:
+        self._compare_words("vlm", self.actions, action, "same_action")
+
+    @on(subtask)
+    def planned(self, subtask: Subtask) -> None:
+        self._compare_words("planner", self.subtasks, subtask, "same_subtask")
+
+    @every(hz=5)
+    def tick(self) -> None:
+        holder = self.holders.get("policy", "")
+        own = self.commands.get(holder)
+        now_ns = self.clock.now_ns()
+        self.commands = {name: pair for name, pair in self.commands.items() if now_ns - pair[0] < FRESH_NS}
+        for shadow, (_, command) in self.commands.items():
+            if shadow == holder:
+                continue
+            if own is None or now_ns - own[0] > FRESH_NS:
+                self._tell("policy", holder, shadow, "holder_is_silent", 1.0)
+                continue
+            joints = zip(own[1].position, command.position, strict=False)
+            self._tell("policy", holder, shadow, "joint_m_or_rad", max(abs(one - other) for one, other in joints))
+            self._tell("policy", holder, shadow, "base_mps", abs(own[1].base_v_mps - command.base_v_mps))
+
+    def _compare_words(
+        self, seat: Seat, known: dict[str, Action] | dict[str, Subtask], message: Action | Subtask, measure: str
+    ) -> None:
+        envelope = _envelope()
+        holder = self.holders.get(seat, "")
+        if envelope is None or (envelope.source not in known and len(known) >= MOST_SOURCES):
+            return
+        known[envelope.source] = message  # type: ignore[assignment]  # each seat has its own type of message
+        own = known.get(holder)
+        if envelope.source == holder or own is None:
+            return
+        distance = 0.0 if _content(own) == _content(message) else 1.0
+        self._tell(seat, holder, envelope.source, measure, distance, f"{message.text!r} against {own.text!r}")
+
+    def _tell(self, seat: Seat, holder: str, shadow: str, measure: str, distance: float, text: str = "") -> None:
+        self.comparison.publish(
+            Comparison(seat=seat, holder=holder, shadow=shadow, measure=measure, distance=distance, text=text)
+        )
+
+
+def _envelope() -> Envelope | None:
+    call = current_call.get()
+    return call.trigger.envelope if call is not None and call.trigger is not None else None
+
+
+def _content(message: Action | Subtask) -> tuple[object, ...]:
+    """What a message asks for, without its id and its words."""
+    if isinstance(message, Subtask):
+        return message.verb, message.what, message.where, frozenset(message.excluding)
+    target = message.target
+    return message.skill, None if target is None else (target.label, target.colour)
