@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,8 @@ def doctor_main(argv: list[str]) -> int:
     findings = examine()
     if path is not None:
         findings += examine_launch(path, asked.set)
+    if asked.robot:
+        findings += examine_robot(asked.robot)
     problems = sum(finding.level == "problem" for finding in findings)
     if asked.json:
         print(msgspec.json.encode({"ok": not problems, "findings": findings}).decode())
@@ -53,6 +55,12 @@ def examine_launch(path: Path, overrides: Sequence[str] = ()) -> list[Finding]:
     return findings
 
 
+def examine_robot(name: str) -> list[Finding]:
+    """What the robot of that name lacks, as its `bridges/NAME_doctor.py` says, or the "module:function" named."""
+    examine_it: Callable[[], list[Finding]] = load_name(name if ":" in name else f"bridges.{name}_doctor:examine")
+    return examine_it()
+
+
 def _each_node(path: Path) -> list[str]:
     """The problem of every node by itself, where `load` ends at the first."""
     try:
@@ -78,6 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("file", nargs="?", help="a launch file, or the name of a shipped one")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
+    )
+    parser.add_argument(
+        "--robot", metavar="NAME", help="also take hold of this robot for a moment, without moving it: stretch"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser

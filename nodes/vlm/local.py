@@ -66,6 +66,7 @@ class LocalVLM(Node):
         self.speaker = speaker
         self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         self.known: tuple[Known, ...] = ()
+        self.unplaced: tuple[str, ...] = ()  # seen by a camera without depth: nobody knows where
         self.task: Subtask | None = None
         self.vetoed: frozenset[str] = frozenset()
         self.preferred = ""
@@ -307,7 +308,7 @@ class LocalVLM(Node):
 
     def _describe(self, decision: Decision) -> None:
         objects = believed(self.known)
-        names = ", ".join(name_of(thing) for thing in objects) or "nothing"
+        names = ", ".join([name_of(thing) for thing in objects] + list(self.unplaced)) or "nothing"
         held = f" It holds the {name_of(self.holding)}." if self.holding is not None else ""
         task = f" Subtask: {self.task.text}." if self.task is not None and self.task.text else ""
         self.description.publish(

@@ -132,7 +132,7 @@ class OpenAIVLM(LocalVLM):
         """One look; False where an interrupt voided it. No failure is raised."""
         stamped = self.image.stamped()
         state = state_at(self.states, stamped.message.captured_ns) if stamped is not None else None
-        if stamped is None or state is None or stamped.message.depth_m is None:
+        if stamped is None or (state is None and stamped.message.depth_m is not None):
             return True
         image = stamped.message
         height_px, width_px = image.rgb.shape[:2]
@@ -155,7 +155,9 @@ class OpenAIVLM(LocalVLM):
         self.asked_image_ns = image.captured_ns
         self.seen = stamped
         self.chosen = pointed[target].colour if target >= 0 else ""
-        self._remember(image, state, pointed)
+        self.unplaced = () if image.depth_m is not None else tuple(f"{one.colour} {one.label}" for one in pointed)
+        if state is not None and image.depth_m is not None:
+            self._remember(image, state, pointed)
         return True
 
     def _remember(self, image: Image, state: RobotState, pointed: tuple[Pointed, ...]) -> None:

@@ -1,0 +1,63 @@
+"""The launch files that leave the simulator: they fit together, and a webcam's picture reaches the model."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from os import environ
+from pathlib import Path
+
+import pytest
+
+from runtime.bag import BagReader
+from runtime.launch_file import check, load
+from tests.fake_openai_server import FakeOpenAI, answers
+from tests.test_camera import make_video
+
+ROOT = Path(__file__).resolve().parent.parent
+SEEN = {"objects": [{"label": "cup", "colour": "red", "u": 8, "v": 8}], "target": -1}
+
+
+@pytest.mark.parametrize("name", ["stretch", "webcam"])
+def test_the_graph_fits_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("VLM_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("VLM_MODEL", "m")
+    check(load(ROOT / "launch" / f"{name}.toml"))
+
+
+def test_a_real_robot_is_never_armed_by_its_launch_file() -> None:
+    text = (ROOT / "launch" / "stretch.toml").read_text()
+    assert re.search(r'arm = "manual"', text)
+    assert "auto" not in text
+
+
+def test_the_systemd_unit_stops_the_run_as_a_run_wants_to_be_stopped() -> None:
+    unit = (ROOT / "bridges" / "polyrhythm-stretch.service").read_text()
+    assert {"KillSignal=SIGINT", "KillMode=mixed", "Restart=on-failure"} <= set(unit.splitlines())
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("graph", ["webcam", "laptop"])
+def test_the_model_describes_what_a_real_camera_sees(graph: str, tmp_path: Path) -> None:
+    """A video file stands for the webcam; the robot stays simulated."""
+    video = make_video(tmp_path / "a.avi")
+    with FakeOpenAI(answers(json.dumps(SEEN))) as server:
+        command = [sys.executable, "-m", "runtime", "run", graph, "--virtual", "--for", "5", "--out", str(tmp_path)]
+        if graph == "laptop":
+            command += ["--set", "head_camera.use=nodes.camera:Camera"]
+            command += ["--set", "vlm.use=nodes.vlm.openai_api:OpenAIVLM", "--set", "run.report="]
+        command += ["--set", f"head_camera.source={video}"]
+        environment = {**environ, "VLM_BASE_URL": server.url, "VLM_MODEL": "fake"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert server.requests[0].image_urls[0].startswith("data:image/jpeg;base64,")
+    bag = next(tmp_path.rglob("*.mcap"))
+    assert "It sees: red cup." in "\n".join(descriptions(bag))
+
+
+def descriptions(bag: Path) -> list[str]:
+    """What the VLM told the planner, as recorded."""
+    return [str(message.document["text"]) for message in BagReader(bag) if message.topic == "description"]
