@@ -24,8 +24,8 @@ class Recorder(Node):
 
     `jpeg_quality` 0 keeps images losslessly (PNG), 1 to 100 as JPEG. `depth` says how depth images are kept, on
     `TOPIC/depth`: "exact", in "millimetres" (16-bit PNG, which viewers show), or "none". Of `run_info`, the text of
-    the launch file is attached, "outcome" and "stats" are noted at the end and everything else at the start. A disk
-    that fills up ends the recording and not the run.
+    the launch file is attached, "outcome", "stats" and "trace" are noted at the end and everything else at the start.
+    A disk that fills up ends the recording and not the run.
     """
 
     subscribes_all: ClassVar[bool] = True
@@ -120,7 +120,7 @@ class Recorder(Node):
             return
         info: dict[str, Any] = getattr(self, "run_info", {})
         end = _as_text(
-            {key: info[key] for key in ("outcome", "stats") if key in info}
+            {key: info[key] for key in ("outcome", "stats", "trace") if key in info}
             | {"ended_ns": self.clock.now_ns(), "messages": bag.messages, "missed": dict(sorted(self.missed.items()))}
         )
         try:

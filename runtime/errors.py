@@ -5,6 +5,7 @@ PolyrhythmError
 │   ├── LaunchFileError  a launch file says something that cannot be
 │   ├── GraphError       nodes and topics do not fit together
 │   └── ParameterError   a node was given a parameter it does not take
+├── EscapeError          a handler did in virtual time what cannot be repeated
 ├── CodecError           bytes that are not the message they claim to be
 ├── TransportError       an address cannot be bound or reached
 └── RecordingError       a file is no recording, or a damaged one
@@ -29,6 +30,10 @@ class GraphError(UserError):
 
 class ParameterError(UserError):
     """A node was given a parameter that it does not take."""
+
+
+class EscapeError(PolyrhythmError):
+    """A handler in virtual time read the wall clock, drew unseeded randomness, or opened a thread or a socket."""
 
 
 class CodecError(PolyrhythmError):

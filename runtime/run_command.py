@@ -20,6 +20,7 @@ from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, load, load_name
 from runtime.seat_tables import as_data
 from runtime.simulation import Simulation
+from runtime.tracing import Trace
 from runtime.view import PlainView, SilentView, View, ViewLog
 
 RECORDING = "run.mcap"
@@ -31,6 +32,8 @@ Report = Callable[..., bool]
 def main(argv: list[str]) -> int:
     """Run a launch file to its end; 0 where it succeeded, 1 where it did not."""
     arguments = _parser().parse_args(argv)
+    if arguments.virtual:
+        _use_one_thread()
     launch = load(find(arguments.file), arguments.set)
     check(launch)
     seed = launch.seed if arguments.seed is None else arguments.seed
@@ -62,8 +65,21 @@ def main(argv: list[str]) -> int:
         return 0 if report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted) else 1
     if outcome is not None:
         print(("done: " if outcome[0] else "failed: ") + outcome[1], file=sys.stderr)
+        _print_trace(run_info)
         return 0 if outcome[0] else 1
+    _print_trace(run_info)
     return 0
+
+
+def _print_trace(run_info: dict[str, Any]) -> None:
+    if "trace" in run_info:
+        print(f"trace: {run_info['trace']}", file=sys.stderr)
+
+
+def _use_one_thread() -> None:
+    """Sums of many threads differ from run to run. Read when numpy and OpenCV are loaded, so before the nodes are."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM"):
+        os.environ[name] = "1"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -144,7 +160,12 @@ def _run_virtual(
     launch: Launch, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View
 ) -> tuple[bool, str] | None:
     simulation = Simulation(
-        *launch.graph.nodes.values(), seed=seed, health_hz=1.0, links=launch.links, seats=launch.seats
+        *launch.graph.nodes.values(),
+        seed=seed,
+        health_hz=1.0,
+        links=launch.links,
+        seats=launch.seats,
+        trace=Trace(),
     )
     simulation.run_info.update(run_info)
     simulation.observe(view.message)
@@ -154,6 +175,7 @@ def _run_virtual(
         simulation.run(for_s)
     finally:
         simulation.close()
+    run_info["trace"] = simulation.run_info["trace"]
     return simulation.outcome
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from asyncio import events
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from contextvars import copy_context
 from typing import Any
 
 from runtime.call import Call, current_call
 from runtime.clock import to_ns
-from runtime.errors import GraphError
+from runtime.errors import EscapeError, GraphError
+from runtime.escapes import Watch, install
 from runtime.fence import Fence, FenceLine
 from runtime.graph import Graph, NodeSpec, health_topic
 from runtime.health import Health
@@ -29,6 +32,7 @@ from runtime.node import Node
 from runtime.ports import Publisher, Subscription
 from runtime.reporting import health_of
 from runtime.seat_tables import SeatTable, as_data, holders_of, topics_of
+from runtime.tracing import Trace
 from runtime.virtual import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
 
 Observer = Callable[[Stamped[Any]], None]
@@ -48,6 +52,8 @@ class Simulation:
         health_hz: float = 0.0,
         links: Sequence[Link] = (),
         seats: Mapping[str, SeatTable] | None = None,
+        watched: bool = True,
+        trace: Trace | None = None,
     ) -> None:
         self.scheduler = Scheduler()
         self.clock = VirtualClock(self.scheduler)
@@ -76,6 +82,11 @@ class Simulation:
             if "nobody publishes it" not in problem:
                 raise GraphError(problem)
         self._latency = {spec.name: spec.latency for spec in specs}
+        self.trace = trace
+        self._watch: Watch | None = None
+        if watched:
+            self._watch = Watch(getattr(sys.modules.get(spec.cls.__module__), "__file__", None) or "" for spec in specs)
+            self._loop.watch = self.clock.watch = self._watch
         self._links = tuple(links)
         self._ways: dict[tuple[str, str, str], Way] = {}
         self._turns = {spec.name: Turns(seed, spec.name) for spec in specs}
@@ -149,7 +160,10 @@ class Simulation:
         end_ns = None if seconds is None else self.scheduler.now_ns + to_ns(seconds)
         outer = events._get_running_loop()
         events._set_running_loop(self._loop)
-        try:
+        with ExitStack() as stack:
+            stack.callback(events._set_running_loop, outer)
+            if self._watch is not None:
+                stack.enter_context(self._watch)
             self._start()
             while self.outcome is None and not (until is not None and until()):
                 next_ns = self.scheduler.next_ns
@@ -158,11 +172,18 @@ class Simulation:
                 self.scheduler.step()
                 if self._failure is not None:
                     failure, self._failure = self._failure, None
+                    if self._watch is not None:
+                        self._watch.found = None
                     raise failure
+                self._raise_escape()
             if end_ns is not None and self.outcome is None and not (until is not None and until()):
                 self.scheduler.now_ns = max(self.scheduler.now_ns, end_ns)
-        finally:
-            events._set_running_loop(outer)
+
+    def _raise_escape(self) -> None:
+        """An escape that a node's own `except` has swallowed is one all the same."""
+        if self._watch is not None and self._watch.found is not None:
+            escape, self._watch.found = self._watch.found, None
+            raise escape
 
     async def run_async(self) -> None:
         """Run until a node finishes the run or to the end, while other coroutines of this loop go on.
@@ -200,6 +221,8 @@ class Simulation:
                 self._settle()
                 if self.outcome is not None:
                     self.run_info["outcome"] = {"ok": self.outcome[0], "reason": self.outcome[1]}
+                if self.trace is not None:
+                    self.run_info["trace"] = self.trace.hash
                 for hosted in self.hosted.values():
                     hosted.node.on_stop()
                 self._is_started = False
@@ -217,7 +240,14 @@ class Simulation:
             return
         self._is_started = True
         for hosted in self.hosted.values():
+            if self._watch is not None:
+                self._watch.handler = f"{hosted.name}.on_start"
+                install(self._watch)
             hosted.start(self.scheduler.now_ns)
+        if self._watch is not None:
+            self._watch.handler = ""
+            install(self._watch)  # for what the nodes have imported at their start
+            self._raise_escape()
         for hosted in self.hosted.values():
             for lane in hosted.lanes:
                 self._arm(hosted, lane)
@@ -229,6 +259,8 @@ class Simulation:
         self.scheduler.at(envelope.published_ns, lambda: self._deliver(stamped))
 
     def _deliver(self, stamped: Stamped[Any]) -> None:
+        if self.trace is not None:
+            self.trace.add(stamped)
         for observer in self._observers:
             observer(stamped)
         if isinstance(stamped.message, Lease) and stamped.envelope.source in (self._authority, "test"):
@@ -294,11 +326,21 @@ class Simulation:
             latency_ns = to_ns(latency.draw_s(self._random[hosted.name], turn))
         call = hosted.call(work)
         call.not_before_ns = self.scheduler.now_ns + latency_ns
+        watch = self._watch
+        if watch is not None:
+            watch.handler = f"{hosted.name}.{work.handler}"
         try:
             result = hosted.run(work, call)
+        except EscapeError:
+            if watch is not None:
+                watch.found = None
+            raise
         except Exception as problem:
             problem.add_note(self._place(hosted, work))
             raise
+        finally:
+            if watch is not None:
+                watch.handler = ""
         lane.is_busy = True
         if lane.style == "async":
             self._run_task(hosted, lane, work, call, result)

@@ -15,7 +15,8 @@ from itertools import count
 from typing import Any, NoReturn, TypeVar
 
 from runtime.clock import NS_PER_S
-from runtime.errors import PolyrhythmError
+from runtime.errors import EscapeError
+from runtime.escapes import Watch
 
 T = TypeVar("T")
 
@@ -52,6 +53,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__()
         self._scheduler = scheduler
+        self.watch: Watch | None = None
 
     def __del__(self, _warn: object = None) -> None:
         """Holds no socket and no selector: there is nothing to close."""
@@ -85,10 +87,26 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """A cancelled entry stays on the heap and does nothing when its time comes."""
 
     def call_soon_threadsafe(self, *_: Any, **__: Any) -> NoReturn:  # type: ignore[override]  # always refuses
-        raise PolyrhythmError("a thread called into virtual time; use clock.external() for what happens outside")
+        raise EscapeError("a thread called into virtual time; use clock.external() for what happens outside")
+
+    async def create_connection(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse_socket()
+
+    async def create_server(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse_socket()
+
+    async def sock_connect(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse_socket()
+
+    def _refuse_socket(self) -> NoReturn:
+        if self.watch is not None and self.watch.place:
+            self.watch.event("socket.connect")
+        raise EscapeError("a handler opened a socket in virtual time; await the call inside self.clock.external()")
 
     def run_in_executor(self, *_: Any, **__: Any) -> NoReturn:  # type: ignore[override]  # always refuses
-        raise PolyrhythmError("a handler started a thread in virtual time; mark it blocking=True instead")
+        if self.watch is not None and self.watch.place:
+            self.watch.event("_thread.start_new_thread")
+        raise EscapeError("a handler started a thread in virtual time; mark it blocking=True instead")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +122,7 @@ class VirtualClock:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+        self.watch: Watch | None = None
         self._outside: asyncio.Runner | None = None
         self.outside_calls: list[OutsideCall] | None = None
         """Where a list: calls to the outside wait here for whoever drives this clock (`Simulation.run_async`)."""
@@ -134,12 +153,16 @@ class VirtualClock:
         failure: Exception | None = None
         loop = events.get_running_loop()
         events._set_running_loop(None)
+        if self.watch is not None:
+            self.watch.is_outside = True
         try:
             answer = self._outside.run(_awaited(call))
         except Exception as problem:  # noqa: BLE001  # handed on below, at its virtual time
             failure = problem
         finally:
             events._set_running_loop(loop)
+            if self.watch is not None:
+                self.watch.is_outside = False
         await asyncio.sleep(latency_s)
         if failure is not None:
             raise failure

@@ -73,8 +73,47 @@ def test_nobody_but_the_clock_reads_the_time() -> None:
     found = {
         f"{file.relative_to(ROOT)}:{line}"
         for file in files
-        if file != ROOT / "runtime" / "clock.py"
+        if file not in (ROOT / "runtime" / "clock.py", ROOT / "runtime" / "escapes.py")
         for line in readings(ast.parse(file.read_text()))
+    }
+    assert found == set()
+
+
+def escapes(tree: ast.AST) -> list[int]:
+    """The lines that draw randomness without a seed, or start a thread."""
+    seeded = {("random", "Random"), ("random", "default_rng"), ("random", "Generator")}
+    lines = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func).split(".")
+        owner, name = (called[-2] if len(called) > 1 else ""), called[-1]
+        is_random = owner == "random" and called[0] in ("random", "np", "numpy") and len(called) <= 3
+        if (
+            (is_random and ((owner, name) not in seeded or not node.args))
+            or (owner in ("uuid", "secrets") or (owner, name) == ("os", "urandom"))
+            or name in ("Thread", "ThreadPoolExecutor", "ProcessPoolExecutor", "run_in_executor")
+        ):
+            lines.append(node.lineno)
+    return lines
+
+
+def test_the_search_for_escapes_finds_them() -> None:
+    program = (
+        "random.random()\nself.random.random()\nrandom.Random(3)\nrandom.Random()\nnp.random.rand()\n"
+        "np.random.default_rng(3)\nuuid.uuid4()\nos.urandom(3)\nthreading.Thread()\nloop.run_in_executor(None)"
+    )
+    assert sorted(escapes(ast.parse(program))) == [1, 4, 5, 7, 8, 9, 10]
+
+
+def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
+    files = [file for folder in ("nodes", "bridges") for file in sorted((ROOT / folder).rglob("*.py"))]
+    commands = {ROOT / "nodes" / "episodes" / "browse.py"}  # a web server of a command, not of a node
+    found = {
+        f"{file.relative_to(ROOT)}:{line}"
+        for file in files
+        if file not in commands
+        for line in escapes(ast.parse(file.read_text()))
     }
     assert found == set()
 

@@ -47,6 +47,8 @@ def _facts(summary: Summary) -> RenderableType:
     grid.add_column(overflow="fold")
     seed = "" if summary.seed is None else f", seed {summary.seed}"
     grid.add_row("run time", f"{summary.duration_s:.1f} s ({summary.clock} clock{seed})")
+    if summary.trace:
+        grid.add_row("trace", summary.trace)
     if summary.task is not None:
         in_bin, left = summary.task.in_bin, summary.task.left
         rest = f"; left: {', '.join(left)}" if left else ""

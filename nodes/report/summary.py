@@ -137,6 +137,7 @@ class Summary:
     machine: str
     versions: dict[str, str]
     git: str
+    trace: str = ""  # hash over all messages of a virtual run
 
     def to_json(self) -> str:
         """Sorted, rounded JSON; from a virtual run without paths, machine facts and wall-clock figures."""
@@ -185,6 +186,7 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
         machine=run.about.get("machine", ""),
         versions=versions if isinstance(versions, dict) else {},
         git=run.about.get("git", ""),
+        trace=run.end.get("trace", ""),
     )
 
 

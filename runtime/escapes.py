@@ -1,0 +1,268 @@
+"""What would escape virtual time, named with file and line: wall clock, randomness without a seed, threads, sockets.
+
+Watched is what handlers call from code of their own; what a third-party library does inside a call is its own affair,
+except that a socket is one wherever it is opened. Functions of the standard library are wrapped once per process and
+pass everything through unless a handler runs in virtual time in this very thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import functools
+import importlib
+import os
+import random
+import secrets
+import sys
+import sysconfig
+import threading
+import time
+import types
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from runtime.call import current_call
+from runtime.errors import EscapeError
+
+TIME_ADVICE = "use self.clock.now_ns()"
+RANDOM_ADVICE = "use self.random"
+_WATCHED: tuple[tuple[Any, str, str, str], ...] = (
+    *(
+        (time, name, "read the wall clock", TIME_ADVICE)
+        for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
+    ),
+    (time, "sleep", "slept in real time", "use await self.clock.sleep(), or a timer"),
+    *(
+        (random, name, "drew unseeded randomness", RANDOM_ADVICE)
+        for name in ("random", "randint", "randrange", "uniform", "choice", "choices", "sample", "shuffle", "gauss",
+                     "normalvariate", "expovariate", "getrandbits", "randbytes", "betavariate", "triangular")
+    ),
+    *((secrets, name, "drew unseeded randomness", RANDOM_ADVICE) for name in ("token_hex", "token_bytes", "randbelow")),
+    *((uuid, name, "drew unseeded randomness", RANDOM_ADVICE) for name in ("uuid1", "uuid4")),
+    (os, "urandom", "drew unseeded randomness", RANDOM_ADVICE),
+)  # fmt: skip
+_NUMPY_RANDOM = ("rand", "randn", "random", "randint", "uniform", "normal", "choice", "shuffle", "permutation",
+                 "random_sample", "standard_normal", "exponential", "poisson")  # fmt: skip
+_SOCKETS = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto")
+_THREADS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
+_PROCESSES = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.system")
+
+_HERE = str(Path(__file__).resolve().parent) + os.sep
+_MESSENGERS = (__file__, str(Path(__file__).with_name("virtual.py")))
+_LIBRARY = tuple(
+    str(Path(path)) + os.sep for path in {sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"]}
+)
+
+
+class Watch:
+    """Watches one simulation; `handler` is what runs now, and `is_outside` is set while the world answers."""
+
+    def __init__(self, own_files: Iterable[str]) -> None:
+        self.handler = ""
+        self.is_outside = False
+        self.found: EscapeError | None = None
+        """The first escape, also where the node's own `except` has swallowed it."""
+        self._kind = {str(Path(file)): "own" for file in own_files if file}
+
+    def __enter__(self) -> None:
+        self._before = _active.watch
+        _active.watch = self
+
+    def __exit__(self, *_: object) -> None:
+        _active.watch = self._before
+
+    @property
+    def place(self) -> str:
+        """The handler that runs now, or ""."""
+        if self.handler:
+            return self.handler
+        if current_call.get() is None or asyncio._get_running_loop() is None:
+            return ""
+        task = asyncio.current_task()
+        return task.get_name() if task is not None else ""
+
+    def kind(self, file: str) -> str:
+        """Whose code a file is: "own" (watched), "runtime", "library" (Python's) or "other" (somebody else's)."""
+        found = self._kind.get(file)
+        if found is None:
+            found = self._kind[file] = _kind(file)
+        return found
+
+    def fail(self, frame: types.FrameType, what: str, advice: str) -> None:
+        """Raise EscapeError: the handler did this, in that frame."""
+        sentence = f"{self.place} {what} at {_relative(frame.f_code.co_filename)}:{frame.f_lineno}; {advice}"
+        problem = EscapeError(sentence)
+        self.found = self.found or problem
+        raise problem
+
+    def called(self, frame: types.FrameType | None, what: str, advice: str) -> None:
+        """A watched function was called from that frame."""
+        if frame is not None and not self.is_outside and self.kind(frame.f_code.co_filename) == "own" and self.place:
+            self.fail(frame, what, advice)
+
+    def event(self, event: str) -> None:
+        """A thread, a socket or a process is being opened somewhere below the frame that calls this."""
+        if self.is_outside or not self.place:
+            return
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename in _MESSENGERS:
+            frame = frame.f_back
+        while frame is not None:
+            kind = self.kind(frame.f_code.co_filename)
+            if kind == "own":
+                if event in _THREADS:
+                    self.fail(frame, "started a thread", "mark it blocking=True instead")
+                if event in _PROCESSES:
+                    self.fail(frame, "started a process", "await it inside self.clock.external()")
+                self.fail(frame, f"opened a socket ({event})", "await the call inside self.clock.external()")
+            if kind == "runtime" or (kind == "other" and event not in _SOCKETS):
+                return  # what a library keeps a thread or a process for is its own affair
+            frame = frame.f_back
+
+
+class _Active(threading.local):
+    """The watch of the simulation that this thread runs now."""
+
+    watch: Watch | None = None
+
+
+_active = _Active()
+_wrapped: dict[int, Any] = {}  # id of what was wrapped -> its wrapper
+_kept: list[Any] = []  # what was wrapped, so that an id never gets a second meaning
+_seen_modules: set[str] = set()
+
+
+def install(watch: Watch) -> None:
+    """Wrap what is watched, once per process, and the names under which watched modules have imported it."""
+    if not _wrapped:
+        for module, name, what, advice in _WATCHED:
+            _wrap(module, name, f"{what} ({module.__name__}.{name})", advice)
+        _keep(datetime.datetime, _Datetime)
+        _keep(datetime.date, _Date)
+        _keep(datetime, _DatetimeModule("datetime"))
+        _wrap_thread_start()
+        sys.addaudithook(_audit)
+    numpy_random = importlib.import_module("numpy.random") if "numpy" in sys.modules else None
+    if numpy_random is not None and not getattr(numpy_random.rand, "is_watched", False):
+        for name in _NUMPY_RANDOM:
+            _wrap(numpy_random, name, f"drew unseeded randomness (numpy.random.{name})", RANDOM_ADVICE)
+        advice = "give it a seed from self.random"
+        _wrap(numpy_random, "default_rng", "drew unseeded randomness (default_rng)", advice, only_bare=True)
+    for name, module in tuple(sys.modules.items()):
+        if name not in _seen_modules:
+            _seen_modules.add(name)
+            if watch.kind(getattr(module, "__file__", None) or "") == "own":
+                _rebind(vars(module))
+
+
+def _rebind(names: dict[str, Any]) -> None:
+    """`from time import time` and `import datetime` have put the originals under names of the module's own."""
+    for name, value in tuple(names.items()):
+        wrapper = _wrapped.get(id(value))
+        if wrapper is not None:
+            names[name] = wrapper
+
+
+def _keep(original: Any, wrapper: Any) -> None:
+    _wrapped[id(original)] = wrapper
+    _kept.append(original)
+
+
+def _wrap(module: Any, name: str, what: str, advice: str, *, only_bare: bool = False) -> None:
+    original: Callable[..., Any] = getattr(module, name)
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        watch = _active.watch
+        if watch is not None and not (only_bare and (args or kwargs)):
+            watch.called(sys._getframe(1), what, advice)
+        return original(*args, **kwargs)
+
+    functools.update_wrapper(watched, original, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+    vars(watched)["is_watched"] = True
+    _keep(original, watched)
+    setattr(module, name, watched)
+
+
+def _wrap_thread_start() -> None:
+    """Before Python 3.12 no audit event tells of a thread."""
+    original = threading.Thread.start
+
+    @functools.wraps(original)
+    def start(self: threading.Thread) -> None:
+        watch = _active.watch
+        if watch is not None:
+            watch.event(_THREADS[0])
+        original(self)
+
+    threading.Thread.start = start  # type: ignore[method-assign]
+
+
+def _audit(event: str, _arguments: tuple[Any, ...]) -> None:
+    watch = _active.watch
+    if watch is not None and (event in _SOCKETS or event in _THREADS or event in _PROCESSES):
+        watch.event(event)
+
+
+def _read(what: str) -> None:
+    watch = _active.watch
+    if watch is not None:
+        watch.called(sys._getframe(2), f"read the wall clock ({what})", TIME_ADVICE)
+
+
+class _Seems(type):
+    """A real date is an instance of its stand-in too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.__mro__[1])
+
+
+class _Datetime(datetime.datetime, metaclass=_Seems):
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+        _read("datetime.now")
+        return datetime.datetime.now(tz)
+
+    @classmethod
+    def utcnow(cls) -> Any:
+        _read("datetime.utcnow")
+        return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+    @classmethod
+    def today(cls) -> Any:
+        _read("datetime.today")
+        return datetime.datetime.today()  # noqa: DTZ002  # what the caller asked for
+
+
+class _Date(datetime.date, metaclass=_Seems):
+    @classmethod
+    def today(cls) -> Any:
+        _read("date.today")
+        return datetime.date.today()  # noqa: DTZ011  # what the caller asked for
+
+
+class _DatetimeModule(types.ModuleType):
+    """`datetime` for a watched module: the real one, but for the two classes that read the clock."""
+
+    def __getattr__(self, name: str) -> Any:
+        return {"datetime": _Datetime, "date": _Date}.get(name) or getattr(datetime, name)
+
+
+def _kind(file: str) -> str:
+    if not file or file.startswith("<"):
+        return "library"
+    path = os.path.abspath(file)
+    if path.startswith(_HERE):
+        return "runtime"
+    if f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path:
+        return "other"
+    return "library" if path.startswith(_LIBRARY) else "own"
+
+
+def _relative(file: str) -> str:
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except ValueError:
+        return file

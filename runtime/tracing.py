@@ -1,0 +1,56 @@
+"""`Trace`: one hash over all messages of a run, and where two runs first differ."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from runtime.clock import NS_PER_S
+from runtime.codec import encode
+from runtime.message import Stamped
+
+
+class Trace:
+    """Hashes every message in the order of publication: its time, envelope and content, images included.
+
+    With `keep` it also keeps a line per message, for `first_difference`.
+    """
+
+    def __init__(self, *, keep: bool = False) -> None:
+        self._whole = hashlib.blake2b(digest_size=8)
+        self.lines: list[str] | None = [] if keep else None
+        self.messages = 0
+
+    def add(self, stamped: Stamped[Any]) -> None:
+        """The next message."""
+        self.messages += 1
+        frames = encode(stamped.envelope, stamped.message)
+        if self.lines is None:
+            for frame in frames:
+                self._whole.update(frame)
+            return
+        own = hashlib.blake2b(digest_size=8)
+        for frame in frames:
+            self._whole.update(frame)
+            own.update(frame)
+        envelope = stamped.envelope
+        text = ""
+        if len(frames) == 2:  # no arrays: short enough to be read by people
+            text = f" {stamped.message!r}"[:400].replace("\n", " ")
+        self.lines.append(f"{envelope.published_ns / NS_PER_S:.9f} {envelope.ident} {own.hexdigest()}{text}")
+
+    @property
+    def hash(self) -> str:
+        """Sixteen characters; equal for equal runs."""
+        return self._whole.hexdigest()
+
+
+def first_difference(one: Sequence[str], other: Sequence[str]) -> tuple[int, str, str] | None:
+    """The number of the first message that differs, and both lines ("" past an end); None where none does."""
+    for number in range(max(len(one), len(other))):
+        left = one[number] if number < len(one) else ""
+        right = other[number] if number < len(other) else ""
+        if left != right:
+            return number, left, right
+    return None

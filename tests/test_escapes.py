@@ -1,0 +1,195 @@
+"""What would break the promise of virtual time is named with handler, file and line; what would not is let through."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import json
+import os
+import random
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from datetime import datetime as a_datetime
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+from runtime import Node, Simulation, every
+from runtime.clock import SystemClock
+from runtime.errors import EscapeError
+
+
+class Culprit(Node):
+    def __init__(self, deed: Callable[[Node], object]) -> None:
+        self.deed = deed
+
+    @every(hz=1)
+    def tick(self) -> None:
+        self.deed(self)
+
+
+class AsyncCulprit(Node):
+    def __init__(self, deed: Callable[[Node], object]) -> None:
+        self.deed = deed
+
+    @every(hz=1)
+    async def tick(self) -> None:
+        await asyncio.sleep(0.1)
+        result = self.deed(self)
+        if asyncio.iscoroutine(result):
+            await result
+
+
+def run(*nodes: Node) -> None:
+    simulation = Simulation(*nodes)
+    try:
+        simulation.run(0.5)
+    finally:
+        simulation.close()
+
+
+def local_import() -> float:
+    import time as again
+
+    return again.time()
+
+
+def pool() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(print)
+
+
+DEEDS: dict[str, Callable[[Node], object]] = {
+    "read the wall clock (time.time)": lambda _: time.time(),
+    "read the wall clock (time.monotonic)": lambda _: time.monotonic(),
+    "read the wall clock (time.monotonic_ns)": lambda _: time.monotonic_ns(),
+    "read the wall clock (time.perf_counter)": lambda _: perf_counter(),
+    "read the wall clock (datetime.now)": lambda _: datetime.datetime.now(),  # noqa: DTZ005  # the deed
+    "read the wall clock (datetime.today)": lambda _: a_datetime.today(),  # noqa: DTZ002  # the deed
+    "read the wall clock (date.today)": lambda _: date.today(),  # noqa: DTZ011  # the deed
+    "slept in real time (time.sleep)": lambda _: time.sleep(1),
+    "drew unseeded randomness (random.random)": lambda _: random.random(),
+    "drew unseeded randomness (random.choice)": lambda _: random.choice([1, 2]),
+    "drew unseeded randomness (numpy.random.rand)": lambda _: np.random.rand(),
+    "drew unseeded randomness (default_rng)": lambda _: np.random.default_rng(),
+    "drew unseeded randomness (uuid.uuid4)": lambda _: uuid.uuid4(),
+    "drew unseeded randomness (os.urandom)": lambda _: os.urandom(4),
+    "started a thread": lambda _: threading.Thread(target=print).start(),
+    "opened a socket (socket.connect)": lambda _: socket.socket().connect(("127.0.0.1", 9)),
+    "opened a socket (socket.getaddrinfo)": lambda _: socket.getaddrinfo("127.0.0.1", 9),
+    "started a process": lambda _: subprocess.run([sys.executable, "-c", ""], check=True),
+}
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+@pytest.mark.filterwarnings("ignore:Exception ignored:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("kind", [Culprit, AsyncCulprit])
+@pytest.mark.parametrize("what", DEEDS)
+def test_an_escape_is_named_with_handler_file_and_line(what: str, kind: type[Culprit] | type[AsyncCulprit]) -> None:
+    deed = DEEDS[what]
+    line = deed.__code__.co_firstlineno
+    with pytest.raises(EscapeError, match=rf"^\w+\.tick {re.escape(what)} at tests/test_escapes.py:{line}; .*\w"):
+        run(kind(deed))
+
+
+@pytest.mark.parametrize("deed", [lambda _: local_import(), lambda _: pool()])
+def test_hidden_escapes_are_found_too(deed: Callable[[Node], object]) -> None:
+    with pytest.raises(EscapeError, match=r"culprit.tick .* at tests/test_escapes.py:"):
+        run(Culprit(deed))
+
+
+def test_a_thread_pool_of_the_loop_is_refused_with_the_place() -> None:
+    with pytest.raises(EscapeError, match=r"asyncculprit.tick started a thread at tests/test_escapes.py:\d+; mark"):
+        run(AsyncCulprit(lambda _: asyncio.get_running_loop().run_in_executor(None, print)))
+
+
+def test_a_socket_of_asyncio_outside_of_the_clock_is_refused() -> None:
+    with pytest.raises(EscapeError, match=r"asyncculprit.tick .* at tests/test_escapes.py:\d+; "):
+        run(AsyncCulprit(lambda _: asyncio.open_connection("127.0.0.1", 9)))
+
+
+class Swallows(Node):
+    @every(hz=1)
+    def tick(self) -> None:
+        try:
+            time.time()
+        except Exception:  # noqa: BLE001  # what such a node does
+            self.log.debug("never mind")
+
+
+def test_an_escape_that_the_node_swallows_ends_the_run_all_the_same() -> None:
+    with pytest.raises(EscapeError, match=r"swallows.tick read the wall clock"):
+        run(Swallows())
+
+
+class Early(Node):
+    def on_start(self) -> None:
+        self.started = time.time()
+
+
+def test_a_start_is_watched_too() -> None:
+    with pytest.raises(EscapeError, match=r"early.on_start read the wall clock"):
+        run(Early())
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        lambda node: node.random.random(),
+        lambda node: node.clock.now_ns(),
+        lambda _: random.Random(3).random(),
+        lambda _: np.random.default_rng(3).random(),
+        lambda _: isinstance(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), a_datetime),
+        lambda _: datetime.timedelta(seconds=1) + datetime.datetime.fromtimestamp(0, datetime.UTC),
+        lambda _: json.dumps({"a": 1}),
+        lambda _: SystemClock().now_ns(),  # runtime's own
+    ],
+)
+def test_what_is_repeatable_or_not_the_nodes_own_is_let_through(deed: Callable[[Node], object]) -> None:
+    run(Culprit(deed))
+
+
+class Outside(Node):
+    @every(hz=1)
+    async def tick(self) -> None:
+        self.taken = await self.clock.external(self.measure(), 0.1)
+
+    async def measure(self) -> float:
+        """Belongs to the world, where time passes."""
+        start = time.monotonic()
+        await asyncio.sleep(0.001)
+        return time.monotonic() - start
+
+
+def test_the_world_outside_may_read_its_own_clock() -> None:
+    node = Outside()
+    run(node)
+    assert node.taken > 0
+
+
+def test_nothing_is_watched_outside_of_a_run_or_where_it_is_not_wanted() -> None:
+    run(Culprit(lambda _: None))
+    assert time.time() > 0
+    assert random.random() < 1
+    assert isinstance(a_datetime.now(datetime.UTC), a_datetime)
+    simulation = Simulation(Culprit(lambda _: time.time()), watched=False)
+    simulation.run(0.5)
+    simulation.close()
+
+
+def test_other_threads_are_left_alone() -> None:
+    read: list[float] = []
+    thread = threading.Thread(target=lambda: read.extend(time.time() for _ in range(20_000)))
+    thread.start()
+    run(Culprit(lambda _: None))
+    thread.join()
+    assert len(read) == 20_000
