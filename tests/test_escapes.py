@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from datetime import datetime as a_datetime
@@ -68,6 +68,15 @@ def pool() -> None:
         executor.submit(print)
 
 
+SOCKET = socket.socket()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed_socket() -> Iterator[None]:
+    yield
+    SOCKET.close()
+
+
 DEEDS: dict[str, Callable[[Node], object]] = {
     "read the wall clock (time.time)": lambda _: time.time(),
     "read the wall clock (time.monotonic)": lambda _: time.monotonic(),
@@ -84,14 +93,12 @@ DEEDS: dict[str, Callable[[Node], object]] = {
     "drew unseeded randomness (uuid.uuid4)": lambda _: uuid.uuid4(),
     "drew unseeded randomness (os.urandom)": lambda _: os.urandom(4),
     "started a thread": lambda _: threading.Thread(target=print).start(),
-    "opened a socket (socket.connect)": lambda _: socket.socket().connect(("127.0.0.1", 9)),
+    "opened a socket (socket.connect)": lambda _: SOCKET.connect(("127.0.0.1", 9)),
     "opened a socket (socket.getaddrinfo)": lambda _: socket.getaddrinfo("127.0.0.1", 9),
     "started a process": lambda _: subprocess.run([sys.executable, "-c", ""], check=True),
 }
 
 
-@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-@pytest.mark.filterwarnings("ignore:Exception ignored:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", [Culprit, AsyncCulprit])
 @pytest.mark.parametrize("what", DEEDS)
 def test_an_escape_is_named_with_handler_file_and_line(what: str, kind: type[Culprit] | type[AsyncCulprit]) -> None:
