@@ -196,10 +196,23 @@ class HostedNode:
 
     def start(self, now_ns: int) -> None:
         """Run the node's own start and set the phase of its timers."""
-        self.node.on_start()
+        self._begin()
         for lane in self.lanes:
             for state in lane.timers:
                 state.start_ns = now_ns
+
+    def _begin(self) -> None:
+        if self.journal is None:
+            self.node.on_start()
+            return
+        call = Call(self.clock.now_ns())
+        call.notes = CallNotes(call.started_ns)
+        token = current_call.set(call)
+        try:
+            self.node.on_start()
+        finally:
+            current_call.reset(token)
+            self.journal.end("on_start", call, self.clock.now_ns())
 
     def call(self, work: Work) -> Call:
         """The call of one run; for a blocking handler with a snapshot of what its ports know now."""

@@ -75,8 +75,8 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Launch:
         tables = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise LaunchFileError(f"{path}: cannot be read as TOML: {problem}") from problem
-    for override in overrides:
-        _override(tables, override)
+    for change in overrides:
+        override(tables, change)
     return resolve(tables, path=path, text=text)
 
 
@@ -281,12 +281,12 @@ def _from_environment(value: Any) -> Any:
     return os.environ[match[1]]
 
 
-def _override(tables: dict[str, Any], override: str) -> None:
+def override(tables: dict[str, Any], change: str) -> None:
     """Apply one `node.key=value`; the key is one of a node's own, or else a parameter."""
-    target, equals, text = override.partition("=")
+    target, equals, text = change.partition("=")
     node, dot, key = target.strip().partition(".")
     if not equals or not dot or not node or not key:
-        raise LaunchFileError(f"--set {override}: expected node.param=value, like talker.start=40")
+        raise LaunchFileError(f"--set {change}: expected node.param=value, like talker.start=40")
     nodes = tables.get("nodes")
     if not isinstance(nodes, dict) or not all(isinstance(own, dict) for own in nodes.values()):
         return  # `resolve` says what is wrong with the file
@@ -299,7 +299,7 @@ def _override(tables: dict[str, Any], override: str) -> None:
         if key.partition(".")[0] not in NODE_KEYS:
             table = table.setdefault("params", {})
     else:
-        raise LaunchFileError(f"--set {override}: there is no node {node!r}; known: {choices(nodes)}")
+        raise LaunchFileError(f"--set {change}: there is no node {node!r}; known: {choices(nodes)}")
     try:
         value = tomllib.loads(f"value = {text.strip()}")["value"]
     except tomllib.TOMLDecodeError:
@@ -308,7 +308,7 @@ def _override(tables: dict[str, Any], override: str) -> None:
     if rest:
         table = table.setdefault(first, {})
         if not isinstance(table, dict):
-            raise LaunchFileError(f"--set {override}: {first!r} is {table!r}, not a table")
+            raise LaunchFileError(f"--set {change}: {first!r} is {table!r}, not a table")
         first = rest
     if key == "use" and table.get("use") != value:
         table.pop("params", None)  # another class has other parameters

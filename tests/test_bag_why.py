@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from nodes.bag_commands.recording import Recording
 from runtime.bag import BagWriter
 from runtime.clock import to_ns
 from runtime.journal import CallRecord, Calls
+from runtime.latency import read_trace
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, JointCommand, Subtask, Utterance
 
@@ -86,11 +86,11 @@ def test_before_the_first_command_there_is_nothing_to_explain(
 
 
 def test_durations_of_a_real_run_become_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, out = write(tmp_path / "a.mcap", clock="real"), tmp_path / "measured.toml"
+    path, out = write(tmp_path / "a.mcap", clock="real"), tmp_path / "measured.json"
     assert main(["latency", str(path), "--out", str(out), "--json"]) == 0
     assert {row["p50_s"] for row in json.loads(capsys.readouterr().out)} == {0.1}
-    measured = tomllib.loads(out.read_text())
-    assert measured["vlm"] == {"look": [0.1]}
+    assert json.loads(out.read_text())["handlers"]["vlm.look"] == [0.1]
+    assert read_trace(out, "vlm")["look"].measured_s == (0.1,)
 
 
 def test_virtual_time_measures_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """`polyrhythm bag latency`: how long each handler took in a recorded run, as a trace that virtual time can replay.
 
-The file is TOML: a table for each node, and in it for each handler the list of its durations in s, in the order in
-which they were measured.
+The file is JSON, `{"handlers": {"node.handler": [seconds, ...]}}`, in the order in which they were measured; a launch
+file names it with `latency = { trace = "measured.json" }`.
 """
 
 from __future__ import annotations
@@ -55,21 +55,22 @@ def measure(recording: Recording) -> dict[str, dict[str, Durations]]:
             continue
         batch = message.message(Calls)
         for call in batch.calls:
+            if call.handler == "on_start":
+                continue
             found.setdefault(batch.node, {}).setdefault(call.handler, Durations()).add(call.took_ns * 1e-9)
     if not found:
         raise RecordingError(f"{recording.path}: holds no journal of handler calls, so no durations")
     return found
 
 
-def as_toml(found: dict[str, dict[str, Durations]], source: str) -> str:
+def as_trace(found: dict[str, dict[str, Durations]], source: str) -> str:
     """The trace as the text of a file."""
-    lines = [f"# Durations of handler calls in s, measured in {source}"]
-    for node, handlers in sorted(found.items()):
-        lines += ["", f"[{node}]"]
-        for handler, durations in sorted(handlers.items()):
-            values = ", ".join(f"{seconds:.6g}" if seconds else "0.0" for seconds in durations.kept)
-            lines.append(f"{handler} = [{values}]")
-    return "\n".join(lines) + "\n"
+    handlers = {
+        f"{node}.{handler}": [round(seconds, 9) for seconds in durations.kept]
+        for node, by_handler in sorted(found.items())
+        for handler, durations in sorted(by_handler.items())
+    }
+    return json.dumps({"measured_in": source, "handlers": handlers})
 
 
 def main(argv: list[str]) -> int:
@@ -78,10 +79,10 @@ def main(argv: list[str]) -> int:
         prog="polyrhythm bag latency",
         description="How long each handler took in a run in real time; --out writes the trace that a launch file's "
         "`latency` can name.",
-        epilog="example: polyrhythm bag latency run.mcap --out measured.toml",
+        epilog="example: polyrhythm bag latency run.mcap --out measured.json",
     )
     add_recording(parser)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the trace as TOML")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the trace")
     parser.add_argument("--json", action="store_true", help="print p50 and p99 as JSON")
     asked = parser.parse_args(argv)
     found = measure(Recording(asked.recording))
@@ -94,7 +95,7 @@ def main(argv: list[str]) -> int:
         for handler, one in sorted(handlers.items())
     ]  # fmt: skip
     if asked.out is not None:
-        asked.out.write_text(as_toml(found, asked.recording.name))
+        asked.out.write_text(as_trace(found, asked.recording.name))
     if asked.json:
         print(json.dumps(rows))
     else:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 import threading
+import tomllib
 from collections import deque
-from pathlib import Path
 
 from nodes.bag_commands.recording import Recording, add_recording, envelope_or_none
 from nodes.replay.player import NodePlayer, NodeResult
@@ -16,7 +15,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError, RecordingError, UserError, choices
 from runtime.graph import NodeSpec
 from runtime.journal import Calls
-from runtime.launch_file import Launch, load
+from runtime.launch_file import Launch, override, resolve
 
 LAUNCH_FILE_NAME = "launch.toml"
 _HELD_S = 1.0
@@ -36,10 +35,15 @@ def recorded_launch(recording: Recording, overrides: list[str]) -> Launch:
     if text is None:
         raise RecordingError(f"{recording.path}: holds no launch file, so its nodes are not known")
     then = recording.noted("overrides")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / LAUNCH_FILE_NAME
-        path.write_bytes(text)
-        return load(path, [*(then if isinstance(then, list) else []), *overrides])
+    try:
+        tables = tomllib.loads(text.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise RecordingError(f"{recording.path}: its launch file cannot be read ({problem})") from problem
+    for change in [*(then if isinstance(then, list) else []), *overrides]:
+        override(tables, change)
+    for table in tables.get("nodes", {}).values():
+        table.pop("latency", None)  # calls are run again at their recorded times; a trace's file may be gone
+    return resolve(tables, path=recording.path)
 
 
 def replay_nodes(recording: Recording, specs: list[NodeSpec], *, speed: float | None = None) -> list[NodeResult]:

@@ -119,7 +119,7 @@ class NodePlayer:
         if seq == 1 or self._hosted is None:
             if seq != 1:
                 self._doubts[f"the journal of {self._spec.name} begins with batch {seq}"] = None
-            self._hosted = self._host()
+            self._hosted = self._host(batch.calls[0].handler if batch.calls else "")
         if batch.lost:
             self._doubts[f"{batch.lost} calls were not journalled"] = None
         for record in batch.calls:
@@ -130,6 +130,8 @@ class NodePlayer:
                 self._is_broken = True
                 return
             if self.result.difference is not None:
+                if not self._is_virtual and "blocking" in self._styles.values():
+                    self._doubts["it has a worker thread, and which of two threads went first is not recorded"] = None
                 self._is_broken = True  # what follows follows from it
                 return
 
@@ -141,7 +143,7 @@ class NodePlayer:
         self._loop.close()
         return self.result
 
-    def _host(self) -> HostedNode:
+    def _host(self, first: str) -> HostedNode:
         self._clock = ReplayClock(is_virtual=self._is_virtual)
         node: Node = self._spec.build()
         hosted = HostedNode(
@@ -152,15 +154,17 @@ class NodePlayer:
         self._ports = {attribute: FedPort(port) for attribute, port in hosted.subscriptions.items()}
         vars(node).update(self._ports)
         vars(node)["run_info"] = {"seed": self._seed}
-        self._clock.call_ns = self._start_ns
-        node.on_start()
+        if first != "on_start":
+            self._doubts["what its on_start read of the clock is not in the recording"] = None
+            self._clock.call_ns = self._start_ns
+            node.on_start()
         self._sent.clear()
         return hosted
 
     def _run(self, hosted: HostedNode, record: CallRecord) -> None:
         if record.is_cut:
             raise NotReplayableError("it read more than a journal keeps")
-        style = self._styles.get(record.handler)
+        style = "plain" if record.handler == "on_start" else self._styles.get(record.handler)
         if style is None:
             raise NotReplayableError(f"{self._spec.cls.__name__} has no such handler")
         for port in self._ports.values():
