@@ -27,7 +27,12 @@ def depths_of(text: str, *, is_stopped: bool) -> tuple[Depth, ...]:
 
 
 class Reflex(Node):
-    """Listens to people and to the robot's contact sensing."""
+    """Listens to people and to the robot's contact sensing.
+
+    On a thread of its own: what blocks the event loop of its process must not stand before a stop.
+    """
+
+    realtime = True
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     state = Subscription(RobotState, "robot/state", qos=QoS(required=False))

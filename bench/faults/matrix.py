@@ -1,0 +1,180 @@
+"""The fault matrix as data: what is done, in which surroundings, and what may come of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.faults import trials
+from bench.faults.nodes import DROP, DUPLICATE, FLOOD, JERK, MIXED, NANS, RANGE, REORDER
+from bench.faults.nodes import STALE as LATE
+from bench.faults.rig import HOGS, NODES, Rig, hogs
+from bench.faults.trials import DRIFT, FALSE_HOLDS, GONE, HELD, LIMITS, OUCH, STALE, STANDS, Trial
+
+
+class Skip(Exception):
+    """This fault cannot be injected here; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most that a figure may be; `p99` bounds all but the worst hundredth, and `least` is the least allowed."""
+
+    figure: str
+    most: float
+    p99: float | None = None
+    least: float = 0.0
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the machine's own lateness widens it."""
+        return self.figure.endswith(", ms")
+
+
+def _nothing(rig: Rig) -> AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One row of the matrix."""
+
+    name: str
+    trial: Trial
+    bounds: tuple[Bound, ...]
+    changes: Mapping[str, str] = field(default_factory=dict)
+    around: Callable[[Rig], AbstractContextManager[None]] = _nothing  # held during each trial
+    serving: str = ""  # how a model's API behaves meanwhile
+    is_loaded: bool = False  # the machine is kept busy on purpose
+    is_quick: bool = False  # belongs to the subset of `make test`
+    is_fresh: bool = False  # each trial needs a run of its own
+
+
+QUIET_OUCH = Bound(OUCH, 100.0, p99=50.0)
+LOADED_OUCH = Bound(OUCH, 250.0, p99=100.0)
+SILENCE = (Bound(HELD, 250.0), Bound(DRIFT, trials.speed_bound_mm(0.25)), Bound(STALE, 0))
+UNMOVED = (QUIET_OUCH, Bound(FALSE_HOLDS, 0))
+STAND = Bound(STANDS, 1000.0)
+IN_LIMITS = (Bound(LIMITS, 0), Bound(STALE, 0), Bound("backwards", 0))
+
+
+@contextlib.contextmanager
+def _hogged(rig: Rig) -> Iterator[None]:
+    rig.wait_moving()
+    with hogs():
+        yield
+
+
+@contextlib.contextmanager
+def _full_disk(rig: Rig) -> Iterator[None]:
+    """A small file system under the recording, filled to the last byte."""
+    rig.wait_moving()
+    filler = rig.out / "filler"
+    try:
+        with filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 12))
+    except OSError:
+        pass
+    try:
+        yield
+    finally:
+        filler.unlink(missing_ok=True)
+
+
+def mount_small(place: Path) -> None:
+    """Put a file system of 8 MB there. Raises Skip where that is not allowed."""
+    if os.geteuid() != 0:
+        raise Skip("mounting a small file system needs root")
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise Skip(f"mounting a small file system is refused: {done.stderr.strip()}")
+
+
+def _without(name: str) -> list[Fault]:
+    return [
+        Fault(f"{name}: {number.name}, then Ouch!", trials.without(name, number), UNMOVED)
+        for number in (signal.SIGKILL, signal.SIGSTOP)
+    ]
+
+
+API_PLANNER = (
+    'use = "nodes.planner.openai_api:OpenAIPlanner"\n'
+    'params = { model = "fake", stream = true, give_up_after = 1000000, max_calls = 1000000, deadline_s = 2.0 }'
+)
+
+MATRIX: tuple[Fault, ...] = (
+    Fault("nothing is wrong: Ouch!", trials.ouch, (QUIET_OUCH,), is_quick=True),
+    Fault("policy: SIGKILL at 0.3 m/s", trials.killed, SILENCE, is_quick=True),
+    Fault("policy: SIGSTOP, later SIGCONT", trials.frozen, SILENCE, is_quick=True),
+    *_without("vlm"),
+    *_without("planner"),
+    *_without("recorder"),
+    *_without("camera"),
+    Fault("guard and driver: SIGKILL", trials.robot_killed, (STAND,)),
+    Fault("guard and driver: SIGSTOP 1.5 s, SIGCONT", trials.robot_frozen, (STAND, Bound(STALE, 0))),
+    Fault("supervisor: SIGSTOP, then Ouch!", trials.without("supervisor", signal.SIGSTOP), UNMOVED),
+    Fault("supervisor: SIGKILL", trials.supervisor_killed, (STAND, Bound(GONE, 2000.0)), is_fresh=True, is_quick=True),
+    Fault(
+        "crash loop of a node",
+        trials.crash_loop,
+        (Bound("restarts", 3, least=3), Bound("exit code", 1, least=1)),
+        changes={"crasher": f'use = "{NODES}Crasher"'},
+        is_fresh=True,
+    ),
+    Fault(f"{HOGS} CPU hogs: Ouch!", trials.ouch, (LOADED_OUCH,), around=_hogged, is_loaded=True, is_quick=True),
+    Fault(f"{HOGS} CPU hogs: policy SIGKILL", trials.killed, SILENCE, around=_hogged, is_loaded=True),
+    Fault("planner blocks its loop: Ouch!", trials.switched(trials.ouch, block=1), (QUIET_OUCH,)),
+    Fault("the guard's process: its event loop is blocked", trials.switched(trials.ouch, block_robot=1), (QUIET_OUCH,)),
+    Fault("the guard's process: another thread spins", trials.switched(trials.ouch, spin=1), (LOADED_OUCH,)),
+    Fault("policy runs out of memory", trials.silenced(leak=1), SILENCE),
+    Fault("wall clock + 1 h", trials.undisturbed(wall_s=3600), (*UNMOVED, *IN_LIMITS)),
+    Fault("wall clock - 1 h", trials.undisturbed(wall_s=-3600), (*UNMOVED, *IN_LIMITS)),
+    Fault("30 % of commands dropped", trials.undisturbed(DROP), (QUIET_OUCH, *IN_LIMITS)),
+    Fault("30 % of commands doubled", trials.undisturbed(DUPLICATE), (*UNMOVED, *IN_LIMITS)),
+    Fault("30 % of commands out of order", trials.undisturbed(REORDER), (QUIET_OUCH, *IN_LIMITS)),
+    Fault("dropped, doubled and out of order", trials.undisturbed(MIXED), (QUIET_OUCH, *IN_LIMITS), is_quick=True),
+    Fault("commands 200 ms late", trials.silenced(mode=LATE), SILENCE),
+    Fault(
+        "5,000 commands a second: Ouch!",
+        trials.flooded(FLOOD),
+        (LOADED_OUCH, Bound("commands taken a second", 55.0), Bound("CPU of the robot's process, %", 50.0)),
+        is_loaded=True,
+        is_quick=True,
+    ),
+    Fault("NaN and infinite speeds", trials.silenced(mode=NANS), (*SILENCE, Bound(LIMITS, 0)), is_quick=True),
+    Fault("10 m/s and joints out of range", trials.undisturbed(RANGE), (QUIET_OUCH, *IN_LIMITS)),
+    Fault("full speed forward and back at 20 Hz", trials.undisturbed(JERK), (QUIET_OUCH, *IN_LIMITS)),
+    Fault("images 3 s old", trials.silenced(image=1), SILENCE[1:]),
+    Fault(
+        "images of wrong shape, type and content",
+        trials.switched(trials.fallen, image=2),
+        (QUIET_OUCH,),
+        changes={
+            "vlm": 'use = "nodes.vlm.local:LocalVLM"',
+            "planner": 'use = "nodes.planner.scripted:ScriptedPlanner"',
+        },
+    ),
+    *(
+        Fault(
+            f"planner's API: {what}", trials.fallen, (QUIET_OUCH,), changes={"planner": API_PLANNER}, serving=behaviour
+        )
+        for what, behaviour in (
+            ("status 429", "429"),
+            ("status 500", "500"),
+            ("never answers", "silence"),
+            ("trickles", "trickle"),
+            ("half-closed stream", "half"),
+            ("malformed answers", "malformed"),
+        )
+    ),
+    Fault("disk full while recording: Ouch!", trials.fallen, (LOADED_OUCH,), around=_full_disk, is_loaded=True),
+)

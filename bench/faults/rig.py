@@ -1,0 +1,229 @@
+"""`Rig`: a running test graph with its motors, its black boxes, and hands that do it harm."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bench.faults.black_box import FOLDER_VARIABLE, Switchboard, bare_box, guard_box, motor_box
+from bench.faults.nodes import MODES, SPEED_MPS
+from runtime.attach import Sender
+from runtime.msgs import Utterance
+from runtime.registry import FoundRun, find_runs
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PATIENCE_S = 30.0
+HOGS = 16
+MOVING, HOLDING = MODES.index("moving"), MODES.index("holding")
+NODES = "bench.faults.nodes:"
+GRAPH: dict[str, str] = {
+    "driver": 'use = "nodes.driver:Driver"\nprocess = "robot"\nparams = { robot = "bench.faults.nodes:MotorRobot" }',
+    "guard": f'use = "{NODES}WatchedGuard"\nprocess = "robot"\nparams = {{ arm = "auto" }}',
+    "reflex": 'use = "nodes.reflex:Reflex"\nprocess = "robot"',
+    "neighbour": f'use = "{NODES}Neighbour"\nprocess = "robot"',
+    "policy": f'use = "{NODES}SteadyPolicy"',
+    "vlm": f'use = "{NODES}VLM"',
+    "planner": f'use = "{NODES}Planner"',
+    "camera": f'use = "{NODES}SmallCamera"',
+    "recorder": 'use = "nodes.recorder:Recorder"',
+}
+
+
+class FaultError(Exception):
+    """The trial could not be made or the graph did what no figure describes; the text says what."""
+
+
+class Rig:
+    """One run of the test graph. `changes` replaces nodes' tables; `out` is where it records."""
+
+    def __init__(
+        self, changes: Mapping[str, str] | None = None, *, environment: Mapping[str, str] | None = None, out: str = ""
+    ) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="faults-"))
+        self.out = Path(out) if out else self.folder / "out"
+        self.out.mkdir(exist_ok=True)
+        self.switches = Switchboard(self.folder / "switches")
+        self.guard, self.motors, self.bare = (make(self.folder) for make in (guard_box, motor_box, bare_box))
+        self.output: deque[str] = deque(maxlen=400)
+        self.kills: deque[float] = deque()
+        self.watched: dict[int, int] = {}
+        self._senders: dict[str, Sender] = {}
+        self._environment = {**os.environ, FOLDER_VARIABLE: str(self.folder), **(environment or {})}
+        file = self.folder / "faults.toml"
+        tables = {**GRAPH, **(changes or {})}
+        file.write_text("\n".join(f"[nodes.{name}]\n{table}\n" for name, table in tables.items()))
+        command = [sys.executable, "-m", "runtime", "run", str(file), "--out", str(self.out)]
+        self._helpers = [self._python("bench.faults.motors"), self._python("bench.faults.motors", "bare")]
+        self.process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _python(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-m", module, str(self.folder), *arguments], cwd=ROOT)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.output.append(line)
+
+    # what goes on
+
+    @property
+    def run(self) -> FoundRun:
+        """The run as tools see it."""
+        for run in find_runs():
+            if run.info.supervisor_pid == self.process.pid:
+                return run
+        raise FaultError("the run is not registered:\n" + self.tail())
+
+    def tail(self) -> str:
+        """What the run printed last."""
+        return "".join(list(self.output)[-15:])
+
+    def pid(self, name: str) -> int:
+        """The process of that name; "supervisor" too."""
+        return self.process.pid if name == "supervisor" else self.run.states()[name].pid
+
+    def pids(self) -> list[int]:
+        """All processes but the supervisor's."""
+        return [state.pid for state in self.run.states().values()]
+
+    def wait(self, what: str, is_so: object, within_s: float = PATIENCE_S) -> int:
+        """Wait until `is_so()`; how long it took, in ns. Raises FaultError."""
+        assert callable(is_so)
+        start_ns = time.monotonic_ns()
+        while not is_so():
+            if time.monotonic_ns() - start_ns > within_s * 1e9:
+                raise FaultError(f"{what}: not within {within_s:g} s; the run said:\n{self.tail()}")
+            time.sleep(0.01)
+        return time.monotonic_ns() - start_ns
+
+    def is_moving(self) -> bool:
+        """Whether the robot drives at full speed, now."""
+        record = self.guard.last()
+        is_fresh = record is not None and time.monotonic_ns() - record[0] < 200_000_000
+        return bool(is_fresh and record and record[1] == MOVING and record[7] > SPEED_MPS - 0.01)
+
+    def wait_moving(self) -> None:
+        """Until the robot drives at full speed; lifts a stop first where there is one."""
+        start = time.monotonic()
+        while not self.is_moving():
+            if self.process.poll() is not None:
+                raise FaultError(f"the run ended:\n{self.tail()}")
+            record = self.guard.last()
+            if record is not None and MODES[int(record[1])] == "stopped":
+                self.say("Go on")
+                time.sleep(0.1)
+            if time.monotonic() - start > PATIENCE_S:
+                raise FaultError(f"the robot never moved ({record}); the run said:\n{self.tail()}")
+            time.sleep(0.02)
+        self._sender()  # connected before anything is frozen
+
+    def lateness_ms(self, start_ns: int) -> float:
+        """Worst lateness of the bare timer loop since then."""
+        late = [record[1] for record in self.bare.since(start_ns)]
+        last = self.bare.last()
+        return max([*late, 0.0 if last is None else (time.monotonic_ns() - last[0]) * 1e-6 - 20.0, 0.0])
+
+    # what is done to it
+
+    def say(self, text: str) -> int:
+        """A person says something; the stamp of it."""
+        return self._sender().publish(Utterance(speaker="Ana", text=text)).published_ns
+
+    def _sender(self) -> Sender:
+        if "heard" not in self._senders:
+            self._senders["heard"] = Sender(self.run, "heard", provenance="person:test")
+        return self._senders["heard"]
+
+    def send_signal(self, name: str, number: signal.Signals) -> int:
+        """Send a signal to a process of the run; when."""
+        pid = self.pid(name)
+        if number == signal.SIGKILL:
+            while self.kills and time.monotonic() - self.kills[0] > 11.0:
+                self.kills.popleft()
+            self.kills.append(time.monotonic())
+        now_ns = time.monotonic_ns()
+        os.kill(pid, number)
+        return now_ns
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the supervisor would not restart one more process, or is gone."""
+        recent = [kill for kill in self.kills if time.monotonic() - kill < 11.0]
+        return len(recent) >= 3 or self.process.poll() is not None
+
+    def watch_children(self) -> None:
+        """Remember the processes, to see later whether they are gone."""
+        for pid in self.pids():
+            if pid not in self.watched:
+                with contextlib.suppress(ProcessLookupError):
+                    self.watched[pid] = os.pidfd_open(pid)
+
+    def are_children_gone(self) -> bool:
+        """Of those watched."""
+        return all(select.select([fd], [], [], 0)[0] for fd in self.watched.values())
+
+    def cpu_s(self, name: str) -> float:
+        """Processor time that a process has used."""
+        fields = Path(f"/proc/{self.pid(name)}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def close(self) -> None:
+        """End everything, whatever state it is in."""
+        for sender in self._senders.values():
+            sender.close()
+        with contextlib.suppress(FaultError, KeyError):
+            self.watch_children()
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(signal.SIGCONT)
+            for pid in self.watched:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+            self.process.kill()
+            self.process.wait()
+        for pid, fd in self.watched.items():
+            if not select.select([fd], [], [], 0)[0]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+            os.close(fd)
+        for helper in self._helpers:
+            helper.kill()
+            helper.wait()
+        self._reader.join(5.0)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def hogs(number: int = HOGS) -> Iterator[None]:
+    """Busy loops in processes of their own."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for hog in running:
+            hog.kill()
+        for hog in running:
+            hog.wait()

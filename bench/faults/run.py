@@ -1,0 +1,93 @@
+"""Runs rows of the matrix: fresh graphs where one is spent, the trials, and the figures as rows of the table."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from bench.faults.matrix import Fault, Skip, mount_small
+from bench.faults.rig import FaultError, Rig
+from bench.faults.table import Row
+from runtime.errors import PolyrhythmError
+from tests.fake_openai_server import (
+    Behaviour,
+    FakeOpenAI,
+    answers,
+    half_a_stream,
+    polite_half_a_stream,
+    raw,
+    silence,
+    status,
+    trickle,
+)
+
+MALFORMED = ('{"verb": "pu', "[]", '{"verb": "run_shell"}', '{"verb": "put", "what": 1e999}', "NaN", "", "x" * 100_000)
+BEHAVIOURS: Mapping[str, tuple[Behaviour, ...]] = {
+    "429": (status(429, retry_after="1"),),
+    "500": (status(500),),
+    "silence": (silence,),
+    "trickle": (trickle,),
+    "half": tuple(itertools.chain(*[(half_a_stream, polite_half_a_stream)] * 100)),
+    "malformed": tuple(itertools.chain(*[(*map(answers, MALFORMED), raw(b"<html>"), raw(b"\xff\x00"))] * 20)),
+}
+
+
+@contextlib.contextmanager
+def _rig(fault: Fault) -> Iterator[Rig]:
+    with contextlib.ExitStack() as stack:
+        environment = {}
+        if fault.serving:
+            server = stack.enter_context(FakeOpenAI(*BEHAVIOURS[fault.serving]))
+            environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+        with _small_disk("disk" in fault.name) as out:
+            rig = Rig(fault.changes, environment=environment, out=out)
+            try:
+                yield rig
+            finally:
+                rig.close()
+
+
+@contextlib.contextmanager
+def _small_disk(is_wanted: bool) -> Iterator[str]:
+    if not is_wanted:
+        yield ""
+        return
+    with tempfile.TemporaryDirectory() as place:
+        mount_small(Path(place))
+        try:
+            yield place
+        finally:
+            subprocess.run(["umount", "-l", place], check=False, capture_output=True)
+
+
+def measure(fault: Fault, number: int) -> list[Row]:
+    """So many trials of one fault; one row per bound."""
+    figures: dict[str, list[float]] = {bound.figure: [] for bound in fault.bounds}
+    late, problem = 0.0, ""
+    try:
+        while len(figures[fault.bounds[0].figure]) < number and not problem:
+            with _rig(fault) as rig:
+                while len(figures[fault.bounds[0].figure]) < number:
+                    start_ns = time.monotonic_ns()
+                    with fault.around(rig):
+                        found = fault.trial(rig)
+                        late = max(late, rig.lateness_ms(start_ns))
+                    for bound in fault.bounds:
+                        figures[bound.figure].append(found[bound.figure])
+                    if fault.is_fresh or rig.is_spent:
+                        break
+    except Skip as why:
+        return [Row(fault.name, None, skipped=f"skipped: {why}")]
+    except (FaultError, PolyrhythmError, OSError, subprocess.SubprocessError) as error:
+        problem = str(error) or type(error).__name__
+    rows = [
+        Row(fault.name, bound, tuple(figures[bound.figure]), late) for bound in fault.bounds if figures[bound.figure]
+    ]
+    if problem:
+        rows.append(Row(fault.name, None, problem=problem))
+    return rows

@@ -1,0 +1,284 @@
+"""What is done to the rig in one trial of each fault, and what is measured then. Each returns figures by name."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import time
+from collections.abc import Callable
+
+from bench.faults.nodes import SPEED_MPS
+from bench.faults.rig import HOLDING, MOVING, FaultError, Rig
+from nodes.stretch import STRETCH_3
+
+Figures = dict[str, float]
+Trial = Callable[[Rig], Figures]
+
+MS = 1e-6  # of a nanosecond
+LIFESPAN_MS = 150.0
+ACCELERATION = STRETCH_3.base.acceleration_mps2
+
+HELD = "last valid command to held, ms"
+OUCH = "Ouch! to held, ms"
+DRIFT = "drift, mm"
+STALE = "stale commands applied"
+STANDS = "motors told to stand, ms"
+GONE = "children gone, ms"
+LIMITS = "outputs beyond limits"
+FALSE_HOLDS = "holds without need"
+
+
+def ouch(rig: Rig) -> Figures:
+    """Somebody is hurt; from the word to the braking profile."""
+    rig.wait_moving()
+    start_ns = rig.say("Ouch!")
+
+    def is_held() -> bool:
+        record = rig.guard.last()
+        return record is not None and record[5] >= start_ns and record[6] >= record[5]
+
+    rig.wait("held after Ouch!", is_held, 5.0)
+    record = rig.guard.last()
+    assert record is not None
+    return {OUCH: (record[6] - record[5]) * MS}
+
+
+def held(rig: Rig, start_ns: int) -> Figures:
+    """The policy fell silent: from its last valid command to the braking profile, and how far the robot went."""
+
+    def hold() -> tuple[float, ...] | None:
+        return next((record for record in rig.guard.since(start_ns) if record[1] == HOLDING), None)
+
+    rig.wait("held", hold, 5.0)
+    record = hold()
+    assert record is not None
+    held_ns, last_ns = record[0], int(record[2])
+
+    def rest() -> tuple[float, ...] | None:
+        return next((step for step in rig.motors.since(int(held_ns)) if step[2] < 1e-6), None)
+
+    rig.wait("standing", rest, 5.0)
+    end = rest()
+    assert end is not None
+    return {
+        HELD: (held_ns - last_ns) * MS,
+        DRIFT: (end[3] - rig.motors.since(last_ns)[0][3]) * 1e3,
+        STALE: stale(rig, start_ns),
+    }
+
+
+def stale(rig: Rig, start_ns: int) -> float:
+    """How many times a command was older than its lifespan when the guard took it."""
+    return sum(record[3] * MS > LIFESPAN_MS for record in rig.guard.since(start_ns))
+
+
+def _stands(rig: Rig) -> bool:
+    last = rig.motors.last()
+    return last is not None and last[1] == 0.0 and last[2] == 0.0
+
+
+def killed(rig: Rig) -> Figures:
+    """SIGKILL of the policy at full speed."""
+    rig.wait_moving()
+    return held(rig, rig.send_signal("policy", signal.SIGKILL))
+
+
+def frozen(rig: Rig) -> Figures:
+    """SIGSTOP of the policy, and SIGCONT: nothing old is applied."""
+    rig.wait_moving()
+    start_ns = rig.send_signal("policy", signal.SIGSTOP)
+    try:
+        figures = held(rig, start_ns)
+    finally:
+        rig.send_signal("policy", signal.SIGCONT)
+    rig.wait_moving()
+    return {**figures, STALE: stale(rig, start_ns)}
+
+
+def robot_frozen(rig: Rig) -> Figures:
+    """SIGSTOP of guard and driver while the policy goes on: its commands pile up, and none of them is applied."""
+    rig.wait_moving()
+    start_ns = rig.send_signal("robot", signal.SIGSTOP)
+    try:
+        figures = motors_stand(rig, start_ns)
+        time.sleep(1.0)
+    finally:
+        rig.send_signal("robot", signal.SIGCONT)
+    rig.wait_moving()
+    return {**figures, STALE: stale(rig, start_ns)}
+
+
+def robot_killed(rig: Rig) -> Figures:
+    """SIGKILL of guard and driver: the motors stop by themselves."""
+    rig.wait_moving()
+    return motors_stand(rig, rig.send_signal("robot", signal.SIGKILL))
+
+
+def motors_stand(rig: Rig, start_ns: int) -> Figures:
+    """From the fault to the motors' target of zero."""
+
+    def zero() -> tuple[float, ...] | None:
+        return next((step for step in rig.motors.since(start_ns) if step[1] == 0.0), None)
+
+    rig.wait("motors told to stand", zero, 5.0)
+    step = zero()
+    assert step is not None
+    return {STANDS: (step[0] - start_ns) * MS}
+
+
+def supervisor_killed(rig: Rig) -> Figures:
+    """SIGKILL of the supervisor: its children end, and the robot stands."""
+    rig.wait_moving()
+    rig.watch_children()
+    start_ns = rig.send_signal("supervisor", signal.SIGKILL)
+    figures = motors_stand(rig, start_ns)
+    rig.wait("children gone", rig.are_children_gone, 5.0)
+    return {**figures, GONE: (time.monotonic_ns() - start_ns) * MS}
+
+
+def without(name: str, number: signal.Signals) -> Trial:
+    """A stop while that process is dead or frozen."""
+
+    def trial(rig: Rig) -> Figures:
+        rig.wait_moving()
+        rig.send_signal(name, number)
+        try:
+            time.sleep(0.1)
+            start_ns = time.monotonic_ns()
+            time.sleep(0.3)
+            holds = sum(record[1] != MOVING for record in rig.guard.since(start_ns))
+            return {**ouch(rig), FALSE_HOLDS: holds}
+        finally:
+            if number == signal.SIGSTOP:
+                rig.send_signal(name, signal.SIGCONT)
+
+    return trial
+
+
+def crash_loop(rig: Rig) -> Figures:
+    """A process that dies at every start: three restarts, then the run ends as failed and the robot stands."""
+    rig.process.wait(30.0)
+    rig.wait("standing", lambda: rig.motors.count == 0 or _stands(rig), 5.0)
+    text = "".join(rig.output)
+    return {"restarts": text.count("] restarted"), "exit code": float(rig.process.returncode or 0)}
+
+
+def switched(trial: Trial, **flags: int) -> Trial:
+    """That trial with something wrong from the moment on at which the robot moves."""
+
+    def with_flags(rig: Rig) -> Figures:
+        rig.wait_moving()
+        try:
+            for name, value in flags.items():
+                rig.switches[name] = value
+            time.sleep(0.4)
+            return trial(rig)
+        finally:
+            rig.switches.clear()
+
+    return with_flags
+
+
+def silenced(**flags: int) -> Trial:
+    """The policy's commands become worthless: that is silence."""
+
+    def trial(rig: Rig) -> Figures:
+        rig.wait_moving()
+        start_ns = time.monotonic_ns()
+        for name, value in flags.items():
+            rig.switches[name] = value
+        try:
+            return {**held(rig, start_ns), LIMITS: beyond_limits(rig, start_ns)}
+        finally:
+            rig.switches.clear()
+
+    return trial
+
+
+def undisturbed(mode: int = 0, seconds: float = 1.5, **flags: int) -> Trial:
+    """Something is wrong that must not matter: the robot goes on or holds, within its limits, and stops as ever."""
+
+    def trial(rig: Rig) -> Figures:
+        rig.wait_moving()
+        start_ns = time.monotonic_ns()
+        rig.switches["mode"] = mode
+        for name, value in flags.items():
+            rig.switches[name] = value
+        try:
+            time.sleep(seconds)
+            holds = sum(record[1] != MOVING for record in rig.guard.since(start_ns))
+            rig.switches["mode"] = 0  # a policy that is refused cannot be stopped from moving
+            return {
+                **ouch(rig),
+                LIMITS: beyond_limits(rig, start_ns),
+                STALE: stale(rig, start_ns),
+                FALSE_HOLDS: holds,
+                "backwards": backwards(rig, start_ns),
+            }
+        finally:
+            rig.switches.clear()
+
+    return trial
+
+
+def flooded(mode: int) -> Trial:
+    """A stop while thousands of commands a second arrive, and what that costs the robot's process."""
+
+    def trial(rig: Rig) -> Figures:
+        rig.wait_moving()
+        rig.switches["mode"] = mode
+        try:
+            start, cpu_s = time.monotonic(), rig.cpu_s("robot")
+            count = _accepted(rig)
+            time.sleep(1.0)
+            took = time.monotonic() - start
+            share = (rig.cpu_s("robot") - cpu_s) / took
+            applied = (_accepted(rig) - count) / took
+            return {**ouch(rig), "CPU of the robot's process, %": share * 100, "commands taken a second": applied}
+        finally:
+            rig.switches.clear()
+
+    return trial
+
+
+def _accepted(rig: Rig) -> float:
+    record = rig.guard.last()
+    return 0.0 if record is None else record[4]
+
+
+def beyond_limits(rig: Rig, start_ns: int) -> float:
+    """Ticks at which a wheel was asked for more speed or change of speed than it may have, or for no number."""
+    wrong, before = 0, None
+    base = STRETCH_3.base
+    for record in rig.guard.since(start_ns):
+        v, w = record[7], record[8]
+        wheels = (v - w * base.track_m / 2, v + w * base.track_m / 2)
+        if not all(abs(wheel) <= base.wheel_speed_mps + 1e-9 for wheel in wheels):  # false for NaN too
+            wrong += 1
+        if before is not None:
+            allowed = base.acceleration_mps2 * min((record[0] - before[0]) * 1e-9, 0.04) + 1e-6
+            wrong += any(abs(new - old) > allowed for new, old in zip(wheels, before[1:], strict=True))
+        before = (record[0], *wheels)
+    return wrong
+
+
+def backwards(rig: Rig, start_ns: int) -> float:
+    """How many times an older command was accepted after a newer one."""
+    stamps = [record[2] for record in rig.guard.since(start_ns)]
+    return sum(new < old for old, new in itertools.pairwise(stamps))
+
+
+def fallen(rig: Rig) -> Figures:
+    """The whole trial `ouch`, and that every process still lives."""
+    figures = ouch(rig)
+    for name, state in rig.run.states().items():
+        if state.restarts:
+            raise FaultError(f"{name} was restarted {state.restarts} times: {state.state}")
+        os.kill(state.pid, 0)
+    return figures
+
+
+def speed_bound_mm(held_s: float) -> float:
+    """v t + v^2 / 2a at the test's speed."""
+    return (SPEED_MPS * held_s + SPEED_MPS**2 / (2 * ACCELERATION)) * 1e3
