@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test bench interop lint clean help
+.PHONY: demo test bench interop faults mutants lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -32,6 +32,13 @@ interop: $(STAMP) ## the sotopia package, in an environment of its own, loads wh
 	$(BIN)/polyrhythm episodes run --tasks starter --agents rules --out runs/interop.sqlite > /dev/null
 	$(BIN)/polyrhythm episodes export runs/interop.sqlite --out runs/interop.jsonl
 	.interop/bin/python tests/interop/load_sotopia_logs.py runs/interop.jsonl
+
+faults: $(STAMP) ## kill, freeze, starve and mislead a running graph and measure what the robot does; FULL=1: 100 trials
+	GUARD_STEPS=200000 $(BIN)/python -m pytest tests/test_guard_invariants.py
+	$(BIN)/python -m bench.faults --trials $(if $(FULL),100,5)
+
+mutants: $(STAMP) ## change the guard's code in every way that mutmut knows; how many changes do the tests notice?
+	$(BIN)/python -m bench.mutants
 
 clean: ## remove the environment and what runs left behind
 	rm -rf $(VENV) .interop runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -16,7 +16,7 @@ BEGIN, END = "<!-- faults: begin, written by make faults -->", "<!-- faults: end
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One bound of one fault over its trials; `problem` says why there is no figure, `skipped` why there need be none."""
+    """One bound of one fault over its trials; `problem` says why there is none, `skipped` why there need be none."""
 
     fault: str
     bound: Bound | None
@@ -63,8 +63,9 @@ def as_markdown(rows: Sequence[Row], *, took_s: float, load: Sequence[float]) ->
     """The table with what it was measured on."""
     passed = sum(row.is_passed for row in rows)
     lines = [
-        f"Measured on {platform.system()} {platform.release()}, Python {platform.python_version()}, {os.cpu_count()} cores, in "
-        f"{took_s / 60:.0f} minutes; load average {load[0]:.1f} at the start and {load[1]:.1f} at the end, "
+        f"Measured on {platform.system()} {platform.release()}, Python {platform.python_version()}, "
+        f"{os.cpu_count()} cores, in {took_s / 60:.0f} minutes; "
+        f"load average {load[0]:.1f} at the start and {load[1]:.1f} at the end, "
         f"{passed} of {len(rows)} figures within their bounds. "
         "*Late* is the worst lateness of a bare 50 Hz timer loop during the same trials, in ms; "
         "it widens bounds in ms.",
