@@ -20,6 +20,7 @@ from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, load, load_name
 from runtime.seat_tables import as_data
 from runtime.simulation import Simulation
+from runtime.stepping import Stepper
 from runtime.tracing import Trace
 from runtime.view import PlainView, SilentView, View, ViewLog
 
@@ -37,7 +38,11 @@ def main(argv: list[str]) -> int:
     launch = load(find(arguments.file), arguments.set)
     check(launch)
     seed = launch.seed if arguments.seed is None else arguments.seed
+    if arguments.pause_on and not arguments.virtual:
+        raise UserError("--pause-on works in virtual time only, where the world can wait; add --virtual")
     for_s = arguments.for_s if arguments.for_s is not None else launch.for_s
+    if arguments.until is not None:  # a run starts at 0
+        for_s = arguments.until if arguments.for_s is None else min(arguments.until, arguments.for_s)
     folder = _run_folder(arguments.out, launch, needed=bool(launch.report) or _records(launch))
     run_info: dict[str, Any] = {
         "launch_text": launch.text,
@@ -54,7 +59,9 @@ def main(argv: list[str]) -> int:
     restarted: dict[str, int] = {}
     try:
         if arguments.virtual:
-            outcome = _run_virtual(launch, seed=seed, for_s=for_s, run_info=run_info, view=view)
+            outcome = _run_virtual(
+                launch, seed=seed, for_s=for_s, run_info=run_info, view=view, pause_on=arguments.pause_on
+            )
         else:
             outcome, restarted = _run_real(launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view)
     finally:
@@ -91,6 +98,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("file", help="a launch file, or the name of a shipped one (hello, laptop)")
     parser.add_argument("--virtual", action="store_true", help="in one process, in deterministic virtual time")
     parser.add_argument("--seed", type=int, help="of all randomness; default: the launch file's, or 0")
+    parser.add_argument("--until", type=_seconds, metavar="S", help="end at that time of the run's clock")
+    parser.add_argument(
+        "--pause-on", action="append", default=[], metavar="TOPIC", help="with --virtual: stop at each message on it"
+    )
     parser.add_argument("--for", dest="for_s", type=_seconds, metavar="S", help="end after that many seconds")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for recording and pictures; default: runs/...")
     parser.add_argument(
@@ -157,7 +168,7 @@ def _run_real(
 
 
 def _run_virtual(
-    launch: Launch, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View
+    launch: Launch, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View, pause_on: list[str]
 ) -> tuple[bool, str] | None:
     simulation = Simulation(
         *launch.graph.nodes.values(),
@@ -172,11 +183,21 @@ def _run_virtual(
     view.process("simulation", os.getpid(), "running")
     logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view)])
     try:
-        simulation.run(for_s)
+        if pause_on:
+            Stepper(simulation, pause_on, ask=_ask, tell=lambda text: print(text, file=sys.stderr)).run(for_s)
+        else:
+            simulation.run(for_s)
     finally:
         simulation.close()
     run_info["trace"] = simulation.run_info["trace"]
     return simulation.outcome
+
+
+def _ask(prompt: str) -> str | None:
+    if not sys.stdin.isatty():
+        return None
+    print(prompt, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline() or None
 
 
 def _versions() -> dict[str, str]:

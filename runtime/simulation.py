@@ -63,6 +63,7 @@ class Simulation:
         self._seed = seed
         self._seq = 0
         self._observers: list[Observer] = []
+        self._newest: dict[str, Stamped[Any]] = {}
         self._routes: dict[str, list[tuple[HostedNode, Subscription[Any], Lane | None]]] = {}
         self._armed: dict[int, int] = {}
         self._tasks: dict[asyncio.Task[None], tuple[HostedNode, Call]] = {}
@@ -134,6 +135,20 @@ class Simulation:
         """Call this with every message, at the time when it is published."""
         self._observers.append(observer)
 
+    def latest(self, topic: str) -> Message | None:
+        """The newest message that was published on the topic; None before the first."""
+        stamped = self._newest.get(topic)
+        return None if stamped is None else stamped.message
+
+    def latest_stamped(self, topic: str) -> Stamped[Any] | None:
+        """The same with its envelope."""
+        return self._newest.get(topic)
+
+    @property
+    def topics_seen(self) -> tuple[str, ...]:
+        """Every topic that something was published on."""
+        return tuple(self._newest)
+
     def publish(self, topic: str, message: Message, *, source: str = "test") -> None:
         """Put a message on a topic now, from outside the graph."""
         self._seq += 1
@@ -178,6 +193,12 @@ class Simulation:
                 self._raise_escape()
             if end_ns is not None and self.outcome is None and not (until is not None and until()):
                 self.scheduler.now_ns = max(self.scheduler.now_ns, end_ns)
+
+    def step(self) -> bool:
+        """Run the one callback that is due next; False where nothing is due any more or the run is over."""
+        is_done = iter((False,))
+        self.run(until=lambda: next(is_done, True))
+        return self.outcome is None and self.scheduler.next_ns is not None
 
     def _raise_escape(self) -> None:
         """An escape that a node's own `except` has swallowed is one all the same."""
@@ -261,6 +282,7 @@ class Simulation:
     def _deliver(self, stamped: Stamped[Any]) -> None:
         if self.trace is not None:
             self.trace.add(stamped)
+        self._newest[stamped.envelope.topic] = stamped
         for observer in self._observers:
             observer(stamped)
         if isinstance(stamped.message, Lease) and stamped.envelope.source in (self._authority, "test"):

@@ -54,3 +54,23 @@ def first_difference(one: Sequence[str], other: Sequence[str]) -> tuple[int, str
         if left != right:
             return number, left, right
     return None
+
+
+def timeline(lines: Sequence[str], width: int = 80) -> str:
+    """A page of text: for each topic when its messages came, then every message on a line."""
+    stamps: dict[str, list[float]] = {}
+    for line in lines:
+        time_text, ident = line.split(" ", 2)[:2]
+        stamps.setdefault(ident.split(":", 1)[0], []).append(float(time_text))
+    if not stamps:
+        return "no message was published\n"
+    end_s = max(max(times) for times in stamps.values()) or 1.0
+    name_width = max(len(topic) for topic in stamps)
+    rows = [f"{'':{name_width}} 0 s{f'{end_s:.3f} s':>{width - 3}}"]
+    for topic, times in sorted(stamps.items()):
+        counts = [0] * width
+        for time_s in times:
+            counts[min(width - 1, int(time_s / end_s * width))] += 1
+        strip = "".join("." if not count else str(count) if count < 10 else "+" for count in counts)
+        rows.append(f"{topic:{name_width}} {strip}")
+    return "\n".join([*rows, "", *lines]) + "\n"
