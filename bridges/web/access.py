@@ -1,0 +1,86 @@
+"""Who may come in: tokens for three roles, exact Host and Origin, and how fast a client may talk."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from runtime.errors import ParameterError
+
+Role = Literal["viewer", "participant", "operator"]
+ROLES: tuple[Role, ...] = ("operator", "viewer", "participant")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+TOKEN_BYTES = 16
+
+
+def check_bind(host: str, certificate: str, key: str) -> None:
+    """Raise ParameterError where others than this machine could listen in: outside loopback only with TLS."""
+    if bool(certificate) != bool(key):
+        raise ParameterError("console: certificate and key come together; give both or neither")
+    if host not in LOOPBACK and not certificate:
+        raise ParameterError(
+            f"console: host {host!r} is not this machine alone, and there is no TLS; "
+            f"use one of {', '.join(LOOPBACK)}, or give certificate and key"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """One random token per role, for as long as the process lives."""
+
+    by_role: Mapping[Role, str] = field(
+        default_factory=lambda: {role: secrets.token_hex(TOKEN_BYTES) for role in ROLES}
+    )
+
+    def role_of(self, token: str) -> Role | None:
+        """The role that the token stands for; looks at every one of them, so that time tells nothing."""
+        found: Role | None = None
+        for role, own in self.by_role.items():
+            if hmac.compare_digest(own.encode(), token.encode(errors="replace")):
+                found = role
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """The names under which the page may be asked for. A page from anywhere else is another origin, and refused."""
+
+    names: frozenset[str]  # exact values of the Host header
+    scheme: str = "http"
+
+    @classmethod
+    def of(cls, host: str, port: int, *, has_tls: bool) -> Door:
+        names = LOOPBACK if host in LOOPBACK else (host,)
+        return cls(
+            frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names),
+            "https" if has_tls else "http",
+        )
+
+    def admits_host(self, host: str | None) -> bool:
+        """Whether a request is addressed to us by a name of ours (not by one that somebody made point here)."""
+        return host in self.names
+
+    def admits_origin(self, host: str | None, origin: str | None) -> bool:
+        """Whether a WebSocket comes from the page that this server gave out under the same name."""
+        return self.admits_host(host) and origin == f"{self.scheme}://{host}"
+
+
+class Pace:
+    """A bucket of permissions that fills at a rate; empty means: too fast."""
+
+    def __init__(self, per_s: float, burst: float) -> None:
+        self._per_s, self._burst, self._left = per_s, burst, burst
+        self._last_ns: int | None = None
+
+    def allows(self, now_ns: int) -> bool:
+        """Take one permission, where there is one."""
+        if self._last_ns is not None:
+            self._left = min(self._burst, self._left + (now_ns - self._last_ns) * 1e-9 * self._per_s)
+        self._last_ns = now_ns
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True

@@ -1,0 +1,63 @@
+"""JPEGs for the screen: each image is encoded once per quality, whoever looks at it; quality follows the link."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from runtime.message import Stamped
+from runtime.msgs import Image
+
+QUALITIES = (30, 45, 60, 75, 88)
+SLOW_MS, QUICK_MS = 250.0, 80.0
+LONGEST_PAUSE_S = 1.0
+
+
+class JpegCache:
+    """The newest pictures of each camera, encoded."""
+
+    def __init__(self) -> None:
+        import cv2  # here, so that checking a graph does not need it
+
+        self._cv2 = cv2
+        self._kept: dict[tuple[str, int], tuple[str, bytes]] = {}
+
+    def encode(self, stamped: Stamped[Image], quality: int) -> bytes:
+        """The image as JPEG. Raises ValueError where it cannot be encoded."""
+        image, ident = stamped.message, stamped.envelope.ident
+        kept = self._kept.get((stamped.envelope.topic, quality))
+        if kept is not None and kept[0] == ident:
+            return kept[1]
+        is_encoded, data = self._cv2.imencode(
+            ".jpg", np.ascontiguousarray(image.rgb[:, :, ::-1]), [self._cv2.IMWRITE_JPEG_QUALITY, quality]
+        )
+        if not is_encoded:
+            raise ValueError(f"an image of shape {image.rgb.shape} cannot be encoded as JPEG")
+        jpeg = data.tobytes()
+        self._kept[stamped.envelope.topic, quality] = (ident, jpeg)
+        return jpeg
+
+
+class LinkPace:
+    """Quality and pause between frames for one viewer of one camera, from how long its answers take."""
+
+    def __init__(self) -> None:
+        self._level = len(QUALITIES) - 2
+        self.pause_s = 0.0
+
+    @property
+    def quality(self) -> int:
+        """JPEG quality for the next frame."""
+        return QUALITIES[self._level]
+
+    def answered(self, after_ms: float) -> None:
+        """A frame has been drawn so long after it was sent."""
+        if after_ms > SLOW_MS:
+            if self._level:
+                self._level -= 1
+            else:
+                self.pause_s = min(LONGEST_PAUSE_S, self.pause_s * 1.5 + 0.05)
+        elif after_ms < QUICK_MS:
+            if self.pause_s:
+                self.pause_s = self.pause_s / 2 if self.pause_s > 0.02 else 0.0
+            else:
+                self._level = min(len(QUALITIES) - 1, self._level + 1)

@@ -1,0 +1,344 @@
+"""The HTTP and WebSocket side: an ASGI application on uvicorn, in a thread with an asyncio loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import socket
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bridges.web.access import Door, Role, Tokens
+from bridges.web.session import STATE_PERIOD_S, Session, View
+from bridges.web.wire import MAX_MESSAGE_BYTES, Hello, Incoming, Seen, Watch, decode, encode, pack_frame
+from runtime.clock import Clock, to_ns
+from runtime.errors import UserError
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.websockets import WebSocket
+
+STATIC = Path(__file__).parent / "static"
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+MOST_CLIENTS = 16
+HANDSHAKE_S = 5.0
+STOP_S = 2.0
+HEADERS = {
+    "content-security-policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "cache-control": "no-store",
+}
+
+# Why a socket was closed, in WebSocket's private range; the page shows the words.
+BAD_TOKEN, TOO_LATE, TOO_FAST, NOT_UNDERSTOOD, STALLED = 4401, 4408, 4429, 4400, 4410
+
+
+class Desk(Protocol):
+    """What the server serves: called in the server's thread only."""
+
+    def welcome(self, session: Session) -> dict[str, Any]: ...
+    def state(self, session: Session, now_ns: int) -> dict[str, Any]: ...
+    def came(self, session: Session) -> None: ...
+    def left(self, session: Session) -> None: ...
+    def handle(self, session: Session, message: Incoming) -> None: ...
+    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None: ...
+    def beat(self, now_ns: int) -> None: ...
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises UserError where the address cannot be had."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as problem:
+        raise UserError(
+            f"console: cannot listen on {host} port {port} ({problem.strerror or problem}); "
+            "choose another port, or 0 for any that is free: --set console.port=0"
+        ) from problem
+    return bound
+
+
+class Server:
+    """Serves one desk until it is stopped."""
+
+    def __init__(self, desk: Desk, tokens: Tokens, clock: Clock, *, certificate: str = "", key: str = "") -> None:
+        self._desk = desk
+        self._tokens = tokens
+        self._clock = clock
+        self._certificate, self._key = certificate, key
+        self._door = Door(frozenset())
+        self.sessions: list[Session] = []
+        self._open = 0
+        self._loop = asyncio.new_event_loop()
+        self._server: uvicorn.Server | None = None
+        self._thread = threading.Thread(target=self._run, name="console-server")
+        self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in KINDS}
+
+    def start(self, bound: socket.socket, host: str) -> None:
+        """Begin to serve on this socket. Raises UserError where the libraries are not installed."""
+        try:
+            import uvicorn
+            import websockets  # noqa: F401  # uvicorn's WebSocket side
+
+            application = self._application()
+        except ImportError as problem:
+            bound.close()
+            raise UserError(
+                f"the console needs {problem.name}, which is not installed; pip install 'polyrhythm[console]'"
+            ) from problem
+        self._door = Door.of(host, bound.getsockname()[1], has_tls=bool(self._certificate))
+        self._bound = bound
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                application,
+                ws="websockets-sansio",
+                ws_max_size=MAX_MESSAGE_BYTES,
+                ws_per_message_deflate=False,
+                ws_ping_interval=5.0,
+                ws_ping_timeout=10.0,
+                http="h11",
+                lifespan="off",
+                loop="asyncio",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                limit_concurrency=4 * MOST_CLIENTS,
+                timeout_keep_alive=5,
+                timeout_graceful_shutdown=1,
+                ssl_certfile=self._certificate or None,
+                ssl_keyfile=self._key or None,
+            )
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close every page's socket and end the thread."""
+        if self._server is not None:
+            self._server.should_exit = True
+        self.poke()
+        if self._thread.ident is not None:
+            self._thread.join(STOP_S)
+
+    def poke(self) -> None:
+        """There is something new to send (any thread)."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        for session in self.sessions:
+            session.wake.set()
+
+    def _run(self) -> None:
+        assert self._server is not None
+        try:
+            self._loop.run_until_complete(self._serve(self._server))
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    async def _serve(self, server: uvicorn.Server) -> None:
+        beat = asyncio.create_task(self._beat())
+        try:
+            await server.serve(sockets=[self._bound])
+        finally:
+            beat.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await beat
+
+    async def _beat(self) -> None:
+        while True:
+            self._desk.beat(self._clock.now_ns())
+            await asyncio.sleep(0.1)
+
+    # --- HTTP
+
+    def _application(self) -> ASGIApp:
+        from starlette.applications import Starlette
+        from starlette.routing import Route, WebSocketRoute
+
+        application: Starlette = Starlette(
+            routes=[
+                Route("/", self._page),
+                Route("/static/{name}", self._file),
+                WebSocketRoute("/socket", self._socket),
+            ]
+        )
+        return self._guarded(application)
+
+    def _guarded(self, application: ASGIApp) -> ASGIApp:
+        """Turn away what is addressed to another host, and add the headers."""
+
+        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                headers = [(key.encode(), value.encode()) for key, value in HEADERS.items()]
+                host = next((value.decode("latin-1") for key, value in scope["headers"] if key == b"host"), None)
+                if not self._door.admits_host(host):
+                    await send({"type": "http.response.start", "status": 421, "headers": headers})
+                    await send({"type": "http.response.body", "body": b"this is not the host that you asked for\n"})
+                    return
+
+                async def send_with_headers(message: Any) -> None:
+                    if message["type"] == "http.response.start":
+                        message["headers"] = [*message["headers"], *headers]
+                    await send(message)
+
+                await application(scope, receive, send_with_headers)
+                return
+            await application(scope, receive, send)
+
+        return guarded
+
+    async def _page(self, request: Request) -> Response:
+        return self._reply("index.html")
+
+    async def _file(self, request: Request) -> Response:
+        return self._reply(request.path_params["name"])
+
+    def _reply(self, name: str) -> Response:
+        from starlette.responses import Response
+
+        content = self._files.get(name)
+        if content is None:
+            return Response("there is no such page\n", status_code=404, media_type="text/plain")
+        return Response(content, headers={"content-type": KINDS[Path(name).suffix]})
+
+    # --- one WebSocket
+
+    async def _socket(self, socket: WebSocket) -> None:
+        from starlette.responses import PlainTextResponse
+        from starlette.websockets import WebSocketDisconnect
+
+        headers = socket.headers
+        if not self._door.admits_origin(headers.get("host"), headers.get("origin")):
+            await socket.send_denial_response(PlainTextResponse("another origin\n", status_code=403))
+            return
+        if self._open >= MOST_CLIENTS:
+            await socket.send_denial_response(PlainTextResponse("too many clients\n", status_code=503))
+            return
+        self._open += 1
+        try:
+            await socket.accept()
+            await self._talk(socket)
+        except WebSocketDisconnect:
+            pass  # the page was closed, or its link
+        finally:
+            self._open -= 1
+
+    async def _talk(self, socket: WebSocket) -> None:
+        hello = await self._hello(socket)
+        if hello is None:
+            return
+        message, role = hello
+        session = Session(message.session or secrets.token_hex(16), role, message.name.strip() or role)
+        if any(other.ident == session.ident for other in self.sessions):
+            session.ident = secrets.token_hex(16)  # a duplicated tab is somebody else
+        self.sessions.append(session)
+        self._desk.came(session)
+        feed: asyncio.Task[None] | None = None
+        try:
+            await socket.send_text(encode(self._desk.welcome(session)))
+            feed = asyncio.create_task(self._feed(socket, session), name=f"feed {session.name}")
+            await self._listen(socket, session)
+        finally:
+            self.sessions.remove(session)
+            self._desk.left(session)
+            if feed is not None:
+                feed.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):  # its socket is closed
+                    await feed
+
+    async def _hello(self, socket: WebSocket) -> tuple[Hello, Role] | None:
+        try:
+            text = await asyncio.wait_for(socket.receive_text(), HANDSHAKE_S)
+            message = decode(text)
+        except TimeoutError:
+            await socket.close(TOO_LATE, "no token in time")
+            return None
+        except (ValueError, KeyError):
+            await socket.close(BAD_TOKEN, "the first message is to bring the token")
+            return None
+        role = self._tokens.role_of(message.token) if isinstance(message, Hello) else None
+        if role is None or not isinstance(message, Hello):
+            await socket.close(BAD_TOKEN, "the token is not right; take the address that the run printed")
+            return None
+        return message, role
+
+    async def _listen(self, socket: WebSocket, session: Session) -> None:
+        while True:
+            try:
+                text = await socket.receive_text()
+                message = decode(text)
+            except (ValueError, KeyError) as problem:
+                await socket.close(NOT_UNDERSTOOD, f"not understood: {problem}"[:120])
+                return
+            now_ns = self._clock.now_ns()
+            if not session.pace.allows(now_ns):
+                await socket.close(TOO_FAST, "too many messages")
+                return
+            if isinstance(message, Seen):
+                if message.camera:
+                    session.seen_frame(message.camera, message.n, now_ns)
+                else:
+                    session.seen_state(message.n, now_ns)
+            elif isinstance(message, Watch):
+                session.watched = message.cameras
+                session.wake.set()
+            else:
+                self._desk.handle(session, message)
+
+    async def _feed(self, socket: WebSocket, session: Session) -> None:
+        """Send what is new, as fast as it is answered."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(session.wake.wait(), STATE_PERIOD_S / 2)
+            session.wake.clear()
+            now_ns = self._clock.now_ns()
+            if session.is_stalled(now_ns):
+                await socket.close(STALLED, "this page has answered nothing for too long")
+                return
+            is_due = now_ns - session.state_sent_ns >= to_ns(STATE_PERIOD_S) or bool(session.notices)
+            if is_due and not session.is_state_under_way:
+                session.state_number += 1
+                document = self._desk.state(session, now_ns)
+                session.state_sent_ns, session.is_state_under_way = now_ns, True
+                await socket.send_text(encode(document))
+            if session.role != "participant":
+                await self._send_frames(socket, session)
+
+    async def _send_frames(self, socket: WebSocket, session: Session) -> None:
+        for camera in session.watched:
+            view = session.views.setdefault(camera, View()) if len(session.views) < 8 else session.views.get(camera)
+            now_ns = self._clock.now_ns()
+            if view is None or view.is_under_way or now_ns - view.sent_ns < to_ns(view.pace.pause_s):
+                continue
+            frame = self._desk.frame(camera, view, now_ns)
+            if frame is None:
+                continue
+            header, jpeg = frame
+            view.number += 1
+            view.sent_ns, view.is_under_way = now_ns, True
+            await socket.send_bytes(pack_frame({**header, "n": view.number}, jpeg))

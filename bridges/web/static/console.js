@@ -1,0 +1,238 @@
+// The page: one socket, what it brings is drawn, what a person does is sent. All text goes in as text.
+import { Link } from "/static/link.js";
+import { Holding } from "/static/holding.js";
+import { drawMap, drawRobot, overlay, pickAt } from "/static/draw.js";
+
+const $ = (selector) => document.querySelector(selector);
+const all = (selector) => [...document.querySelectorAll(selector)];
+const make = (tag, className, text) => { const one = document.createElement(tag); if (className) one.className = className; if (text !== undefined) one.textContent = text; return one; };
+
+let welcome = null;
+let state = null;
+let selected = null;          // a thing seen
+const frames = {};            // camera -> {header, bitmap, at}
+const trail = [];             // of the base
+
+const link = new Link({
+  welcome: (message) => { welcome = message; document.body.dataset.role = message.role; sessionStorage.setItem("session", message.session); build(); watch(); },
+  state: (message) => { state = { ...state, ...message, at: performance.now() }; if (message.robot === undefined) tell(message); else show(message); },
+  frame: (header, bitmap) => { frames[header.camera]?.bitmap.close(); frames[header.camera] = { header, bitmap, at: performance.now() }; paint(header.camera); },
+  cover: (text) => { $("#cover-text").textContent = text; $("#cover").dataset.off = text ? "false" : "true"; if (text) holding.release(); },
+});
+const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () => Number($("input[name=speed]:checked").value));
+
+// --- once
+
+function build() {
+  const keys = { lift: "F R", arm: "Q E", wrist_yaw: "Z X", gripper: "C O", head_pan: "L J", head_tilt: "K I" };
+  $("#joints").replaceChildren(...welcome.joints.map((joint) => {
+    const row = make("div", "joint"), name = make("span", "name"), label = joint.name.replace("_", " "), [down, up] = (keys[joint.name] ?? " ").split(" ");
+    const value = make("output", "value", "–");
+    name.append(make("span", "", keys[joint.name] ? `${label} (${down}/${up})` : label), value);
+    const less = make("button", "", "−"), more = make("button", "", "+"), slider = make("input");
+    for (const [button, sign, word] of [[less, "-", "less"], [more, "+", "more"]]) { button.type = "button"; button.dataset.hold = `${sign}${joint.name}`; button.setAttribute("aria-label", `${label} ${word}`); }
+    Object.assign(slider, { type: "range", min: joint.lowest, max: joint.highest, step: "any" });
+    slider.setAttribute("aria-label", label); slider.dataset.joint = joint.name;
+    row.append(name, less, slider, more);
+    return row;
+  }));
+  holding.attach(all("[data-hold]"), all("input[data-joint]"));
+  $("#canned").replaceChildren(...welcome.canned.map((sentence) => {
+    const button = make("button", sentence.as); button.type = "button";
+    if (sentence.key) button.append(make("kbd", "", sentence.key));
+    button.append(sentence.text); button.title = `${sentence.as}: ${sentence.text}`;
+    button.addEventListener("click", () => speak(sentence));
+    return button;
+  }));
+  $("#story").replaceChildren();
+}
+
+function watch() {
+  const shown = document.hidden || welcome?.role === "participant" ? [] : welcome?.cameras ?? [];
+  link.send({ t: "watch", cameras: shown });
+}
+
+// --- ten times a second
+
+function show(message) {
+  tell(message);
+  const guard = message.guard;
+  $("#guard").dataset.mode = guard?.mode ?? "unknown";
+  $("#guard-mode").textContent = guard?.mode ?? "no guard";
+  $("#guard-reason").textContent = guard ? guard.reason : "nothing is known of the robot";
+  $("#guard").title = guard ? `${guard.mode}: ${guard.reason}; ${guard.rejected} commands refused` : "";
+  figure("#link", message.link_ms, 150); figure("#robot-age", message.robot?.age_ms, 250);
+  $("#recording").dataset.on = String(message.recording); $("#recording").textContent = message.recording ? "on" : "off";
+  $("#people").textContent = String(message.people.length); $("#people").title = message.people.map((one) => `${one.name} (${one.role})`).join(", ");
+  $("#subtask").textContent = message.subtask?.text ?? "–";
+  $("#action").textContent = message.action?.text ?? "–";
+  $("#feedback").textContent = message.feedback ? [message.feedback.status, message.feedback.why].filter(Boolean).join(": ") : message.action ? "not answered yet" : "–";
+  const robot = message.robot;
+  $("#contact").textContent = robot ? [robot.contact.length ? `touches: ${robot.contact.join(", ")}` : "nothing touched", robot.grasping ? "holds something" : ""].filter(Boolean).join("; ") : "–";
+  $("#contact").classList.toggle("late", Boolean(robot?.contact.length));
+  for (const holder of all(".holder")) {
+    const seat = message.seats[holder.dataset.seat];
+    holder.textContent = seat.by ? (seat.mine ? "you" : seat.by) + (seat.lost ? " (gone)" : "") : "model";
+    holder.classList.toggle("person", Boolean(seat.by));
+  }
+  for (const button of all("button.seat")) {
+    const seat = message.seats[button.dataset.seat], mine = String(seat.mine);
+    if (button.getAttribute("aria-pressed") === mine && button.dataset.by === seat.by) continue;
+    button.setAttribute("aria-pressed", mine); button.dataset.by = seat.by;
+    const words = { policy: "driving", vlm: "for the VLM", planner: "for the planner" }[button.dataset.seat];
+    const verb = seat.mine ? "Give back" : seat.by ? `Take from ${seat.by}` : button.dataset.seat === "policy" ? "Take over" : "Sit in";
+    button.replaceChildren(seat.by && !seat.mine ? verb : `${verb} ${words}`);
+    if (button.dataset.seat === "policy") button.append(make("kbd", "", "P"));
+  }
+  for (const camera of welcome.cameras) $(`[data-camera=${camera}] .rate`).textContent = `${message.cameras[camera].hz} Hz`;
+  if (robot) {
+    const last = trail.at(-1);
+    if (!last || Math.hypot(robot.x - last[0], robot.y - last[1]) > 0.01) trail.push([robot.x, robot.y]);
+    if (trail.length > 600) trail.shift();
+    drawRobot($("#robot"), robot); drawMap($("#map"), robot, message.scene?.objects ?? [], trail, message.action?.target);
+    $("#odometry").textContent = `x ${robot.x.toFixed(2)} m, y ${robot.y.toFixed(2)} m, ${Math.round(robot.heading * 180 / Math.PI)}°; ${robot.v.toFixed(2)} m/s`;
+    for (const slider of all("input[data-joint]")) {
+      const place = welcome.joints.findIndex((joint) => joint.name === slider.dataset.joint), value = robot.position[place];
+      if (!holding.isGoal(slider.dataset.joint)) slider.value = value;
+      slider.parentElement.querySelector(".value").textContent = `${value.toFixed(2)}`;
+    }
+  }
+  things(message.scene?.objects ?? []);
+}
+
+function tell(message) {
+  if (message.robot === undefined) { $("#guard-mode").textContent = "connected"; }
+  const story = $("#story"), atEnd = story.scrollHeight - story.scrollTop - story.clientHeight < 40;
+  for (const event of message.events) {
+    const line = make("li", event.kind);
+    if (event.kind === "guard") line.dataset.bad = String(event.text.startsWith("stopped"));
+    line.append(make("time", "", `${event.at_s.toFixed(1)} s`), make("span", "who", event.kind === "heard" || event.kind === "said" ? event.who : `${event.kind === event.who ? event.who : `${event.kind} · ${event.who}`}`), `: ${event.text}`);
+    if (event.person && event.kind === "said") line.append(make("kbd", "", "by a person"));
+    story.append(line);
+  }
+  while (story.children.length > 400) story.firstChild.remove();
+  if (atEnd && message.events.length) story.scrollTop = story.scrollHeight;
+  if (message.notices.length) notice(message.notices.at(-1));
+}
+
+let noticeTimer = 0;
+function notice(text) { $("#notice").textContent = text; clearTimeout(noticeTimer); noticeTimer = setTimeout(() => { $("#notice").textContent = ""; }, 4000); }
+
+function figure(selector, value, worst) {
+  const element = $(selector);
+  element.textContent = value === null || value === undefined ? "–" : value < 10000 ? `${Math.round(value)} ms` : "> 10 s";
+  element.classList.toggle("late", value > worst);
+}
+
+function things(objects) {
+  const names = objects.map((thing) => `${thing.colour} ${thing.label}`.trim());
+  const box = $("#things");
+  if (box.dataset.names !== names.join("|")) {
+    box.dataset.names = names.join("|");
+    box.replaceChildren(...objects.map((thing, place) => {
+      const button = make("button", "", names[place]); button.type = "button"; button.dataset.place = place;
+      button.addEventListener("click", () => select(state.scene.objects[place]));
+      return button;
+    }));
+  }
+  if (selected) selected = objects.find((thing) => same(thing, selected)) ?? selected;
+  for (const button of box.children) button.setAttribute("aria-pressed", String(Boolean(selected) && same(objects[Number(button.dataset.place)], selected)));
+}
+
+const same = (one, other) => one && other && one.label === other.label && one.colour === other.colour && Math.hypot(one.x - other.x, one.y - other.y) < 0.15;
+
+function select(thing) {
+  selected = thing ?? null;
+  $("#selection").textContent = thing ? `Selected: ${thing.colour} ${thing.label}` : "Click a thing in the head camera's image, or choose one here.";
+  paint("head");
+}
+
+// --- pictures
+
+function paint(camera) {
+  const frame = frames[camera]; if (!frame) return;
+  const canvas = $(`[data-camera=${camera}] canvas`), { header, bitmap } = frame;
+  const scale = Math.max(1, Math.round(960 / header.width) / 2);
+  if (canvas.width !== header.width * scale) { canvas.width = header.width * scale; canvas.height = header.height * scale; }
+  const context = canvas.getContext("2d");
+  context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  if (camera === "head" && state?.robot && state.scene) overlay(context, scale, header, state.robot, state.scene.objects, state.action?.target, selected, welcome.head_camera);
+}
+
+setInterval(() => {
+  const ages = Object.values(frames).filter((frame) => frame.header.camera === "head").map((frame) => frame.header.age_ms + (state?.link_ms ?? 0) / 2 + performance.now() - frame.at);
+  figure("#image-age", ages.length ? Math.max(...ages) : null, 500);
+  if (state && performance.now() - state.at > 1000) { $("#link").textContent = "silent"; $("#link").classList.add("late"); }
+}, 200);
+
+$("[data-camera=head]").addEventListener("click", (event) => {
+  const frame = frames.head; if (!frame || !state?.scene || !state.robot) return;
+  const canvas = $("[data-camera=head] canvas"), box = canvas.getBoundingClientRect(), { width, height } = frame.header;
+  const fit = Math.min(box.width / width, box.height / height);
+  const u = (event.clientX - box.left - (box.width - width * fit) / 2) / fit, v = (event.clientY - box.top - (box.height - height * fit) / 2) / fit;
+  const thing = pickAt(u, v, frame.header, state.robot, state.scene.objects, welcome.head_camera);
+  select(thing); if (thing) tab("vlm");
+});
+
+// --- what a person does
+
+function stop(why = "stop button") { holding.release(); link.send({ t: "stop", why }); }
+function speak(sentence) {
+  if (sentence.text.includes("{object}") && !selected) { notice("select a thing first: this sentence names it"); return; }
+  link.send({ t: "say", voice: sentence.as, text: sentence.text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : "") });
+}
+function toggleSeat(seat) {
+  const now = state?.seats?.[seat]; if (!now) return;
+  if (now.mine) { if (seat === "policy") holding.release(); link.send({ t: "give", seat }); return; }
+  link.send({ t: "take", seat, force: Boolean(now.by) });
+}
+function mark() { link.send({ t: "mark", label: "mark", note: $("#note").value }); $("#note").value = ""; notice("marked"); }
+function tab(name) {
+  for (const one of all("[role=tab]")) { const on = one.id === `tab-${name}`; one.setAttribute("aria-selected", String(on)); one.tabIndex = on ? 0 : -1; $(`#${one.getAttribute("aria-controls")}`).hidden = !on; }
+}
+
+$("#stop").addEventListener("pointerdown", () => stop());
+$("#stop").addEventListener("click", (event) => { if (event.detail === 0) stop(); });   // by the keyboard
+$("#resume").addEventListener("click", () => link.send({ t: "resume" }));
+for (const button of all("button.seat")) button.addEventListener("click", () => toggleSeat(button.dataset.seat));
+for (const one of all("[role=tab]")) {
+  one.addEventListener("click", () => tab(one.id.slice(4)));
+  one.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key]; if (!step) return;
+    const tabs = all("[role=tab]"), next = tabs[(tabs.indexOf(one) + step + tabs.length) % tabs.length];
+    tab(next.id.slice(4)); next.focus(); event.preventDefault(); event.stopPropagation();
+  });
+}
+for (const button of all("[data-act]")) button.addEventListener("click", () => {
+  const skill = button.dataset.act;
+  if (skill !== "hold" && !selected) { notice("select a thing first"); return; }
+  link.send({ t: "act", skill, ...(selected && skill !== "hold" ? { label: selected.label, colour: selected.colour, x_m: selected.x, y_m: selected.y } : {}) });
+});
+$("#plan").addEventListener("submit", (event) => {
+  event.preventDefault(); const form = new FormData(event.target), text = (name) => String(form.get(name) ?? "").trim();
+  link.send({ t: "plan", text: text("text"), verb: text("verb"), what: text("what"), where: text("where"), excluding: text("excluding").split(",").map((word) => word.trim()).filter(Boolean), sentence: text("sentence") });
+});
+$("#mark").addEventListener("submit", (event) => { event.preventDefault(); mark(); });
+$("#say").addEventListener("submit", (event) => {
+  event.preventDefault(); const text = $("#words").value.trim(); if (!text) return;
+  link.send({ t: "say", voice: $("input[name=voice]:checked").value, text }); $("#words").value = "";
+});
+for (const one of all("input[name=voice]")) one.addEventListener("change", () => { $("#say").dataset.voice = $("input[name=voice]:checked").value; });
+$("#say").dataset.voice = "collaborator";
+
+const isText = (element) => element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement || (element instanceof HTMLInputElement && !["radio", "range"].includes(element.type));
+addEventListener("keydown", (event) => {
+  if (isText(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.code === "Space") { event.preventDefault(); event.stopPropagation(); if (!event.repeat) stop("space bar"); return; }
+  if (welcome?.role !== "operator" || event.repeat) return;
+  const canned = welcome.canned.find((sentence) => sentence.key && sentence.key === event.key);
+  if (canned) speak(canned);
+  else if (event.code === "KeyP") toggleSeat("policy");
+  else if (event.code === "KeyM") { event.preventDefault(); mark(); }
+  else if (event.key === "/") { event.preventDefault(); $("#words").focus(); }
+}, true);
+addEventListener("keyup", (event) => { if (event.code === "Space" && !isText(event.target)) { event.preventDefault(); event.stopPropagation(); } }, true);
+addEventListener("visibilitychange", () => { if (document.hidden) holding.release(); watch(); });
+addEventListener("blur", () => holding.release());
+addEventListener("pagehide", () => holding.release());

@@ -1,0 +1,80 @@
+// Dead-man: what is held down is sent again every 50 ms, and nothing is sent when nothing is held.
+const KEYS = {
+  KeyW: "ahead", ArrowUp: "ahead", KeyS: "back", ArrowDown: "back", KeyA: "left", ArrowLeft: "left", KeyD: "right", ArrowRight: "right",
+  KeyR: "+lift", KeyF: "-lift", KeyE: "+arm", KeyQ: "-arm", KeyX: "+wrist_yaw", KeyZ: "-wrist_yaw", KeyO: "+gripper", KeyC: "-gripper",
+  KeyJ: "+head_pan", KeyL: "-head_pan", KeyI: "+head_tilt", KeyK: "-head_tilt",
+};
+const PERIOD_MS = 50, STICK_DEAD = 0.12, PAD_HOLD = 5;   // the right shoulder button
+
+export class Holding {
+  constructor(link, mine, scale) {
+    this.link = link; this.mine = mine; this.scale = scale;
+    this.held = new Map();     // what holds (a key, a pointer) -> control
+    this.goals = new Map();    // joint -> value
+    this.wasSending = false;
+    setInterval(() => this.beat(), PERIOD_MS);
+    addEventListener("keydown", (event) => this.key(event));
+    addEventListener("keyup", (event) => this.let(event.code));
+  }
+
+  attach(buttons, sliders) {
+    for (const button of buttons) {
+      const by = `pointer ${button.dataset.hold}`;
+      button.onpointerdown = (event) => { button.setPointerCapture(event.pointerId); this.hold(by, button.dataset.hold); };
+      button.onpointerup = button.onpointercancel = button.onlostpointercapture = () => this.let(by);
+      button.oncontextmenu = (event) => event.preventDefault();
+      button.onkeydown = (event) => { if (event.key === "Enter" && !event.repeat) { event.preventDefault(); this.hold(by, button.dataset.hold); } };
+      button.onkeyup = (event) => { if (event.key === "Enter") this.let(by); };
+      button.onblur = () => this.let(by);
+    }
+    for (const slider of sliders) {
+      const joint = slider.dataset.joint, on = () => { this.goals.set(joint, Number(slider.value)); this.beat(); }, off = () => { if (this.goals.delete(joint)) this.beat(); };
+      slider.onpointerdown = () => { slider.dataset.down = "1"; }; slider.oninput = on;
+      slider.onpointerup = slider.onpointercancel = slider.onblur = slider.onkeyup = off;
+    }
+  }
+
+  isGoal(joint) { return this.goals.has(joint); }
+
+  key(event) {
+    const element = event.target, isField = element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement;
+    const isArrow = event.code.startsWith("Arrow");
+    if (event.ctrlKey || event.metaKey || event.altKey || (isField && (element.type !== "radio" && element.type !== "range" || isArrow)) || (isArrow && element.id === "story")) return;
+    const control = KEYS[event.code];
+    if (!control || !this.mine()) return;
+    event.preventDefault();
+    if (!event.repeat) this.hold(event.code, control);
+  }
+
+  hold(by, control) { if (!this.mine()) return; this.held.set(by, control); this.mark(); this.beat(); }
+  let(by) { if (this.held.delete(by)) { this.mark(); this.beat(); } }
+  release() { this.held.clear(); this.goals.clear(); this.mark(); this.beat(); }
+
+  mark() {
+    const held = new Set(this.held.values());
+    for (const button of document.querySelectorAll("[data-hold]")) button.classList.toggle("held", held.has(button.dataset.hold));
+  }
+
+  pad() {
+    const pad = [...(navigator.getGamepads?.() ?? [])].find((one) => one?.connected && one.mapping === "standard");
+    if (!pad?.buttons[PAD_HOLD]?.pressed) return null;
+    const stick = (axis) => (Math.abs(pad.axes[axis]) < STICK_DEAD ? 0 : -pad.axes[axis]);
+    return { ahead: stick(1), left: stick(0), jog: { lift: stick(3), head_pan: stick(2) } };
+  }
+
+  beat() {
+    const held = new Set(this.held.values()), pad = this.pad();
+    const isHeld = this.mine() && !document.hidden && (held.size > 0 || this.goals.size > 0 || pad !== null);
+    if (!isHeld && !this.wasSending) return;
+    const drive = { t: "drive", scale: this.scale(), ahead: 0, left: 0, jog: {}, goals: {} };
+    if (isHeld) {
+      drive.ahead = held.has("ahead") - held.has("back") || pad?.ahead || 0;
+      drive.left = held.has("left") - held.has("right") || pad?.left || 0;
+      for (const [joint, value] of Object.entries(pad?.jog ?? {})) if (value) drive.jog[joint] = value;
+      for (const control of held) if (control[0] === "+" || control[0] === "-") drive.jog[control.slice(1)] = control[0] === "+" ? 1 : -1;
+      drive.goals = Object.fromEntries(this.goals);
+    }
+    this.link.send(drive);      // the last one, with nothing held, brakes at once
+    this.wasSending = isHeld;
+  }
+}

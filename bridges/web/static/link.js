@@ -1,0 +1,33 @@
+// The socket: the token goes first, everything that arrives is acknowledged once it is drawn, lost links come back.
+export class Link {
+  constructor(hooks) { this.hooks = hooks; this.pause = 500; this.decoder = new TextDecoder(); this.open(); }
+
+  open() {
+    const token = location.hash.slice(1);
+    if (!token) { this.hooks.cover("This address lacks its token. Take the whole address that the run printed."); return; }
+    const socket = this.socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket`);
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => socket.send(JSON.stringify({ t: "hello", token, name: sessionStorage.getItem("name") ?? "", session: sessionStorage.getItem("session") ?? "" }));
+    socket.onmessage = (event) => (typeof event.data === "string" ? this.text(event.data) : this.binary(event.data));
+    socket.onclose = (event) => {
+      if (event.code === 4401) { this.hooks.cover(`Not let in: ${event.reason}`); return; }
+      this.hooks.cover(`The link is gone${event.reason ? ` (${event.reason})` : ""}. Trying again…`);
+      setTimeout(() => this.open(), this.pause); this.pause = Math.min(5000, this.pause * 1.6);
+    };
+  }
+
+  text(data) {
+    const message = JSON.parse(data);
+    if (message.t === "welcome") { this.pause = 500; this.hooks.cover(""); this.hooks.welcome(message); return; }
+    this.send({ t: "seen", n: message.n });
+    this.hooks.state(message);
+  }
+
+  async binary(data) {
+    const size = new DataView(data).getUint32(0), header = JSON.parse(this.decoder.decode(new Uint8Array(data, 4, size)));
+    try { this.hooks.frame(header, await createImageBitmap(new Blob([new Uint8Array(data, 4 + size)], { type: "image/jpeg" }))); }
+    finally { this.send({ t: "seen", n: header.n, camera: header.camera }); }
+  }
+
+  send(message) { if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message)); }
+}

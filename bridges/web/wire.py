@@ -1,0 +1,130 @@
+"""What browser and server say to each other: JSON with a tag `t` from the browser, bounded in every field."""
+
+from __future__ import annotations
+
+import struct
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+MAX_MESSAGE_BYTES = 64 * 1024
+
+Short = Annotated[str, msgspec.Meta(max_length=80)]
+Text = Annotated[str, msgspec.Meta(max_length=1000)]
+Fraction = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
+Seat = Literal["planner", "vlm", "policy"]
+
+
+class FromBrowser(msgspec.Struct, frozen=True, tag_field="t", forbid_unknown_fields=True):
+    """Any message of the page."""
+
+
+class Hello(FromBrowser, frozen=True, tag="hello"):
+    """The first message: the token from the address, a name, and the session to go on with after a reload."""
+
+    token: Short
+    name: Annotated[str, msgspec.Meta(max_length=40)] = ""
+    session: Short = ""
+
+
+class Seen(FromBrowser, frozen=True, tag="seen"):
+    """The state number `n` has been drawn; with a camera, its frame `n`."""
+
+    n: int
+    camera: Short = ""
+
+
+class Watch(FromBrowser, frozen=True, tag="watch"):
+    """The cameras that are on screen; none while the page is hidden."""
+
+    cameras: Annotated[tuple[Short, ...], msgspec.Meta(max_length=8)]
+
+
+class Say(FromBrowser, frozen=True, tag="say"):
+    """Something to be said."""
+
+    voice: Literal["robot", "collaborator"]
+    text: Text
+
+
+class Stop(FromBrowser, frozen=True, tag="stop"):
+    """Stop, now."""
+
+    why: Short = "stop button"
+
+
+class Resume(FromBrowser, frozen=True, tag="resume"):
+    """Lift the stop."""
+
+
+class NoteMark(FromBrowser, frozen=True, tag="mark"):
+    """Something worth finding again."""
+
+    label: Short
+    note: Text = ""
+
+
+class Take(FromBrowser, frozen=True, tag="take"):
+    """Sit down on a seat; with `force` also where another operator sits."""
+
+    seat: Seat
+    force: bool = False
+
+
+class Give(FromBrowser, frozen=True, tag="give"):
+    """Give the seat back to the model."""
+
+    seat: Seat
+
+
+class Drive(FromBrowser, frozen=True, tag="drive"):
+    """What is held down right now; repeated every 50 ms while anything is, and good for nothing afterwards."""
+
+    ahead: Fraction = 0.0
+    left: Fraction = 0.0
+    scale: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.5
+    jog: Annotated[dict[Short, Fraction], msgspec.Meta(max_length=16)] = {}
+    goals: Annotated[dict[Short, float], msgspec.Meta(max_length=16)] = {}
+
+
+class Plan(FromBrowser, frozen=True, tag="plan"):
+    """A subtask, as the planner."""
+
+    text: Text
+    verb: Literal["put", "wait", "done"] = "wait"
+    what: Short = ""
+    where: Short = ""
+    excluding: Annotated[tuple[Short, ...], msgspec.Meta(max_length=16)] = ()
+    sentence: Text = ""
+
+
+class Act(FromBrowser, frozen=True, tag="act"):
+    """An action, as the VLM, on one of the things seen."""
+
+    skill: Literal["pick", "place", "look", "hold"]
+    label: Short = ""
+    colour: Short = ""
+    x_m: float = 0.0
+    y_m: float = 0.0
+
+
+Incoming = Hello | Seen | Watch | Say | Stop | Resume | NoteMark | Take | Give | Drive | Plan | Act
+
+_decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
+_encoder = msgspec.json.Encoder()
+
+
+def decode(text: str | bytes) -> Incoming:
+    """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
+    return _decoder.decode(text)
+
+
+def encode(document: dict[str, Any]) -> str:
+    """A message to the browser."""
+    return _encoder.encode(document).decode()
+
+
+def pack_frame(header: dict[str, Any], jpeg: bytes) -> bytes:
+    """A frame to the browser: the header's length (4 bytes, big endian), the header as JSON, the picture."""
+    head = _encoder.encode(header)
+    return struct.pack(">I", len(head)) + head + jpeg
