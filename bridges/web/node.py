@@ -57,14 +57,15 @@ CANNED = Path(__file__).with_name("canned.toml")
 NEAR_M = 0.15
 """A click means the thing of that name this near to where the page saw it."""
 OLDEST_SETPOINT_S = 0.25
+RATE_OVER_NS = 2_500_000_000
 
 
 class Console(Node):
     """A page for wizards, viewers and participants; the log says where.
 
     `host` other than this machine needs `certificate` and `key`. `port` 0 is any free one. `robot` names the limits of
-    the robot that is driven. `utterances` is a file of canned sentences. `head_camera_m` is where the head camera is, for
-    what is drawn over its image: ahead, left and up of the crossing of its axes, and how far ahead of that it sits.
+    the robot that is driven. `utterances` is a file of canned sentences. `head_camera_m` says where the head camera is,
+    for what is drawn over its image: ahead, left and up of the crossing of its axes, and how far ahead of it.
     """
 
     provenance = "person"
@@ -416,7 +417,7 @@ class Console(Node):
 
     def _camera_document(self, name: str, port: Subscription[Image], now_ns: int) -> dict[str, Any]:
         received, at_ns, hz = self._rates.get(name, (0, 0, 0.0))
-        if now_ns - at_ns >= 1_000_000_000:
+        if now_ns - at_ns >= RATE_OVER_NS:
             count = port.received
             hz = (count - received) / ((now_ns - at_ns) * 1e-9) if at_ns else 0.0
             self._rates[name] = (count, now_ns, hz)

@@ -28,7 +28,7 @@ export function pickAt(u, v, header, robot, objects, camera) {
 }
 
 export function overlay(context, scale, header, robot, objects, target, selected, camera) {
-  context.save(); context.scale(scale, scale); context.font = "600 7px system-ui, sans-serif"; context.textBaseline = "bottom";
+  context.save(); context.scale(scale, scale); context.font = "600 6px system-ui, sans-serif"; context.textBaseline = "bottom";
   const isSame = (one, other) => other && one.label === other.label && one.colour === other.colour && Math.hypot(one.x - other.x, one.y - other.y) < 0.2;
   for (const thing of objects) {
     const place = project(thing, header, robot, camera); if (!place) continue;
@@ -36,7 +36,7 @@ export function overlay(context, scale, header, robot, objects, target, selected
     context.lineWidth = isTarget || isSelected ? 1.6 : 0.8; context.strokeStyle = isSelected ? "#ffc857" : isTarget ? "#7be495" : paintOf(thing);
     context.strokeRect(place.u - place.w / 2, place.v - place.h / 2, place.w, place.h);
     const text = `${isTarget ? "▶ " : ""}${thing.colour} ${thing.label}`, width = context.measureText(text).width + 4;
-    context.fillStyle = "#000000b0"; context.fillRect(place.u - place.w / 2, place.v - place.h / 2 - 9, width, 9);
+    context.fillStyle = "#000000b0"; context.fillRect(place.u - place.w / 2, place.v - place.h / 2 - 8, width, 8);
     context.fillStyle = context.strokeStyle; context.fillText(text, place.u - place.w / 2 + 2, place.v - place.h / 2 - 1);
   }
   if (target) { const place = project(target, header, robot, camera); if (place) { context.strokeStyle = "#7be495"; context.lineWidth = 1; context.beginPath(); context.arc(place.u, place.v, 5, 0, 7); context.moveTo(place.u - 8, place.v); context.lineTo(place.u + 8, place.v); context.moveTo(place.u, place.v - 8); context.lineTo(place.u, place.v + 8); context.stroke(); } }

@@ -1,0 +1,73 @@
+"""A real run of the console for tests: the simulated robot's graph in processes, and the addresses that it prints."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+
+from tests.running import eventually
+
+ROOT = Path(__file__).resolve().parent.parent
+ADDRESS = re.compile(r"console: (operator|viewer|participant): (https?://\S+/)#([0-9a-f]{32})")
+
+
+class ConsoleRun:
+    """`polyrhythm run` of a launch file with a console, from its start to its end."""
+
+    def __init__(self, launch: Path, folder: Path) -> None:
+        command = [sys.executable, "-m", "runtime", "run", str(launch), "--set", "console.port=0", "--out", str(folder)]
+        self.folder = folder
+        self.lines: list[str] = []
+        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+        eventually(lambda: self._is_running() or self._process.poll() is not None, "the console runs", 60.0)
+        assert self._process.poll() is None, "\n".join(self.lines)
+        found = [ADDRESS.search(line) for line in self.lines]
+        self.tokens = {one[1]: one[3] for one in found if one}
+        self.url = next(one[2] for one in found if one)
+
+    def page(self, role: str = "operator") -> str:
+        """The address for that role."""
+        return f"{self.url}#{self.tokens[role]}"
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.url.rsplit(":", 1)[1].strip("/"))
+
+    def pid(self, process: str) -> int:
+        """Of one process of the run."""
+        return next(
+            int(one[1]) for line in self.lines if (one := re.search(rf" {process} \[pid (\d+)\] running", line))
+        )
+
+    def _is_running(self) -> bool:
+        return any("console [pid" in line and "] running" in line for line in self.lines) and any(
+            "driver: commands arrive" in line or ("console" in line and "] running" in line) for line in self.lines
+        )
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def close(self) -> None:
+        """End the run as Ctrl-C does."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        self._process.wait(60.0)
+        self._reader.join(10.0)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def __enter__(self) -> ConsoleRun:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        self.close()

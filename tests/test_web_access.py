@@ -1,0 +1,58 @@
+"""Who may come in: tokens, names, pace, and where the console may listen."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridges.web.access import Door, Pace, Tokens, check_bind
+from runtime.errors import ParameterError
+
+
+def test_each_role_has_a_token_of_128_bits_of_its_own() -> None:
+    one, other = Tokens(), Tokens()
+    tokens = [*one.by_role.values(), *other.by_role.values()]
+    assert len(set(tokens)) == 6
+    assert all(len(bytes.fromhex(token)) == 16 for token in tokens)
+    assert {role: one.role_of(token) for role, token in one.by_role.items()} == {role: role for role in one.by_role}
+
+
+@pytest.mark.parametrize("token", ["", "0" * 32, "é", "\ud800", "operator"])
+def test_any_other_token_is_nobody(token: str) -> None:
+    assert Tokens().role_of(token) is None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "robot.local", ""])
+def test_a_bind_outside_loopback_without_tls_is_refused(host: str) -> None:
+    with pytest.raises(ParameterError, match="is not this machine alone, and there is no TLS"):
+        check_bind(host, "", "")
+    check_bind(host, "cert.pem", "key.pem")
+
+
+def test_half_a_tls_configuration_is_refused() -> None:
+    with pytest.raises(ParameterError, match="come together"):
+        check_bind("127.0.0.1", "cert.pem", "")
+
+
+def test_host_and_origin_are_exact() -> None:
+    door = Door.of("127.0.0.1", 8420, has_tls=False)
+    assert door.admits_origin("127.0.0.1:8420", "http://127.0.0.1:8420")
+    assert door.admits_origin("localhost:8420", "http://localhost:8420")
+    for host, origin in (
+        ("127.0.0.1:8420", "http://localhost:8420"),
+        ("127.0.0.1:8420", "https://127.0.0.1:8420"),
+        ("127.0.0.1:8420", "http://127.0.0.1:8421"),
+        ("127.0.0.1:8420", "http://127.0.0.1:8420.evil.example"),
+        ("127.0.0.1:8420", None),
+        ("127.0.0.1:8420", "null"),
+        ("evil.example:8420", "http://evil.example:8420"),
+        ("127.0.0.1", "http://127.0.0.1"),
+        (None, "http://127.0.0.1:8420"),
+    ):
+        assert not door.admits_origin(host, origin)
+
+
+def test_pace_allows_a_burst_and_then_the_rate() -> None:
+    pace = Pace(per_s=10.0, burst=3.0)
+    assert [pace.allows(0) for _ in range(4)] == [True, True, True, False]
+    assert pace.allows(100_000_000)
+    assert not pace.allows(100_000_000)

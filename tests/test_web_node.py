@@ -1,0 +1,55 @@
+"""The console as a node: what its launch file may say, canned sentences, and that virtual time does not open a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridges.web.node import Console, read_canned
+from runtime import Simulation
+from runtime.cli import main
+from runtime.errors import ParameterError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_the_shipped_sentences_are_readable_and_their_keys_are_different() -> None:
+    canned = read_canned(ROOT / "bridges" / "web" / "canned.toml")
+    keys = [sentence["key"] for sentence in canned if sentence["key"]]
+    assert len(keys) == len(set(keys)) == 10
+    assert {sentence["as"] for sentence in canned} == {"robot", "collaborator"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[utterance]]\n", "sentence 1 has no text"),
+        ('[[utterance]]\ntext = "a"\nvoice = "x"\n', "unknown key 'voice'; known: as, key, text"),
+        ('[[utterance]]\ntext = "a"\nas = "dog"\n', "spoken as 'dog'; known: robot, collaborator"),
+        ('[[utterance]]\ntext = "a"\nkey = "w"\n', "has the key 'w'; expected a digit of its own"),
+        ("[[utterance]\n", "cannot be read as TOML"),
+    ],
+)
+def test_a_file_of_sentences_that_is_not_understood_is_refused_in_words(text: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "sentences.toml"
+    file.write_text(text)
+    with pytest.raises(ParameterError) as problem:
+        read_canned(file)
+    assert words in str(problem.value)
+
+
+def test_a_bind_outside_loopback_without_tls_ends_a_run_with_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "wizard", "--set", "console.host=0.0.0.0"]) == 2
+    assert "is not this machine alone, and there is no TLS" in capsys.readouterr().err
+
+
+def test_the_shipped_launch_file_fits() -> None:
+    assert main(["check", "wizard"]) == 0
+
+
+def test_in_virtual_time_no_page_is_opened() -> None:
+    console = Console(port=0)
+    sim = Simulation(console, seed=0)
+    sim.run(seconds=0.5)
+    assert console._server is None
