@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bridges.web.messages import Occupation
 from bridges.web.seating import Seating
 from runtime.clock import to_ns
 
@@ -14,7 +13,7 @@ def test_a_seat_has_one_person_and_force_is_needed_to_displace_them() -> None:
     assert seating.take("policy", "s2", "Bo", force=True) == ""
     assert not seating.holds("policy", "s1")
     assert not seating.give("policy", "s1")
-    assert seating.occupation() == Occupation(policy="Bo")
+    assert seating.sitters["policy"].name == "Bo"
 
 
 def test_a_reload_keeps_the_seat() -> None:
@@ -32,7 +31,7 @@ def test_a_person_who_does_not_come_back_loses_the_seat() -> None:
     seating.left("s1", to_ns(1.0))
     assert seating.expire(to_ns(5.9)) == []
     assert [seat for seat, _ in seating.expire(to_ns(6.1))] == ["policy"]
-    assert seating.occupation() == Occupation()
+    assert seating.sitters == {}
 
 
 def test_the_seat_of_a_person_who_is_gone_is_free_at_once() -> None:

@@ -84,7 +84,7 @@ class Board:
                 "who": who,
                 "text": text,
                 "at_s": round((at_ns - self._start_ns) * 1e-9, 1),
-                "person": provenance == "person",
+                "person": provenance.startswith("person"),
             }
         )
 
@@ -149,6 +149,7 @@ def guard_document(stamped: Stamped[GuardState] | None, now_ns: int) -> dict[str
         "mode": state.mode,
         "reason": state.reason,
         "holder": state.holder,
+        "estop": state.estop,
         "rejected": state.rejected,
         "age_ms": age_ms(stamped, now_ns),
     }

@@ -11,11 +11,3 @@ class Mark(Message):
     label: str
     note: str = ""
     by: str = ""
-
-
-class Occupation(Message, kind="state"):
-    """Which seats people hold through the console; repeated, so that its silence means that the console is gone."""
-
-    planner: str = ""  # the person's name; "" the model
-    vlm: str = ""
-    policy: str = ""

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from bridges.web import drive
 from bridges.web.access import Tokens, check_bind
+from bridges.web.asking import Asking
 from bridges.web.board import Board, age_ms, guard_document, robot_document, scene_document
-from bridges.web.messages import Mark, Occupation
+from bridges.web.messages import Mark
 from bridges.web.picture import JpegCache
 from bridges.web.seating import SEATS, Seating
 from bridges.web.server import Server, bind
@@ -22,6 +23,7 @@ from bridges.web.session import Session, View
 from bridges.web.wire import (
     Act,
     Drive,
+    Emergency,
     Give,
     Incoming,
     NoteMark,
@@ -34,18 +36,23 @@ from bridges.web.wire import (
 )
 from runtime import Node, Publisher, QoS, Stamped, Subscription, on
 from runtime.call import Call, current_call
+from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.health import Health
 from runtime.launch_file import load_name
+from runtime.lease import LEASE_TOPIC, Lease
 from runtime.msgs import (
     Action,
+    EStop,
     Feedback,
+    GuardOrder,
     GuardState,
     Image,
     Interrupt,
     JointCommand,
     RobotState,
     SceneDescription,
+    SeatRequest,
     SeenObject,
     Subtask,
     Utterance,
@@ -58,6 +65,10 @@ NEAR_M = 0.15
 """A click means the thing of that name this near to where the page saw it."""
 OLDEST_SETPOINT_S = 0.25
 RATE_OVER_NS = 2_500_000_000
+ANSWER_S = 1.0
+"""How long the guard's answer to a request may take before it is asked again."""
+HANDS: dict[Seat, str] = {"planner": "human_planner", "vlm": "human_vlm", "policy": "human_policy"}
+"""The nodes that speak for the person, by seat; they are candidates in the launch file."""
 
 
 class Console(Node):
@@ -77,6 +88,7 @@ class Console(Node):
     setpoint = Subscription(JointCommand, "robot/command", qos=OPTIONAL)
     guard = Subscription(GuardState, "guard/state", qos=OPTIONAL)
     scene = Subscription(SceneDescription, "description", qos=OPTIONAL)
+    leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
     recorder = Subscription(Health, "health/recorder", qos=OPTIONAL)
     heard = Subscription(Utterance, "heard", qos=OPTIONAL)
     said = Subscription(Utterance, "said", qos=OPTIONAL)
@@ -90,7 +102,9 @@ class Console(Node):
     say_said = Publisher(Utterance, "said")
     interrupt = Publisher(Interrupt, "interrupt")
     mark = Publisher(Mark, "mark")
-    seats = Publisher(Occupation, "console/seats")
+    request = Publisher(SeatRequest, "seat/request")
+    order = Publisher(GuardOrder, "guard/order")
+    estop = Publisher(EStop, "estop")
     plan = Publisher(Subtask, "console/subtask")
     act = Publisher(Action, "console/action")
     command = Publisher(JointCommand, "console/command")
@@ -123,6 +137,9 @@ class Console(Node):
         self._cameras = {"head": self.head_image, "wrist": self.wrist_image, "room": self.room_image}
         self._rates: dict[str, tuple[int, int, float]] = {}  # camera -> received, when, Hz
         self._seating = Seating()
+        self._leases: dict[Seat, Lease] = {}
+        self._asked_ns: dict[Seat, int] = {}
+        self._asking = Asking({})
         self._server: Server | None = None
         self._count = 0
         self.tokens = Tokens()
@@ -130,6 +147,7 @@ class Console(Node):
     def on_start(self) -> None:
         """Open the page and say where it is. Raises UserError where that cannot be."""
         self._board = Board(self.clock.now_ns())
+        self._asking = Asking(getattr(self, "run_info", {}))
         if self.clock.is_virtual:
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")
             return
@@ -186,6 +204,14 @@ class Console(Node):
     @on(interrupts)
     def note_interrupt(self, message: Interrupt) -> None:
         self._note(message)
+
+    @on(leases)
+    def note_lease(self, lease: Lease) -> None:
+        self._leases[lease.seat] = lease
+        if not lease.is_repetition:
+            text = f"{lease.holder} holds {lease.seat}" + (f", instead of {lease.displaced}" if lease.displaced else "")
+            self._board.tell("seat", lease.by or "guard", f"{text} ({lease.why})", self.clock.now_ns())
+            self._poke()
 
     @on(marks)
     def note_mark(self, message: Mark) -> None:
@@ -276,12 +302,31 @@ class Console(Node):
         self._seating.left(session.ident, self.clock.now_ns())
 
     def beat(self, now_ns: int) -> None:
-        """Ten times a second: say who sits where, and end what has no page any more."""
-        for seat, sitter in self._seating.expire(now_ns):
-            self._board.tell("seat", sitter.name, f"lost the seat {seat}: the link is gone", now_ns)
+        """Ten times a second: who has no page any more loses the seat, and the leases follow who sits."""
+        for seat, gone in self._seating.expire(now_ns):
             if seat == "policy":
-                self._interrupt("stop", f"the link to {sitter.name}, who drove, is lost")
-        self.seats.publish(self._seating.occupation())
+                self._interrupt("stop", f"the link to {gone.name}, who drove, is lost")
+            self._ask("give", seat, gone.name, now_ns)
+        for seat, lease in list(self._leases.items()):
+            if now_ns - self._asked_ns.get(seat, 0) < to_ns(ANSWER_S):
+                continue
+            is_ours, sitter = lease.holder == HANDS[seat], self._seating.sitters.get(seat)
+            if is_ours and sitter is None:  # of a console before this one
+                if seat == "policy":
+                    self._interrupt("stop", "nobody is at the console that drove")
+                self._ask("give", seat, self.name, now_ns)
+            elif sitter is not None and not is_ours:
+                del self._seating.sitters[seat]
+                self._notify(sitter.session, f"the seat {seat} is {lease.holder}'s now")
+
+    def _ask(self, do: Literal["take", "give"], seat: Seat, by: str, now_ns: int) -> None:
+        self._asked_ns[seat] = now_ns
+        self.request.publish(self._asking.seat(do, seat, HANDS[seat], by, now_ns))
+
+    def _notify(self, ident: str, text: str) -> None:
+        for session in self._server.sessions if self._server is not None else ():
+            if session.ident == ident:
+                session.notice(text)
 
     def handle(self, session: Session, message: Incoming) -> None:
         """Do what a person asks for, where their role allows it."""
@@ -297,15 +342,16 @@ class Console(Node):
             case Say():
                 self._say(session, message.voice, message.text)
             case Resume():
-                self._interrupt("resume", f"{session.name}: go on")
+                self._resume(session)
+            case Emergency():
+                self.estop.publish(EStop(source=self.name, is_pressed=True, why=f"pressed by {session.name}"))
             case NoteMark():
                 self.mark.publish(Mark(label=message.label or "mark", note=message.note, by=session.name))
             case Take():
                 self._take(session, message)
             case Give():
                 if self._seating.give(message.seat, session.ident):
-                    self.seats.publish(self._seating.occupation())
-                    self._board.tell("seat", session.name, f"gives {message.seat} back", self.clock.now_ns())
+                    self._ask("give", message.seat, session.name, self.clock.now_ns())
             case Drive():
                 self._drive(session, message)
             case Plan():
@@ -330,13 +376,29 @@ class Console(Node):
         self._count += 1
         self.interrupt.publish(Interrupt(id=f"{self.name}-{self._count}", depth=depth, text=text, by="console"))
 
+    def _resume(self, session: Session) -> None:
+        guard = self.guard.latest()
+        if guard is not None and guard.estop:
+            self.estop.publish(EStop(source=self.name, is_pressed=False))
+            self.order.publish(self._asking.order("rearm", session.name, self.clock.now_ns()))
+        elif guard is not None and guard.mode == "disarmed":
+            self.order.publish(self._asking.order("arm", session.name, self.clock.now_ns()))
+        else:
+            self._interrupt("resume", f"{session.name}: go on")
+
     def _take(self, session: Session, message: Take) -> None:
         refusal = self._seating.take(message.seat, session.ident, session.name, force=message.force)
         if refusal:
             session.notice(refusal)
             return
-        self.seats.publish(self._seating.occupation())
-        self._board.tell("seat", session.name, f"takes {message.seat}", self.clock.now_ns())
+        lease, now_ns = self._leases.get(message.seat), self.clock.now_ns()
+        if lease is None:
+            self._seating.give(message.seat, session.ident)
+            session.notice(f"nobody hands out the seat {message.seat} in this run")
+        elif lease.holder != HANDS[message.seat]:
+            self._ask("take", message.seat, session.name, now_ns)
+        else:
+            self._board.tell("seat", session.name, f"takes {message.seat} over", now_ns)
 
     def _drive(self, session: Session, message: Drive) -> None:
         if not self._seating.holds("policy", session.ident):
@@ -409,7 +471,10 @@ class Console(Node):
 
     def _seat_document(self, seat: Seat, session: Session) -> dict[str, Any]:
         sitter = self._seating.sitters.get(seat)
+        lease = self._leases.get(seat)
         return {
+            "holder": "" if lease is None else lease.holder,
+            "kind": "" if lease is None else lease.kind,
             "by": "" if sitter is None else sitter.name,
             "mine": self._seating.holds(seat, session.ident),
             "lost": sitter is not None and sitter.lost_ns > 0,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bridges.web.messages import Occupation
 from bridges.web.wire import Seat
 from runtime.clock import to_ns
 
@@ -70,7 +69,3 @@ class Seating:
         for seat, _ in late:
             del self.sitters[seat]
         return late
-
-    def occupation(self) -> Occupation:
-        """What the handover is told."""
-        return Occupation(**{seat: sitter.name for seat, sitter in self.sitters.items()})

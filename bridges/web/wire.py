@@ -57,6 +57,10 @@ class Resume(FromBrowser, frozen=True, tag="resume"):
     """Lift the stop."""
 
 
+class Emergency(FromBrowser, frozen=True, tag="estop"):
+    """The emergency stop, which only an operator's re-arming lifts."""
+
+
 class NoteMark(FromBrowser, frozen=True, tag="mark"):
     """Something worth finding again."""
 
@@ -108,7 +112,7 @@ class Act(FromBrowser, frozen=True, tag="act"):
     y_m: float = 0.0
 
 
-Incoming = Hello | Seen | Watch | Say | Stop | Resume | NoteMark | Take | Give | Drive | Plan | Act
+Incoming = Hello | Seen | Watch | Say | Stop | Resume | Emergency | NoteMark | Take | Give | Drive | Plan | Act
 
 _decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
 _encoder = msgspec.json.Encoder()

@@ -61,6 +61,7 @@ function show(message) {
   $("#guard-mode").textContent = guard?.mode ?? "no guard";
   $("#guard-reason").textContent = guard ? guard.reason : "nothing is known of the robot";
   $("#guard").title = guard ? `${guard.mode}: ${guard.reason}; ${guard.rejected} commands refused` : "";
+  $("#resume").textContent = guard?.estop ? "Re-arm" : guard?.mode === "disarmed" ? "Arm" : "Resume";
   figure("#link", message.link_ms, 150); figure("#robot-age", message.robot?.age_ms, 250);
   $("#recording").dataset.on = String(message.recording); $("#recording").textContent = message.recording ? "on" : "off";
   $("#people").textContent = String(message.people.length); $("#people").title = message.people.map((one) => `${one.name} (${one.role})`).join(", ");
@@ -72,8 +73,8 @@ function show(message) {
   $("#contact").classList.toggle("late", Boolean(robot?.contact.length));
   for (const holder of all(".holder")) {
     const seat = message.seats[holder.dataset.seat];
-    holder.textContent = seat.by ? (seat.mine ? "you" : seat.by) + (seat.lost ? " (gone)" : "") : "model";
-    holder.classList.toggle("person", Boolean(seat.by));
+    holder.textContent = seat.by ? (seat.mine ? "you" : seat.by) + (seat.lost ? " (gone)" : "") : seat.holder || "nobody";
+    holder.classList.toggle("person", seat.kind === "person"); holder.dataset.holder = seat.holder;
   }
   for (const button of all("button.seat")) {
     const seat = message.seats[button.dataset.seat], mine = String(seat.mine);
@@ -193,6 +194,7 @@ function tab(name) {
 
 $("#stop").addEventListener("pointerdown", () => stop());
 $("#stop").addEventListener("click", (event) => { if (event.detail === 0) stop(); });   // by the keyboard
+$("#estop").addEventListener("click", () => { holding.release(); link.send({ t: "estop" }); });
 $("#resume").addEventListener("click", () => link.send({ t: "resume" }));
 for (const button of all("button.seat")) button.addEventListener("click", () => toggleSeat(button.dataset.seat));
 for (const one of all("[role=tab]")) {
