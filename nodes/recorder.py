@@ -5,18 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from runtime.clock import wall_time_ns
+from nodes.recorder_files import Ring, free_space, model_files, next_part
+from runtime.clock import to_ns, wall_time_ns
 from runtime.errors import ParameterError, RecordingError
-from runtime.message import Stamped
-from runtime.msgs import Image
-from runtime.node import Node, every
+from runtime.health import Health
+from runtime.journal import Calls
+from runtime.message import Message, Stamped
+from runtime.msgs import Image, RobotState
+from runtime.node import Node, every, on
+from runtime.ports import Subscription
+from runtime.qos import QoS
 
 if TYPE_CHECKING:
     from runtime.bag import BagWriter
 
 FILE_NAME = "run.mcap"
 LAUNCH_FILE_NAME = "launch.toml"
+LOW_SHARE = 0.1
+"""Of the disk: below this a warning is given, once."""
+TRANSFORM_PERIOD_NS = 100_000_000
 DEPTHS = ("exact", "millimetres", "none")
+
+
+class SaveRecording(Message):
+    """Asks a recorder in ring mode for a file of the last seconds."""
+
+    reason: str = ""
 
 
 class Recorder(Node):
@@ -25,8 +39,13 @@ class Recorder(Node):
     `jpeg_quality` 0 keeps images losslessly (PNG), 1 to 100 as JPEG. `depth` says how depth images are kept, on
     `TOPIC/depth`: "exact", in "millimetres" (16-bit PNG, which viewers show), or "none". Of `run_info`, the text of
     the launch file is attached, "outcome", "stats" and "trace" are noted at the end and everything else at the start.
-    A disk that fills up ends the recording and not the run.
+    A disk that fills up ends the recording, which is closed while there is room for that, and not the run.
+
+    `split_s` and `split_mb` begin another file after so much (0: never). With `ring_s` above 0 nothing is written until
+    a message on `recorder/save` asks for it: then the last `ring_s` seconds become a file.
     """
+
+    save = Subscription(SaveRecording, "recorder/save", qos=QoS(required=False))
 
     subscribes_all: ClassVar[bool] = True
 
@@ -36,7 +55,19 @@ class Recorder(Node):
         jpeg_quality: int = 0,
         depth: str = "exact",
         exclude: list[str] | None = None,
+        split_s: float = 0.0,
+        split_mb: float = 0.0,
+        ring_s: float = 0.0,
+        reserve_mb: float = 32.0,
     ) -> None:
+        for name, value in (
+            ("split_s", split_s),
+            ("split_mb", split_mb),
+            ("ring_s", ring_s),
+            ("reserve_mb", reserve_mb),
+        ):
+            if not 0 <= value < float("inf"):
+                raise ParameterError(f"{name} is {value}; expected 0 or a positive number")
         if not 0 <= jpeg_quality <= 100:
             raise ParameterError(f"jpeg_quality is {jpeg_quality}; expected 0 (lossless) to 100")
         if depth not in DEPTHS:
@@ -49,14 +80,25 @@ class Recorder(Node):
         self._next_seq: dict[tuple[str, str], int] = {}
         self._bag: BagWriter | None = None
         self._unwritten = 0
+        self.split_s, self.split_mb, self.ring_s, self.reserve_mb = split_s, split_mb, ring_s, reserve_mb
+        self._ring = Ring(ring_s) if ring_s else None
+        self._ledger: dict[str, dict[str, dict[str, int]]] = {}  # node -> topic -> reason -> messages not delivered
+        self._opened_ns = 0
+        self._transforms_ns = 0
+        self._warned = False
 
     def on_start(self) -> None:
         # Loaded here, so that checking a graph needs neither mcap nor OpenCV.
         import cv2
 
+        cv2.setNumThreads(1)
+        if self._ring is None:
+            self._bag = self._open()
+
+    def _open(self, *, continues: bool = False) -> BagWriter:
+        """The next file of this run, with all that is known of the run."""
         from runtime.bag import BagWriter
 
-        cv2.setNumThreads(1)
         info: dict[str, Any] = getattr(self, "run_info", {})
         folder = Path(str(info.get("folder", ".")))
         path = Path(self.path) if self.path else folder / FILE_NAME
@@ -66,10 +108,14 @@ class Recorder(Node):
         metadata["clock"] = "virtual" if self.clock.is_virtual else "real"
         metadata.setdefault("started_ns", str(self.clock.now_ns()))
         metadata["excluded_topics"] = ", ".join(sorted(self.exclude))
-        self._bag = BagWriter(self._part(path, metadata.get("folder", "")), metadata, wall_offset_ns=wall_offset_ns)
+        metadata["models"] = _as_text({"models": model_files(info.get("parameters", {}))})["models"]
+        part = next_part(path, continues=True) if continues else self._part(path, metadata.get("folder", ""))
+        bag = BagWriter(part, metadata, wall_offset_ns=wall_offset_ns)
         launch_text = info.get("launch_text")
         if launch_text:
-            self._bag.attach(LAUNCH_FILE_NAME, "application/toml", str(launch_text).encode())
+            bag.attach(LAUNCH_FILE_NAME, "application/toml", str(launch_text).encode())
+        self._opened_ns = self.clock.now_ns()
+        return bag
 
     def _part(self, path: Path, folder: str) -> Path:
         """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
@@ -78,7 +124,8 @@ class Recorder(Node):
         parts = parts_of(path)
         try:
             before = BagReader(path)
-            is_same_run = not before.is_complete and before.metadata.get("run", {}).get("folder", "") == folder
+            is_unfinished = not before.is_complete or "continues" in before.metadata.get("end", {})
+            is_same_run = is_unfinished and before.metadata.get("run", {}).get("folder", "") == folder
         except RecordingError:
             is_same_run = False
         if is_same_run:
@@ -94,40 +141,105 @@ class Recorder(Node):
         if envelope.topic in self.exclude:
             return
         self._count_gap(envelope.topic, envelope.source, envelope.seq)
+        if isinstance(stamped.message, Health):
+            self._note_losses(stamped.message)
+        if self._ring is not None:
+            self._ring.add(stamped, self.clock.now_ns())
+            return
         if self._bag is None:
             self._unwritten += 1
             return
         try:
-            if isinstance(stamped.message, Image):
-                self._write_image(self._bag, stamped)
-            else:
-                self._bag.write(stamped)
+            self._write(self._bag, stamped)
         except OSError as error:
             self._give_up(error)
+
+    @on(save)
+    def save_ring(self, wanted: SaveRecording) -> None:
+        """Write the last seconds into a file of their own."""
+        if self._ring is None:
+            self.log.warning("recorder/save: everything is being recorded already; ring_s is 0")
+            return
+        try:
+            bag = self._open(continues=True)
+            for stamped in self._ring.take():
+                self._write(bag, stamped)
+            bag.close({**self._end(bag.messages), "reason": wanted.reason})
+        except (OSError, RecordingError) as error:
+            self.log.error("the last %g s could not be saved (%s)", self.ring_s, error)
+            return
+        self.log.info("saved %d messages of the last %g s in %s", bag.messages, self.ring_s, bag.path)
+
+    def _write(self, bag: BagWriter, stamped: Stamped[Any]) -> None:
+        message, envelope = stamped.message, stamped.envelope
+        if isinstance(message, Image):
+            self._write_image(bag, stamped)
+            return
+        bag.write(stamped)
+        if isinstance(message, Calls) and message.logs:
+            from nodes import recorded_frames
+
+            for line in message.logs:
+                document = recorded_frames.log_document(line, envelope, wall_offset_ns=bag.wall_offset_ns)
+                bag.write_document("log", recorded_frames.LOG_NAME, recorded_frames.LOG_SCHEMA, document, envelope)
+        elif isinstance(message, RobotState) and message.read_ns - self._transforms_ns >= TRANSFORM_PERIOD_NS:
+            from nodes import recorded_frames
+
+            self._transforms_ns = message.read_ns
+            document = recorded_frames.transforms_document(message, envelope, wall_offset_ns=bag.wall_offset_ns)
+            bag.write_document(
+                "transforms", recorded_frames.TRANSFORMS_NAME, recorded_frames.TRANSFORMS_SCHEMA, document, envelope
+            )
+
+    def _note_losses(self, health: Health) -> None:
+        self._ledger[health.node] = {port.topic: dict(port.dropped) for port in health.ports if port.dropped}
 
     @every(hz=2)
     def flush(self) -> None:
         """Hand over what was recorded, also when nothing more comes."""
-        if self._bag is not None:
-            try:
-                self._bag.flush()
-            except OSError as error:
-                self._give_up(error)
+        bag = self._bag
+        if bag is None:
+            return
+        try:
+            bag.flush()
+            free_mb, share = free_space(bag.path)
+            if free_mb < self.reserve_mb:
+                bag.close({**self._end(bag.messages), "ended_by": "disk full"})
+                self._bag = None
+                self.log.error(
+                    "%s: closed after %d messages, %.0f MB are free; the run goes on without a recording",
+                    bag.path, bag.messages, free_mb,
+                )  # fmt: skip
+                return
+            if share < LOW_SHARE and not self._warned:
+                self._warned = True
+                self.log.warning("%s: only %.1f %% of the disk is free", bag.path, share * 100)
+            is_long = self.split_s and self.clock.now_ns() - self._opened_ns >= to_ns(self.split_s)
+            if is_long or (self.split_mb and bag.path.stat().st_size >= self.split_mb * 1e6):
+                following = self._open(continues=True)
+                bag.close({"continues": following.path.name})
+                self._bag = following
+        except OSError as error:
+            self._give_up(error)
 
     def on_stop(self) -> None:
         bag, self._bag = self._bag, None
         if bag is None:
             return
-        info: dict[str, Any] = getattr(self, "run_info", {})
-        end = _as_text(
-            {key: info[key] for key in ("outcome", "stats", "trace") if key in info}
-            | {"ended_ns": self.clock.now_ns(), "messages": bag.messages, "missed": dict(sorted(self.missed.items()))}
-        )
         try:
-            bag.close(end)
+            bag.close(self._end(bag.messages))
         except OSError as error:
             self.log.error("%s: could not be closed (%s); what was flushed can be read", bag.path, error.strerror)
             bag.abandon()
+
+    def _end(self, messages: int) -> dict[str, str]:
+        """What is noted at the end: outcome, and what nodes and recorder lost."""
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        return _as_text(
+            {key: info[key] for key in ("outcome", "stats", "trace") if key in info}
+            | {"ended_ns": self.clock.now_ns(), "messages": messages, "missed": dict(sorted(self.missed.items()))}
+            | {"ledger": {node: losses for node, losses in sorted(self._ledger.items()) if losses}}
+        )
 
     def _write_image(self, bag: BagWriter, stamped: Stamped[Image]) -> None:
         from nodes import recorded_image

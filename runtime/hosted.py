@@ -19,13 +19,17 @@ import msgspec
 from runtime.call import Call, current_call, inherit
 from runtime.clock import NS_PER_S, Clock
 from runtime.fence import FenceLine, seat_index
-from runtime.journal import CallNotes, Journal, JournalClock
+from runtime.journal import CallNotes, Journal, JournalClock, JournalLog
 from runtime.lease import LeaseLine
 from runtime.message import Envelope, Message, Stamped
 from runtime.node import Node, Style, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 from runtime.stats import TimerStats
+
+MESSAGES_QUEUED = 4096
+IMAGES_QUEUED = 64
+"""Of each topic, for a node that hears all of them."""
 
 Send = Callable[[Envelope, Message], None]
 
@@ -183,7 +187,8 @@ class HostedNode:
             self.lanes.append(lane)
         for topic, message in sorted(everything.items()):
             port = Subscription(message, topic)
-            port.qos = QoS(depth=4096)
+            # Images give way first: a queue of them is large in bytes and short in number, whatever else waits.
+            port.qos = QoS(depth=IMAGES_QUEUED if _array_fields(message) else MESSAGES_QUEUED)
             port.clock = self.clock
             port.has_handler = True
             self.subscriptions[f"any:{topic}"] = port
@@ -192,6 +197,10 @@ class HostedNode:
     def keep_journal(self) -> None:
         """Note from now on what each handler call reads and publishes."""
         self.journal = Journal()
+        log = self.node.log
+        for handler in [one for one in log.handlers if isinstance(one, JournalLog)]:
+            log.removeHandler(handler)  # of an earlier node of that name in this process
+        log.addHandler(JournalLog(self.journal, self.clock))
         vars(self.node)["_clock"] = JournalClock(self.clock)
 
     def start(self, now_ns: int) -> None:

@@ -5,6 +5,7 @@ Kept only where a recorder hears it; sent in batches on `calls/<node>`, once a s
 
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ from runtime.message import Epochs, Message, Stamped
 
 KEPT_CALLS = 8192
 """Of one batch; a node that makes more calls a second than this loses the rest, and says how many."""
+KEPT_LINES = 256
+"""Log lines of one batch."""
 KEPT_READS = 4096
 """Of one call."""
 
@@ -33,12 +36,21 @@ class CallRecord(Message):
     is_cut: bool = False  # it read more than is kept
 
 
+class LogLine(Message):
+    """One log line of a node; `level` as in Python's logging."""
+
+    at_ns: int
+    level: int
+    text: str
+
+
 class Calls(Message):
-    """The calls of one node since the last batch."""
+    """The calls of one node since the last batch, and its log lines."""
 
     node: str
     calls: tuple[CallRecord, ...]
     lost: int = 0  # calls that did not fit into this batch
+    logs: tuple[LogLine, ...] = ()
 
 
 def calls_topic(node: str) -> str:
@@ -76,6 +88,7 @@ class Journal:
 
     def __init__(self) -> None:
         self._calls: list[CallRecord] = []
+        self._lines: list[LogLine] = []
         self._lost = 0
         self._lock = threading.Lock()
 
@@ -105,11 +118,33 @@ class Journal:
     def take(self, node: str) -> Calls | None:
         """What has come together since the last time; None where nothing has."""
         with self._lock:
-            if not self._calls:
+            if not self._calls and not self._lines:
                 return None
-            batch = Calls(node=node, calls=tuple(self._calls), lost=self._lost)
-            self._calls, self._lost = [], 0
+            batch = Calls(node=node, calls=tuple(self._calls), lost=self._lost, logs=tuple(self._lines))
+            self._calls, self._lost, self._lines = [], 0, []
         return batch
+
+    def say(self, line: LogLine) -> None:
+        """Keep a log line (any thread); of too many in a second the rest is left to the terminal."""
+        with self._lock:
+            if len(self._lines) < KEPT_LINES:
+                self._lines.append(line)
+
+
+class JournalLog(logging.Handler):
+    """Puts a node's log lines into its journal."""
+
+    def __init__(self, journal: Journal, clock: Clock) -> None:
+        super().__init__(logging.INFO)
+        self._journal = journal
+        self._clock = clock
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            text = record.getMessage()
+        except (TypeError, ValueError):  # the arguments do not fit the text
+            text = f"{record.msg} {record.args}"
+        self._journal.say(LogLine(at_ns=self._clock.now_ns(), level=record.levelno, text=text[:8000]))
 
 
 class JournalClock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import copy
 import logging
 import os
 import platform
@@ -17,7 +18,7 @@ from typing import Any
 
 from runtime.clock import wall_time_text
 from runtime.errors import UserError
-from runtime.launch_file import Launch, check, find, load, load_name
+from runtime.launch_file import Launch, check, find, load, load_name, resolve
 from runtime.seat_tables import as_data
 from runtime.simulation import Simulation
 from runtime.stepping import Stepper
@@ -25,6 +26,8 @@ from runtime.tracing import Trace
 from runtime.view import PlainView, SilentView, View, ViewLog
 
 RECORDING = "run.mcap"
+RECORDER = "nodes.recorder:Recorder"
+"""What --record adds to a launch file that records nothing."""
 
 Report = Callable[..., bool]
 """Called as report(recording, folder, outcome=..., as_json=..., restarted=...); returns whether the run succeeded."""
@@ -36,6 +39,8 @@ def main(argv: list[str]) -> int:
     if arguments.virtual:
         _use_one_thread()
     launch = load(find(arguments.file), arguments.set)
+    if arguments.record is not None:
+        launch = _recorded(launch, arguments.record)
     check(launch)
     seed = launch.seed if arguments.seed is None else arguments.seed
     if arguments.pause_on and not arguments.virtual:
@@ -53,6 +58,7 @@ def main(argv: list[str]) -> int:
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
         "seats": as_data(launch.seats),
         "versions": _versions(),
+        "machine": f"{platform.node()}: {platform.platform()}, {os.cpu_count()} cores",
         "git": _git(launch.path.parent),
     }
     view = _view(launch, arguments)
@@ -66,7 +72,7 @@ def main(argv: list[str]) -> int:
             outcome, restarted = _run_real(launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view)
     finally:
         view.close()
-    recording = folder / RECORDING
+    recording: Path = arguments.record or folder / RECORDING
     if launch.report and recording.is_file():
         report: Report = load_name(launch.report)
         return 0 if report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted) else 1
@@ -107,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
     )
+    parser.add_argument("--record", type=Path, metavar="FILE", help="record into this file; adds a recorder if needed")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     return parser
 
@@ -119,6 +126,19 @@ def _seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no positive number of seconds")
     return value
+
+
+def _recorded(launch: Launch, path: Path) -> Launch:
+    """The same launch with a recorder that writes this file: its own, or one that is added."""
+    tables = copy.deepcopy(dict(launch.tables))
+    own = [name for name, spec in launch.graph.nodes.items() if spec.cls.subscribes_all]
+    table = tables["nodes"].setdefault(own[0] if own else "recorder", {"use": RECORDER})
+    table.setdefault("params", {})["path"] = str(path.resolve())
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as problem:
+        raise UserError(f"--record {path}: cannot be written: {problem.strerror}") from problem
+    return resolve(tables, path=launch.path, text=launch.text)
 
 
 def _records(launch: Launch) -> bool:

@@ -1,0 +1,77 @@
+"""What a recorder needs beside writing: the ring of the last seconds, free space, part names, hashes of model files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from runtime.clock import to_ns
+from runtime.message import Stamped
+from runtime.msgs import Image
+
+RING_BYTES = 512 * 1024 * 1024
+"""Of images; a ring that holds more forgets its oldest messages early."""
+MODEL_SUFFIXES = (".onnx", ".gguf", ".pt", ".safetensors", ".tflite")
+
+
+class Ring:
+    """The messages of the last seconds, bounded in time and in bytes of images."""
+
+    def __init__(self, seconds: float) -> None:
+        self._span_ns = to_ns(seconds)
+        self._messages: deque[tuple[int, Stamped[Any]]] = deque()
+        self._bytes = 0
+
+    def add(self, stamped: Stamped[Any], now_ns: int) -> None:
+        """Take in a message and forget those that are too old."""
+        self._messages.append((now_ns, stamped))
+        self._bytes += _size(stamped)
+        while self._messages and (self._messages[0][0] < now_ns - self._span_ns or self._bytes > RING_BYTES):
+            self._bytes -= _size(self._messages.popleft()[1])
+
+    def take(self) -> list[Stamped[Any]]:
+        """All that is held, oldest first; the ring is empty then."""
+        messages = [stamped for _, stamped in self._messages]
+        self._messages.clear()
+        self._bytes = 0
+        return messages
+
+
+def _size(stamped: Stamped[Any]) -> int:
+    message = stamped.message
+    if not isinstance(message, Image):
+        return 1000  # roughly; images decide
+    return int(message.rgb.nbytes + (message.depth_m.nbytes if message.depth_m is not None else 0))
+
+
+def free_space(path: Path) -> tuple[float, float]:
+    """What is free on the disk of that file, in MB and as a share of the disk."""
+    disk = os.statvfs(path.parent)
+    return disk.f_bavail * disk.f_frsize / 1e6, disk.f_bavail / max(1, disk.f_blocks)
+
+
+def next_part(path: Path, *, continues: bool) -> Path:
+    """The first file of that recording that does not exist yet."""
+    from runtime.bag import part_of
+
+    number = 1
+    while continues and part_of(path, number).exists():
+        number += 1
+    return part_of(path, number)
+
+
+def model_files(parameters: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Path and SHA-256 of each model file that a node's parameters name, by "node.parameter"."""
+    found = {}
+    for node, values in parameters.items():
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            path = Path(value) if isinstance(value, str) and value.endswith(MODEL_SUFFIXES) else None
+            if path is not None and path.is_file():
+                with path.open("rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                found[f"{node}.{name}"] = {"path": str(path), "sha256": digest}
+    return found

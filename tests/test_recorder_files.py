@@ -1,0 +1,200 @@
+"""A recorder splits its file, keeps a ring, leaves a full disk in order, and tells what a viewer and an heir need."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodes import recorder as recorder_module
+from nodes.kinematics import head_camera_pose
+from nodes.recorded_frames import LOG_NAME, TRANSFORMS_NAME, quaternion
+from nodes.recorder import Recorder, SaveRecording
+from nodes.recorder_files import Ring, model_files
+from nodes.report.run import read_run
+from runtime.bag import BagReader, parts_of
+from runtime.clock import to_ns
+from runtime.health import Health, PortHealth
+from runtime.journal import Calls, LogLine
+from runtime.msgs import Image, RobotState, Utterance
+from tests.test_recorder import said, stamped, started
+
+
+class Now:
+    """A clock that stands where a test puts it."""
+
+    is_virtual = True
+
+    def __init__(self) -> None:
+        self.at_s = 0.0
+
+    def now_ns(self) -> int:
+        return to_ns(self.at_s)
+
+
+def on_clock(folder: Path, **parameters: object) -> tuple[Recorder, Now]:
+    recorder = Recorder(**parameters)  # type: ignore[arg-type]  # parameters by name, as from a launch file
+    clock = Now()
+    vars(recorder).update(_clock=clock, run_info={"folder": str(folder), "seed": 1})
+    recorder.on_start()
+    return recorder, clock
+
+
+def test_a_recording_goes_on_in_another_file_after_so_long(tmp_path: Path) -> None:
+    recorder, clock = on_clock(tmp_path, split_s=10.0)
+    for second in range(1, 35):
+        clock.at_s = second
+        recorder.on_any(said(second))
+        recorder.flush()
+    recorder.on_stop()
+    parts = parts_of(tmp_path / "run.mcap")
+    assert [len(list(BagReader(part))) for part in parts] == [10, 10, 10, 4]
+    whole = read_run(tmp_path / "run.mcap")
+    assert whole.is_complete
+    assert [one.envelope.seq for one in whole.said.messages] == list(range(1, 35))
+
+
+def test_a_recorder_started_again_after_a_split_deletes_nothing(tmp_path: Path) -> None:
+    recorder, clock = on_clock(tmp_path, split_s=1.0)
+    recorder.on_any(said(1))
+    clock.at_s = 2.0
+    recorder.flush()
+    recorder.on_any(said(2))
+    recorder.flush()
+    again, _ = on_clock(tmp_path, split_s=1.0)
+    again.on_any(said(3))
+    again.on_stop()
+    assert recorder._bag is not None
+    recorder._bag.abandon()  # it died
+    assert [one.envelope.seq for one in read_run(tmp_path / "run.mcap").said.messages] == [1, 2, 3]
+
+
+def test_a_ring_writes_the_last_seconds_when_asked(tmp_path: Path) -> None:
+    recorder, clock = on_clock(tmp_path, ring_s=5.0)
+    for second in range(1, 21):
+        clock.at_s = second
+        recorder.on_any(said(second))
+    assert not (tmp_path / "run.mcap").exists()
+    recorder.save_ring(SaveRecording(reason="it fell"))
+    recorder.on_stop()
+    reader = BagReader(tmp_path / "run.mcap")
+    assert [message.envelope.seq for message in reader] == list(range(15, 21))
+    assert reader.metadata["end"]["reason"] == "it fell"
+
+
+def test_a_ring_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nodes.recorder_files.RING_BYTES", 3 * 7500)
+    ring = Ring(1000.0)
+    for number in range(10):
+        ring.add(stamped(Image(camera="c", captured_ns=1, rgb=np.zeros((50, 50, 3), np.uint8)), "i", number), number)
+    assert len(ring.take()) == 3
+
+
+def test_a_disk_that_fills_up_ends_the_recording_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = started(tmp_path)
+    recorder.on_any(said(1))
+    monkeypatch.setattr(recorder_module, "free_space", lambda path: (500.0, 0.05))
+    recorder.flush()
+    recorder.flush()
+    assert caplog.text.count("only 5.0 % of the disk is free") == 1
+    monkeypatch.setattr(recorder_module, "free_space", lambda path: (20.0, 0.001))
+    recorder.flush()
+    recorder.on_any(said(2))
+    recorder.flush()
+    recorder.on_stop()
+    assert caplog.text.count("the run goes on without a recording") == 1
+    reader = BagReader(tmp_path / "run.mcap")
+    assert len(list(reader)) == 1
+    assert reader.is_complete
+    assert reader.metadata["end"]["ended_by"] == "disk full"
+
+
+def test_what_nodes_lost_is_in_the_ledger_at_the_end(tmp_path: Path) -> None:
+    recorder = started(tmp_path)
+    port = PortHealth(topic="head/image", received=5, delivered=3, waiting=0, dropped={"overwritten": 2})
+    recorder.on_any(
+        stamped(
+            Health(node="vlm", pid=1, timers=(), ports=(port,), sent={}, errors=0, cpu_s=0.0, rss_mb=0.0),
+            "health/vlm",
+            source="vlm",
+        )
+    )
+    recorder.on_stop()
+    assert BagReader(tmp_path / "run.mcap").metadata["end"]["ledger"] == '{"vlm":{"head/image":{"overwritten":2}}}'
+
+
+def test_models_are_known_by_name_and_hash(tmp_path: Path) -> None:
+    model = tmp_path / "small.onnx"
+    model.write_bytes(b"weights")
+    found = model_files({"policy": {"model": str(model), "rate": 3}, "vlm": {"model": "gone.onnx"}})
+    assert found == {"policy.model": {"path": str(model), "sha256": hashlib.sha256(b"weights").hexdigest()}}
+
+
+def test_transforms_and_logs_stand_in_foxgloves_schemas(tmp_path: Path) -> None:
+    recorder = started(tmp_path)
+    zeros = (0.0,) * 8
+    state = RobotState(
+        read_ns=to_ns(1), position=zeros, velocity=zeros, effort=zeros, base_x_m=1.0, base_y_m=2.0,
+        base_heading_rad=np.pi, base_v_mps=0.0, base_w_radps=0.0,
+    )  # fmt: skip
+    recorder.on_any(stamped(state, "robot/state"))
+    recorder.on_any(
+        stamped(Calls(node="vlm", calls=(), logs=(LogLine(at_ns=5, level=30, text="dark"),)), "calls/vlm", source="vlm")
+    )
+    recorder.on_stop()
+    by_schema = {message.schema: message.document for message in BagReader(tmp_path / "run.mcap")}
+    base, head, wrist = by_schema[TRANSFORMS_NAME]["transforms"]
+    assert (base["child_frame_id"], head["child_frame_id"], wrist["child_frame_id"]) == ("base", "head", "wrist")
+    assert base["translation"] == {"x": 1.0, "y": 2.0, "z": 0.0}
+    assert base["rotation"]["z"] == pytest.approx(1.0)
+    line = by_schema[LOG_NAME]
+    assert (line["level"], line["message"], line["name"]) == (3, "dark", "vlm")
+
+
+def test_a_quaternion_turns_as_its_matrix_does() -> None:
+    for tilt in (-1.2, 0.0, 0.3):
+        rotation, _ = head_camera_pose((0.0,) * 6 + (0.7, tilt))
+        x, y, z, w = quaternion(rotation)
+        vector = np.array([0.3, -0.4, 0.5])
+        axis = np.array([x, y, z])
+        turned = vector + 2 * np.cross(axis, np.cross(axis, vector) + w * vector)
+        assert np.allclose(turned, rotation @ vector)
+
+
+def test_run_can_be_told_to_record_what_its_launch_file_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    from runtime.run_command import main
+
+    launch = tmp_path / "hello.toml"
+    launch.write_text('[nodes.talker]\nuse = "nodes.hello:Talker"\n[nodes.listener]\nuse = "nodes.hello:Listener"\n')
+    for name in ("a", "b"):
+        main([str(launch), "--virtual", "--seed", "7", "--for", "2", "--record", str(tmp_path / f"{name}.mcap")])
+    from nodes.bag_commands.command import main as bag
+
+    assert bag(["diff", str(tmp_path / "a.mcap"), str(tmp_path / "b.mcap")]) == 0
+    run = BagReader(tmp_path / "a.mcap").metadata["run"]
+    assert run["seed"] == "7"
+    assert run["machine"]
+
+
+def test_messages_without_arrays_wait_in_deeper_queues_than_images() -> None:
+    from runtime.graph import NodeSpec
+    from runtime.hosted import IMAGES_QUEUED, MESSAGES_QUEUED
+    from runtime.node import Node
+    from runtime.ports import Publisher
+    from runtime.simulation import Simulation
+
+    class Eye(Node):
+        image = Publisher(Image, "eye/image")
+        words = Publisher(Utterance, "words")
+
+    simulation = Simulation(NodeSpec("eye", Eye), NodeSpec("recorder", Recorder, instance=Recorder()))
+    ports = simulation.hosted["recorder"].subscriptions
+    assert ports["any:eye/image"].qos.depth == IMAGES_QUEUED < ports["any:words"].qos.depth == MESSAGES_QUEUED
+    simulation.close()
