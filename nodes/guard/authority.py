@@ -19,12 +19,19 @@ Its last command holds for the guard's lifespan only, so that the robot is held 
 """
 
 
+class Step(msgspec.Struct, frozen=True):
+    """What matters here of a rung of the seat's ladder: to whom it may hand over."""
+
+    to: str = ""
+
+
 class Home(msgspec.Struct, frozen=True):
     """Who sits on a seat when nobody took it, and who may be put there: from the launch file."""
 
     holder: str
     shadows: tuple[str, ...] = ()
     kinds: dict[str, Kind] = {}
+    ladder: tuple[Step, ...] = ()
 
 
 class Authority:
@@ -64,6 +71,12 @@ class Authority:
             by=interrupt.by,
         )
         return self.last
+
+    def allows_ladder(self, request: SeatRequest) -> bool:
+        """Whether the launch file itself asks for this hand-over, which then needs no person."""
+        home = self.homes.get(request.seat)
+        is_of_ladder = request.do == "take" and request.kind == "script" and request.holder != ""
+        return is_of_ladder and home is not None and any(step.to == request.holder for step in home.ladder)
 
     def decide(self, request: SeatRequest, source: str, now_ns: int, *, is_proven: bool) -> Lease | str:
         """The lease that a request leads to, or why there is none ("" for a renewal)."""

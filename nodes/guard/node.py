@@ -212,7 +212,7 @@ class Guard(Node):
         trigger = call.trigger if call is not None else None
         source = trigger.envelope.source if trigger is not None else request.holder
         now_ns = self.clock.now_ns()
-        is_proven = request.do == "renew" or self.proofs.holds(
+        is_proven = self.authority.allows_ladder(request) or self.proofs.holds(
             request.proof, now_ns, request.stamp_ns, request.do, request.seat, request.holder, request.by
         )
         answer = self.authority.decide(request, source, now_ns, is_proven=is_proven)

@@ -1,0 +1,117 @@
+"""`Ladder`: what happens, step by step, when the holder of a seat falls silent; the steps are in the launch file.
+
+That a robot without commands stands still is the guard's work, within 150 ms. The ladder is about the slower part:
+telling people why, letting another candidate take over, and not going on by itself after a long silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.clock import to_ns
+from runtime.fence import SEATS, Seat
+from runtime.lease import Lease
+from runtime.msgs import Interrupt, JointCommand, SceneDescription, SeatRequest, Subtask, Utterance
+from runtime.seat_tables import Rung, SeatTable
+
+NAMES: dict[Seat, str] = {"planner": "planner", "vlm": "vision model", "policy": "control policy"}
+
+
+@dataclass
+class Watch:
+    """One seat: when its holder was heard last, and how far down the ladder is."""
+
+    rungs: tuple[Rung, ...]
+    heard_ns: int = 0  # 0: never; a holder that has not begun is not silent
+    done: int = 0
+    is_person: bool = False
+
+
+class Ladder(Node):
+    """Watches the holders' own topics: subtask, description, command. A person on a seat may be as silent as they like.
+
+    A holder that is heard again starts at the top; what stopped the robot still waits for a person to say go on.
+    """
+
+    subtask = Subscription(Subtask, "subtask", qos=QoS(required=False))
+    description = Subscription(SceneDescription, "description", qos=QoS(required=False))
+    command = Subscription(JointCommand, "command", qos=QoS(required=False))
+    lease = Subscription(Lease, "lease", qos=QoS(required=False))
+
+    said = Publisher(Utterance, "said")
+    interrupt = Publisher(Interrupt, "interrupt")
+    request = Publisher(SeatRequest, "seat/request")
+
+    def __init__(self, speaker: str = "robot") -> None:
+        self.speaker = speaker
+        self.watches: dict[Seat, Watch] = {}
+        self.progress = ""
+        self.count = 0
+
+    def on_start(self) -> None:
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        tables = msgspec.convert(info.get("seats", {}), dict[str, SeatTable])
+        self.watches = {seat: Watch(tables[seat].ladder) for seat in SEATS if seat in tables and tables[seat].ladder}
+
+    @on(subtask)
+    def planned(self, subtask: Subtask) -> None:
+        self._heard("planner")
+
+    @on(description)
+    def described(self, description: SceneDescription) -> None:
+        self.progress = description.progress
+        self._heard("vlm")
+
+    @on(command)
+    def commanded(self, command: JointCommand) -> None:
+        self._heard("policy")
+
+    @on(lease)
+    def leased(self, lease: Lease) -> None:
+        """A new holder has time to begin."""
+        watch = self.watches.get(lease.seat)
+        if watch is not None and not lease.is_repetition:
+            watch.is_person = lease.kind == "person"
+            watch.heard_ns = self.clock.now_ns() if watch.heard_ns else 0
+
+    @every(hz=5)
+    def tick(self) -> None:
+        now_ns = self.clock.now_ns()
+        for seat, watch in self.watches.items():
+            if not watch.heard_ns or watch.is_person or watch.done >= len(watch.rungs):
+                continue
+            rung = watch.rungs[watch.done]
+            if now_ns - watch.heard_ns < to_ns(rung.silent_s):
+                continue
+            if rung.after_subtask and self.progress == "working":
+                continue
+            watch.done += 1
+            self._take(seat, rung, (now_ns - watch.heard_ns) * 1e-9)
+
+    def _heard(self, seat: Seat) -> None:
+        watch = self.watches.get(seat)
+        if watch is None:
+            return
+        watch.heard_ns = self.clock.now_ns()
+        if watch.done:
+            watch.done = 0
+            self.log.warning("%s: heard again", seat)
+            self._say(f"My {NAMES[seat]} is back.")
+
+    def _take(self, seat: Seat, rung: Rung, silent_s: float) -> None:
+        why = f"the {NAMES[seat]} has been silent for {silent_s:.1f} s"
+        self.log.warning("%s: %s%s: %s", seat, rung.do, f" to {rung.to}" if rung.to else "", why)
+        self._say(rung.text)
+        if rung.do == "hand_over":
+            self.request.publish(SeatRequest(seat=seat, do="take", holder=rung.to, kind="script", by=self.name))
+        elif rung.do == "hold":
+            self.count += 1
+            self.interrupt.publish(Interrupt(id=f"{self.name}-{self.count}", depth="stop", text=why, by="ladder"))
+
+    def _say(self, text: str) -> None:
+        if text:
+            self.said.publish(Utterance(speaker=self.speaker, text=text))
