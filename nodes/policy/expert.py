@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nodes.kinematics import grasp_point, to_odometry
+from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.sight import blend, judge, spot_of, state_at
 from nodes.policy.skills import (
     LOOK,
@@ -39,7 +40,7 @@ from runtime.clock import to_ns
 from runtime.fence import Fence
 from runtime.lease import Lease
 from runtime.message import Stamped
-from runtime.msgs import Action, Effect, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState
+from runtime.msgs import Action, Effect, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, Utterance
 
 RATE_HZ = 20
 STATES_KEPT = 30
@@ -86,16 +87,19 @@ class ExpertPolicy(Node):
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
     lease = Subscription(Lease, "lease", qos=QoS(required=False))
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
 
     command = Publisher(JointCommand, "command")
     feedback = Publisher(Feedback, "feedback")
     effect = Publisher(Effect, "interrupt/effect")
+    said = Publisher(Utterance, "said")
 
     def __init__(self, tallest_m: float = 0.68, sees: bool = True) -> None:
         self.tallest_m = tallest_m
         self.sees = sees
         self.current: Action | None = None
         self.progress: Progress | None = None
+        self.confirmations = Confirmations()
         self.is_over = True
         self.is_told_to_stop = False
         self.is_guard_stopped = False
@@ -140,6 +144,12 @@ class ExpertPolicy(Node):
         if state is None:
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why="the robot's state is not known"))
             return
+        refusal = why_not(action, state) or self.confirmations.question(action, self.clock.now_ns())
+        if refusal:
+            self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
+            if refusal.endswith("Please say yes."):
+                self.said.publish(Utterance(speaker="robot", text=refusal))
+            return
         before, self.current = self.current, action
         if before is not None and self._continues(before, action):
             return
@@ -175,6 +185,11 @@ class ExpertPolicy(Node):
                 self.feedback.publish(Feedback(action_id=self.current.id, status="failure", why=why))
             self.is_over = True
             self.progress = begin((), state, self.progress.held)
+
+    @on(heard)
+    def listen(self, utterance: Utterance) -> None:
+        """A person's yes to what the policy asked."""
+        self.confirmations.hear(utterance, self.clock.now_ns())
 
     @on(fence)
     def fenced(self, fence: Fence) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.policy.allowed import why_not
 from nodes.policy.onnx_file import read_model
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import ParameterError, PolyrhythmError
@@ -119,6 +120,11 @@ class OnnxPolicy(Node):
     def begin(self, action: Action) -> None:
         """Act on the newest action; the model itself sees only image and joints."""
         if action.id == self.action_id:
+            return
+        state = self.state.latest()
+        refusal = why_not(action, state) if state is not None and action.target is not None else ""
+        if refusal:
+            self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
             return
         self.action_id = action.id
         self.is_active = action.skill != "hold" or not self.needs_action
