@@ -1,0 +1,33 @@
+"""The guard's transition table as Markdown, for docs/guard.md: `python -m nodes.guard.table` rewrites it there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import get_args
+
+from nodes.guard.state_machine import TRANSITIONS, Event, Mode
+
+BEGIN, END = "<!-- table: made by python -m nodes.guard.table -->", "<!-- end of table -->"
+
+
+def markdown() -> str:
+    """One row for each mode, one column for each event; an empty cell changes nothing."""
+    events, modes = get_args(Event), get_args(Mode)
+    rows = ["| mode | " + " | ".join(events) + " |", "|---" * (len(events) + 1) + "|"]
+    rows += [
+        f"| **{mode}** | " + " | ".join(TRANSITIONS.get((mode, event), "") for event in events) + " |" for mode in modes
+    ]
+    return "\n".join(rows)
+
+
+def with_table(text: str) -> str:
+    """The page with the table as it is now."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{markdown()}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    page = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/guard.md")
+    page.write_text(with_table(page.read_text()))
