@@ -108,11 +108,16 @@ def test_the_search_for_escapes_finds_them() -> None:
 
 def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
     files = [file for folder in ("nodes", "bridges") for file in sorted((ROOT / folder).rglob("*.py"))]
-    commands = {ROOT / "nodes" / "episodes" / "browse.py"}  # a web server of a command, not of a node
+    outside = {  # what these do has no part in virtual time
+        "nodes/episodes/browse.py": "the web server of a command, not of a node",
+        "nodes/guard/proof.py": "a secret that nobody may guess",
+        "bridges/web/access.py": "a secret that nobody may guess",
+        "bridges/web/server.py": "a web server and its sessions' names; there is no page in virtual time",
+    }
     found = {
         f"{file.relative_to(ROOT)}:{line}"
         for file in files
-        if file not in commands
+        if str(file.relative_to(ROOT)) not in outside
         for line in escapes(ast.parse(file.read_text()))
     }
     assert found == set()
