@@ -120,6 +120,10 @@ class _View:
     camera: Floats
     own: tuple[Capsule, ...]
 
+    def points_at(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The points (n, 3) of some pixels, counted row by row."""
+        return self.points.reshape(-1, 3).take(index, axis=0)
+
 
 def _levels(
     points: NDArray[np.float32], is_known: Bools, depth_m: NDArray[np.float32], focal_px: float
@@ -169,10 +173,12 @@ def _without_specks(mask: Bools) -> Bools:
 
 def _things(view: _View, is_known: Bools, table_z: float, hull: NDArray[np.float32] | None) -> tuple[SeenObject, ...]:
     z = view.points[:, :, 2]
-    pixels = _pixels(view, is_known & (z > table_z + THING_LEAST_M) & (z < table_z + THING_MOST_M))
+    index = np.flatnonzero(is_known & (z > table_z + THING_LEAST_M) & (z < table_z + THING_MOST_M))
+    points = view.points_at(index)
     if hull is not None:
-        pixels = pixels.only(_is_inside(pixels.points[:, :2], hull, 0.03))
-    pixels = pixels.only(~_is_own(pixels.points, view))
+        inside = _is_inside(points[:, :2], hull, 0.03)
+        index, points = index[inside], points[inside]
+    pixels = _pixels(view, index[~_is_own(points, view)])
     found: list[SeenObject] = []
     for group in _groups(pixels.points, THING_CELL_M):
         for part in _by_colour(pixels.only(group)):
@@ -196,10 +202,10 @@ class _Pixels:
         )
 
 
-def _pixels(view: _View, mask: Bools) -> _Pixels:
-    rows, columns = np.nonzero(mask)
-    hsv = view.hsv[rows, columns]
-    return _Pixels(rows, columns, view.points[rows, columns], colour_codes(hsv), hsv[:, 2])
+def _pixels(view: _View, index: NDArray[np.int64]) -> _Pixels:
+    rows, columns = np.divmod(index, view.depth_m.shape[1])
+    hsv = view.hsv.reshape(-1, 3).take(index, axis=0)
+    return _Pixels(rows, columns, view.points_at(index), colour_codes(hsv), hsv[:, 2])
 
 
 def _by_colour(group: _Pixels) -> list[_Pixels]:
@@ -288,12 +294,15 @@ def _boxes(
 ) -> tuple[SeenObject, ...]:
     """Large boxes that stand beside the table and end below it or a little above."""
     z = view.points[:, :, 2]
-    pixels = _pixels(view, is_known & (z > floor_z + 0.12) & (z < table_z + BOX_ABOVE_TABLE_M))
-    away = pixels.points[:, :2] - view.camera[:2].astype(np.float32)
-    pixels = pixels.only((away * away).sum(axis=1) > OWN_BODY_RADIUS_M**2)
+    index = np.flatnonzero(is_known & (z > floor_z + 0.12) & (z < table_z + BOX_ABOVE_TABLE_M))
+    points = view.points_at(index)
+    away = points[:, :2] - view.camera[:2].astype(np.float32)
+    beside = away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1] > OWN_BODY_RADIUS_M**2
+    index, points = index[beside], points[beside]
     if hull is not None:
-        pixels = pixels.only(~_is_inside(pixels.points[:, :2], hull, 0.025))
-    pixels = pixels.only(~_is_own(pixels.points, view))
+        beside = ~_is_inside(points[:, :2], hull, 0.025)
+        index, points = index[beside], points[beside]
+    pixels = _pixels(view, index[~_is_own(points, view)])
     found: list[SeenObject] = []
     for group in _groups(pixels.points, BOX_CELL_M):
         seen = _box(pixels.only(group), view, floor_z, table_z)

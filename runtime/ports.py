@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Generic, Self, TypeVar
 
 from runtime.call import Call, current_call
@@ -173,6 +173,11 @@ class Subscription(Port[M]):
                     return stamped
                 self.dropped["expired"] += 1
         return None
+
+    @property
+    def waiting(self) -> Collection[Stamped[M]]:
+        """The messages that wait for the handler: always the same object, whose emptiness is cheap to see."""
+        return self._queue
 
     @property
     def pending(self) -> int:
