@@ -8,7 +8,7 @@ import threading
 import numpy as np
 
 from runtime import Message, Node, Publisher, Subscription, every, on
-from runtime.msgs import Image
+from runtime.msgs import Image, JointCommand, RobotState
 
 
 class Count(Message):
@@ -188,3 +188,16 @@ class Judge(Node):
     def take_steady(self, count: Count) -> None:
         if count.value == 100:
             self.finish(ok=True, reason=f"100 steady, {self.number} shaky")
+
+
+class Still(Node):
+    """A policy that wants the robot to stay as it is."""
+
+    state = Subscription(RobotState, "robot/state")
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        state = self.state.latest()
+        if state is not None:
+            self.command.publish(JointCommand(position=state.position))

@@ -1,0 +1,339 @@
+"""`MqttBridge`: the robot on MQTT, for dashboards, fleets and homes. Read-only unless its launch file allows verbs.
+
+Below `<site>/v1/<robot>/`: `connection` and `state` are retained, `telemetry` comes at most five times a second,
+`event` with QoS 1, and commands are taken from `cmd/<verb>`. Control loops and video never go this way. A dead broker
+costs the robot nothing: the bridge comes back by itself. docs/mqtt.md has the payloads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import msgspec
+
+from bridges.mqtt_commands import VERBS, Command, Gatekeeper, Reply
+from bridges.mqtt_topics import Document, Topics, discovery, state_document, telemetry_document
+from runtime import Message, Node, Publisher, QoS, Subscription, every, on
+from runtime.clock import to_ns, wall_time_ns
+from runtime.errors import ParameterError, TransportError, choices
+from runtime.msgs import (
+    Action,
+    Feedback,
+    GuardState,
+    Interrupt,
+    RobotService,
+    RobotState,
+    RobotStatus,
+    Subtask,
+    Utterance,
+)
+
+if TYPE_CHECKING:
+    from bridges.mqtt_client import Broker, Connection, Incoming
+
+PERIOD_S = 0.2
+"""Telemetry goes out at most this often, and so do changes of the state."""
+STATE_PERIOD_S = 1.0
+BACKOFF_S = (0.5, 30.0)
+MOST_EVENTS = 200
+"""Events that wait for a broker; the oldest make room."""
+GOODBYE_S = 0.5
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+OPTIONAL = QoS(required=False)
+
+
+class MqttBridge(Node):
+    """Connects to a broker with MQTT_USERNAME and MQTT_PASSWORD of the environment.
+
+    `commands` lists the verbs that are taken: say, stop, resume, runstop, release, home, stow. `discovery` is Home
+    Assistant's prefix ("homeassistant"), or empty: no discovery.
+    """
+
+    robot_state = Subscription(RobotState, "robot/state", qos=QoS(required=False, lifespan_s=1.0))
+    robot_status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)
+    guard = Subscription(GuardState, "guard/state", qos=OPTIONAL)
+    heard = Subscription(Utterance, "heard", qos=OPTIONAL)
+    said = Subscription(Utterance, "said", qos=OPTIONAL)
+    subtask = Subscription(Subtask, "subtask", qos=OPTIONAL)
+    action = Subscription(Action, "action", qos=OPTIONAL)
+    feedback = Subscription(Feedback, "feedback", qos=OPTIONAL)
+    interrupts = Subscription(Interrupt, "interrupt", qos=OPTIONAL)
+
+    utterance = Publisher(Utterance, "heard")
+    interrupt = Publisher(Interrupt, "interrupt")
+    service = Publisher(RobotService, "robot/service")
+    button = Publisher(RobotService, "robot/runstop")
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 1883,
+        site: str = "polyrhythm",
+        robot: str = "robot",
+        commands: tuple[str, ...] = (),
+        discovery: str = "",
+        tls: bool = False,
+        ca_file: str = "",
+    ) -> None:
+        self.topics = Topics(site, robot)
+        self.commands = tuple(commands)
+        self.discovery = discovery
+        self.place = (host, port, tls, ca_file)
+        self.gate = Gatekeeper(robot, self.commands, self.topics.replies)
+        self.accepted: deque[tuple[str, Command]] = deque(maxlen=100)
+        self.events: deque[bytes] = deque(maxlen=MOST_EVENTS)
+        self.lost_events = 0
+        self.newest_state: RobotState | None = None
+        self.newest_status: RobotStatus | None = None
+        self.newest_guard: GuardState | None = None
+        self.task = self.words = ""
+        self._header_id = 0
+        self._fault: str | None = None
+        self._wants_discovery = False
+
+    @classmethod
+    def check_parameters(
+        cls,
+        host: str = "127.0.0.1",
+        port: int = 1883,
+        site: str = "polyrhythm",
+        robot: str = "robot",
+        commands: tuple[str, ...] = (),
+        discovery: str = "",
+        tls: bool = False,
+        ca_file: str = "",
+    ) -> list[str]:
+        """What is missing, unknown, or would be open to everybody on the network."""
+        problems = Topics(site, robot).problems()
+        if importlib.util.find_spec("aiomqtt") is None:
+            problems.append("aiomqtt is not installed; the bridge needs it: pip install 'polyrhythm[mqtt]'")
+        unknown = [verb for verb in commands if verb not in VERBS]
+        if unknown:
+            problems.append(f"commands names {', '.join(map(repr, unknown))}; known: {choices(VERBS)}")
+        if not 0 < port < 65536:
+            problems.append(f"port is {port}; expected 1 to 65535")
+        if set(discovery) & set("+#"):
+            problems.append(f"discovery is {discovery!r}; expected a prefix without wildcards, like homeassistant")
+        if ca_file and not Path(ca_file).is_file():
+            problems.append(f"ca_file is {ca_file!r}: there is no such file")
+        if host not in LOOPBACK and not tls:
+            if os.environ.get("MQTT_USERNAME") or os.environ.get("MQTT_PASSWORD"):
+                problems.append(f"a password would go to {host} in the clear: set tls = true")
+            elif commands:
+                problems.append(f"commands by way of {host} need tls = true and MQTT_USERNAME, MQTT_PASSWORD")
+        return problems
+
+    def on_start(self) -> None:
+        """Raises ParameterError for what `check_parameters` finds, and in virtual time."""
+        host, port, tls, ca_file = self.place
+        topics = self.topics
+        problems = self.check_parameters(
+            host, port, topics.site, topics.robot, self.commands, self.discovery, tls, ca_file
+        )
+        if self.clock.is_virtual:
+            problems.append("a broker lives in real time; run without --virtual, or without this node")
+        if problems:
+            raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
+
+    # from the graph
+
+    @on(robot_state)
+    def keep_state(self, state: RobotState) -> None:
+        self.newest_state = state
+
+    @on(robot_status)
+    def keep_status(self, status: RobotStatus) -> None:
+        self.newest_status = status
+
+    @on(guard)
+    def keep_guard(self, guard: GuardState) -> None:
+        self.newest_guard = guard
+
+    @on(said)
+    def tell_said(self, utterance: Utterance) -> None:
+        self.words = utterance.text
+        self._event("said", utterance)
+
+    @on(heard)
+    def tell_heard(self, utterance: Utterance) -> None:
+        self._event("heard", utterance)
+
+    @on(subtask)
+    def tell_subtask(self, subtask: Subtask) -> None:
+        self.task = subtask.text
+        self._event("subtask", subtask)
+
+    @on(action)
+    def tell_action(self, action: Action) -> None:
+        self._event("action", action)
+
+    @on(feedback)
+    def tell_feedback(self, feedback: Feedback) -> None:
+        self._event("feedback", feedback)
+
+    @on(interrupts)
+    def tell_interrupt(self, interrupt: Interrupt) -> None:
+        self._event("interrupt", interrupt)
+
+    def _event(self, topic: str, message: Message) -> None:
+        self.lost_events += len(self.events) == MOST_EVENTS
+        self.events.append(self._encoded({"topic": topic, "data": message}))
+
+    # to the graph: in a handler of its own, whose outputs stem from nothing that the long connection read
+
+    @every(hz=50)
+    def apply(self) -> None:
+        """Hand on what was accepted."""
+        while self.accepted:
+            verb, command = self.accepted.popleft()
+            self.log.info("%s by MQTT (%s)", verb, command.id)
+            if verb == "say":
+                self.utterance.publish(Utterance(speaker="mqtt", text=command.text))
+            elif verb in ("stop", "resume"):
+                depth = cast(Literal["stop", "resume"], verb)
+                self.interrupt.publish(
+                    Interrupt(id=f"mqtt-{command.id}", depth=depth, text=f"{verb} by MQTT", by="mqtt")
+                )
+            else:
+                port = self.button if verb in ("runstop", "release") else self.service
+                known = cast(Literal["home", "stow", "runstop", "release"], verb)
+                port.publish(RobotService(id=f"mqtt-{command.id}", verb=known, by="mqtt"))
+
+    # with the broker
+
+    @every(hz=1)
+    async def serve(self) -> None:
+        """Hold a connection for as long as the node lives, with a pause that grows where there is none."""
+        from bridges.mqtt_client import Broker
+
+        host, port, tls, ca_file = self.place
+        name, word = os.environ.get("MQTT_USERNAME", ""), os.environ.get("MQTT_PASSWORD", "")
+        broker = Broker(host, port, name, word, tls, ca_file)
+        pause_s = BACKOFF_S[0]
+        while True:
+            start_ns = self.clock.now_ns()
+            try:
+                await self._connected(broker)
+            except TransportError as problem:
+                self._tell(str(problem))
+            if self.clock.now_ns() - start_ns > to_ns(BACKOFF_S[1]):
+                pause_s = BACKOFF_S[0]
+            await self.clock.sleep(pause_s * (0.5 + self.random.random()))
+            pause_s = min(2 * pause_s, BACKOFF_S[1])
+
+    async def _connected(self, broker: Broker) -> None:
+        from bridges.mqtt_client import connect
+
+        will = self._encoded({"state": "CONNECTION_BROKEN"})
+        identifier = f"{self.topics.robot[:10]}-{wall_time_ns() // 1000 % 16**12:x}"
+        async with connect(broker, identifier=identifier, will_topic=self.topics.connection, will=will) as connection:
+            await self._be_born(connection)
+            self._tell("")
+            tasks = [
+                asyncio.create_task(self._write(connection)),
+                asyncio.create_task(self._read(connection)),
+            ]
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            except asyncio.CancelledError:
+                await self._cancel(tasks)
+                farewell = connection.publish(
+                    self.topics.connection, self._encoded({"state": "OFFLINE"}), qos=1, retain=True
+                )
+                await asyncio.wait_for(farewell, GOODBYE_S)
+                raise
+            finally:
+                await self._cancel(tasks)
+
+    async def _cancel(self, tasks: list[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _be_born(self, connection: Connection) -> None:
+        await connection.publish(self.topics.connection, self._encoded({"state": "ONLINE"}), qos=1, retain=True)
+        if self.commands:
+            await connection.subscribe(self.topics.commands)
+        if self.discovery:
+            await connection.subscribe(f"{self.discovery}/status")
+            self._wants_discovery = True
+
+    async def _write(self, connection: Connection) -> None:
+        """State once a second and on change, telemetry, and events in order."""
+        shown: Document | None = None
+        shown_ns = told_ns = 0
+        while True:
+            if self._wants_discovery:
+                self._wants_discovery = False
+                for topic, payload in discovery(self.discovery, self.topics, self.commands).items():
+                    await connection.publish(topic, payload, qos=1, retain=True)
+            now_ns = self.clock.now_ns()
+            document = state_document(self.newest_guard, self.newest_status, self.task, self.words)
+            if document != shown or now_ns - shown_ns >= to_ns(STATE_PERIOD_S):
+                shown, shown_ns = document, now_ns
+                await connection.publish(self.topics.state, self._encoded(document), qos=1, retain=True)
+            state = self.newest_state
+            if state is not None and state.read_ns != told_ns:
+                told_ns = state.read_ns
+                document = telemetry_document(state)
+                await connection.publish(self.topics.telemetry, self._encoded(document), qos=0)
+            while self.events:
+                event = self.events.popleft()
+                try:
+                    await connection.publish(self.topics.event, event, qos=1)
+                except TransportError:
+                    if len(self.events) < MOST_EVENTS:
+                        self.events.appendleft(event)
+                    raise
+            await self.clock.sleep(PERIOD_S)
+
+    async def _read(self, connection: Connection) -> None:
+        async for incoming in connection.incoming():
+            if self.discovery and incoming.topic == f"{self.discovery}/status":
+                self._wants_discovery = self._wants_discovery or incoming.payload == b"online"
+                continue
+            reply, topic = self.take(incoming)
+            if topic:
+                await connection.publish(topic, msgspec.json.encode(reply), qos=1)
+
+    def take(self, incoming: Incoming) -> tuple[Reply, str]:
+        """Judge a command; the answer, and where to send it (or "")."""
+        verb = self.topics.verb_of(incoming.topic) or ""
+        command, reply = self.gate.judge(
+            verb, incoming.payload, is_retained=incoming.is_retained, now_ms=wall_time_ns() // 1_000_000
+        )
+        if command is not None:
+            self.accepted.append((verb, command))
+            return reply, command.reply_to
+        self.log.warning("cmd/%s refused: %s (%d so far)", verb[:40], reply.why, self.gate.refused)
+        return reply, self._reply_topic(incoming.payload)
+
+    def _reply_topic(self, payload: bytes) -> str:
+        """Where a refused command wants its answer, if that can be read and is allowed."""
+        try:
+            wanted = msgspec.json.decode(payload, type=dict[str, Any]).get("reply_to", "")
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return ""
+        return wanted if isinstance(wanted, str) and self.gate.may_reply_to(wanted) else ""
+
+    def _encoded(self, document: Document) -> bytes:
+        self._header_id += 1
+        header = {"header_id": self._header_id, "timestamp_ms": wall_time_ns() // 1_000_000}
+        return msgspec.json.encode(header | document)
+
+    def _tell(self, fault: str) -> None:
+        """Once for each change."""
+        if fault == self._fault:
+            return
+        if fault:
+            self.log.warning("%s; it is tried again", fault)
+        else:
+            self.log.info("connected; topics below %s/", self.topics.root)
+        self._fault = fault
