@@ -23,6 +23,7 @@ from runtime.clock import to_ns, wall_time_ns
 from runtime.errors import ParameterError, TransportError, choices
 from runtime.msgs import (
     Action,
+    EStop,
     Feedback,
     GuardState,
     Interrupt,
@@ -50,8 +51,8 @@ OPTIONAL = QoS(required=False)
 class MqttBridge(Node):
     """Connects to a broker with MQTT_USERNAME and MQTT_PASSWORD of the environment.
 
-    `commands` lists the verbs that are taken: say, stop, resume, runstop, release, home, stow. `discovery` is Home
-    Assistant's prefix ("homeassistant"), or empty: no discovery.
+    `commands` lists the verbs that are taken: say, stop, estop, resume, runstop, release, home, stow. `discovery` is
+    Home Assistant's prefix ("homeassistant"), or empty: no discovery.
     """
 
     robot_state = Subscription(RobotState, "robot/state", qos=QoS(required=False, lifespan_s=1.0))
@@ -66,6 +67,7 @@ class MqttBridge(Node):
 
     utterance = Publisher(Utterance, "heard")
     interrupt = Publisher(Interrupt, "interrupt")
+    estop = Publisher(EStop, "estop")
     service = Publisher(RobotService, "robot/service")
     button = Publisher(RobotService, "robot/runstop")
 
@@ -199,6 +201,10 @@ class MqttBridge(Node):
                 self.interrupt.publish(
                     Interrupt(id=f"mqtt-{command.id}", depth=depth, text=f"{verb} by MQTT", by="mqtt")
                 )
+            elif verb == "estop":
+                why = f"by MQTT ({command.id})"
+                self.estop.publish(EStop(source="mqtt", is_pressed=True, why=why))
+                self.estop.publish(EStop(source="mqtt", is_pressed=False, why=why))  # the guard latches it
             else:
                 port = self.button if verb in ("runstop", "release") else self.service
                 known = cast(Literal["home", "stow", "runstop", "release"], verb)

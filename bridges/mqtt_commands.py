@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-VERBS = ("say", "stop", "resume", "runstop", "release", "home", "stow")
+VERBS = ("say", "stop", "estop", "resume", "runstop", "release", "home", "stow")
 LONGEST_LIFE_MS = 30_000
 """A command that claims to be good for longer is refused, which also bounds how many nonces are remembered."""
 LARGEST_BYTES = 4096

@@ -68,7 +68,13 @@ def state_document(guard: GuardState | None, status: RobotStatus | None, subtask
     """What stays true until it changes."""
     document: Document = {"subtask": subtask, "said": said}
     if guard is not None:
-        document |= {"mode": guard.mode, "reason": guard.reason, "holder": guard.holder, "stop_cause": guard.stop_cause}
+        document |= {
+            "mode": guard.mode,
+            "reason": guard.reason,
+            "holder": guard.holder,
+            "stop_cause": guard.stop_cause,
+            "estop": guard.estop,
+        }
     if status is not None:
         document |= {
             "robot_mode": status.mode,
@@ -137,14 +143,14 @@ def discovery(prefix: str, topics: Topics, commands: tuple[str, ...]) -> dict[st
             {"name": "Last utterance", "state_topic": topics.state, "value_template": "{{ value_json.said[:255] }}"},
         ),
     ]
-    if "stop" in commands:
+    if "estop" in commands:
         template = (
             '{"id": "ha-{{ (as_timestamp(now()) * 1000) | int }}", '
             '"nonce": "ha-{{ range(100000000, 999999999) | random }}", '
             '"expires_ms": {{ (as_timestamp(now()) * 1000) | int + 10000 }}}'
         )
-        button = {"name": "Stop", "icon": "mdi:alert-octagon", "command_topic": f"{topics.root}/cmd/stop"}
-        parts.append(("button", "stop", {**button, "command_template": template, "retain": False}))
+        button = {"name": "Emergency stop", "icon": "mdi:alert-octagon", "command_topic": f"{topics.root}/cmd/estop"}
+        parts.append(("button", "estop", {**button, "command_template": template, "retain": False}))
     return {
         f"{prefix}/{component}/{topics.robot}/{key}/config": msgspec.json.encode(
             {**common, **document, "unique_id": f"{topics.site}_{topics.robot}_{key}"}

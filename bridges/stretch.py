@@ -131,7 +131,9 @@ class StretchRobot:
         pimu = self._body.get_status()["pimu"]
         why = WHYS.get(mode, "")
         if mode == "ready" and self._must_rest:
-            why = "a command from before is still being sent, far from where the robot stands: disarm and arm again"
+            why = (
+                "a command from before is still being sent, far from where the robot stands: let go of it, or arm again"
+            )
         return RobotStatus(
             read_ns=self._measured_ns,
             mode=mode,

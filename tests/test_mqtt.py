@@ -20,7 +20,7 @@ from bridges.mqtt_topics import Topics, discovery
 from runtime import Simulation
 from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, TransportError
-from runtime.msgs import Interrupt, RobotService, Utterance
+from runtime.msgs import EStop, Interrupt, RobotService, Utterance
 from runtime.registry import FoundRun
 from tests.mosquitto import Mosquitto, free_port, needs_mosquitto
 from tests.running import Runs, eventually
@@ -96,9 +96,9 @@ def test_read_only_is_the_default() -> None:
 
 
 def test_accepted_commands_become_messages_of_the_graph() -> None:
-    bridge = MqttBridge(commands=("say", "stop", "runstop", "home"))
+    bridge = MqttBridge(commands=("say", "stop", "estop", "runstop", "home"))
     published: list[object] = []
-    for port in (bridge.utterance, bridge.interrupt, bridge.service, bridge.button):
+    for port in (bridge.utterance, bridge.interrupt, bridge.estop, bridge.service, bridge.button):
         port.sink = lambda _, message: published.append(message)
     for verb in bridge.commands:
         more: dict[str, Any] = {"text": "hello"} if verb == "say" else {}
@@ -108,18 +108,20 @@ def test_accepted_commands_become_messages_of_the_graph() -> None:
     assert published == [
         Utterance(speaker="mqtt", text="hello"),
         Interrupt(id="mqtt-nonce-stop", depth="stop", text="stop by MQTT", by="mqtt"),
+        EStop(source="mqtt", is_pressed=True, why="by MQTT (nonce-estop)"),
+        EStop(source="mqtt", is_pressed=False, why="by MQTT (nonce-estop)"),
         RobotService(id="mqtt-nonce-runstop", verb="runstop", by="mqtt"),
         RobotService(id="mqtt-nonce-home", verb="home", by="mqtt"),
     ]
 
 
-def test_discovery_has_a_stop_button_only_where_stop_is_allowed() -> None:
+def test_discovery_has_an_emergency_stop_only_where_it_is_allowed() -> None:
     topics = Topics("polyrhythm", "arm7")
     assert [topic.split("/")[3] for topic in discovery("homeassistant", topics, ())] == ["battery", "mode", "said"]
-    button = json.loads(discovery("homeassistant", topics, ("stop",))["homeassistant/button/arm7/stop/config"])
-    assert button["command_topic"] == f"{ROOT}/cmd/stop"
+    button = json.loads(discovery("homeassistant", topics, ("estop",))["homeassistant/button/arm7/estop/config"])
+    assert button["command_topic"] == f"{ROOT}/cmd/estop"
     assert button["availability_topic"] == f"{ROOT}/connection"
-    assert button["unique_id"] == "polyrhythm_arm7_stop"
+    assert button["unique_id"] == "polyrhythm_arm7_estop"
 
 
 def test_what_would_be_open_to_the_network_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +188,7 @@ params  = {{ robot = "nodes.kinematic_robot:KinematicRobot" }}
 [nodes.guard]
 use     = "nodes.guard.node:Guard"
 process = "robot"
-params  = {{ arm = "auto" }}
+params  = {{ arm = "auto", memory = "run" }}
 
 [nodes.policy]
 use = "tests.graph_nodes:Still"
@@ -205,7 +207,9 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
         yield runs
 
 
-def start(runs: Runs, folder: Path, port: int, commands: tuple[str, ...] = ("say", "stop", "resume")) -> FoundRun:
+def start(
+    runs: Runs, folder: Path, port: int, commands: tuple[str, ...] = ("say", "stop", "estop", "resume")
+) -> FoundRun:
     file = folder / "mqtt.toml"
     file.write_text(GRAPH.format(port=port, commands=list(commands)))
     return runs.start(file)
@@ -223,12 +227,12 @@ def test_birth_state_and_will_as_foreign_clients_see_them(runs: Runs, tmp_path: 
         run = start(runs, tmp_path, broker.port)
         early.wait_for("/connection", is_online)
         state = early.wait_for("/state", lambda payload: payload.get("robot_mode") == "ready")["payload"]
-        assert state["mode"] in ("armed", "moving", "holding"), state['reason']
+        assert state["mode"] in ("armed", "moving", "holding"), state["reason"]
         assert state["battery_v"] == 12.6
         telemetry = early.wait_for("/telemetry")
         assert telemetry["payload"]["joints"]["lift"] == 0.3
         assert telemetry["retain"] == 0
-        early.wait_for("homeassistant/button/arm7/stop/config")
+        early.wait_for("homeassistant/button/arm7/estop/config")
         eventually(lambda: len(early.on("/telemetry")) > 12, "telemetry goes on")
         stamps = [message["payload"]["timestamp_ms"] for message in early.on("/telemetry")]
         assert (len(stamps) - 1) / (stamps[-1] - stamps[0]) * 1000 <= 5.2
@@ -272,6 +276,8 @@ def test_commands_of_foreign_clients_are_applied_once_and_answered(runs: Runs, t
         events = [one["payload"]["data"] for one in listener.on("/event")]
         assert [event["text"] for event in events if "speaker" in event] == ["Good morning"]
         assert len([event for event in events if event.get("by") == "mqtt"]) == 1
+        broker.publish(f"{ROOT}/cmd/estop", command("nonce-estop"))
+        listener.wait_for("/state", lambda payload: "by MQTT (nonce-estop)" in payload.get("estop", ""))
 
 
 @needs_mosquitto
