@@ -17,7 +17,7 @@ from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.message import Envelope, Message
 from runtime.registry import FoundRun, find_runs
 from runtime.wiring import TopicInfo
-from runtime.zeromq import Injector, Tap
+from runtime.zeromq_tools import Injector, Tap
 
 _TURN_S = 0.1  # how long an interruption may wait
 _CONNECT_S = 3.0

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,14 @@ import msgspec
 
 from runtime.control import Control, ControlLog
 from runtime.errors import PolyrhythmError
-from runtime.executor import Executor
+from runtime.executor import Deliver, Executor, Lost
 from runtime.graph import NodeSpec
 from runtime.launch_file import node_spec
 from runtime.lease import LeaseLine
+from runtime.message import Message
 from runtime.scheduling import TRANSPORT_PRIORITY, ask_for_fifo, be_ordinary
 from runtime.wiring import ProcessPlan, load_type
-from runtime.zeromq import Inlet, Outlet, schedule_transport
+from runtime.zeromq import Inlet, Outlet, Reader, schedule_transport
 
 _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
 WIRING_S = 5.0
@@ -80,6 +82,12 @@ class Process:
         outlet = Outlet(self._folder, self._name)
         self._run_info.update((key, value) for key, value in run.items() if key not in _FOR_TOOLS)
         self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
+        readers: list[Reader] = []
+
+        def open_reader(own: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
+            readers.append(Reader(own, deliver, lost))
+            return readers[-1]
+
         executor = Executor(
             specs,
             types,
@@ -90,13 +98,16 @@ class Process:
             keeps_journal=plan.is_recorded,
             leases=LeaseLine(plan.holders, plan.seat_topics),
             authority=plan.authority,
+            open_source=open_reader,
         )
-        inlet = Inlet(types, executor.deliver, executor.lost, priority=priority)
+        inlet = Inlet(executor.shared_types, executor.deliver, executor.lost)
         try:
             inlet.connect(self._folder, plan.peers)
-            inlet.accept(self._folder, self._name)
+            for reader in readers:
+                reader.connect(self._folder, plan.peers)
+            inlet.accept(self._folder, self._name, types)
             executor.prepare()
-            inlet.start()
+            inlet.start(priority)
             missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)
             if missing and not self._stop.is_set():
                 logging.getLogger(self._name).warning("started before all subscribers of %s", ", ".join(missing))
@@ -109,6 +120,8 @@ class Process:
         finally:
             inlet.close()
             outlet.close()
+            for reader in readers if not executor.stuck else ():
+                reader.close()
         if executor.stuck:
             logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))
             self._control.close()

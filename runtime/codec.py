@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, cast, get_args
+from typing import Any, Generic, cast, get_args
 
 import msgspec
 
@@ -33,6 +33,14 @@ class _Document(msgspec.Struct, array_like=True):
     fingerprint: str
     envelope: Envelope
     payload: msgspec.Raw
+
+
+class _Whole(msgspec.Struct, Generic[M], array_like=True):
+    """The document of a message of known type, read in one go."""
+
+    fingerprint: str
+    envelope: Envelope
+    payload: M
 
 
 _buffers = threading.local()
@@ -85,8 +93,8 @@ _document_decoder = msgspec.msgpack.Decoder(_Document)
 
 
 @cache
-def _payload_decoder(message: type[Message]) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(message, dec_hook=_read_array)
+def _whole_decoder(message: type[Message]) -> msgspec.msgpack.Decoder[Any]:
+    return msgspec.msgpack.Decoder(_Whole[message], dec_hook=_read_array)  # type: ignore[valid-type]  # at run time
 
 
 @cache
@@ -114,12 +122,11 @@ def encode(envelope: Envelope, message: Message) -> list[Frame]:
     arrays: list[Frame] = []
     _buffers.frames = arrays
     try:
-        payload = _encoder.encode(message)
+        document = _encoder.encode((fingerprint(type(message)), envelope, message))
     except (msgspec.MsgspecError, OverflowError, TypeError, UnicodeError, RecursionError) as problem:
         raise CodecError(f"{type(message).__name__} cannot be encoded: {problem}") from problem
     finally:
         del _buffers.frames
-    document = _encoder.encode(_Document(fingerprint(type(message)), envelope, msgspec.Raw(payload)))
     return [envelope.topic.encode(), document, *arrays]
 
 
@@ -139,16 +146,24 @@ def decode(frames: Sequence[Frame], message: type[M]) -> Stamped[M]:
         raise CodecError("a frame is larger than a message may be")
     _buffers.frames = frames[2:]
     try:
-        document = _document_decoder.decode(frames[1])
-        if document.fingerprint != fingerprint(message):
-            raise CodecError(
-                f"{document.envelope.topic} from {document.envelope.source} was sent as another version of "
-                f"{message.__name__}; run both ends from the same release"
-            )
-        if document.envelope.topic.encode() != bytes(frames[0]):
+        try:
+            whole = _whole_decoder(message).decode(frames[1])
+        except msgspec.ValidationError:
+            _check_version(_document_decoder.decode(frames[1]), message)  # the better reason, where it is the reason
+            raise
+        _check_version(whole, message)
+        if whole.envelope.topic.encode() != frames[0]:
             raise CodecError("the envelope names another topic than the frame")
-        return Stamped(_payload_decoder(message).decode(document.payload), document.envelope)
+        return Stamped(whole.payload, whole.envelope)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
         raise CodecError(f"not a {message.__name__}: {problem}") from problem
     finally:
         del _buffers.frames
+
+
+def _check_version(document: _Document | _Whole[Any], message: type[Message]) -> None:
+    if document.fingerprint != fingerprint(message):
+        raise CodecError(
+            f"{document.envelope.topic} from {document.envelope.source} was sent as another version of "
+            f"{message.__name__}; run both ends from the same release"
+        )

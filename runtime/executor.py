@@ -7,17 +7,19 @@ import gc
 import os
 import resource
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
-from runtime.fence import Fence, FenceLine
+from runtime.fence import FENCE_TOPIC, Fence, FenceLine
 from runtime.graph import NodeSpec, health_topic
 from runtime.hosted import HostedNode, Lane
 from runtime.journal import calls_topic
-from runtime.lane_runner import LaneRunner, LoopRunner, ThreadRunner
 from runtime.lease import Lease, LeaseLine
+from runtime.lane_runner import LaneRunner, LoopRunner, Source, ThreadRunner
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Subscription
 from runtime.reporting import health_of
@@ -27,10 +29,17 @@ _JOIN_S = 1.0
 _SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for another thread of its process
 
 Publish = Callable[[Envelope, Message], None]
+Deliver = Callable[[Stamped[Any]], None]
+Lost = Callable[[str, str, int], None]
+OpenSource = Callable[[Mapping[str, type[Message]], Deliver, Lost], Source]
 
 
 class Executor:
-    """The nodes of one process. `types` are those of the topics heard; `publish` sends to the other processes."""
+    """The nodes of one process. `types` are those of the topics heard; `publish` sends to the other processes.
+
+    `open_source` gives a control loop its own way to the topics that nobody else in the process hears;
+    `shared_types` are the others.
+    """
 
     def __init__(
         self,
@@ -44,9 +53,12 @@ class Executor:
         keeps_journal: bool = False,
         leases: LeaseLine | None = None,
         authority: str = "",
+        open_source: OpenSource | None = None,
     ) -> None:
         """`authority` names the node whose fences and leases count; "" anybody's."""
         self.clock = SystemClock()
+        self.shared_types = dict(types)
+        self._sources: dict[int, Source] = {}  # by id of the lane
         self._publish = publish
         self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
         self._runners: list[LaneRunner] = []
@@ -76,6 +88,19 @@ class Executor:
             if keeps_journal and not spec.cls.subscribes_all:
                 hosted.keep_journal()
             self.hosted.append(hosted)
+        if open_source is not None:
+            self._open_sources(open_source)
+
+    def _open_sources(self, open_source: OpenSource) -> None:
+        hearers = Counter(port.topic for hosted in self.hosted for port in hosted.subscriptions.values())
+        for lane in _control_lanes(self.hosted):
+            ports = {port.topic: port for _, port in lane.listeners if hearers[port.topic] == 1}
+            own = {topic: self.shared_types[topic] for topic in ports if topic in self.shared_types}
+            own.pop(FENCE_TOPIC, None)  # a fence concerns the whole process
+            if own:
+                self._sources[id(lane)] = open_source(own, partial(_push, ports), self.lost)
+                for topic in own:
+                    del self.shared_types[topic]
 
     def prepare(self) -> None:
         """Start the nodes (models are loaded here) and route their topics; nothing ticks yet."""
@@ -104,7 +129,7 @@ class Executor:
     def _runner(self, hosted: HostedNode, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
         is_realtime = lane.style == "plain" and type(hosted.node).realtime
         if lane.style == "blocking" or is_realtime:
-            return ThreadRunner(hosted, lane, self.clock, realtime=is_realtime)
+            return ThreadRunner(hosted, lane, self.clock, realtime=is_realtime, source=self._sources.get(id(lane)))
         return LoopRunner(hosted, lane, self.clock, loop)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -200,6 +225,17 @@ class Executor:
                 topic = calls_topic(hosted.name)
                 self._calls_seq[topic] = self._calls_seq.get(topic, 0) + 1
                 self.send(Envelope(topic, hosted.name, self._calls_seq[topic], self.clock.now_ns()), calls)
+
+
+def _control_lanes(nodes: Iterable[HostedNode]) -> Iterator[Lane]:
+    """The lanes of plain handlers of realtime nodes."""
+    for hosted in nodes:
+        if type(hosted.node).realtime:
+            yield from (lane for lane in hosted.lanes if lane.style == "plain")
+
+
+def _push(ports: Mapping[str, Subscription[Any]], stamped: Stamped[Any]) -> None:
+    ports[stamped.envelope.topic].push(stamped)
 
 
 def _nothing() -> None:

@@ -17,6 +17,23 @@ from runtime.hosted import HostedNode, Lane, Work
 from runtime.scheduling import CONTROL_PRIORITY, ask_for_fifo, be_ordinary
 
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
+_STALE_NS = 1_000_000
+
+
+class Source(Protocol):
+    """Where a thread takes messages in by itself (`zeromq.Reader`)."""
+
+    def drain(self, limit: int) -> int:
+        """Deliver what has come, at most about that many messages; return how many there were."""
+        ...
+
+    def wait(self, timeout_s: float | None) -> None:
+        """Return once a message may have come, `wake` was called, or the time is over."""
+        ...
+
+    def wake(self) -> None:
+        """End the wait that is on, or the next one (any thread)."""
+        ...
 
 
 class LaneRunner(Protocol):
@@ -138,26 +155,50 @@ class LoopRunner:
         self._drive()
 
 
-class ThreadRunner:
-    """A lane on a thread of its own, which sleeps to absolute deadlines and wakes at a message."""
+class Bell:
+    """A source of no messages: what a thread waits on whose messages others take in."""
 
-    def __init__(self, hosted: HostedNode, lane: Lane, clock: Clock, *, realtime: bool) -> None:
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._has_rung = False
+
+    def drain(self, limit: int) -> int:
+        return 0
+
+    def wait(self, timeout_s: float | None) -> None:
+        with self._condition:
+            if not self._has_rung:
+                self._condition.wait(timeout_s)
+            self._has_rung = False
+
+    def wake(self) -> None:
+        with self._condition:
+            self._has_rung = True
+            self._condition.notify()
+
+
+class ThreadRunner:
+    """A lane on a thread of its own, which sleeps to absolute deadlines and wakes at a message.
+
+    With a `source` the thread takes the lane's messages in by itself: one thread less to wake for each.
+    """
+
+    def __init__(
+        self, hosted: HostedNode, lane: Lane, clock: Clock, *, realtime: bool, source: Source | None = None
+    ) -> None:
         self._hosted = hosted
         self._lane = lane
         self._clock = clock
         self._realtime = realtime
         self._is_stopped = False
-        self._condition = threading.Condition()
-        self._has_news = False
+        self._source: Source = source or Bell()
         self._thread = threading.Thread(target=self._drive, name=f"{hosted.name}-{lane.key}")
 
     def start(self) -> None:
         self._thread.start()
 
     def wake(self) -> None:
-        with self._condition:
-            self._has_news = True
-            self._condition.notify()
+        self._source.wake()
 
     def void(self) -> None:
         """A thread cannot be cancelled; what it publishes too late is dropped."""
@@ -177,15 +218,19 @@ class ThreadRunner:
             be_ordinary()
         elif refusal := ask_for_fifo(CONTROL_PRIORITY):
             self._hosted.node.log.debug("%s", refusal)
+        hosted, lane, source, now = self._hosted, self._lane, self._source, self._clock.now_ns
+        drained_ns = 0
         while not self._is_stopped:
-            work = self._lane.take(self._clock.now_ns())
+            now_ns = now()
+            if now_ns - drained_ns > _STALE_NS:  # a handler took its time: what waits may be overtaken by now
+                source.drain(_WORKS_PER_TURN)
+                drained_ns = now_ns
+            work = lane.take(now_ns)
             if work is not None:
-                run_guarded(self._hosted, work)
-                continue
-            due_ns = self._lane.next_due_ns()
-            with self._condition:
-                if not self._has_news:
-                    timeout_s = None if due_ns is None else (due_ns - self._clock.now_ns()) * 1e-9
-                    if timeout_s is None or timeout_s > 0:
-                        self._condition.wait(timeout_s)
-                self._has_news = False
+                run_guarded(hosted, work)
+            elif source.drain(_WORKS_PER_TURN) == 0:
+                due_ns = lane.next_due_ns()
+                timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9
+                if timeout_s is None or timeout_s > 0:
+                    source.wait(timeout_s)
+                drained_ns = now()

@@ -13,7 +13,8 @@ import pytest
 from nodes.hello import Beat
 from runtime.codec import decode
 from runtime.message import Envelope, Stamped
-from runtime.zeromq import Injector, Inlet, Outlet, Tap
+from runtime.zeromq import Inlet, Outlet
+from runtime.zeromq_tools import Injector, Tap
 from tests.running import eventually
 
 

@@ -1,0 +1,111 @@
+"""How tools join a run over ZeroMQ: a `Tap` hears topics like any process but is not counted as one, and an `Injector`
+sends into the second address of each process, where its inlet is bound and a tool connects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import zmq
+
+from runtime.clock import SystemClock, to_ns
+from runtime.codec import encode
+from runtime.message import Envelope, Kind, Message
+from runtime.zeromq import (
+    KINDS,
+    PASSING,
+    QUEUE_LENGTH,
+    READY,
+    TAP_QUEUE_LENGTH,
+    bind_inward,
+    endpoint,
+    inward_endpoint,
+    pack,
+    send,
+    subscriber,
+    unpack,
+)
+
+
+class Tap:
+    """What a tool hears of a run, as frames: events first, no thread. Its own slowness costs nobody else anything."""
+
+    def __init__(self, folder: Path, processes: Iterable[str], topics: Mapping[str, Kind], name: str) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._sockets: dict[Kind, zmq.Socket[bytes]] = {
+            kind: subscriber(self._context, TAP_QUEUE_LENGTH[kind]) for kind in KINDS
+        }
+        for topic, kind in topics.items():
+            self._sockets[kind].setsockopt(zmq.SUBSCRIBE, topic.encode() + PASSING)
+        used = set(topics.values())
+        for kind, socket in self._sockets.items():
+            for process in processes if kind in used else ():
+                socket.connect(endpoint(folder, process, kind))
+        self._files = [folder / f"{name}.in.{kind}" for kind in KINDS]
+        bind_inward(self._sockets, folder, name)
+        self._poller = zmq.Poller()
+        for socket in self._sockets.values():
+            self._poller.register(socket, zmq.POLLIN)
+
+    def receive(self, timeout_s: float) -> list[bytes] | None:
+        """The next message as topic, document and arrays; None where none came in time."""
+        for _ in range(2):
+            for kind in KINDS:
+                try:
+                    head = self._sockets[kind].recv(zmq.NOBLOCK)
+                except zmq.Again:
+                    continue
+                topic, frames = unpack(head, self._sockets[kind])
+                return [topic, *frames]
+            if not self._poller.poll(max(0, round(timeout_s * 1000))):
+                break
+        return None
+
+    def close(self) -> None:
+        """Hear no more."""
+        for socket in self._sockets.values():
+            socket.close()
+        self._context.term()
+        for file in self._files:
+            file.unlink(missing_ok=True)  # ZeroMQ leaves them
+
+
+class Injector:
+    """What a tool sends into a run: to each process that hears the topic, and to the tools that do."""
+
+    def __init__(self, folder: Path, kind: Kind, processes: Iterable[str]) -> None:
+        suffix = f".in.{kind}"
+        others = {file.name.removesuffix(suffix) for file in folder.glob(f"*-*{suffix}")}
+        self._processes = set(processes)
+        self._unready = self._processes | others
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket = self._context.socket(zmq.XPUB)
+        self._socket.setsockopt(zmq.SNDHWM, QUEUE_LENGTH["event"])
+        self._socket.setsockopt(zmq.LINGER, 1000)
+        for name in self._unready:
+            self._socket.connect(inward_endpoint(folder, name, kind))
+
+    def await_ready(self, timeout_s: float) -> list[str]:
+        """Wait until all are connected; return the processes that still are not at the end."""
+        clock = SystemClock()
+        end_ns = clock.now_ns() + to_ns(timeout_s)
+        others_end_ns = clock.now_ns() + to_ns(min(timeout_s, 0.3))  # a tool that died may have left its socket
+        while self._unready:
+            end_now_ns = end_ns if self._unready & self._processes else others_end_ns
+            left_ms = (end_now_ns - clock.now_ns()) // 1_000_000
+            if left_ms <= 0 or not self._socket.poll(left_ms):
+                break
+            notice = self._socket.recv()
+            if notice[:2] == b"\x01" + READY:
+                self._unready.discard(notice[2:].decode(errors="replace"))
+        return sorted(self._unready & self._processes)
+
+    def publish(self, envelope: Envelope, message: Message) -> None:
+        """Send to whoever subscribes; never waits."""
+        send(self._socket, pack(encode(envelope, message)))
+
+    def close(self) -> None:
+        """Send what is queued, for at most a second, and close."""
+        self._socket.close()
+        self._context.term()
