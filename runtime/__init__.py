@@ -3,7 +3,7 @@
 from runtime.clock import Clock
 from runtime.errors import GraphError, LaunchFileError, PolyrhythmError, UserError
 from runtime.message import Message, Stamped
-from runtime.node import Node, every, on
+from runtime.node import Node, every, on, on_deadline
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 from runtime.simulation import Simulation
@@ -23,4 +23,5 @@ __all__ = [
     "UserError",
     "every",
     "on",
+    "on_deadline",
 ]

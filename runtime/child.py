@@ -99,7 +99,9 @@ class Process:
             leases=LeaseLine(plan.holders, plan.seat_topics),
             authority=plan.authority,
             open_source=open_reader,
+            each_second=outlet.greet,
         )
+        outlet.kept.update((topic, ()) for topic in executor.topics_kept)
         inlet = Inlet(executor.shared_types, executor.deliver, executor.lost)
         try:
             inlet.connect(self._folder, plan.peers)

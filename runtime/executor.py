@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import resource
 import sys
@@ -14,18 +15,19 @@ from typing import Any
 
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
-from runtime.fence import FENCE_TOPIC, Fence, FenceLine
+from runtime.fence import Fence, FenceLine
 from runtime.graph import NodeSpec, health_topic
 from runtime.hosted import HostedNode, Lane
 from runtime.journal import calls_topic
-from runtime.lease import Lease, LeaseLine
 from runtime.lane_runner import LaneRunner, LoopRunner, Source, ThreadRunner
+from runtime.lease import Lease, LeaseLine
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Subscription
 from runtime.reporting import health_of
 
 _HEALTH_PERIOD_S = 1.0
 _JOIN_S = 1.0
+_MOST_TOLD = 32
 _SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for another thread of its process
 
 Publish = Callable[[Envelope, Message], None]
@@ -54,8 +56,10 @@ class Executor:
         leases: LeaseLine | None = None,
         authority: str = "",
         open_source: OpenSource | None = None,
+        each_second: Callable[[], None] = lambda: None,
     ) -> None:
         """`authority` names the node whose fences and leases count; "" anybody's."""
+        self._each_second = each_second
         self.clock = SystemClock()
         self.shared_types = dict(types)
         self._sources: dict[int, Source] = {}  # by id of the lane
@@ -63,6 +67,7 @@ class Executor:
         self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
         self._runners: list[LaneRunner] = []
         self._health_seq = 0
+        self._told: set[tuple[str, str]] = set()
         self._calls_seq: dict[str, int] = {}
         self._fence = FenceLine()
         self._leases = leases or LeaseLine()
@@ -95,12 +100,20 @@ class Executor:
         hearers = Counter(port.topic for hosted in self.hosted for port in hosted.subscriptions.values())
         for lane in _control_lanes(self.hosted):
             ports = {port.topic: port for _, port in lane.listeners if hearers[port.topic] == 1}
-            own = {topic: self.shared_types[topic] for topic in ports if topic in self.shared_types}
-            own.pop(FENCE_TOPIC, None)  # a fence concerns the whole process
+            own = {
+                topic: message
+                for topic, message in self.shared_types.items()
+                if topic in ports and not issubclass(message, Fence | Lease)  # those concern the whole process
+            }
             if own:
                 self._sources[id(lane)] = open_source(own, partial(_push, ports), self.lost)
                 for topic in own:
                     del self.shared_types[topic]
+
+    @property
+    def topics_kept(self) -> list[str]:
+        """The topics whose newest message is there for those who come late."""
+        return [port.topic for hosted in self.hosted for port in hosted.publishers if port.qos.late_join]
 
     def prepare(self) -> None:
         """Start the nodes (models are loaded here) and route their topics; nothing ticks yet."""
@@ -140,8 +153,7 @@ class Executor:
         start_ns = self.clock.now_ns()
         for hosted in self.hosted:
             for lane in hosted.lanes:
-                for state in lane.timers:
-                    state.start_ns = start_ns
+                lane.start(start_ns)
         early, self._early = self._early or [], None
         for envelope, message in early:
             self.send(envelope, message)
@@ -152,6 +164,7 @@ class Executor:
                 await asyncio.wait_for(stop.wait(), _HEALTH_PERIOD_S)
             except TimeoutError:
                 self._publish_health()
+                self._each_second()
         await self._stop()
 
     async def _stop(self) -> None:
@@ -205,8 +218,17 @@ class Executor:
 
     def lost(self, topic: str, reason: str, number: int) -> None:
         """Count messages that the transport knows to be lost, at every subscription that they were for."""
+        self._tell_once(topic, reason)
         for port, _ in self._routes.get(topic, ()):
             port.lose(reason.partition(":")[0], number)
+
+    def _tell_once(self, topic: str, reason: str) -> None:
+        """Log the first message that could not be read for some reason; a flood of them fills no log."""
+        kind, _, why = reason.partition(": ")
+        key = (topic, why[:80])
+        if why and key not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(key)
+            logging.getLogger("bus").warning("%s on %s: %s", kind, topic, why)
 
     def _publish_health(self) -> None:
         self._health_seq += 1

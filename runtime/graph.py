@@ -229,6 +229,20 @@ def _topic_problems(
                     f"but {first.node} uses {first.port.message.__name__}; one topic has one type",
                 )
             )
+    for end in ends:
+        problems.extend(
+            (end.node, f"topic {topic.name!r}: {end.node}: {problem}")
+            for problem in end.port.qos.problems(end.port.message.message_kind)
+        )
+    for subscriber in topic.subscribers:
+        for publisher in topic.publishers:
+            problems.extend(
+                (
+                    subscriber.node,
+                    f"topic {topic.name!r}: {subscriber.node} {sentence.format(publisher=publisher.node)}",
+                )
+                for sentence in subscriber.port.qos.mismatches(publisher.port.qos)
+            )
     publishers = {end.node for end in topic.publishers}
     is_shared = any(publishers <= names for names in candidates)
     if first.port.message.message_kind == "state" and len(topic.publishers) > 1 and not is_shared:

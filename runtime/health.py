@@ -27,6 +27,7 @@ class PortHealth(Message, kind="state"):
     waiting: int
     dropped: dict[str, int]  # by reason: "overwritten", "expired", "queue full", "link"
     age_ms: float | None = None  # of the newest message; None before the first one
+    deadlines_missed: int = 0  # silences longer than the port's QoS allows
 
 
 class Health(Message, kind="state"):

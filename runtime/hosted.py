@@ -17,12 +17,12 @@ from typing import Any, cast
 import msgspec
 
 from runtime.call import Call, current_call, inherit
-from runtime.clock import NS_PER_S, Clock
+from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.fence import FenceLine, seat_index
 from runtime.journal import CallNotes, Journal, JournalClock, JournalLog
 from runtime.lease import LeaseLine
 from runtime.message import Envelope, Message, Stamped
-from runtime.node import Node, Style, Timer, handlers_of, ports_of
+from runtime.node import DeadlineWatch, Node, Style, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 from runtime.stats import TimerStats
@@ -65,6 +65,38 @@ class TimerState:
         return True
 
 
+class Deadline:
+    """The watch over one port: when it will have been silent for too long."""
+
+    def __init__(self, handler: str, port: Subscription[Any]) -> None:
+        assert port.qos.deadline_s is not None
+        self.handler = handler
+        self.port = port
+        self.period_ns = to_ns(port.qos.deadline_s)
+        self.due_ns = 0
+        self._missed_after_ns = -1  # the arrival after which it was silent, as told already
+
+    def start(self, now_ns: int) -> None:
+        """Nothing has come yet, and the time runs from now on."""
+        self.port.arrived_ns = max(self.port.arrived_ns, now_ns)
+        self.due_ns = self.port.arrived_ns + self.period_ns
+
+    def take(self, now_ns: int) -> bool:
+        """True once for each silence that is too long."""
+        if now_ns < self.due_ns:
+            return False
+        arrived_ns = self.port.arrived_ns
+        self.due_ns = arrived_ns + self.period_ns
+        if now_ns < self.due_ns:
+            return False  # something came since
+        self.due_ns = now_ns + self.period_ns  # look again then; a message wakes nobody for this
+        if arrived_ns == self._missed_after_ns:
+            return False
+        self._missed_after_ns = arrived_ns
+        self.port.deadlines_missed += 1
+        return True
+
+
 @dataclass(slots=True)  # not frozen: made for every message, and that is twice as fast
 class Work:
     """One run of a handler that a lane hands out."""
@@ -75,12 +107,13 @@ class Work:
 
 
 class Lane:
-    """Handlers that never overlap. Due timers go first, then waiting messages, port by port in turn."""
+    """Handlers that never overlap. Due timers and deadlines go first, then waiting messages, port by port in turn."""
 
     def __init__(self, style: Style, key: str) -> None:
         self.style = style
         self.key = key
         self.timers: list[TimerState] = []
+        self.deadlines: list[Deadline] = []
         self.listeners: list[tuple[str, Subscription[Any]]] = []
         self.is_busy = False
         self._turn = 0
@@ -92,6 +125,9 @@ class Lane:
             if state.take(now_ns):
                 return Work(state.timer.name, self.style, None)
         queues = self._queues
+        for deadline in self.deadlines:
+            if deadline.take(now_ns):
+                return Work(deadline.handler, self.style, None)
         number = len(self.listeners)
         if len(queues) != number:
             queues = self._queues = [port.waiting for _, port in self.listeners]
@@ -107,8 +143,18 @@ class Lane:
         return None
 
     def next_due_ns(self) -> int | None:
-        """When the next tick is due; None without timers."""
-        return min((state.due_ns for state in self.timers), default=None)
+        """When the next tick or deadline is due; None without any."""
+        if len(self.timers) == 1 and not self.deadlines:
+            return self.timers[0].due_ns
+        dues_ns = [state.due_ns for state in self.timers] + [deadline.due_ns for deadline in self.deadlines]
+        return min(dues_ns, default=None)
+
+    def start(self, now_ns: int) -> None:
+        """Set the phase of the timers, and let the deadlines run."""
+        for state in self.timers:
+            state.start_ns = now_ns
+        for deadline in self.deadlines:
+            deadline.start(now_ns)
 
     @property
     def has_messages(self) -> bool:
@@ -179,6 +225,8 @@ class HostedNode:
             lane = lanes.setdefault(key, Lane(handler.style, key))
             if isinstance(handler, Timer):
                 lane.timers.append(TimerState(handler, hz.get(handler.name, handler.hz)))
+            elif isinstance(handler, DeadlineWatch):
+                lane.deadlines.append(Deadline(handler.name, self.subscriptions[handler.port]))
             else:
                 port = self.subscriptions[handler.port]
                 port.has_handler = True
@@ -213,8 +261,7 @@ class HostedNode:
         """Run the node's own start and set the phase of its timers."""
         self._begin()
         for lane in self.lanes:
-            for state in lane.timers:
-                state.start_ns = now_ns
+            lane.start(now_ns)
 
     def _begin(self) -> None:
         if self.journal is None:

@@ -47,10 +47,23 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadlineWatch:
+    """A method that runs when a port has been silent for longer than its QoS allows."""
+
+    name: str
+    style: Style
+    port: str
+
+
+Handler = Timer | Listener | DeadlineWatch
+
+
+@dataclass(frozen=True, slots=True)
 class _Mark:
     hz: float | None
     port: Port[Any] | None
     blocking: bool
+    is_deadline: bool = False
 
 
 def every(*, hz: float, blocking: bool = False) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
@@ -70,6 +83,16 @@ def on(port: Subscription[M], *, blocking: bool = False) -> Callable[[Callable[[
 
     def mark(method: Callable[[N, M], R]) -> Callable[[N, M], R]:
         setattr(method, _MARK, _Mark(hz=None, port=port, blocking=blocking))
+        return method
+
+    return mark
+
+
+def on_deadline(port: Subscription[Any]) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
+    """Run the method once when nothing has come by the port for `deadline_s`, and again at its next such silence."""
+
+    def mark(method: Callable[[N], R]) -> Callable[[N], R]:
+        setattr(method, _MARK, _Mark(hz=None, port=port, blocking=False, is_deadline=True))
         return method
 
     return mark
@@ -156,14 +179,14 @@ def _ports_of(cls: Any, kind: Any) -> dict[str, Port[Any]]:
     return found
 
 
-def handlers_of(cls: type[Node]) -> list[Timer | Listener]:
+def handlers_of(cls: type[Node]) -> list[Handler]:
     """The marked methods of a node class, in order of declaration. Raises UserError for marks that cannot work."""
     return list(_handlers_of(cls))  # type: ignore[arg-type]  # classes are hashable
 
 
 @cache
-def _handlers_of(cls: Any) -> list[Timer | Listener]:
-    found: dict[str, Timer | Listener] = {}
+def _handlers_of(cls: Any) -> list[Handler]:
+    found: dict[str, Handler] = {}
     attribute_of = {id(port): name for name, port in ports_of(cls, Subscription).items()}
     for base in reversed(cls.__mro__):
         for name, value in vars(base).items():
@@ -183,6 +206,14 @@ def _handlers_of(cls: Any) -> list[Timer | Listener]:
                 port = attribute_of.get(id(mark.port))
                 if port is None:
                     raise UserError(f"{cls.__name__}.{name}: @on names a port that is no subscription of this class")
+                if mark.is_deadline:
+                    if ports_of(cls, Subscription)[port].qos.deadline_s is None:
+                        raise UserError(
+                            f"{cls.__name__}.{name}: @on_deadline names port {port!r}, which has no deadline; "
+                            "give it QoS(deadline_s=...)"
+                        )
+                    found[name] = DeadlineWatch(name, style, port)
+                    continue
                 for other in found.values():
                     if isinstance(other, Listener) and other.port == port and other.name != name:
                         raise UserError(
@@ -190,4 +221,11 @@ def _handlers_of(cls: Any) -> list[Timer | Listener]:
                             "call one from the other"
                         )
                 found[name] = Listener(name, style, port)
+    watched = {handler.port for handler in found.values() if isinstance(handler, DeadlineWatch)}
+    for attribute, subscription in ports_of(cls, Subscription).items():
+        if subscription.qos.deadline_s is not None and attribute not in watched:
+            raise UserError(
+                f"{cls.__name__}.{attribute} has a deadline that nobody watches; mark a method with "
+                f"@on_deadline({attribute}), or take deadline_s away"
+            )
     return list(found.values())

@@ -89,6 +89,8 @@ class Subscription(Port[M]):
         self._newest: Stamped[M] | None = None
         self._newest_is_read = False
         self._newest_ns = 0  # of the newest one that has expired
+        self.arrived_ns = 0  # when the newest one came in; kept where there is a deadline
+        self.deadlines_missed = 0
         self._lock = threading.Lock()
 
     def latest(self) -> M | None:
@@ -134,6 +136,8 @@ class Subscription(Port[M]):
         """Take in a message from the bus (any thread)."""
         with self._lock:
             self.received += 1
+            if self.qos.deadline_s is not None:
+                self.arrived_ns = self.clock.now_ns()
             if self.fence is not None and self.fence.is_behind(stamped.envelope):
                 self.dropped["epoch"] += 1
                 return

@@ -18,8 +18,10 @@ class QoS:
     `depth` is the queue's bound (0: by the message's kind: 1 for state, 64 for events). `lifespan_s` is the age at
     which a message is no longer handed out; `deadline_s` the longest allowed gap between two messages; `drop` says
     which one goes when the queue is full. `required=False` lets the graph start without a publisher.
-    `late_join` hands a new subscriber the publisher's newest message. `candidates` also hears those who speak
-    for a seat that they do not hold.
+    `late_join` hands a subscriber that starts, or starts again, while the publisher is silent, its newest state within
+    about a second; the publisher offers it, the subscription asks for it. A subscription's `deadline_s` is watched by
+    its node's `@on_deadline` handler; a publisher's says which gap it promises not to exceed. `candidates` also hears
+    those who speak for a seat that they do not hold.
     """
 
     depth: int = 0
@@ -42,3 +44,21 @@ class QoS:
     def for_kind(self, kind: Kind) -> QoS:
         """The same QoS with the depth that this kind of message has by default."""
         return self if self.depth else replace(self, depth=1 if kind == "state" else 64)
+
+    def problems(self, kind: Kind) -> list[str]:
+        """What makes no sense for this kind of message."""
+        if self.late_join and kind == "event":
+            return ["late_join is for states: an old event must not happen again"]
+        return []
+
+    def mismatches(self, offered: QoS) -> list[str]:
+        """What this subscription asks for and that publisher does not offer, in words."""
+        found = []
+        if self.late_join and not offered.late_join:
+            found.append("asks for late_join, which {publisher} does not offer; add QoS(late_join=True) there")
+        if self.deadline_s is not None and offered.deadline_s is not None and offered.deadline_s > self.deadline_s:
+            found.append(
+                f"asks for a message each {self.deadline_s:g} s, but {{publisher}} promises one each "
+                f"{offered.deadline_s:g} s only"
+            )
+        return found

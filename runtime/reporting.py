@@ -33,6 +33,7 @@ def health_of(hosted: HostedNode, *, pid: int, cpu_s: float, rss_mb: float) -> H
             waiting=port.unread,
             dropped=dict(port.dropped),
             age_ms=round((now_ns - port.newest_ns) * _MS, 3) if port.newest_ns else None,
+            deadlines_missed=port.deadlines_missed,
         )
         for port in hosted.subscriptions.values()
     )

@@ -73,6 +73,8 @@ class Outlet:
     """The publishing side of a process; any thread may send."""
 
     def __init__(self, folder: Path, process: str) -> None:
+        self.kept: dict[str, Sequence[Frame]] = {}
+        """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
         self._lock = threading.Lock()
         self._sockets: dict[Kind, zmq.Socket[bytes]] = {}
@@ -114,11 +116,30 @@ class Outlet:
         frames = pack(encode(envelope, message))
         kind = message.message_kind
         with self._lock:
+            if envelope.topic in self.kept:
+                self.kept[envelope.topic] = frames
             send(self._sockets[kind], frames)
             self._until_notices[kind] -= 1
             if not self._until_notices[kind]:
                 self._until_notices[kind] = _NOTICES_EVERY
-                _forget_notices(self._sockets[kind])
+                self._greet(kind)
+
+    def greet(self) -> None:
+        """Send the newest states to those who have come since the last time (any thread)."""
+        with self._lock:
+            for kind in KINDS:
+                self._greet(kind)
+
+    def _greet(self, kind: Kind) -> None:
+        socket = self._sockets[kind]
+        joined = set()
+        while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # ZeroMQ keeps these notices until somebody reads them
+            notice = socket.recv(_NOBLOCK)
+            if notice[:1] == b"\x01":
+                joined.add(notice[1:].rstrip(b"\0").decode(errors="replace"))
+        for topic in joined:
+            if frames := self.kept.get(topic):
+                send(socket, frames)  # to those too who have it already; they know it by its number
 
     def close(self) -> None:
         """Send what is queued, for at most half a second, and close."""
@@ -145,7 +166,7 @@ class Reader:
         self._end = _COUNTED if is_counted else PASSING
         self._deliver = deliver
         self._lost = lost
-        self._last_seq: dict[tuple[str, str], int] = {}
+        self._last: dict[tuple[str, str], tuple[int, int]] = {}  # sequence and time of publication
         self._sockets: dict[Kind, list[zmq.Socket[bytes]]] = {kind: [] for kind in KINDS}
         self._polled: list[tuple[Any, int]] = []
         self._ready: list[tuple[Any, int]] = []
@@ -168,6 +189,12 @@ class Reader:
                 socket.setsockopt(zmq.SUBSCRIBE, topic + self._end)
             for process in processes:
                 socket.connect(endpoint(folder, process, kind))
+        self._list_sockets()
+
+    def _list_sockets(self) -> None:
+        sockets = [socket for kind in KINDS for socket in self._sockets[kind]]  # events stand first
+        self._polled = [*((socket, _POLLIN) for socket in sockets), (self._wake_reader, _POLLIN)]
+        self._fds = [self._wake_reader, *(int(socket.getsockopt(zmq.FD)) for socket in sockets)]
 
     def accept(self, folder: Path, name: str, types: Mapping[str, type[Message]] | None = None) -> None:
         """Take in what tools publish, on these topics too. Raises TransportError; call before the first `wait`."""
@@ -178,13 +205,10 @@ class Reader:
         for topic, message in self._types.items():
             sockets[message.message_kind].setsockopt(zmq.SUBSCRIBE, topic + self._end)
         bind_inward(sockets, folder, name)
+        self._list_sockets()
 
     def wait(self, timeout_s: float | None) -> None:
         """Return once a message may have come, `wake` was called, or the time is over; None: no time."""
-        if not self._polled:
-            sockets = [socket for kind in KINDS for socket in self._sockets[kind]]  # events stand first
-            self._polled = [*((socket, _POLLIN) for socket in sockets), (self._wake_reader, _POLLIN)]
-            self._fds = [self._wake_reader, *(int(socket.getsockopt(zmq.FD)) for socket in sockets)]
         if timeout_s is None:
             self._ready = zmq_poll(self._polled, -1)
         else:
@@ -250,10 +274,14 @@ class Reader:
             return
         envelope = stamped.envelope
         key = (envelope.topic, envelope.source)
-        last = self._last_seq.get(key)
-        if last is not None and envelope.seq > last + 1:
-            self._lost(envelope.topic, "link", envelope.seq - last - 1)
-        self._last_seq[key] = envelope.seq
+        last = self._last.get(key)
+        if last is not None:
+            last_seq, last_ns = last
+            if envelope.seq == last_seq and envelope.published_ns == last_ns:
+                return  # sent again for somebody who came late
+            if envelope.seq > last_seq + 1:
+                self._lost(envelope.topic, "link", envelope.seq - last_seq - 1)
+        self._last[key] = (envelope.seq, envelope.published_ns)
         self._deliver(stamped)
 
 
@@ -324,9 +352,3 @@ def bind_inward(sockets: Mapping[Kind, zmq.Socket[bytes]], folder: Path, name: s
             socket.bind(address)
         except zmq.ZMQError as problem:
             raise TransportError(f"{address} cannot be bound: {problem}") from problem
-
-
-def _forget_notices(socket: zmq.Socket[bytes]) -> None:
-    """Read who subscribed and left since the start: ZeroMQ keeps these notices until somebody does."""
-    while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
-        socket.recv(zmq.NOBLOCK)
