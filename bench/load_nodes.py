@@ -48,19 +48,61 @@ class Sink(Node):
             self.finish(ok=True, reason=json.dumps(figures))
 
 
+class Credit(Message):
+    """So many parcels have been handled."""
+
+    count: int
+
+
 class Flood(Node):
-    """Sends a number of small parcels as fast as they go."""
+    """Sends a number of parcels as fast as the other side takes them, with a window of so many on their way."""
 
+    realtime = True
     parcel = Publisher(Parcel, "parcel")
+    credit = Subscription(Credit, "credit")
 
-    def __init__(self, count: int = 100_000) -> None:
-        self.left = count
+    def __init__(self, count: int = 60_000, window: int = 2000, size_bytes: int = 64) -> None:
+        self.count = count
+        self.window = window
+        self.body = bytes(size_bytes)
+        self.sent = 0
 
-    @every(hz=100)
-    def send(self) -> None:
-        for _ in range(min(self.left, 500)):
-            self.parcel.publish(Parcel(sent_ns=self.clock.now_ns(), body=bytes(32)))
-        self.left -= min(self.left, 500)
+    @on(credit)
+    def send(self, credit: Credit) -> None:
+        end = min(self.count, credit.count + self.window)
+        for _ in range(self.sent, end):
+            self.parcel.publish(Parcel(sent_ns=0, body=self.body))
+        self.sent = max(self.sent, end)
+
+
+class Tally(Node):
+    """Counts parcels and gives credit for more, at each half of the window."""
+
+    realtime = True
+    parcel = Subscription(Parcel, "parcel")
+    credit = Publisher(Credit, "credit")
+
+    def __init__(self, count: int = 60_000, window: int = 2000) -> None:
+        self.count = count
+        self.half = window // 2
+        self.taken = 0
+        self.start_ns = 0
+
+    @every(hz=10)
+    def begin(self) -> None:
+        if not self.start_ns:
+            self.start_ns = self.clock.now_ns()
+            self.credit.publish(Credit(count=0))
+
+    @on(parcel)
+    def take(self, parcel: Parcel) -> None:
+        self.taken += 1
+        if self.taken % self.half == 0:
+            self.credit.publish(Credit(count=self.taken))
+        if self.taken == self.count:
+            taken_s = (self.clock.now_ns() - self.start_ns) * 1e-9
+            lost = sum(self.parcel.dropped.values())
+            self.finish(ok=True, reason=json.dumps({"hz": self.count / taken_s, "lost": lost}))
 
 
 class Metronome(Node):
