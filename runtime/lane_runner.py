@@ -24,7 +24,11 @@ class Source(Protocol):
     """Where a thread takes messages in by itself (`zeromq.Reader`)."""
 
     def drain(self, limit: int) -> int:
-        """Deliver what has come, at most about that many messages; return how many there were."""
+        """Deliver what has come, at most that many messages; return how many there were."""
+        ...
+
+    def drain_states(self, limit: int) -> None:
+        """Deliver the states that have come."""
         ...
 
     def wait(self, timeout_s: float | None) -> None:
@@ -165,6 +169,9 @@ class Bell:
     def drain(self, limit: int) -> int:
         return 0
 
+    def drain_states(self, limit: int) -> None:
+        pass
+
     def wait(self, timeout_s: float | None) -> None:
         with self._condition:
             if not self._has_rung:
@@ -220,15 +227,17 @@ class ThreadRunner:
             self._hosted.node.log.debug("%s", refusal)
         hosted, lane, source, now = self._hosted, self._lane, self._source, self._clock.now_ns
         drained_ns = 0
+        # All queues are empty when the thread takes more in; none may overflow while it alone could have emptied it.
+        most = min((port.qos.depth for _, port in lane.listeners if port.message.message_kind == "event"), default=64)
         while not self._is_stopped:
             now_ns = now()
             if now_ns - drained_ns > _STALE_NS:  # a handler took its time: what waits may be overtaken by now
-                source.drain(_WORKS_PER_TURN)
+                source.drain_states(_WORKS_PER_TURN)
                 drained_ns = now_ns
             work = lane.take(now_ns)
             if work is not None:
                 run_guarded(hosted, work)
-            elif source.drain(_WORKS_PER_TURN) == 0:
+            elif source.drain(most) == 0:
                 due_ns = lane.next_due_ns()
                 timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9
                 if timeout_s is None or timeout_s > 0:

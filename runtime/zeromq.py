@@ -224,7 +224,7 @@ class Reader:
                 pass  # closed: the process is stopping
 
     def drain(self, limit: int) -> int:
-        """Deliver what has come, at most about that many messages, events first; return how many there were.
+        """Deliver what has come, at most that many messages, events first; return how many there were.
 
         ZeroMQ signals only what is new: `wait` is right only after a `drain` that returned 0.
         """
@@ -237,13 +237,18 @@ class Reader:
                     os.read(self._wake_reader, 64)
                     self._is_woken = False  # before the caller looks for what it was woken for
                 elif socket in self._sockets["event"]:
-                    number += self._take_burst(socket, burst)
-                else:
+                    number += self._take_burst(socket, min(burst, limit - number))
+                elif number < limit:
                     number += self._take_burst(socket, 1)  # an event may have come meanwhile
             if number == before:
                 break
             burst = _BURST
         return number
+
+    def drain_states(self, limit: int) -> None:
+        """Deliver the states that have come; events stay where they are, in order and not yet counted."""
+        for socket in self._sockets["state"]:
+            self._take_burst(socket, limit)
 
     def _take_burst(self, socket: zmq.Socket[bytes], burst: int) -> int:
         for number in range(burst):
