@@ -58,6 +58,7 @@ class Fault:
 
 QUIET_OUCH = Bound(OUCH, 100.0, p99=50.0)
 LOADED_OUCH = Bound(OUCH, 250.0, p99=100.0)
+ESTOPS = (Bound(trials.ESTOP, 250.0, p99=100.0), Bound(trials.LIFTED, 0))
 SILENCE = (Bound(HELD, 250.0), Bound(DRIFT, trials.speed_bound_mm(0.25)), Bound(STALE, 0))
 UNMOVED = (QUIET_OUCH, Bound(FALSE_HOLDS, 0))
 STAND = Bound(STANDS, 1000.0)
@@ -88,6 +89,12 @@ def _full_disk(rig: Rig) -> Iterator[None]:
         filler.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def _hogged_and_full(rig: Rig) -> Iterator[None]:
+    with _full_disk(rig), hogs():
+        yield
+
+
 def mount_small(place: Path) -> None:
     """Put a file system of 8 MB there. Raises Skip where that is not allowed."""
     if os.geteuid() != 0:
@@ -113,12 +120,14 @@ API_PLANNER = (
 
 MATRIX: tuple[Fault, ...] = (
     Fault("nothing is wrong: Ouch!", trials.ouch, (QUIET_OUCH,), is_quick=True),
+    Fault("nothing is wrong: e-stop", trials.pressed, ESTOPS, is_fresh=True),
     Fault("policy: SIGKILL at 0.3 m/s", trials.killed, SILENCE, is_quick=True),
     Fault("policy: SIGSTOP, later SIGCONT", trials.frozen, SILENCE, is_quick=True),
     *_without("vlm"),
     *_without("planner"),
     *_without("recorder"),
-    *_without("camera"),
+    Fault("camera: SIGKILL, then Ouch!", trials.without("camera", signal.SIGKILL), (QUIET_OUCH,)),
+    Fault("camera: SIGSTOP, then Ouch!", trials.without("camera", signal.SIGSTOP), (QUIET_OUCH,)),
     Fault("guard and driver: SIGKILL", trials.robot_killed, (STAND,)),
     Fault("guard and driver: SIGSTOP 1.5 s, SIGCONT", trials.robot_frozen, (STAND, Bound(STALE, 0))),
     Fault("supervisor: SIGSTOP, then Ouch!", trials.without("supervisor", signal.SIGSTOP), UNMOVED),
@@ -175,6 +184,15 @@ MATRIX: tuple[Fault, ...] = (
             ("half-closed stream", "half"),
             ("malformed answers", "malformed"),
         )
+    ),
+    Fault("hogs and full disk: e-stop", trials.pressed, ESTOPS, around=_hogged_and_full, is_loaded=True, is_fresh=True),
+    Fault(
+        "hogs, full disk and 5,000 commands a second: e-stop",
+        trials.switched(trials.pressed, mode=FLOOD),
+        ESTOPS,
+        around=_hogged_and_full,
+        is_loaded=True,
+        is_fresh=True,
     ),
     Fault("disk full while recording: Ouch!", trials.fallen, (LOADED_OUCH,), around=_full_disk, is_loaded=True),
 )

@@ -19,17 +19,19 @@ from pathlib import Path
 from bench.faults.black_box import FOLDER_VARIABLE, Switchboard, bare_box, guard_box, motor_box
 from bench.faults.nodes import MODES, SPEED_MPS
 from runtime.attach import Sender
-from runtime.msgs import Utterance
+from runtime.msgs import EStop, Utterance
 from runtime.registry import FoundRun, find_runs
+from runtime.scheduling import ask_for_fifo, be_ordinary
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE_S = 30.0
 HOGS = 16
-MOVING, HOLDING = MODES.index("moving"), MODES.index("holding")
+SENDER_PRIORITY = 10
+MOVING, HOLDING, ESTOPPED = (MODES.index(mode) for mode in ("moving", "holding", "estopped"))
 NODES = "bench.faults.nodes:"
 GRAPH: dict[str, str] = {
     "driver": 'use = "nodes.driver:Driver"\nprocess = "robot"\nparams = { robot = "bench.faults.nodes:MotorRobot" }',
-    "guard": f'use = "{NODES}WatchedGuard"\nprocess = "robot"\nparams = {{ arm = "auto" }}',
+    "guard": f'use = "{NODES}WatchedGuard"\nprocess = "robot"\nparams = {{ arm = "auto", memory = "run" }}',
     "reflex": 'use = "nodes.reflex:Reflex"\nprocess = "robot"',
     "neighbour": f'use = "{NODES}Neighbour"\nprocess = "robot"',
     "policy": f'use = "{NODES}SteadyPolicy"',
@@ -136,7 +138,9 @@ class Rig:
             if time.monotonic() - start > PATIENCE_S:
                 raise FaultError(f"the robot never moved ({record}); the run said:\n{self.tail()}")
             time.sleep(0.02)
-        self._sender()  # connected before anything is frozen
+        for topic in ("heard", "estop"):
+            self._sender(topic)  # connected before anything is frozen
+        self.wait("the bare timer loop", lambda: self.bare.count > 0)
 
     def lateness_ms(self, start_ns: int) -> float:
         """Worst lateness of the bare timer loop since then."""
@@ -150,10 +154,19 @@ class Rig:
         """A person says something; the stamp of it."""
         return self._sender().publish(Utterance(speaker="Ana", text=text)).published_ns
 
-    def _sender(self) -> Sender:
-        if "heard" not in self._senders:
-            self._senders["heard"] = Sender(self.run, "heard", provenance="person:test")
-        return self._senders["heard"]
+    def press(self) -> int:
+        """Somebody presses an emergency stop; the stamp of it."""
+        return self._sender("estop").publish(EStop(source="button", is_pressed=True)).published_ns
+
+    def _sender(self, topic: str = "heard") -> Sender:
+        if topic not in self._senders:
+            if topic == "estop":  # a button's program has real-time threads too, which those it starts inherit
+                ask_for_fifo(SENDER_PRIORITY)
+            try:
+                self._senders[topic] = Sender(self.run, topic, provenance="person:test")
+            finally:
+                be_ordinary()
+        return self._senders[topic]
 
     def send_signal(self, name: str, number: signal.Signals) -> int:
         """Send a signal to a process of the run; when."""

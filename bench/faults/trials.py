@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from bench.faults.nodes import SPEED_MPS
-from bench.faults.rig import HOLDING, MOVING, FaultError, Rig
+from bench.faults.rig import ESTOPPED, HOLDING, MOVING, FaultError, Rig
 from nodes.stretch import STRETCH_3
 
 Figures = dict[str, float]
@@ -21,6 +21,8 @@ ACCELERATION = STRETCH_3.base.acceleration_mps2
 
 HELD = "last valid command to held, ms"
 OUCH = "Ouch! to held, ms"
+ESTOP = "e-stop to held, ms"
+LIFTED = "lifted by a word"
 DRIFT = "drift, mm"
 STALE = "stale commands applied"
 STANDS = "motors told to stand, ms"
@@ -42,6 +44,23 @@ def ouch(rig: Rig) -> Figures:
     record = rig.guard.last()
     assert record is not None
     return {OUCH: (record[6] - record[5]) * MS}
+
+
+def pressed(rig: Rig) -> Figures:
+    """An emergency stop; from the press to the braking profile, and that "go on" does not lift it."""
+    rig.wait_moving()
+    start_ns = rig.press()
+
+    def latched() -> tuple[float, ...] | None:
+        return next((record for record in rig.guard.since(start_ns) if record[1] == ESTOPPED), None)
+
+    rig.wait("held after the emergency stop", latched, 5.0)
+    record = latched()
+    assert record is not None
+    rig.say("Go on")
+    time.sleep(0.3)
+    last = rig.guard.last()
+    return {ESTOP: (record[0] - start_ns) * MS, LIFTED: float(last is None or last[1] != ESTOPPED)}
 
 
 def held(rig: Rig, start_ns: int) -> Figures:
