@@ -70,6 +70,7 @@ def bind(host: str, port: int) -> socket.socket:
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
+            bound.listen()  # a page that is opened at once waits instead of being refused
         except OSError:
             bound.close()
             raise
@@ -92,7 +93,7 @@ class Server:
         self._door = Door(frozenset())
         self.sessions: list[Session] = []
         self._open = 0
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._server: uvicorn.Server | None = None
         self._thread = threading.Thread(target=self._run, name="console-server")
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in KINDS}
@@ -133,6 +134,7 @@ class Server:
                 ssl_keyfile=self._key or None,
             )
         )
+        self._loop = asyncio.new_event_loop()
         self._thread.start()
 
     def stop(self) -> None:
@@ -145,6 +147,8 @@ class Server:
 
     def poke(self) -> None:
         """There is something new to send (any thread)."""
+        if self._loop is None:
+            return
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell
             self._loop.call_soon_threadsafe(self._wake)
 
@@ -154,6 +158,7 @@ class Server:
 
     def _run(self) -> None:
         assert self._server is not None
+        assert self._loop is not None
         try:
             self._loop.run_until_complete(self._serve(self._server))
         finally:
