@@ -25,13 +25,14 @@ lint: $(STAMP) ## formatting, lint, types and import contracts
 bench: $(STAMP) ## measure, as ratios against references in the same run
 	$(BIN)/python -m bench
 
-interop: $(STAMP) ## the sotopia package, in an environment of its own, loads what `episodes export` writes
+interop: $(STAMP) ## sotopia, LeRobot and Foxglove, in environments of their own, load what we write (3 GB)
 	@test -x .interop/bin/python || $(PYTHON) -m venv .interop
 	@.interop/bin/python -c 'import sotopia' 2>/dev/null || .interop/bin/python -m pip install --quiet sotopia==0.1.5
 	@rm -f runs/interop.sqlite*
 	$(BIN)/polyrhythm episodes run --tasks starter --agents rules --out runs/interop.sqlite > /dev/null
 	$(BIN)/polyrhythm episodes export runs/interop.sqlite --out runs/interop.jsonl
 	.interop/bin/python tests/interop/load_sotopia_logs.py runs/interop.jsonl
+	tests/interop/recordings $(BIN)/python
 
 faults: $(STAMP) ## kill, freeze, starve and mislead a running graph and measure what the robot does; FULL=1: 100 trials
 	GUARD_STEPS=200000 $(BIN)/python -m pytest tests/test_guard_invariants.py

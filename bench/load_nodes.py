@@ -7,6 +7,7 @@ import time
 
 from bench.result import percentile
 from runtime import Message, Node, Publisher, Subscription, every, on
+from runtime.msgs import Image
 
 
 class Parcel(Message):
@@ -146,3 +147,20 @@ class Blocker(Node):
     def hang(self, beat: Parcel) -> None:
         while self.blocks:
             time.sleep(1.0)
+
+
+class Camera(Node):
+    """Sends small colour images with depth, as the simulated head camera does."""
+
+    image = Publisher(Image, "head/image")
+
+    def on_start(self) -> None:
+        import numpy as np
+
+        self.rgb = np.random.default_rng(0).integers(0, 255, (120, 160, 3), np.uint8)
+        self.depth = np.random.default_rng(1).random((120, 160), np.float32)
+
+    @every(hz=15)
+    def capture(self) -> None:
+        image = Image(camera="head", captured_ns=self.clock.now_ns(), rgb=self.rgb.copy(), depth_m=self.depth.copy())
+        self.image.publish(image)

@@ -1,0 +1,99 @@
+"""What recording costs the 20 Hz loop, how fast images and messages are written, and what a kill loses."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.measure import run_nodes
+from bench.result import Result, percentile
+
+SECONDS = 5.0
+KILLS = 20
+_FRAMES = 60
+LAPTOP_MB_PER_S = (15 * 160 * 120 + 5 * 96 * 72 + 160 * 120) * 7 / 1e6  # 3 bytes of colour, 4 of depth a pixel
+
+
+def measure() -> list[Result]:
+    """Lateness with and without a recorder, MB/s, and seconds lost by kill -9."""
+    return [*_lateness(), _throughput(), _kills(KILLS)]
+
+
+def _lateness() -> list[Result]:
+    plain: dict[str, dict[str, Any]] = {
+        "metronome": {"use": "bench.load_nodes:Metronome", "params": {"seconds": SECONDS}},
+        "camera": {"use": "bench.load_nodes:Camera"},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = {"use": "nodes.recorder:Recorder", "params": {"path": f"{folder}/run.mcap"}}
+        without = run_nodes(plain)
+        recorded = run_nodes({**plain, "recorder": recorder})
+    return [
+        Result(
+            "20 Hz beside a camera and a recorder, p99 late", "ms", recorded["p99"], without["p99"],
+            "the same without a recorder", 1.2, allowance=1.0,
+        ),
+    ]  # fmt: skip
+
+
+def _throughput() -> Result:
+    """Lossless 640x480 images with exact depth through the recorder's own handler."""
+    from nodes.recorder import Recorder
+    from runtime.message import Envelope, Stamped
+    from runtime.msgs import Image
+
+    grid = np.add.outer(np.arange(480), np.arange(640))
+    noise = np.random.default_rng(0).integers(0, 6, (480, 640, 3))
+    rgb = (np.stack([grid % 256, (grid // 3) % 256, (grid // 7) % 256], axis=-1) * 0.9 + noise).astype(np.uint8)
+    depth = (1.0 + grid / 1000.0).astype(np.float32)
+    frame_bytes = rgb.nbytes + depth.nbytes
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = Recorder(path=f"{folder}/run.mcap")
+        recorder.on_start()
+        began = time.perf_counter()
+        for number in range(1, _FRAMES + 1):
+            image = Image(camera="head", captured_ns=number, rgb=rgb, depth_m=depth)
+            recorder.on_any(Stamped(image, Envelope("head/image", "camera", number, number * 33_000_000)))
+        recorder.on_stop()
+        ours = _FRAMES * frame_bytes / 1e6 / (time.perf_counter() - began)
+    return Result(
+        "recorder, 640x480 with exact depth", "MB/s", ours, LAPTOP_MB_PER_S, "what the laptop graph's cameras give", 1.0,
+        more_is_better=True,
+    )  # fmt: skip
+
+
+def lost_s(kills: int, generator: random.Random) -> list[float]:
+    """Kill a writer at random moments; how much of what it had recorded each time is not in its file, in s."""
+    from runtime.bag import BagReader
+
+    losses = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(kills):
+            path = Path(folder) / f"{number}.mcap"
+            writer = subprocess.Popen(
+                [sys.executable, "-m", "bench.kill_writer", str(path)], stdout=subprocess.PIPE, text=True
+            )
+            assert writer.stdout is not None
+            writer.stdout.readline()  # it writes
+            time.sleep(generator.uniform(0.7, 2.2))
+            writer.kill()
+            told = writer.stdout.read().split()
+            writer.stdout.close()
+            writer.wait()
+            stamps = [message.envelope.published_ns for message in BagReader(path)]
+            last_told_ns = int(told[-1]) if told and told[-1].isdigit() else 0
+            assert [message.envelope.seq for message in BagReader(path)] == list(range(1, len(stamps) + 1))
+            losses.append(max(0.0, (last_told_ns - (stamps[-1] if stamps else 0)) * 1e-9))
+    return losses
+
+
+def _kills(kills: int) -> Result:
+    losses = lost_s(kills, random.Random(8))
+    return Result(f"lost by kill -9, the most of {kills}", "s", percentile(losses, 100), 1.0, "one second", 1.0)

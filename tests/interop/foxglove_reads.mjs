@@ -1,0 +1,60 @@
+// Reads a recording with Foxglove's own MCAP reader and checks images, transforms and logs against Foxglove's schemas.
+// Usage: node foxglove_reads.mjs RUN.mcap (where @mcap/core, @mcap/support, @foxglove/schemas and ajv are installed)
+import { open } from "node:fs/promises";
+import { createRequire } from "node:module";
+
+const require = createRequire(process.cwd() + "/");
+const { McapIndexedReader } = require("@mcap/core");
+const { loadDecompressHandlers } = require("@mcap/support");
+const schemas = require("@foxglove/schemas/jsonschema");
+const Ajv = require("ajv");
+
+const file = await open(process.argv[2], "r");
+const readable = {
+  size: async () => BigInt((await file.stat()).size),
+  read: async (offset, length) => {
+    const buffer = new Uint8Array(Number(length));
+    const { bytesRead } = await file.read(buffer, 0, Number(length), Number(offset));
+    if (bytesRead !== Number(length)) throw new Error("short read");
+    return buffer;
+  },
+};
+const reader = await McapIndexedReader.Initialize({ readable, decompressHandlers: await loadDecompressHandlers() });
+// Our schemas write "X or nothing" as X, which viewers can plot; nothing is recorded as null.
+const withoutNulls = (value) => {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(
+    Object.entries(value).filter(([, part]) => part !== null).map(([key, part]) => [key, withoutNulls(part)]),
+  );
+};
+const ajv = new Ajv({ strict: false });
+const theirs = {};
+for (const name of ["CompressedImage", "FrameTransforms", "Log"]) theirs[`foxglove.${name}`] = ajv.compile(schemas[name]);
+const ours = new Map();
+const counts = {};
+let messages = 0;
+let ownInvalid = 0;
+for await (const message of reader.readMessages({ validateCrcs: true })) {
+  messages += 1;
+  const schema = reader.schemasById.get(reader.channelsById.get(message.channelId).schemaId);
+  const body = JSON.parse(new TextDecoder().decode(message.data));
+  if (theirs[schema.name]) {
+    counts[schema.name] = (counts[schema.name] ?? 0) + 1;
+    if (!theirs[schema.name](body)) {
+      throw new Error(`${schema.name}: ${JSON.stringify(theirs[schema.name].errors)}`);
+    }
+  } else if (counts[schema.name] === undefined || counts[schema.name] < 50) {
+    counts[schema.name] = (counts[schema.name] ?? 0) + 1;
+    if (!ours.has(schema.id)) ours.set(schema.id, ajv.compile(JSON.parse(new TextDecoder().decode(schema.data))));
+    if (!ours.get(schema.id)(withoutNulls(body))) {
+      ownInvalid += 1;
+      console.error(`${schema.name}: ${JSON.stringify(ours.get(schema.id).errors?.slice(0, 2))}`);
+    }
+  }
+}
+for (const name of ["foxglove.CompressedImage", "foxglove.FrameTransforms"]) {
+  if (!counts[name]) throw new Error(`no ${name} in the recording`);
+}
+console.log(`@mcap/core reads ${messages} messages; checked ${JSON.stringify(counts)}`);
+if (ownInvalid) process.exit(1);
