@@ -64,7 +64,7 @@ def _throughput() -> Result:
         recorder.on_stop()
         ours = _FRAMES * frame_bytes / 1e6 / (time.perf_counter() - began)
     return Result(
-        "recorder, 640x480 with exact depth", "MB/s", ours, LAPTOP_MB_PER_S, "what the laptop graph's cameras give", 1.0,
+        "recorder, 640x480 with exact depth", "MB/s", ours, LAPTOP_MB_PER_S, "what the laptop graph sends", 1.0,
         more_is_better=True,
     )  # fmt: skip
 
