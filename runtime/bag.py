@@ -243,7 +243,10 @@ class BagReader:
                 f"{path}: has recording version {about.get('schema_version')!r}; "
                 f"this Polyrhythm reads {SCHEMA_VERSION!r}"
             )
-        self.wall_offset_ns = int(about.get("wall_offset_ns", "0"))
+        try:
+            self.wall_offset_ns = int(about.get("wall_offset_ns", "0"))
+        except ValueError as error:
+            raise RecordingError(f"{path}: its head is damaged (wall_offset_ns is no number)") from error
 
     def __iter__(self) -> Iterator[BagMessage]:
         schemas, channels = dict(self._schemas), dict(self._channels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from nodes.bag_commands.recording import Recording
 from nodes.recorded_image import exact_depth_document, image_document, image_of
 from nodes.recorder import Recorder
 from nodes.replay.command import main, recorded_launch, replay_nodes
+from nodes.replay.inputs import Inputs
 from nodes.replay.player import NodeResult
+from runtime.bag import BagMessage
 from runtime.graph import NodeSpec
 from runtime.message import Envelope, Message
 from runtime.msgs import Image
@@ -153,3 +156,13 @@ def test_the_command_builds_nodes_from_the_recorded_launch_file(
     assert main([str(run), "--node", "nobody"]) == 2
     assert "known: listener, talker, all" in capsys.readouterr().err
     assert main([str(run), "--speed", "1000"]) == 0
+
+
+def test_the_recorders_own_views_of_a_message_do_not_stand_in_for_it() -> None:
+    data = b'{"_envelope":{"topic":"robot/state","source":"d","seq":1,"published_ns":1}}'
+    own = BagMessage("robot/state", "RobotState", 1, data)
+    view = replace(own, topic="transforms", schema="foxglove.FrameTransforms")
+    inputs = Inputs()
+    inputs.add(own)
+    inputs.add(view)
+    assert inputs.recorded("robot/state:d:1") is own

@@ -170,7 +170,7 @@ def _read(recording: Recording, at_ns: int, topic: str) -> _Known:
         elif (
             envelope.published_ns <= at_ns
             and not message.topic.startswith("health/")
-            and not message.topic.endswith("/depth")
+            and message.topic == envelope.topic
         ):
             known.add(message, envelope)
     return known

@@ -50,9 +50,14 @@ def replay_nodes(recording: Recording, specs: list[NodeSpec], *, speed: float | 
     """Run the nodes again from a recording; each is fed what it read then, not what the others say now."""
     seed = recording.noted("seed")
     start_ns = recording.start_ns
+    run_info = {key: recording.noted(key) for key in recording.about}
     players = {
         spec.name: NodePlayer(
-            spec, seed=seed if isinstance(seed, int) else 0, is_virtual=recording.is_virtual, start_ns=start_ns
+            spec,
+            seed=seed if isinstance(seed, int) else 0,
+            is_virtual=recording.is_virtual,
+            start_ns=start_ns,
+            run_info=run_info,
         )
         for spec in specs
     }

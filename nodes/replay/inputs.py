@@ -38,8 +38,10 @@ class Inputs:
             return
         if message.topic == message.envelope.topic + DEPTH:
             self._depths[ident] = message
-        else:
+        elif message.topic == message.envelope.topic:
             self._messages[ident] = message
+        else:
+            return  # the recorder's own view of a message: a transform, a log line
         self._bytes += len(message.data)
         while self._bytes > KEPT_BYTES and len(self._messages) > 1:
             oldest, gone = self._messages.popitem(last=False)

@@ -97,7 +97,16 @@ class NodeResult:
 class NodePlayer:
     """One node, run again from a recording."""
 
-    def __init__(self, spec: NodeSpec, *, seed: int, is_virtual: bool, start_ns: int) -> None:
+    def __init__(
+        self,
+        spec: NodeSpec,
+        *,
+        seed: int,
+        is_virtual: bool,
+        start_ns: int,
+        run_info: dict[str, Any] | None = None,
+    ) -> None:
+        self._run_info = {"seed": seed, **(run_info or {})}
         self.result = NodeResult(spec.name)
         self.inputs = Inputs()
         self._spec = spec
@@ -153,7 +162,7 @@ class NodePlayer:
         )  # fmt: skip
         self._ports = {attribute: FedPort(port) for attribute, port in hosted.subscriptions.items()}
         vars(node).update(self._ports)
-        vars(node)["run_info"] = {"seed": self._seed}
+        vars(node)["run_info"] = dict(self._run_info)
         if first != "on_start":
             self._doubts["what its on_start read of the clock is not in the recording"] = None
             self._clock.call_ns = self._start_ns
