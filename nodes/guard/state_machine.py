@@ -282,6 +282,8 @@ class GuardMachine:
             gap_ns = envelope.published_ns - last.published_ns
             if gap_ns <= 0 or (envelope.seq <= last.seq and gap_ns < RESTARTED_NS):
                 return f"{envelope.source}: out of order"
+            if envelope.seq <= last.seq and not self.is_at_rest:
+                return f"{envelope.source}: restarted; heard again once the robot stands still"
         holder = self._command
         if holder is not None and holder.envelope.source != envelope.source and not self._why_old(holder, now_ns):
             return f"{envelope.source}: {holder.envelope.source} is in command"
