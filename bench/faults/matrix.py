@@ -121,7 +121,7 @@ API_PLANNER = (
 MATRIX: tuple[Fault, ...] = (
     Fault("nothing is wrong: Ouch!", trials.ouch, (QUIET_OUCH,), is_quick=True),
     Fault("nothing is wrong: e-stop", trials.pressed, ESTOPS, is_fresh=True),
-    Fault("policy: SIGKILL at 0.3 m/s", trials.killed, SILENCE),
+    Fault("policy: SIGKILL at 0.3 m/s", trials.killed, SILENCE, is_quick=True),
     Fault("policy: SIGSTOP, later SIGCONT", trials.frozen, SILENCE, is_quick=True),
     *_without("vlm"),
     *_without("planner"),

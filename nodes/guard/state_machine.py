@@ -56,6 +56,9 @@ FASTEST_SPEED = 100.0
 RESTARTED_NS = to_ns(0.5)
 """A source that was silent for so long may count its sequence from the start again."""
 
+STANDSTILL_NS = to_ns(0.2)
+"""A restarted source is heard again once the robot has stood still for so long."""
+
 FUTURE_NS = to_ns(0.005)
 """How far ahead a stamp may be; further would stretch its lifespan."""
 
@@ -258,6 +261,10 @@ class GuardMachine:
         """True once everything that the guard asks for stands still."""
         return self._wheels == Wheels() and all(motion.velocity == 0.0 for motion in self._joints)
 
+    def _has_stood(self, now_ns: int) -> bool:
+        """Whether the robot itself, not only what is asked of it, has stood still for a moment."""
+        return bool(self.at_rest_ns) and now_ns - self.at_rest_ns >= STANDSTILL_NS
+
     # the decisions
 
     def _why_not(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
@@ -282,7 +289,7 @@ class GuardMachine:
             gap_ns = envelope.published_ns - last.published_ns
             if gap_ns <= 0 or (envelope.seq <= last.seq and gap_ns < RESTARTED_NS):
                 return f"{envelope.source}: out of order"
-            if envelope.seq <= last.seq and not self.is_at_rest:
+            if envelope.seq <= last.seq and not self._has_stood(now_ns):
                 return f"{envelope.source}: restarted; heard again once the robot stands still"
         holder = self._command
         if holder is not None and holder.envelope.source != envelope.source and not self._why_old(holder, now_ns):
