@@ -14,18 +14,18 @@ from runtime.errors import PolyrhythmError, UserError
 GROUP = "polyrhythm.commands"
 
 _OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
-    "run": "runtime.run_command:main",
-    "check": "runtime.check_command:check_main",
-    "graph": "runtime.check_command:graph_main",
-    "nodes": "runtime.nodes_command:nodes_main",
-    "topics": "runtime.nodes_command:topics_main",
-    "echo": "runtime.listen_command:echo_main",
-    "hz": "runtime.listen_command:hz_main",
-    "delay": "runtime.listen_command:delay_main",
-    "bw": "runtime.listen_command:bw_main",
-    "pub": "runtime.pub_command:pub_main",
-    "top": "runtime.top_command:top_main",
-    "doctor": "runtime.doctor_command:doctor_main",
+    "run": "runtime.commands.run:main",
+    "check": "runtime.commands.check:check_main",
+    "graph": "runtime.commands.check:graph_main",
+    "nodes": "runtime.commands.nodes:nodes_main",
+    "topics": "runtime.commands.nodes:topics_main",
+    "echo": "runtime.commands.listen:echo_main",
+    "hz": "runtime.commands.listen:hz_main",
+    "delay": "runtime.commands.listen:delay_main",
+    "bw": "runtime.commands.listen:bw_main",
+    "pub": "runtime.commands.pub:pub_main",
+    "top": "runtime.commands.top:top_main",
+    "doctor": "runtime.commands.doctor:doctor_main",
 }
 
 Command = Callable[[list[str]], int]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtime.cli import main
-from runtime.doctor_command import examine_launch
+from runtime.commands.doctor import examine_launch
 from runtime.machine import Finding, as_lines, compare, examine
 
 
@@ -64,7 +64,7 @@ def test_what_a_node_checks_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_problem_makes_the_exit_code_one_and_is_easy_to_see(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("runtime.doctor_command.examine", lambda: [Finding("disk", "problem", "no room")])
+    monkeypatch.setattr("runtime.commands.doctor.examine", lambda: [Finding("disk", "problem", "no room")])
     assert main(["doctor"]) == 1
     assert "PROBLEM  disk           no room\n1 problem\n" in capsys.readouterr().out
     assert as_lines([Finding("cores", "note", "1")]).startswith("note ")

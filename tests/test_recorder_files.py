@@ -169,7 +169,7 @@ def test_run_can_be_told_to_record_what_its_launch_file_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    from runtime.run_command import main
+    from runtime.commands.run import main
 
     launch = tmp_path / "hello.toml"
     launch.write_text('[nodes.talker]\nuse = "nodes.hello:Talker"\n[nodes.listener]\nuse = "nodes.hello:Listener"\n')

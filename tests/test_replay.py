@@ -137,7 +137,7 @@ def test_depth_comes_back_bit_for_bit(special: float) -> None:
 def test_the_command_builds_nodes_from_the_recorded_launch_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from runtime.run_command import main as run_main
+    from runtime.commands.run import main as run_main
 
     launch = tmp_path / "small.toml"
     launch.write_text(

@@ -13,7 +13,7 @@ import pytest
 
 from bridges.stretch import StretchRobot
 from bridges.stretch_units import to_opening_m, to_percent, wheel_clamped
-from runtime.doctor_command import examine_robot
+from runtime.commands.doctor import examine_robot
 from runtime.errors import ParameterError, UserError
 from runtime.msgs import JOINTS, JointCommand
 from runtime.robot import BaseLimit, RobotError

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from runtime.commands.listen import in_units
+from runtime.commands.pub import parse
+from runtime.commands.top_table import COLUMNS, cells, node_row, trouble
 from runtime.errors import UserError
 from runtime.health import Health, PortHealth, TimerHealth
-from runtime.listen_command import in_units
 from runtime.message import Envelope, Kind, Stamped
 from runtime.msgs import ActionChunk, Utterance
-from runtime.pub_command import parse
 from runtime.registry import ProcessState
 from runtime.spread import Gaps, Spread
-from runtime.top_table import COLUMNS, cells, node_row, trouble
 
 KINDS: dict[str, Kind] = {"a": "state", "b": "state", "c": "event"}
 RUNNING = ProcessState(7, "running")

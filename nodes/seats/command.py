@@ -16,11 +16,11 @@ from nodes.guard.asking import request, token_of
 from runtime.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode
+from runtime.commands.pub import prepare
 from runtime.errors import PolyrhythmError, UserError
 from runtime.fence import SEATS, Seat
 from runtime.lease import Lease
 from runtime.msgs import Comparison, SeatRequest
-from runtime.pub_command import prepare
 from runtime.registry import FoundRun
 
 LIST_S = 0.8

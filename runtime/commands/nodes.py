@@ -9,10 +9,10 @@ from typing import Any
 
 from runtime.attach import Interruption, add_run_argument, attach, hear
 from runtime.codec import decode
+from runtime.commands.listen import seconds
 from runtime.errors import CodecError
 from runtime.graph import health_topic
 from runtime.health import Health
-from runtime.listen_command import seconds
 from runtime.registry import FoundRun, ProcessState
 
 _PATIENCE_S = 4.0  # nodes tell of themselves once a second

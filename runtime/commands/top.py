@@ -13,14 +13,14 @@ import msgspec
 from runtime.attach import Arrival, Interruption, add_run_argument, attach, hear
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode
+from runtime.commands.listen import seconds
+from runtime.commands.nodes import table
+from runtime.commands.top_table import COLUMNS, NodeRow, cells, node_row, trouble
 from runtime.errors import CodecError
 from runtime.graph import health_topic
 from runtime.health import Health
-from runtime.listen_command import seconds
 from runtime.message import Stamped
-from runtime.nodes_command import table
 from runtime.registry import FoundRun, ProcessState
-from runtime.top_table import COLUMNS, NodeRow, cells, node_row, trouble
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -11,8 +11,8 @@ import msgspec
 from runtime.attach import Interruption, Sender, add_run_argument, attach, topic_of
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import encode
+from runtime.commands.listen import positive, seconds
 from runtime.errors import CodecError, UserError, choices
-from runtime.listen_command import positive, seconds
 from runtime.message import Envelope, Message
 from runtime.registry import FoundRun
 from runtime.schemaless import find_type

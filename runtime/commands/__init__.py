@@ -1,0 +1,1 @@
+"""What `polyrhythm COMMAND` does, a file for each family of commands; `runtime.cli` imports them when asked for."""
