@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from runtime.errors import ParameterError
 
-Role = Literal["viewer", "participant", "operator"]
+Role = str
+"""What a token stands for: one of `ROLES` at the console; the other pages have roles of their own."""
 ROLES: tuple[Role, ...] = ("operator", "viewer", "participant")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TOKEN_BYTES = 16
@@ -34,6 +34,11 @@ class Tokens:
     by_role: Mapping[Role, str] = field(
         default_factory=lambda: {role: secrets.token_hex(TOKEN_BYTES) for role in ROLES}
     )
+
+    @classmethod
+    def of(cls, roles: Iterable[Role]) -> Tokens:
+        """A new token for each of these roles."""
+        return cls({role: secrets.token_hex(TOKEN_BYTES) for role in roles})
 
     def role_of(self, token: str) -> Role | None:
         """The role that the token stands for; looks at every one of them, so that time tells nothing."""

@@ -8,12 +8,13 @@ import logging
 import secrets
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bridges.web.access import Door, Role, Tokens
 from bridges.web.session import STATE_PERIOD_S, Session, View
-from bridges.web.wire import MAX_MESSAGE_BYTES, Hello, Incoming, Seen, Watch, decode, encode, pack_frame
+from bridges.web.wire import MAX_MESSAGE_BYTES, Hello, Seen, Watch, decode, encode, pack_frame
 from runtime.clock import Clock, to_ns
 from runtime.errors import UserError
 
@@ -57,7 +58,7 @@ class Desk(Protocol):
     def state(self, session: Session, now_ns: int) -> dict[str, Any]: ...
     def came(self, session: Session) -> None: ...
     def left(self, session: Session) -> None: ...
-    def handle(self, session: Session, message: Incoming) -> None: ...
+    def handle(self, session: Session, message: Any) -> None: ...
     def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None: ...
     def beat(self, now_ns: int) -> None: ...
 
@@ -83,13 +84,24 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class Server:
-    """Serves one desk until it is stopped."""
+    """Serves one desk until it is stopped: `page` is its file in `static`, `decode` reads what that page sends."""
 
-    def __init__(self, desk: Desk, tokens: Tokens, clock: Clock, *, certificate: str = "", key: str = "") -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        tokens: Tokens,
+        clock: Clock,
+        *,
+        certificate: str = "",
+        key: str = "",
+        page: str = "index.html",
+        decode: Callable[[str], Any] = decode,
+    ) -> None:
         self._desk = desk
         self._tokens = tokens
         self._clock = clock
         self._certificate, self._key = certificate, key
+        self._front, self._decode = page, decode
         self._door = Door(frozenset())
         self.sessions: list[Session] = []
         self._open = 0
@@ -218,7 +230,7 @@ class Server:
         return guarded
 
     async def _page(self, request: Request) -> Response:
-        return self._reply("index.html")
+        return self._reply(self._front)
 
     async def _file(self, request: Request) -> Response:
         return self._reply(request.path_params["name"])
@@ -279,7 +291,7 @@ class Server:
     async def _hello(self, socket: WebSocket) -> tuple[Hello, Role] | None:
         try:
             text = await asyncio.wait_for(socket.receive_text(), HANDSHAKE_S)
-            message = decode(text)
+            message = self._decode(text)
         except TimeoutError:
             await socket.close(TOO_LATE, "no token in time")
             return None
@@ -296,7 +308,7 @@ class Server:
         while True:
             try:
                 text = await socket.receive_text()
-                message = decode(text)
+                message = self._decode(text)
             except (ValueError, KeyError) as problem:
                 await socket.close(NOT_UNDERSTOOD, f"not understood: {problem}"[:120])
                 return
