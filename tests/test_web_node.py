@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bridges.web.node import Console, read_canned
+from bridges.web.canned import read_canned
+from bridges.web.node import Console
 from runtime import Simulation
 from runtime.cli import main
 from runtime.errors import ParameterError

@@ -1,0 +1,159 @@
+"""`Deeds`: what people at the pages do becomes messages of the graph, where their role and their seat allow it."""
+
+from __future__ import annotations
+
+from math import hypot
+from typing import Literal
+
+from bridges.web import drive
+from bridges.web.board import Board
+from bridges.web.messages import Mark
+from bridges.web.ports import ConsolePorts
+from bridges.web.seats import Seats
+from bridges.web.session import Session
+from bridges.web.wire import Act, Drive, Emergency, Give, Incoming, NoteMark, Plan, Resume, Say, Stop, Take
+from runtime.call import Call, current_call
+from runtime.msgs import Action, EStop, SeenObject, Subtask, Utterance
+from runtime.robot import RobotLimits
+
+NEAR_M = 0.15
+"""A click means the thing of that name this near to where the page saw it."""
+OLDEST_SETPOINT_S = 0.25
+
+
+class Deeds:
+    """One method per thing that a person may do (the server's thread)."""
+
+    def __init__(self, ports: ConsolePorts, board: Board, seats: Seats, limits: RobotLimits, speaker: str) -> None:
+        self._ports = ports
+        self._board = board
+        self._seats = seats
+        self._limits = limits
+        self._speaker = speaker
+        self._count = 0
+
+    def handle(self, session: Session, message: Incoming) -> None:
+        """Do what a person asks for."""
+        if isinstance(message, Stop):  # anybody may, whatever their role
+            self._seats.interrupt("stop", f"{session.name}: {message.why}")
+            return
+        if isinstance(message, Say) and session.role == "participant":
+            message = Say(voice="collaborator", text=message.text)
+        elif not session.is_operator:
+            session.notice("only an operator may do that")
+            return
+        now_ns = self._ports.clock.now_ns()
+        match message:
+            case Say():
+                self._say(session, message.voice, message.text)
+            case Resume():
+                self._resume(session)
+            case Emergency():
+                pressed = EStop(source=self._ports.name, is_pressed=True, why=f"pressed by {session.name}")
+                self._ports.estop.publish(pressed)
+            case NoteMark():
+                mark = Mark(label=message.label or "mark", note=message.note, by=session.name)
+                self._ports.mark.publish(mark)
+            case Take():
+                if told := self._seats.take(message.seat, session, now_ns, force=message.force):
+                    self._board.tell("seat", session.name, told, now_ns)
+            case Give():
+                self._seats.give(message.seat, session, now_ns)
+            case Drive():
+                self._drive(session, message)
+            case Plan():
+                self._plan(session, message)
+            case Act():
+                self._act(session, message)
+            case _:
+                session.notice(f"{type(message).__name__} is not expected now")
+
+    def _say(self, session: Session, voice: Literal["robot", "collaborator"], text: str) -> None:
+        text = " ".join(text.split())
+        if not text:
+            return
+        if not session.words.allows(self._ports.clock.now_ns()):
+            session.notice("not so fast: that was not said")
+        elif voice == "robot":
+            self._ports.say_said.publish(Utterance(speaker=self._speaker, text=text))
+        else:
+            self._ports.say_heard.publish(Utterance(speaker=session.name, text=text))
+
+    def _resume(self, session: Session) -> None:
+        guard, now_ns = self._ports.guard.latest(), self._ports.clock.now_ns()
+        if guard is not None and guard.estop:
+            self._ports.estop.publish(EStop(source=self._ports.name, is_pressed=False))
+            self._ports.order.publish(self._seats.asking.order("rearm", session.name, now_ns))
+        elif guard is not None and guard.mode == "disarmed":
+            self._ports.order.publish(self._seats.asking.order("arm", session.name, now_ns))
+        else:
+            self._seats.interrupt("resume", f"{session.name}: go on")
+
+    def _drive(self, session: Session, message: Drive) -> None:
+        if not self._seats.holds("policy", session):
+            session.notice("take the policy's seat first")
+            return
+        now_ns = self._ports.clock.now_ns()
+        state = self._ports.robot.stamped()
+        if state is None or state.age_s(now_ns) > OLDEST_SETPOINT_S:
+            session.notice("the robot's state is not known: not driving")
+            return
+        if unknown := drive.unknown_joints(message, self._limits.joints):
+            session.notice(f"no joints: {', '.join(unknown)}")
+            return
+        asked = self._ports.setpoint.stamped()
+        is_known = asked is not None and asked.age_s(now_ns) <= OLDEST_SETPOINT_S
+        here = asked.message.position if asked is not None and is_known else state.message.position
+        # A person's command is as old as the robot's state it starts from, and as the picture they look at.
+        call = Call(now_ns)
+        call.read(state)
+        call.image_ns = max((view.seen_captured_ns for view in session.views.values()), default=0)
+        token = current_call.set(call)
+        try:
+            self._ports.command.publish(drive.command(message, self._limits, here, state.message.velocity))
+        finally:
+            current_call.reset(token)
+
+    def _plan(self, session: Session, message: Plan) -> None:
+        if not self._seats.holds("planner", session):
+            session.notice("take the planner's seat first")
+            return
+        self._ports.plan.publish(
+            Subtask(
+                id=self._ident(),
+                text=message.text or message.verb,
+                verb=message.verb,
+                what=message.what,
+                where=message.where,
+                excluding=message.excluding,
+            )
+        )
+        if message.sentence:
+            self._say(session, "robot", message.sentence)
+
+    def _act(self, session: Session, message: Act) -> None:
+        if not self._seats.holds("vlm", session):
+            session.notice("take the VLM's seat first")
+            return
+        target = None if message.skill == "hold" else self._thing(message)
+        if target is None and message.skill != "hold":
+            session.notice(f"there is no {message.colour} {message.label} there any more")
+            return
+        verb = {"pick": "pick up", "place": "place it at", "look": "look at", "hold": "hold still"}[message.skill]
+        what = f" the {target.colour} {target.label}".replace("  ", " ") if target is not None else ""
+        self._ports.act.publish(Action(id=self._ident(), skill=message.skill, target=target, text=f"{verb}{what}"))
+
+    def _thing(self, message: Act) -> SeenObject | None:
+        """The thing seen that the page means."""
+        scene = self._ports.scene.latest()
+        near = [
+            (hypot(thing.x_m - message.x_m, thing.y_m - message.y_m), thing)
+            for thing in (scene.objects if scene is not None else ())
+            if (thing.label, thing.colour) == (message.label, message.colour)
+        ]
+        best = min(near, key=lambda pair: pair[0], default=None)
+        return best[1] if best is not None and best[0] <= NEAR_M else None
+
+    def _ident(self) -> str:
+        self._count += 1
+        return f"{self._ports.name}-{self._count}"

@@ -1,0 +1,116 @@
+"""`ConsoleDesk`: what the server gives to each page, and where it hands on what a page says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridges.web.board import Board, age_ms, guard_document, robot_document, scene_document
+from bridges.web.deeds import Deeds
+from bridges.web.picture import JpegCache
+from bridges.web.ports import ConsolePorts
+from bridges.web.seats import Seats
+from bridges.web.session import Session, View
+from bridges.web.wire import Incoming
+from runtime import Stamped, Subscription
+from runtime.msgs import Image
+
+RATE_OVER_NS = 2_500_000_000
+RECORDING_MS = 3000.0
+"""A recorder whose health is younger than this records."""
+
+
+class ConsoleDesk:
+    """Called in the server's thread only."""
+
+    def __init__(self, ports: ConsolePorts, board: Board, seats: Seats, deeds: Deeds, setting: dict[str, Any]) -> None:
+        """`setting`: what each page is told once: joints, head_camera, canned."""
+        self._ports = ports
+        self._board = board
+        self._seats = seats
+        self._deeds = deeds
+        self._setting = setting
+        self._cameras = {"head": ports.head_image, "wrist": ports.wrist_image, "room": ports.room_image}
+        self._rates: dict[str, tuple[int, int, float]] = {}  # camera -> received, when, Hz
+        self._pictures = JpegCache()
+
+    def welcome(self, session: Session) -> dict[str, Any]:
+        """All that a page needs to know once."""
+        return {
+            **self._setting,
+            "t": "welcome",
+            "role": session.role,
+            "name": session.name,
+            "session": session.ident,
+            "cameras": list(self._cameras) if session.role != "participant" else [],
+            "canned": self._setting["canned"] if session.is_operator else [],
+        }
+
+    def state(self, session: Session, now_ns: int) -> dict[str, Any]:
+        """What is so now, as this person may see it."""
+        events, session.told = self._board.since(session.told, dialogue_only=session.role == "participant")
+        notices, session.notices = session.notices, []
+        document: dict[str, Any] = {"t": "state", "n": session.state_number, "events": events, "notices": notices}
+        if session.role == "participant":
+            return document
+        recorder = age_ms(self._ports.recorder.stamped(), now_ns)
+        document.update(
+            self._board.decisions(),
+            link_ms=None if session.round_trip_ms is None else round(session.round_trip_ms, 1),
+            robot=robot_document(self._ports.robot.stamped(), now_ns),
+            guard=guard_document(self._ports.guard.stamped(), now_ns),
+            scene=scene_document(self._ports.scene.stamped(), now_ns),
+            cameras={name: self._camera_document(name, port, now_ns) for name, port in self._cameras.items()},
+            seats=self._seats.documents(session),
+            recording=recorder is not None and recorder < RECORDING_MS,
+            people=[{"name": one.name, "role": one.role} for one in self._seats.sessions],
+        )
+        return document
+
+    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
+        """The newest picture of a camera that this page has not been sent."""
+        port = self._cameras.get(camera)
+        stamped = port.stamped() if port is not None else None
+        if stamped is None or view.shown == (stamped.envelope.source, stamped.envelope.seq):
+            return None
+        view.shown = (stamped.envelope.source, stamped.envelope.seq)
+        view.captured_ns = stamped.message.captured_ns
+        image = stamped.message
+        height, width = image.rgb.shape[:2]
+        header = {
+            "camera": camera,
+            "age_ms": round((now_ns - image.captured_ns) * 1e-6, 1),
+            "captured_ms": round(image.captured_ns * 1e-6, 1),
+            "width": width,
+            "height": height,
+            "focal": round(image.focal_px, 2),
+            "quality": view.pace.quality,
+        }
+        return header, self._pictures.encode(stamped, view.pace.quality)
+
+    def came(self, session: Session) -> None:
+        """A page was opened."""
+        self._seats.came(session)
+
+    def left(self, session: Session) -> None:
+        """A page is gone."""
+        self._seats.left(session, self._ports.clock.now_ns())
+
+    def beat(self, now_ns: int) -> None:
+        """Ten times a second."""
+        self._seats.beat(now_ns)
+
+    def handle(self, session: Session, message: Incoming) -> None:
+        """Do what a person asks for."""
+        self._deeds.handle(session, message)
+
+    def _camera_document(self, name: str, port: Subscription[Image], now_ns: int) -> dict[str, Any]:
+        received, at_ns, hz = self._rates.get(name, (0, 0, 0.0))
+        if now_ns - at_ns >= RATE_OVER_NS:
+            count = port.received
+            hz = (count - received) / ((now_ns - at_ns) * 1e-9) if at_ns else 0.0
+            self._rates[name] = (count, now_ns, hz)
+        stamped: Stamped[Image] | None = port.stamped()
+        return {
+            "hz": round(hz, 1),
+            "age_ms": None if stamped is None else round((now_ns - stamped.message.captured_ns) * 1e-6),
+        }

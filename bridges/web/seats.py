@@ -1,0 +1,118 @@
+"""`Seats`: the seats that people hold through this console, in step with the guard's leases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from bridges.web.asking import Asking
+from bridges.web.ports import ConsolePorts
+from bridges.web.seating import SEATS, Seating
+from bridges.web.session import Session
+from bridges.web.wire import Seat
+from runtime.clock import to_ns
+from runtime.lease import Lease
+from runtime.msgs import Interrupt
+
+ANSWER_S = 1.0
+"""How long the guard's answer to a request may take before it is asked again."""
+HANDS: dict[Seat, str] = {"planner": "human_planner", "vlm": "human_vlm", "policy": "human_policy"}
+"""The nodes that speak for the person, by seat; they are candidates in the launch file."""
+
+
+class Seats:
+    """Asks the guard for seats in the name of those who sit at the pages."""
+
+    def __init__(self, ports: ConsolePorts, asking: Asking) -> None:
+        self.sessions: Sequence[Session] = ()  # the open pages
+        self._ports = ports
+        self.asking = asking
+        self._seating = Seating()
+        self._leases: dict[Seat, Lease] = {}
+        self._asked_ns: dict[Seat, int] = {}
+        self._interrupts = 0
+
+    def learn(self, lease: Lease) -> None:
+        """What the guard says (the node's thread)."""
+        self._leases[lease.seat] = lease
+
+    def holds(self, seat: Seat, session: Session) -> bool:
+        """Whether this person sits there."""
+        return self._seating.holds(seat, session.ident)
+
+    def came(self, session: Session) -> None:
+        """A page was opened."""
+        self._seating.came(session.ident)
+
+    def left(self, session: Session, now_ns: int) -> None:
+        """A page is gone: its person keeps the seat for a moment, in which nothing is sent."""
+        self._seating.left(session.ident, now_ns)
+
+    def take(self, seat: Seat, session: Session, now_ns: int, *, force: bool) -> str:
+        """Sit down; returns what is to be told to everybody, "" where the guard will say it."""
+        refusal = self._seating.take(seat, session.ident, session.name, force=force)
+        if refusal:
+            session.notice(refusal)
+            return ""
+        lease = self._leases.get(seat)
+        if lease is None:
+            self._seating.give(seat, session.ident)
+            session.notice(f"nobody hands out the seat {seat} in this run")
+        elif lease.holder != HANDS[seat]:
+            self._ask("take", seat, session.name, now_ns)
+        else:
+            return f"takes {seat} over"
+        return ""
+
+    def give(self, seat: Seat, session: Session, now_ns: int) -> None:
+        """Give the seat back to the model."""
+        if self._seating.give(seat, session.ident):
+            self._ask("give", seat, session.name, now_ns)
+
+    def beat(self, now_ns: int) -> None:
+        """Ten times a second: who has no page any more loses the seat, and the leases follow who sits."""
+        for seat, gone in self._seating.expire(now_ns):
+            if seat == "policy":
+                self.interrupt("stop", f"the link to {gone.name}, who drove, is lost")
+            self._ask("give", seat, gone.name, now_ns)
+        for seat, lease in list(self._leases.items()):
+            if now_ns - self._asked_ns.get(seat, 0) < to_ns(ANSWER_S):
+                continue
+            is_ours, sitter = lease.holder == HANDS[seat], self._seating.sitters.get(seat)
+            if is_ours and sitter is None:  # of a console before this one
+                if seat == "policy":
+                    self.interrupt("stop", "nobody is at the console that drove")
+                self._ask("give", seat, self._ports.name, now_ns)
+            elif sitter is not None and not is_ours:
+                del self._seating.sitters[seat]
+                self._notify(sitter.session, f"the seat {seat} is {lease.holder}'s now")
+
+    def interrupt(self, depth: Literal["stop", "resume"], text: str) -> None:
+        """Stop, or go on."""
+        self._interrupts += 1
+        ident = f"{self._ports.name}-interrupt-{self._interrupts}"
+        self._ports.interrupt.publish(Interrupt(id=ident, depth=depth, text=text, by="console"))
+
+    def documents(self, session: Session) -> dict[str, dict[str, Any]]:
+        """Who sits where, for one page."""
+        return {seat: self._document(seat, session) for seat in SEATS}
+
+    def _document(self, seat: Seat, session: Session) -> dict[str, Any]:
+        sitter = self._seating.sitters.get(seat)
+        lease = self._leases.get(seat)
+        return {
+            "holder": "" if lease is None else lease.holder,
+            "kind": "" if lease is None else lease.kind,
+            "by": "" if sitter is None else sitter.name,
+            "mine": self._seating.holds(seat, session.ident),
+            "lost": sitter is not None and sitter.lost_ns > 0,
+        }
+
+    def _ask(self, do: Literal["take", "give"], seat: Seat, by: str, now_ns: int) -> None:
+        self._asked_ns[seat] = now_ns
+        self._ports.request.publish(self.asking.seat(do, seat, HANDS[seat], by, now_ns))
+
+    def _notify(self, ident: str, text: str) -> None:
+        for session in self.sessions:
+            if session.ident == ident:
+                session.notice(text)
