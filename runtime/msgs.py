@@ -207,7 +207,7 @@ class EStop(Message):
 
 
 class GuardOrder(Message):
-    """A person's order to the guard, proven with the run's token (see `nodes.guard.proof`)."""
+    """A person's order to the guard, proven with the run's token (see `runtime.proof`)."""
 
     do: Literal["arm", "rearm"]
     by: str
@@ -216,7 +216,7 @@ class GuardOrder(Message):
 
 
 class SeatRequest(Message):
-    """A wish for a seat. The guard decides; a person renews what they hold several times a second."""
+    """A wish for a seat. The guard decides; a person renews what they hold several times a second, signed each time."""
 
     seat: Literal["planner", "vlm", "policy"]
     do: Literal["take", "give", "renew"]

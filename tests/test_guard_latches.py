@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from nodes.guard import ledger
-from nodes.guard.asking import order
-from nodes.guard.ledger import Ledger
+from nodes.guard.ledger import Keeper, Ledger
 from nodes.guard.node import Guard
-from nodes.guard.proof import Proofs, make_token, prove
 from nodes.guard.table import with_table
 from runtime import Node, Publisher, Simulation, every
 from runtime.graph import NodeSpec
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState
+from runtime.proof import order
 
 HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
 TOKEN = "t" * 64
@@ -136,7 +135,7 @@ def test_a_restarted_guard_is_stopped_as_the_one_before_was(tmp_path: Path) -> N
     assert second.machine.mode == "estopped"
     assert second.machine.estop_cause == "button: pressed"
     assert second.authority.epochs == first.authority.epochs == (1, 1, 1)
-    ledger.write(tmp_path / ledger.FILE_NAME, Ledger(stop="stopped by Sam: Ouch!"))
+    Keeper(tmp_path / ledger.FILE_NAME).note(Ledger(stop="stopped by Sam: Ouch!"))
     assert start().machine.mode == "stopped"
     (tmp_path / ledger.FILE_NAME).write_text("{")
     assert start().machine.mode == "stopped"
@@ -150,19 +149,6 @@ def test_the_file_is_kept_from_run_to_run_unless_the_launch_file_says_otherwise(
     assert ledger.place_of("machine", info) == tmp_path / "state" / "polyrhythm" / "stretch" / "guard.json"
     assert ledger.place_of("run", info) == tmp_path / "guard.json"
     assert ledger.place_of("machine", {"clock": "virtual"}) is None
-
-
-def test_a_proof_is_good_once_and_for_a_while(tmp_path: Path) -> None:
-    token = make_token(tmp_path)
-    assert make_token(tmp_path) == token
-    assert (tmp_path / "guard.token").stat().st_mode & 0o077 == 0
-    proofs, now_ns = Proofs(token), 10_000_000_000
-    proof = prove(token, "arm", "Ann", now_ns)
-    assert not proofs.holds(proof, now_ns, now_ns, "rearm", "Ann")
-    assert not proofs.holds(proof, now_ns + 3_000_000_000, now_ns, "arm", "Ann")
-    assert proofs.holds(proof, now_ns, now_ns, "arm", "Ann")
-    assert not proofs.holds(proof, now_ns, now_ns, "arm", "Ann")
-    assert not Proofs("").holds(prove("", "arm", "Ann", now_ns), now_ns, now_ns, "arm", "Ann")
 
 
 def test_the_page_shows_the_table_as_it_is() -> None:

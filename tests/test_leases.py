@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from nodes.guard.asking import request
 from nodes.guard.authority import Authority, Home
 from nodes.guard.node import Guard
-from nodes.guard.proof import Proofs
 from nodes.seats.compare import ShadowCompare
 from nodes.stretch import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
@@ -20,6 +18,7 @@ from runtime.graph import NodeSpec
 from runtime.lease import Lease, LeaseLine
 from runtime.message import Envelope
 from runtime.msgs import Comparison, GuardState, Interrupt, JointCommand, RobotState, SeatRequest
+from runtime.proof import Proofs, request
 from runtime.seat_tables import SeatTable
 
 HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
@@ -83,10 +82,15 @@ class Room:
         asked = request(token, do, "policy", holder, "Ann", now_ns)  # type: ignore[arg-type]
         self.sim.publish("seat/request", asked, source=source)
 
+    def renew(self, *, token: str = TOKEN, source: str = "me-1") -> SeatRequest:
+        asked = request(token, "renew", "policy", source, "Ann", self.sim.clock.now_ns())
+        self.sim.publish("seat/request", asked, source=source)
+        return asked
+
     def send_for(self, seconds: float, wish: JointCommand, *, source: str = "me-1", renews: bool = True) -> None:
         for _ in range(round(seconds / 0.05)):
             if renews:
-                self.sim.publish("seat/request", SeatRequest(seat="policy", do="renew"), source=source)
+                self.renew(source=source)
             self.sim.publish("command", wish, source=source)
             self.sim.run(seconds=0.05)
 
@@ -141,7 +145,7 @@ def test_a_person_who_holds_the_seat_and_sends_nothing_holds_the_robot() -> None
     room.sim.run(seconds=1.0)
     room.ask("take", "me-1")
     for _ in range(20):
-        room.sim.publish("seat/request", SeatRequest(seat="policy", do="renew"), source="me-1")
+        room.renew()
         room.sim.run(seconds=0.1)
     assert room.states[-1].mode == "holding"
     assert room.commands[-1].base_v_mps == 0.0
@@ -180,6 +184,30 @@ def test_who_cannot_prove_to_be_a_person_of_this_run_gets_no_seat() -> None:
     room.sim.run(seconds=0.3)
     assert room.handed_over == []
     assert "not proven" in room.guard.machine.refusal
+
+
+def test_a_renewal_that_is_not_signed_or_is_sent_again_does_not_keep_a_seat() -> None:
+    room = Room()
+    room.ask("take", "me-1")
+    room.sim.run(seconds=0.2)
+    good = room.renew()
+    for _ in range(8):
+        room.sim.run(seconds=0.1)
+        room.sim.publish("seat/request", good, source="me-1")
+        room.renew(token="wrong")
+        room.renew(token="")
+    assert room.handed_over == [("me-1", 1), ("first", 2)]
+    assert room.leases[-1].why == "the link to the holder is lost"
+
+
+def test_a_renewal_is_worth_what_its_stamp_says_however_late_it_comes() -> None:
+    room = Room()
+    room.ask("take", "me-1")
+    late = request(TOKEN, "renew", "policy", "me-1", "Ann", room.sim.clock.now_ns() + 50_000_000)
+    room.sim.run(seconds=0.55)
+    room.sim.publish("seat/request", late, source="me-1")
+    room.sim.run(seconds=0.2)
+    assert room.handed_over == [("me-1", 1), ("first", 2)]
 
 
 def test_a_request_that_is_sent_again_does_nothing() -> None:

@@ -83,13 +83,14 @@ class Authority:
         seat, now = request.seat, self.leases.get(request.seat)
         if now is None:
             return f"the launch file has no [seats.{seat}]"
-        if request.do == "renew":
-            if now.holder != source:
-                return f"{source} does not hold the seat {seat}"
-            self._renewed_ns[seat] = now_ns
-            return ""
         if not is_proven:
             return f"{request.do} {seat} by {request.by or source!r} is not proven with the run's token"
+        if request.do == "renew":
+            if now.holder != source or request.holder != source:
+                return f"{source} does not hold the seat {seat}"
+            # It is worth what its stamp says: one that was held up on its way does not lengthen a lease.
+            self._renewed_ns[seat] = max(self._renewed_ns.get(seat, 0), min(request.stamp_ns, now_ns))
+            return ""
         if request.do == "give":
             return self._give(seat, now_ns, by=request.by, why="given back")
         return self._take(request, source, now_ns)

@@ -8,12 +8,12 @@ import json
 
 import msgspec
 
-from nodes.guard.asking import order, token_of
 from runtime.attach import Interruption, Sender, add_run_argument, attach, hear
 from runtime.clock import SystemClock
 from runtime.codec import decode
 from runtime.errors import PolyrhythmError
 from runtime.msgs import EStop, GuardState
+from runtime.proof import order, token_of
 from runtime.registry import FoundRun
 
 ANSWER_S = 1.0

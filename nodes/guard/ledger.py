@@ -1,8 +1,9 @@
-"""`Ledger`: what a guard must still know after a restart, in one small file that is replaced whole."""
+"""`Ledger`: what a guard must still know after a restart; `Keeper`: in one small file that is replaced whole."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,9 +52,60 @@ def read(path: Path) -> Ledger | None:
         raise ValueError(f"{path} is damaged: {problem}") from problem
 
 
-def write(path: Path, ledger: Ledger) -> None:
-    """Replace the file. It outlives the death of any process; after a power cut a guard starts disarmed anyway."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(path.name + ".new")
-    draft.write_bytes(msgspec.json.encode(ledger))
-    draft.replace(path)
+class Disk:
+    """What a keeper asks of the disk; each call may raise OSError."""
+
+    def write(self, path: Path, data: bytes) -> None:
+        """The whole of a file, which is made where it is not there."""
+        path.write_bytes(data)
+
+    def sync(self, path: Path) -> None:
+        """Wait until a file, or what stands in a folder, is on the disk itself."""
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+    def replace(self, draft: Path, path: Path) -> None:
+        """Put the draft in the file's place, all of it or nothing."""
+        draft.replace(path)
+
+
+class Keeper:
+    """Keeps the newest ledger in a file: at once against the death of any process, soon after against a power cut.
+
+    `note` is called on the guard's thread, which must not wait for a disk; `sync` on one that may.
+    """
+
+    def __init__(self, path: Path, known: Ledger | None = None, disk: Disk | None = None) -> None:
+        self.path = path
+        self._disk = disk or Disk()
+        self._newest = known or Ledger()
+        self._synced = known
+        self._swap = threading.Lock()  # held while a draft takes the file's place, and never while anything is synced
+
+    def note(self, ledger: Ledger) -> None:
+        """Replace the file where something has changed; it may not yet be on the disk itself. Raises OSError."""
+        if ledger == self._newest:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self.path.with_name(self.path.name + ".new")
+        self._disk.write(draft, msgspec.json.encode(ledger))
+        with self._swap:
+            self._disk.replace(draft, self.path)
+            self._newest = ledger
+
+    def sync(self) -> None:
+        """Bring the newest ledger to the disk itself. Raises OSError."""
+        draft = self.path.with_name(self.path.name + ".sync")
+        while (ledger := self._newest) is not self._synced and ledger != Ledger():
+            self._disk.write(draft, msgspec.json.encode(ledger))
+            self._disk.sync(draft)
+            with self._swap:
+                is_newest = ledger is self._newest
+                if is_newest:  # what was noted meanwhile is not to be put back
+                    self._disk.replace(draft, self.path)
+            if is_newest:
+                self._disk.sync(self.path.parent)
+                self._synced = ledger

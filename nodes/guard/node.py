@@ -14,8 +14,7 @@ import msgspec
 from nodes.guard import ledger
 from nodes.guard.authority import Authority, Home
 from nodes.guard.ceilings import limits_of
-from nodes.guard.ledger import Ledger
-from nodes.guard.proof import Proofs, make_token
+from nodes.guard.ledger import Keeper, Ledger
 from nodes.guard.state_machine import GuardMachine, GuardSettings
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
@@ -25,6 +24,7 @@ from runtime.fence import FENCE_TOPIC, Fence
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.message import Stamped
 from runtime.msgs import EStop, GuardOrder, GuardState, Interrupt, JointCommand, RobotState, SeatRequest
+from runtime.proof import Proofs, make_token
 
 RATE_HZ = 50
 TICKS_PER_REPORT = 5
@@ -106,8 +106,8 @@ class Guard(Node):
         self.offered = ("", -1)
         self.reported: GuardState | None = None
         self.logged_refusal = ""
-        self.path: Path | None = None
-        self.written = Ledger()
+        self.keeper: Keeper | None = None
+        self.disk_problem = ""
 
     def on_start(self) -> None:
         info: dict[str, Any] = getattr(self, "run_info", {})
@@ -115,15 +115,15 @@ class Guard(Node):
         self.heard_ns = dict.fromkeys(self.estop_sources, now_ns)
         self.authority = Authority(msgspec.convert(info.get("seats", {}), dict[str, Home]))
         if registry := info.get("registry"):
-            self.proofs = Proofs(make_token(Path(registry)))
-        self.path = ledger.place_of(self.memory, info)
+            self.proofs = Proofs(make_token(Path(registry)), now_ns)
+        path = ledger.place_of(self.memory, info)
         try:
-            known = ledger.read(self.path) if self.path is not None else None
+            known = ledger.read(path) if path is not None else None
         except (OSError, ValueError) as problem:
             self.log.error("%s; the guard starts stopped", problem)
             known = Ledger(stop="what was latched before is not known")
+        self.keeper = Keeper(path, known) if path is not None else None
         if known is not None:
-            self.written = known
             self.authority.restore(known.epochs, known.leases, now_ns)
             self.machine.restore(known.stop, known.estop, now_ns)
 
@@ -154,6 +154,23 @@ class Guard(Node):
         if self.ticks % TICKS_PER_REPETITION == 1:
             self._repeat()
         self._report(is_due=self.ticks % TICKS_PER_REPORT == 1)
+
+    @every(hz=5, blocking=True)
+    def settle(self) -> None:
+        """Bring what was noted to the disk itself, on a thread that may wait for it; power may fail as well."""
+        if self.keeper is None:
+            return
+        try:
+            self.keeper.sync()
+            self.disk_problem = ""
+        except OSError as problem:
+            text = f"{self.keeper.path}: cannot be synced ({problem.strerror}); a power cut would lose what is latched"
+            if text != self.disk_problem:  # once, not five times a second
+                self.log.error("%s", text)
+            self.disk_problem = text
+
+    def on_stop(self) -> None:
+        self.settle()
 
     @on(interrupts)
     def interrupted(self, interrupt: Interrupt) -> None:
@@ -192,7 +209,7 @@ class Guard(Node):
     def ordered(self, order: GuardOrder) -> None:
         """Arm or re-arm, for a person who can prove it."""
         now_ns = self.clock.now_ns()
-        if not self.proofs.holds(order.proof, now_ns, order.stamp_ns, order.do, order.by):
+        if not self.proofs.holds(order, now_ns):
             self._refuse(f"{order.do} by {order.by or 'unknown'!r} is not proven with the run's token")
         elif order.do == "rearm":
             self._miss_estops(now_ns)
@@ -212,9 +229,7 @@ class Guard(Node):
         trigger = call.trigger if call is not None else None
         source = trigger.envelope.source if trigger is not None else request.holder
         now_ns = self.clock.now_ns()
-        is_proven = self.authority.allows_ladder(request) or self.proofs.holds(
-            request.proof, now_ns, request.stamp_ns, request.do, request.seat, request.holder, request.by
-        )
+        is_proven = self.authority.allows_ladder(request) or self.proofs.holds(request, now_ns)
         answer = self.authority.decide(request, source, now_ns, is_proven=is_proven)
         if isinstance(answer, Lease):
             self._issue(answer)
@@ -297,13 +312,14 @@ class Guard(Node):
             stop=machine.reason if machine.mode in ("stopped", "estopped") else "",
             estop=machine.estop_cause,
         )
-        if self.path is None or now == self.written:
+        if self.keeper is None:
             return
         try:
-            ledger.write(self.path, now)
-            self.written = now
+            self.keeper.note(now)
         except OSError as problem:
-            self.log.error("%s: cannot be written (%s); a restart would not know of this", self.path, problem.strerror)
+            self.log.error(
+                "%s: cannot be written (%s); a restart would not know of this", self.keeper.path, problem.strerror
+            )
 
     def _report(self, *, is_due: bool) -> None:
         report = self.machine.report()

@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from nodes.guard.asking import request, token_of
 from runtime.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode
@@ -20,7 +19,8 @@ from runtime.commands.pub import prepare
 from runtime.errors import PolyrhythmError, UserError
 from runtime.fence import SEATS, Seat
 from runtime.lease import Lease
-from runtime.msgs import Comparison, SeatRequest
+from runtime.msgs import Comparison
+from runtime.proof import request, token_of
 from runtime.registry import FoundRun
 
 LIST_S = 0.8
@@ -179,7 +179,7 @@ class Sitting:
         now_ns = self.clock.now_ns()
         if self.is_seated and now_ns - self.renewed_ns > to_ns(RENEW_S):
             self.renewed_ns = now_ns
-            self.requests.publish(SeatRequest(seat=self.seat, do="renew", by=self.by))
+            self.requests.publish(request(self.token, "renew", self.seat, self.source, self.by, now_ns))
 
     def _speak(self) -> bool:
         """Publish what stands on standard input as `TOPIC JSON`, line by line; False at its end."""
