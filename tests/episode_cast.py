@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from nodes.episodes.agent import Agent, Brain
 from nodes.episodes.brains import RulesBrain
 from nodes.episodes.library import Library
-from nodes.episodes.messages import Act, ActKind, Begin
+from nodes.episodes.messages import Begin
 from nodes.episodes.moderator import Moderator
 from nodes.episodes.plan import EpisodePlan, Mode
 from nodes.episodes.planning import plan_episode
-from nodes.episodes.profiles import Character, Deal, Facts, Relationship, Scenario, Task
+from nodes.episodes.profiles import Character, Relationship, Scenario, Task
 from nodes.episodes.rules import Rules
 from runtime import Simulation
+from runtime.episode_msgs import Act, ActKind, Deal, Facts
 from runtime.graph import NodeSpec
 
 ANA = Character(

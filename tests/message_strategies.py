@@ -11,12 +11,12 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from runtime import health, msgs
+from runtime import episode_msgs, health, msgs
 from runtime.message import Envelope, Message
 
 MESSAGES: list[type[Message]] = [
     value
-    for module in (msgs, health)
+    for module in (msgs, health, episode_msgs)
     for value in vars(module).values()
     if isinstance(value, type) and issubclass(value, Message) and value.__module__ == module.__name__
 ]

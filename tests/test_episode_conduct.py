@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from nodes.episodes.conduct import Conduct, Sent
 from nodes.episodes.floor import Floor
-from nodes.episodes.messages import ACT_KINDS, Act, Begin, Observation, Reply, Turn
+from nodes.episodes.messages import Begin
 from nodes.episodes.rules import Order, Rules
+from runtime.episode_msgs import ACT_KINDS, Act, Observation, Reply, Turn
 from tests.episode_cast import plan
 
 NAMES = ("Ana Ruiz", "Ben Okafor", "Cai Lund")

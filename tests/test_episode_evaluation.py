@@ -16,10 +16,10 @@ from nodes.episodes.dimensions import NAMES, SEVEN, read_dimensions
 from nodes.episodes.estimates import five_point, hard_tasks, holm, mean_of, pearson, permutation_p, randolph_kappa
 from nodes.episodes.judge_model import judge_by_model, judge_prompt, read_scores
 from nodes.episodes.judge_rules import judge_by_rules
-from nodes.episodes.messages import Score, Scores, Turn
 from nodes.episodes.plan import Truth
 from nodes.episodes.repair import UnreadableError
 from runtime import UserError
+from runtime.episode_msgs import Score, Scores, Turn
 from tests.episode_cast import plan, play
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from nodes.episodes.agent import Choice, Sight
 from nodes.episodes.brains import RulesBrain, ScriptedBrain
 from nodes.episodes.library import Library
-from nodes.episodes.messages import Act
 from nodes.episodes.moderator import Moderator
 from nodes.episodes.planning import plan_episode
 from nodes.episodes.profiles import Character, Relationship, Scenario, Task
 from nodes.episodes.prompt import prompt_text
 from nodes.episodes.rules import Order, Rules
 from runtime import Clock
+from runtime.episode_msgs import Act
 from tests.episode_cast import act, plan, play
 
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from nodes.episodes.messages import Turn
 from nodes.episodes.rules import Rules, Win, check, problem_of, seats_to_ask, why_ended
 from runtime import UserError
+from runtime.episode_msgs import Turn
 from tests.episode_cast import act
 
 

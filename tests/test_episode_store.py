@@ -14,10 +14,10 @@ import pytest
 
 from nodes.episodes.caller import Servers
 from nodes.episodes.chat_wire import Answer
-from nodes.episodes.messages import Score, Scores
 from nodes.episodes.runner import Judges, Settings, play_all
 from nodes.episodes.store import Store, StoreError
 from runtime import UserError
+from runtime.episode_msgs import Score, Scores
 from tests.episode_cast import plan
 
 KILLS = 50

@@ -5,19 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nodes.episodes.profiles import (
-    Bond,
-    Character,
-    Deal,
-    Facts,
-    Pair,
-    ProfileError,
-    Relationship,
-    Scenario,
-    Task,
-    is_identifier,
-)
+from nodes.episodes.profiles import Bond, Character, Pair, ProfileError, Relationship, Scenario, Task, is_identifier
 from nodes.episodes.visibility import Cast
+from runtime.episode_msgs import Deal, Facts
 
 
 def scenario(**fields: object) -> Scenario:

@@ -10,8 +10,9 @@ import random
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from nodes.episodes.messages import Act, Briefing, Interruption, Observation, Reply, Turn
+from nodes.episodes.messages import Interruption
 from runtime import Clock, Node, Publisher, QoS, Subscription, on
+from runtime.episode_msgs import Act, Briefing, Observation, Reply, Turn
 
 
 @dataclass(frozen=True, slots=True)

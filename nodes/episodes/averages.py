@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nodes.episodes.messages import Scores
+from runtime.episode_msgs import Scores
 
 
 def mean_scores(scores: Iterable[Scores], judge: str = "") -> dict[str, dict[str, float]]:

@@ -12,8 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nodes.episodes.messages import Turn
-from nodes.episodes.profiles import Deal, Facts
+from runtime.episode_msgs import Deal, Facts, Turn
 
 ROUNDS = 7
 """After so many own offers the reserve is reached."""

@@ -12,10 +12,10 @@ import msgspec
 from nodes.episodes.agent import Brain, Choice, Sight
 from nodes.episodes.caller import AnswerStore, NoStore, sha_of
 from nodes.episodes.chat_wire import Answer
-from nodes.episodes.messages import Act
 from nodes.episodes.prompt import history_text, prompt_text
 from nodes.episodes.talker import decide
 from runtime import Clock, UserError
+from runtime.episode_msgs import Act
 
 RULES = ("rules", "scripted")
 """Names of the offline agent."""

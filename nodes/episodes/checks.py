@@ -14,8 +14,8 @@ import msgspec
 
 from nodes.episodes.bargain import agreed_number, agreed_shares, limits, worth
 from nodes.episodes.goals import says_any
-from nodes.episodes.messages import Turn
 from nodes.episodes.plan import EpisodePlan, Truth
+from runtime.episode_msgs import Turn
 
 PARAPHRASE_SHARE = 0.6
 """So much of a secret's content words in one utterance is a paraphrase."""

@@ -15,7 +15,6 @@ from nodes.episodes.card import card_of
 from nodes.episodes.dimensions import SEVEN, read_dimensions
 from nodes.episodes.library import Library, read_folder
 from nodes.episodes.loader import is_published, read_published
-from nodes.episodes.messages import Score
 from nodes.episodes.plan import EpisodePlan
 from nodes.episodes.planning import mode_of, order_of, plan_episode, starter_library, tasks_of
 from nodes.episodes.profiles import Task
@@ -25,6 +24,7 @@ from nodes.episodes.runner import Judges, Settings, judge_unjudged, play_all
 from nodes.episodes.sampling import sample_uniform
 from nodes.episodes.store import Store
 from runtime.clock import wall_time_text
+from runtime.episode_msgs import Score
 from runtime.errors import UserError, choices
 
 

@@ -10,19 +10,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nodes.episodes.messages import (
-    ACT_KINDS,
-    Act,
-    Asks,
-    Briefing,
-    Interruption,
-    Observation,
-    Outcome,
-    Pause,
-    Reply,
-    Turn,
-)
+from nodes.episodes.messages import Interruption, Pause
 from nodes.episodes.rules import Rules, check, problem_of, seats_to_ask, why_ended
+from runtime.episode_msgs import Act, Asks, Briefing, Observation, Outcome, Reply, Turn
 
 FAILURES_IN_A_ROW = 3
 """So many unreadable answers of one seat, one after the other, and the episode has failed."""
@@ -65,6 +55,7 @@ class Conduct:
         self.number = 0
         self.refused = 0  # replies that nobody waited for
         self.failures = 0
+        self.answer_s = 0.0  # how long a seat has for its reply; 0: for ever. Whoever has a clock enforces it
         self._chance = chance
         self._present = list(range(len(briefings)))
         self._left: list[str] = []
@@ -182,13 +173,17 @@ class Conduct:
             ask=self._asked[seat],
             turn=self.number,
             asks=asks,
-            available=ACT_KINDS,
+            recipients=self._others(seat),
             heard=heard,
             briefing=self.briefings[seat] if self._asked[seat] == 1 else None,
             problem=problem,
             is_last=self.number >= self.rules.max_turns - len(self.names) + 1,
+            answer_s=self.answer_s,
         )
         sent.observations.append((seat, observation))
+
+    def _others(self, seat: int) -> tuple[str, ...]:
+        return tuple(self.names[other] for other in self._present if other != seat)
 
     def _end(self, reason: str, sent: Sent, now_s: float, *, failed: bool = False) -> None:
         self._waiting.clear()

@@ -13,12 +13,12 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.card import card_of
-from nodes.episodes.messages import ActKind, Outcome, Turn
 from nodes.episodes.plan import EpisodePlan
 from nodes.episodes.planning import plan_of_task
 from nodes.episodes.runner import Judges, Settings, judge_and_keep
 from nodes.episodes.store import Store
 from runtime.bag import BagReader
+from runtime.episode_msgs import ActKind, Outcome, Turn
 from runtime.errors import UserError
 from runtime.msgs import Action, Feedback, Interrupt, Utterance
 

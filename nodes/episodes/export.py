@@ -14,9 +14,9 @@ from typing import Any, TextIO
 import msgspec
 
 from nodes.episodes.averages import mean_scores, overall
-from nodes.episodes.messages import Turn
 from nodes.episodes.show import episode_data
 from nodes.episodes.store import EpisodeRow, Store
+from runtime.episode_msgs import Turn
 from runtime.errors import UserError
 
 ENVIRONMENT = "Environment"

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nodes.episodes.conduct import Conduct, PromptRecord, Sent
-from nodes.episodes.messages import ACT_KINDS, Act, Briefing, Interruption, Observation, Pause, Reply, Turn
+from nodes.episodes.messages import Interruption, Pause
 from nodes.episodes.rules import Rules, problem_of, winner
+from runtime.episode_msgs import Act, Briefing, Observation, Reply, Turn
 
 INTERRUPT = 0.8
 WISH = 0.2
@@ -251,13 +252,14 @@ class Floor(Conduct):
             ask=self._asked[seat],
             turn=self.number,
             asks="bid",
-            available=ACT_KINDS,
+            recipients=self._others(seat),
             heard=heard,
             briefing=self.briefings[seat] if self._asked[seat] == 1 else None,
             speaking=speaking,
             so_far=so_far,
             silence_s=self._silence_s,
             is_last=self.number >= self.rules.max_turns,
+            answer_s=self.answer_s,
         )
         sent.observations.append((seat, observation))
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.judge_rules import JUDGE, judge_by_rules
-from nodes.episodes.messages import Outcome, Scores, Turn
 from nodes.episodes.planning import plan_of_task
 from runtime import Node, Publisher, Subscription, on
+from runtime.episode_msgs import Outcome, Scores, Turn
 
 
 class Judge(Node):

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from nodes.episodes.caller import Caller, OutageError
 from nodes.episodes.dimensions import SEVEN, Dimension
-from nodes.episodes.messages import Score, Scores, Turn
 from nodes.episodes.plan import EpisodePlan
 from nodes.episodes.prompt import history_text
 from nodes.episodes.repair import UnreadableError, clean, read_object
+from runtime.episode_msgs import Score, Scores, Turn
 
 
 def judge_prompt(plan: EpisodePlan, turns: Sequence[Turn], dimensions: Sequence[Dimension]) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from nodes.episodes.bargain import says_yes
 from nodes.episodes.checks import Checks, SeatChecks, check_episode
 from nodes.episodes.dimensions import SEVEN
-from nodes.episodes.messages import Score, Scores, Turn
 from nodes.episodes.plan import EpisodePlan
+from runtime.episode_msgs import Score, Scores, Turn
 
 JUDGE = "rules"
 

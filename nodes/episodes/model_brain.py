@@ -6,10 +6,10 @@ import random
 
 from nodes.episodes.agent import Choice, Sight
 from nodes.episodes.caller import Caller, ModelSpec, NoStore, OutageError, Servers, sha_of
-from nodes.episodes.messages import Act
 from nodes.episodes.prompt import ACT_SCHEMA, BID_SCHEMA, prompt_text
 from nodes.episodes.repair import UnreadableError, read_act
 from runtime import Clock
+from runtime.episode_msgs import Act
 
 
 class ModelBrain:

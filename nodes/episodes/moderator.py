@@ -9,9 +9,10 @@ import asyncio
 
 from nodes.episodes.conduct import Conduct, Sent
 from nodes.episodes.floor import Floor
-from nodes.episodes.messages import Begin, Interruption, Observation, Outcome, Pause, Reply, Scores, Turn
+from nodes.episodes.messages import Begin, Interruption, Pause
 from nodes.episodes.plan import EpisodePlan
 from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.episode_msgs import Observation, Outcome, Reply, Scores, Turn
 
 
 class Moderator(Node):
@@ -123,6 +124,10 @@ class LiveModerator(Moderator):
         self._asked_ns = 0
         self._asked: tuple[str, ...] = ()
         self._ended: Outcome | None = None
+
+    def on_start(self) -> None:
+        super().on_start()
+        self.conduct.answer_s = self._answer_s
 
     @every(hz=2)
     def watch(self) -> None:

@@ -6,9 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from nodes.episodes.messages import Briefing
-from nodes.episodes.profiles import Deal, Facts
 from nodes.episodes.rules import Rules
+from runtime.episode_msgs import Briefing, Deal, Facts
 
 Mode = Literal["AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS"]
 MODES: tuple[Mode, ...] = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")

@@ -8,13 +8,13 @@ from functools import cache
 
 from nodes.episodes.library import Library, starter
 from nodes.episodes.markup import EVERYONE, text_for
-from nodes.episodes.messages import Briefing
 from nodes.episodes.plan import MODES, EpisodePlan, Mode, Truth
-from nodes.episodes.profiles import Facts, Task
+from nodes.episodes.profiles import Task
 from nodes.episodes.rules import ORDERS, Order, Rules, Win
 from nodes.episodes.sampling import sample_constrained
 from nodes.episodes.visibility import Cast, View, cast_of, full_view, view
 from nodes.episodes.visibility import Mode as Seen
+from runtime.episode_msgs import Briefing, Facts
 from runtime.errors import UserError, choices
 
 

@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from runtime.episode_msgs import SEATS, Deal, Facts
 from runtime.errors import UserError
 
 IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -21,7 +22,6 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u20
 NAME_LENGTH = 80
 LINE_LENGTH = 400
 TEXT_LENGTH = 8000
-MOST_SEATS = 16
 OLDEST_YEARS = 130
 
 BIG_FIVE = ("openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism")
@@ -115,50 +115,6 @@ class Character(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return f"{self.first_name} {self.last_name}".strip()
 
 
-class Deal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a negotiation is about and everybody knows: one number to agree on, or items to divide."""
-
-    about: str  # "the cello"
-    unit: str = ""  # of the number: "EUR", "days"; "": no number to agree on
-    opening: float | None = None  # the number that stands in the room, for example the listed price
-    step: float = 1.0  # the smallest change of the number worth talking about
-    items: dict[str, int] = {}  # how many of each there are to divide
-
-    def __post_init__(self) -> None:
-        check_text(self, "about", LINE_LENGTH, empty=False)
-        check_name(self, "unit")
-        if self.step <= 0:
-            raise ValueError(f"step is {self.step}; expected more than 0")
-        if not self.unit and not self.items:
-            raise ValueError("a deal needs unit (a number to agree on) or items (things to divide)")
-        for item, count in self.items.items():
-            if not 1 <= count <= 1000:
-                raise ValueError(f"items: {count} of {item!r}; expected 1 to 1000")
-
-
-class Facts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one seat privately knows and wants, as data: for rule-based negotiators and rule-based checks."""
-
-    role: str = ""  # "buyer"
-    wants: Literal["low", "high", ""] = ""  # the direction of the deal's number that is better for this seat
-    target: float | None = None  # the number hoped for
-    reserve: float | None = None  # the worst number still acceptable (the reservation price)
-    worth: dict[str, float] = {}  # points per piece of each item to divide
-    knows: dict[str, str] = {}  # a thing or person known -> what is known about it; told to this seat only
-    seeks: tuple[str, ...] = ()  # keys of others' `knows` that this seat wants to learn
-    hides: tuple[str, ...] = ()  # words that, said aloud, give this seat's intention away
-
-    def __post_init__(self) -> None:
-        check_name(self, "role")
-        for field in ("knows", "seeks", "hides"):
-            check_text(self, field, TEXT_LENGTH)
-        if self.target is not None and self.reserve is not None:
-            if self.wants == "low" and self.target > self.reserve:
-                raise ValueError(f"target {self.target} is above reserve {self.reserve} although low is wanted")
-            if self.wants == "high" and self.target < self.reserve:
-                raise ValueError(f"target {self.target} is below reserve {self.reserve} although high is wanted")
-
-
 class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An exception to a scenario's relationship: how two particular seats stand to each other."""
 
@@ -193,8 +149,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for field in ("codename", "source", "tag", "source_id"):
             check_name(self, field)
         check_text(self, "context", TEXT_LENGTH, empty=False)
-        if not 2 <= len(self.goals) <= MOST_SEATS:
-            raise ValueError(f"goals has {len(self.goals)} entries; expected one per seat, 2 to {MOST_SEATS}")
+        if not 2 <= len(self.goals) <= SEATS:
+            raise ValueError(f"goals has {len(self.goals)} entries; expected one per seat, 2 to {SEATS}")
         check_text(self, "goals", TEXT_LENGTH, empty=False)
         for field in ("tags", "objects", "occupations", "characters"):
             check_text(self, field, LINE_LENGTH)
@@ -211,7 +167,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ValueError(f"pairs names seats {first} and {second}; expected two of 0 to {self.seats - 1}")
         if self.robot_seat is not None and not 0 <= self.robot_seat < self.seats:
             raise ValueError(f"robot_seat is {self.robot_seat}; expected 0 to {self.seats - 1}")
+        if self.deal is not None:
+            check_deal(self.deal)
         for seat, facts in enumerate(self.facts):
+            check_facts(facts, f"facts[{seat}]")
             unknown = sorted(set(facts.worth) - set(self.deal.items if self.deal else ()))
             if unknown:
                 raise ValueError(f"facts[{seat}].worth values {unknown[0]!r}, which deal.items does not list")
@@ -287,6 +246,32 @@ Record = TypeVar("Record", Character, Scenario, Bond, Task)
 def is_identifier(text: str) -> bool:
     """Whether the text may name a record, and so a file or a row: lower case, no dots, no slashes."""
     return IDENTIFIER.fullmatch(text) is not None
+
+
+def check_deal(deal: Deal) -> None:
+    """Raise ValueError unless there is something to negotiate."""
+    check_text(deal, "about", LINE_LENGTH, empty=False)
+    check_name(deal, "unit")
+    if deal.step <= 0:
+        raise ValueError(f"deal.step is {deal.step}; expected more than 0")
+    if not deal.unit and not deal.items:
+        raise ValueError("a deal needs unit (a number to agree on) or items (things to divide)")
+    for item, count in deal.items.items():
+        if not 1 <= count <= 1000:
+            raise ValueError(f"deal.items: {count} of {item!r}; expected 1 to 1000")
+
+
+def check_facts(facts: Facts, where: str) -> None:
+    """Raise ValueError unless what a seat privately knows and wants fits together."""
+    check_name(facts, "role")
+    for field in ("knows", "seeks", "hides"):
+        check_text(facts, field, TEXT_LENGTH)
+    target, reserve = facts.target, facts.reserve
+    if target is not None and reserve is not None:
+        if facts.wants == "low" and target > reserve:
+            raise ValueError(f"{where}: target {target} is above reserve {reserve} although low is wanted")
+        if facts.wants == "high" and target < reserve:
+            raise ValueError(f"{where}: target {target} is below reserve {reserve} although high is wanted")
 
 
 def check_identifier(record: object, field: str) -> None:

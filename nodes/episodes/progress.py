@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol, Self
 
 from nodes.episodes.caller import Servers
-from nodes.episodes.messages import Outcome
 from nodes.episodes.plan import EpisodePlan
+from runtime.episode_msgs import Outcome
 
 
 class Progress(Protocol):

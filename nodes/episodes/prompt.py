@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from nodes.episodes.messages import Briefing, Observation, Turn
+from runtime.episode_msgs import Briefing, Observation, Turn
 
 ACT_SCHEMA: dict[str, object] = {
     "type": "object",

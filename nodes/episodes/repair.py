@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from nodes.episodes.messages import Act, ActKind
+from runtime.episode_msgs import Act, ActKind
 from runtime.errors import PolyrhythmError
 
 LONGEST_ANSWER = 65_536

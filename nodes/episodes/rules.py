@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from nodes.episodes.messages import ACT_KINDS, Act, Turn
+from runtime.episode_msgs import ACT_KINDS, Act, Turn
 from runtime.errors import UserError, choices
 
 Order = Literal["round-robin", "simultaneous", "random", "asynchronous", "script"]

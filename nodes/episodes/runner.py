@@ -21,7 +21,7 @@ from nodes.episodes.conduct import Conduct
 from nodes.episodes.dimensions import SEVEN, Dimension
 from nodes.episodes.judge_model import judge_by_model
 from nodes.episodes.judge_rules import JUDGE, judge_by_rules
-from nodes.episodes.messages import Act, Begin, Outcome, Scores, Turn
+from nodes.episodes.messages import Begin
 from nodes.episodes.model_brain import ModelBrain
 from nodes.episodes.moderator import Moderator
 from nodes.episodes.plan import EpisodePlan
@@ -29,6 +29,7 @@ from nodes.episodes.repair import UnreadableError
 from nodes.episodes.script_mode import write_script
 from nodes.episodes.store import FIRST_JUDGE, EpisodeAnswers, Store
 from runtime import Simulation, UserError
+from runtime.episode_msgs import Act, Outcome, Scores, Turn
 from runtime.graph import NodeSpec
 from runtime.message import Stamped
 

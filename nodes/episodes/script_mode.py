@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from nodes.episodes.caller import Caller
-from nodes.episodes.messages import ACT_KINDS, Act
 from nodes.episodes.plan import EpisodePlan
 from nodes.episodes.repair import UnreadableError, read_act, read_object
+from runtime.episode_msgs import ACT_KINDS, Act
 
 SCRIPT_SCHEMA: dict[str, object] = {
     "type": "object",

@@ -9,10 +9,10 @@ import msgspec
 
 from nodes.episodes.averages import mean_scores, overall
 from nodes.episodes.conduct import PromptRecord
-from nodes.episodes.messages import Observation, Turn
 from nodes.episodes.plan import EpisodePlan
 from nodes.episodes.prompt import history_text, prompt_text, turn_text
 from nodes.episodes.store import EpisodeRow, Store
+from runtime.episode_msgs import Observation, Turn
 from runtime.errors import UserError
 
 

@@ -18,8 +18,8 @@ import msgspec
 
 from nodes.episodes.chat_wire import Answer
 from nodes.episodes.conduct import PromptRecord
-from nodes.episodes.messages import Outcome, Score, Scores, Turn
 from nodes.episodes.plan import EpisodePlan
+from runtime.episode_msgs import Outcome, Score, Scores, Turn
 from runtime.errors import PolyrhythmError, UserError
 
 VERSION = 1

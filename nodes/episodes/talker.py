@@ -23,7 +23,7 @@ from nodes.episodes.bargain import (
     share_move,
 )
 from nodes.episodes.goals import says_any, wish_of
-from nodes.episodes.messages import Act, ActKind, Turn
+from runtime.episode_msgs import Act, ActKind, Turn
 
 _REQUEST = re.compile(r"\b(?:could|would|can|will) you (?:please |maybe |perhaps )?(?P<what>[^?.;]{4,160})\?", re.I)
 _QUESTION = re.compile(r"\babout (?!something else)(?P<what>[^?]{2,120})\?", re.I)

@@ -7,7 +7,7 @@ import textwrap
 from typing import Any
 
 from nodes.episodes.dimensions import NAMES
-from nodes.episodes.messages import Observation, Outcome, Scores, Turn
+from runtime.episode_msgs import Observation, Outcome, Scores, Turn
 from runtime.message import Stamped
 
 WIDTH = 100
