@@ -37,6 +37,11 @@ class ConsoleRun:
         return f"{self.url}#{self.tokens[role]}"
 
     @property
+    def supervisor_pid(self) -> int:
+        """Of the run as a whole."""
+        return self._process.pid
+
+    @property
     def port(self) -> int:
         """Where it listens."""
         return int(self.url.rsplit(":", 1)[1].strip("/"))

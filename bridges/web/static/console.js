@@ -105,7 +105,7 @@ function tell(message) {
   if (message.robot === undefined) { $("#guard-mode").textContent = "connected"; }
   const story = $("#story"), atEnd = story.scrollHeight - story.scrollTop - story.clientHeight < 40;
   for (const event of message.events) {
-    const line = make("li", event.kind);
+    const line = make("p", event.kind);
     if (event.kind === "guard" || event.kind === "interrupt") line.dataset.bad = String(/^(e?stopped|stop):/.test(event.text));
     line.append(make("time", "", `${event.at_s.toFixed(1)} s`), make("span", "who", event.kind === "heard" || event.kind === "said" ? event.who : `${event.kind === event.who ? event.who : `${event.kind} · ${event.who}`}`), `: ${event.text}`);
     if (event.person && event.kind === "said") line.append(make("kbd", "", "by a person"));

@@ -15,6 +15,9 @@ export class Holding {
     setInterval(() => this.beat(), PERIOD_MS);
     addEventListener("keydown", (event) => this.key(event));
     addEventListener("keyup", (event) => this.let(event.code));
+    addEventListener("contextmenu", () => this.release());     // a menu keeps the key-ups to itself
+    addEventListener("freeze", () => this.release());
+    addEventListener("gamepaddisconnected", () => this.beat());
   }
 
   attach(buttons, sliders) {
@@ -22,6 +25,7 @@ export class Holding {
       const by = `pointer ${button.dataset.hold}`;
       button.onpointerdown = (event) => { button.setPointerCapture(event.pointerId); this.hold(by, button.dataset.hold); };
       button.onpointerup = button.onpointercancel = button.onlostpointercapture = () => this.let(by);
+      button.onpointermove = (event) => { const box = button.getBoundingClientRect(); if (event.clientX < box.left || event.clientX > box.right || event.clientY < box.top || event.clientY > box.bottom) this.let(by); };
       button.oncontextmenu = (event) => event.preventDefault();
       button.onkeydown = (event) => { if (event.key === "Enter" && !event.repeat) { event.preventDefault(); this.hold(by, button.dataset.hold); } };
       button.onkeyup = (event) => { if (event.key === "Enter") this.let(by); };
@@ -37,6 +41,7 @@ export class Holding {
   isGoal(joint) { return this.goals.has(joint); }
 
   key(event) {
+    if (["Meta", "Alt", "Control"].includes(event.key)) { this.release(); return; }     // systems swallow key-ups beside these
     const element = event.target, isField = element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement;
     const isArrow = event.code.startsWith("Arrow");
     if (event.ctrlKey || event.metaKey || event.altKey || (isField && (element.type !== "radio" && element.type !== "range" || isArrow)) || (isArrow && element.id === "story")) return;

@@ -1,0 +1,93 @@
+"""Chromium on the console's page for tests: one browser per module, and waits that evaluate nothing in the page."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.console_run import ConsoleRun
+from tests.running import eventually
+
+CHROMIUM = shutil.which("chromium")
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+MARKS = [
+    pytest.mark.processes,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # playwright's own pipes
+]
+"""For `pytestmark` of a module that opens a browser."""
+
+
+@contextmanager
+def a_browser() -> Iterator[Any]:
+    """To start one takes longer than most tests: share it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+def visit(page: Any, address: str) -> None:
+    """Opens the console and waits until it is let in; the page's own policy forbids a test to poll by `eval`."""
+    page.goto(address)
+    page.wait_for_selector("body:not([data-role=''])")
+
+
+@contextmanager
+def page_of(chromium: Any, run: ConsoleRun, role: str = "operator", **more: Any) -> Iterator[Any]:
+    """A page that is let in, and in which no script fails; what it keeps is gone with it."""
+    problems: list[str] = []
+    context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **more})
+    try:
+        page = context.new_page()
+        page.on("pageerror", lambda problem: problems.append(str(problem)))
+        page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+        visit(page, run.page(role))
+        yield page
+    finally:
+        context.close()
+    assert problems == []
+
+
+def wait(page: Any, fact: Callable[[], bool], what: str, within_s: float = 20.0) -> None:
+    """As `eventually`, with the browser's own events handled meanwhile."""
+
+    def looked() -> bool:
+        page.wait_for_timeout(20)
+        return fact()
+
+    eventually(looked, what, within_s)
+
+
+def text(page: Any, selector: str) -> str:
+    """What stands there."""
+    return str(page.text_content(selector))
+
+
+def x_of(page: Any) -> float:
+    """How far ahead the base is, as the page says; m."""
+    found = re.search(r"x (-?[\d.]+) m", text(page, "#odometry"))
+    return float(found[1]) if found else 0.0
+
+
+def take_driving(page: Any) -> None:
+    """Sit down on the policy's seat, also where another page was."""
+    page.keyboard.press("p")
+    wait(page, lambda: text(page, ".holder[data-seat=policy]") == "you", "the seat is taken")
