@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodes.episodes.agent import Agent, Brain
-from nodes.episodes.brains import RulesBrain
-from nodes.episodes.library import Library
-from nodes.episodes.messages import Begin
-from nodes.episodes.moderator import Moderator
-from nodes.episodes.plan import EpisodePlan, Mode
-from nodes.episodes.planning import plan_episode
-from nodes.episodes.profiles import Character, Relationship, Scenario, Task
-from nodes.episodes.rules import Rules
+from nodes.episodes.minds.agent import Agent
+from nodes.episodes.minds.brains import RulesBrain
+from nodes.episodes.people.library import Library
+from nodes.episodes.people.profiles import Character, Relationship, Scenario, Task
+from nodes.episodes.talk.messages import Begin
+from nodes.episodes.talk.moderator import Moderator
+from nodes.episodes.talk.plan import EpisodePlan, Mode
+from nodes.episodes.talk.planning import plan_episode
+from nodes.episodes.talk.rules import Rules
+from nodes.episodes.talk.sight import Brain
 from runtime import Simulation
 from runtime.episode_msgs import Act, ActKind, Deal, Facts
 from runtime.graph import NodeSpec

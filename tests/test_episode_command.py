@@ -11,9 +11,9 @@ from statistics import fmean
 
 import pytest
 
-from nodes.episodes.browse import make_server, serve_in_thread
 from nodes.episodes.command import main
-from nodes.episodes.store import Store
+from nodes.episodes.results.browse import make_server, serve_in_thread
+from nodes.episodes.results.store import Store
 from tests.fake_openai_server import FakeOpenAI, answers, status
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.episodes.conduct import Conduct, Sent
-from nodes.episodes.floor import Floor
-from nodes.episodes.messages import Begin
-from nodes.episodes.rules import Order, Rules
+from nodes.episodes.talk.conduct import Conduct, Sent
+from nodes.episodes.talk.floor import Floor
+from nodes.episodes.talk.messages import Begin
+from nodes.episodes.talk.rules import Order, Rules
 from runtime.episode_msgs import ACT_KINDS, Act, Observation, Reply, Turn
 from tests.episode_cast import plan
 

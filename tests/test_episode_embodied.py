@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nodes.episodes.command import main
-from nodes.episodes.store import Store
+from nodes.episodes.results.store import Store
 from tests.synthetic_run import write_run
 
 

@@ -8,16 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from nodes.episodes.averages import mean_scores, overall
-from nodes.episodes.caller import Caller, ModelSpec, NoStore, OutageError, Servers
-from nodes.episodes.chat_wire import Answer
-from nodes.episodes.checks import check_episode, first_mention, leak_of, repeated
-from nodes.episodes.dimensions import NAMES, SEVEN, read_dimensions
-from nodes.episodes.estimates import five_point, hard_tasks, holm, mean_of, pearson, permutation_p, randolph_kappa
-from nodes.episodes.judge_model import judge_by_model, judge_prompt, read_scores
-from nodes.episodes.judge_rules import judge_by_rules
-from nodes.episodes.plan import Truth
-from nodes.episodes.repair import UnreadableError
+from nodes.episodes.judging.averages import mean_scores, overall
+from nodes.episodes.judging.by_model import judge_by_model, judge_prompt, read_scores
+from nodes.episodes.judging.by_rules import judge_by_rules
+from nodes.episodes.judging.checks import check_episode, first_mention, leak_of, repeated
+from nodes.episodes.judging.dimensions import NAMES, SEVEN, read_dimensions
+from nodes.episodes.minds.caller import Caller, ModelSpec, NoStore, OutageError, Servers
+from nodes.episodes.minds.chat_wire import Answer
+from nodes.episodes.minds.repair import UnreadableError
+from nodes.episodes.results.estimates import (
+    five_point,
+    hard_tasks,
+    holm,
+    mean_of,
+    pearson,
+    permutation_p,
+    randolph_kappa,
+)
+from nodes.episodes.talk.plan import Truth
 from runtime import UserError
 from runtime.episode_msgs import Score, Scores, Turn
 from tests.episode_cast import plan, play

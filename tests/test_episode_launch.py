@@ -50,7 +50,7 @@ def test_the_episode_is_logged_where_the_judge_is_told_to(tmp_path: Path) -> Non
     log = tmp_path / "episode.sqlite"
     assert run("--virtual", "--set", f"judge.log={log}").returncode == 0
     from nodes.episodes.command import main
-    from nodes.episodes.store import Store
+    from nodes.episodes.results.store import Store
 
     with Store.read(log) as store:
         row = store.episodes()[0]

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nodes.episodes.agent import Choice, Sight
-from nodes.episodes.brains import RulesBrain, ScriptedBrain
-from nodes.episodes.library import Library
-from nodes.episodes.moderator import Moderator
-from nodes.episodes.planning import plan_episode
-from nodes.episodes.profiles import Character, Relationship, Scenario, Task
-from nodes.episodes.prompt import prompt_text
-from nodes.episodes.rules import Order, Rules
+from nodes.episodes.minds.brains import RulesBrain, ScriptedBrain
+from nodes.episodes.people.library import Library
+from nodes.episodes.people.profiles import Character, Relationship, Scenario, Task
+from nodes.episodes.talk.moderator import Moderator
+from nodes.episodes.talk.planning import plan_episode
+from nodes.episodes.talk.prompt import prompt_text
+from nodes.episodes.talk.rules import Order, Rules
+from nodes.episodes.talk.sight import Choice, Sight
 from runtime import Clock
 from runtime.episode_msgs import Act
 from tests.episode_cast import act, plan, play

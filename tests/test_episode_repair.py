@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.episodes.repair import UnreadableError, read_act
+from nodes.episodes.minds.repair import UnreadableError, read_act
 
 GOOD = '{"action_type": "speak", "argument": "Hello", "to": []}'
 

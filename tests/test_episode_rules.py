@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nodes.episodes.rules import Rules, Win, check, problem_of, seats_to_ask, why_ended
+from nodes.episodes.talk.rules import Rules, Win, check, problem_of, seats_to_ask, why_ended
 from runtime import UserError
 from runtime.episode_msgs import Turn
 from tests.episode_cast import act

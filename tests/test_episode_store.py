@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from nodes.episodes.caller import Servers
-from nodes.episodes.chat_wire import Answer
-from nodes.episodes.runner import Judges, Settings, play_all
-from nodes.episodes.store import Store, StoreError
+from nodes.episodes.minds.caller import Servers
+from nodes.episodes.minds.chat_wire import Answer
+from nodes.episodes.play.runner import Judges, Settings, play_all
+from nodes.episodes.results.run_file import StoreError
+from nodes.episodes.results.store import Store
 from runtime import UserError
 from runtime.episode_msgs import Score, Scores
 from tests.episode_cast import plan
@@ -35,10 +36,10 @@ TABLES = {
 PLAY = """
 import asyncio, json, os, random, signal, sys, zlib
 from pathlib import Path
-from nodes.episodes.caller import Servers
-from nodes.episodes.chat_wire import Answer
-from nodes.episodes.runner import Judges, Settings, judge_unjudged, play_all
-from nodes.episodes.store import Store
+from nodes.episodes.minds.caller import Servers
+from nodes.episodes.minds.chat_wire import Answer
+from nodes.episodes.play.runner import Judges, Settings, judge_unjudged, play_all
+from nodes.episodes.results.store import Store
 
 path, calls, kills = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 calls.touch()
@@ -186,7 +187,7 @@ def test_a_failed_evaluation_is_no_zero(tmp_path: Path) -> None:
         store.save_scores(good)
         store.save_scores(Scores(episode=episode.id, judge="b", state="failed", scores=(), why="no answer"))
         found = store.scores(episode.id)
-    from nodes.episodes.averages import mean_scores
+    from nodes.episodes.judging.averages import mean_scores
 
     assert [(one.judge, one.state) for one in found] == [("a", "done"), ("b", "failed")]
     assert mean_scores(found) == {"Ana Ruiz": {"GOAL": 6.0}}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nodes.episodes.library import Library, read_folder, read_records
-from nodes.episodes.profiles import Bond, Character, ProfileError, Relationship, Scenario, Task
+from nodes.episodes.people.library import Library, read_folder, read_records
+from nodes.episodes.people.profiles import Bond, Character, ProfileError, Relationship, Scenario, Task
 
 ANN = '{"id": "ann", "first_name": "Ann"}'
 

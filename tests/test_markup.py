@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.episodes.markup import EVERYONE, text_for
+from nodes.episodes.people.markup import EVERYONE, text_for
 
 
 @pytest.mark.parametrize(

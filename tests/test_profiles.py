@@ -5,8 +5,17 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nodes.episodes.profiles import Bond, Character, Pair, ProfileError, Relationship, Scenario, Task, is_identifier
-from nodes.episodes.visibility import Cast
+from nodes.episodes.people.profiles import (
+    Bond,
+    Character,
+    Pair,
+    ProfileError,
+    Relationship,
+    Scenario,
+    Task,
+    is_identifier,
+)
+from nodes.episodes.people.visibility import Cast
 from runtime.episode_msgs import Deal, Facts
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nodes.episodes.loader import AGENTS, COMBINATIONS, ENVIRONMENTS, RELATIONSHIPS, is_published, read_published
-from nodes.episodes.profiles import ProfileError, Relationship
-from nodes.episodes.visibility import cast_of, view
+from nodes.episodes.people.loader import AGENTS, COMBINATIONS, ENVIRONMENTS, RELATIONSHIPS, is_published, read_published
+from nodes.episodes.people.profiles import ProfileError, Relationship
+from nodes.episodes.people.visibility import cast_of, view
 
 Rows = list[dict[str, object]]
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.episodes.library import Library
-from nodes.episodes.profiles import Bond, Character, ProfileError, Relationship, Scenario
-from nodes.episodes.sampling import allowed_casts, misfit, sample_constrained, sample_uniform
+from nodes.episodes.people.library import Library
+from nodes.episodes.people.profiles import Bond, Character, ProfileError, Relationship, Scenario
+from nodes.episodes.people.sampling import allowed_casts, misfit, sample_constrained, sample_uniform
 
 JOBS = ("smith", "baker", "diver")
 

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from nodes.episodes.library import Library, starter
-from nodes.episodes.profiles import (
+from nodes.episodes.people.library import Library, starter
+from nodes.episodes.people.profiles import (
     BIG_FIVE,
     DECISION_STYLES,
     MORAL_VALUES,
@@ -18,8 +18,8 @@ from nodes.episodes.profiles import (
     Relationship,
     Scenario,
 )
-from nodes.episodes.sampling import allowed_casts, sample_constrained
-from nodes.episodes.visibility import cast_of, full_view, view
+from nodes.episodes.people.sampling import allowed_casts, sample_constrained
+from nodes.episodes.people.visibility import cast_of, full_view, view
 
 LIBRARY = starter()
 PEOPLE = list(LIBRARY.characters.values())

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.episodes.library import Library
-from nodes.episodes.profiles import Bond, Character, Pair, ProfileError, Relationship, Scenario, Task
-from nodes.episodes.visibility import CLOSE, PUBLIC, Cast, Mode, View, cast_of, full_view, view
+from nodes.episodes.people.library import Library
+from nodes.episodes.people.profiles import Bond, Character, Pair, ProfileError, Relationship, Scenario, Task
+from nodes.episodes.people.visibility import CLOSE, PUBLIC, Cast, Mode, View, cast_of, full_view, view
 from runtime.episode_msgs import Facts
 
 ANN = Character(

@@ -1,1 +1,1 @@
-"""Social episodes between characters with private goals: profiles, who sees what, and (in time) the nodes that talk."""
+"""Sotopia episodes. Rooms, each on those after it: commands, play, results, judging, minds, talk, people."""

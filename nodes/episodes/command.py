@@ -140,54 +140,54 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(asked: argparse.Namespace) -> int:
-    from nodes.episodes.command_run import run
+    from nodes.episodes.commands.run import run
 
     return run(asked)
 
 
 def _resume(asked: argparse.Namespace) -> int:
-    from nodes.episodes.command_run import resume
+    from nodes.episodes.commands.run import resume
 
     return resume(asked)
 
 
 def _score(asked: argparse.Namespace) -> int:
-    from nodes.episodes.command_run import score
+    from nodes.episodes.commands.score import score
 
     return score(asked)
 
 
 def _sample(asked: argparse.Namespace) -> int:
-    from nodes.episodes.command_run import sample
+    from nodes.episodes.commands.run import sample
 
     return sample(asked)
 
 
 def _show(asked: argparse.Namespace) -> int:
-    from nodes.episodes.show import show
+    from nodes.episodes.results.show import show
 
     return show(asked)
 
 
 def _report(asked: argparse.Namespace) -> int:
-    from nodes.episodes.report import report
+    from nodes.episodes.results.report import report
 
     return report(asked)
 
 
 def _export(asked: argparse.Namespace) -> int:
-    from nodes.episodes.export import export
+    from nodes.episodes.results.export import export
 
     return export(asked)
 
 
 def _embody(asked: argparse.Namespace) -> int:
-    from nodes.episodes.embodied import embody
+    from nodes.episodes.play.embodied import embody
 
     return embody(asked)
 
 
 def _browse(asked: argparse.Namespace) -> int:
-    from nodes.episodes.browse import browse
+    from nodes.episodes.results.browse import browse
 
     return browse(asked.run, asked.port)

@@ -1,0 +1,1 @@
+"""`polyrhythm episodes run`, `resume`, `score` and `sample`."""

@@ -1,0 +1,179 @@
+"""`episodes run`, `resume` and `sample`: from arguments to a run's file."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nodes.episodes.commands.asked import judges_of, print_run, settings_of
+from nodes.episodes.people.library import Library, read_folder
+from nodes.episodes.people.loader import is_published, read_published
+from nodes.episodes.people.profiles import Task
+from nodes.episodes.people.sampling import sample_uniform
+from nodes.episodes.play.progress import Live, Progress, Quiet
+from nodes.episodes.play.runner import Judges, Settings, judge_unjudged, play_all
+from nodes.episodes.results.card import card_of
+from nodes.episodes.results.store import Store
+from nodes.episodes.talk.plan import EpisodePlan
+from nodes.episodes.talk.planning import mode_of, order_of, plan_episode, starter_library, tasks_of
+from nodes.episodes.talk.rules import Rules, check
+from runtime.clock import wall_time_text
+from runtime.errors import UserError, choices
+
+
+def library_of(name: str) -> Library:
+    """The starter set, or the library in a folder. Raises UserError."""
+    if name == "starter":
+        return starter_library()
+    folder = Path(name)
+    if not folder.is_dir():
+        raise UserError(f"--tasks {name}: is no folder; expected starter, or a folder with characters and scenarios")
+    if is_published(folder):
+        return read_published(folder)
+    return read_folder(folder)
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Plan all episodes, play them, print what came out."""
+    library = library_of(asked.tasks)
+    plans = _plans(asked, library)
+    judges = judges_of(asked)
+    settings = settings_of(asked, judges)
+    path = asked.out or Path("runs") / f"episodes-{wall_time_text()}.sqlite"
+    spec = {"judges": list(judges.specs), "dimensions": msgspec.to_builtins(judges.dimensions)}
+    with Store.create(path, spec) as store:
+        store.add(plans)
+        store.set_card(card_of(plans, judges.specs))
+        return _play(plans, store, settings, asked)
+
+
+def resume(asked: argparse.Namespace) -> int:
+    """Play what is waiting or has failed, and judge what is not judged yet."""
+    with Store.open(asked.run) as store:
+        spec = store.spec
+        judges = Judges(tuple(spec["judges"]), _dimensions_from(spec))
+        settings = settings_of(asked, judges)
+        code = _play(store.unfinished(), store, settings, asked, quiet_end=True)
+        asyncio.run(_finish_judging(store, settings))
+        print_run(store, asked, settings)
+        return code
+
+
+def sample(asked: argparse.Namespace) -> int:
+    """Print drawn tasks as JSONL."""
+    library = library_of(asked.tasks)
+    if asked.uniform is not None:
+        tasks = sample_uniform(library, asked.uniform, seed=asked.seed)
+    else:
+        bare = Library(library.characters.values(), library.scenarios.values(), library.bonds, name=library.name)
+        tasks = tasks_of(bare, per_scenario=asked.per_scenario, seed=asked.seed)
+    for task in tasks:
+        print(msgspec.json.encode(task).decode())
+    return 0
+
+
+def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
+    rules = Rules(order=order_of(asked.order), max_turns=asked.turns)
+    check(rules)
+    for name in ("seeds", "casts", "jobs"):
+        if getattr(asked, name) < 1:
+            raise UserError(f"--{name} is {getattr(asked, name)}; expected at least 1")
+    tasks = tasks_of(library, per_scenario=asked.casts)
+    if asked.task:
+        known = {task.id for task in tasks} | {task.scenario for task in tasks}
+        for name in asked.task:
+            if name not in known:
+                raise UserError(f"--task {name[:80]!r}: there is none; known: {choices({t.scenario for t in tasks})}")
+        tasks = [task for task in tasks if task.id in asked.task or task.scenario in asked.task]
+    pairings = [tuple(part.strip() for part in text.split(",")) for text in asked.agents or ["rules"]]
+    if asked.swap:
+        pairings += [tuple(reversed(pair)) for pair in pairings if len(pair) > 1 and pair[::-1] not in pairings]
+    _check_agents(pairings)
+    return [
+        plan_episode(
+            library,
+            task,
+            _seated(pairing, task),
+            rules=rules,
+            mode=mode_of(asked.mode),
+            name_only=asked.name_only,
+            seed=seed,
+        )
+        for pairing in pairings
+        for task in tasks
+        for seed in range(asked.seeds)
+    ]
+
+
+def _seated(pairing: tuple[str, ...], task: Task) -> tuple[str, ...]:
+    """A pairing on the seats of a task: with more seats than agents the last one plays the rest."""
+    count = len(task.characters)
+    if len(pairing) > count:
+        raise UserError(f"--agents {','.join(pairing)}: {len(pairing)} agents; task {task.id} has {count} seats")
+    return pairing + pairing[-1:] * (count - len(pairing))
+
+
+def _check_agents(pairings: list[tuple[str, ...]]) -> None:
+    """Refuse an agent that cannot play before anything is played."""
+    from nodes.episodes.minds.brains import RULES, check_agent, read_script
+    from nodes.episodes.minds.caller import ModelSpec
+
+    for spec in {agent for pairing in pairings for agent in pairing}:
+        check_agent(spec)
+        if spec.startswith("script:"):
+            read_script(Path(spec.removeprefix("script:")))
+        elif spec.startswith("replay:"):
+            Store.read(Path(spec.removeprefix("replay:").partition("#")[0])).close()
+        elif spec not in RULES and spec != "human":
+            ModelSpec.parse(spec)
+
+
+def _dimensions_from(spec: dict[str, Any]) -> Any:
+    from nodes.episodes.judging.dimensions import Dimension
+
+    return msgspec.convert(spec["dimensions"], tuple[Dimension, ...])
+
+
+def _play(
+    plans: list[EpisodePlan], store: Store, settings: Settings, asked: argparse.Namespace, *, quiet_end: bool = False
+) -> int:
+    by_hand = any("human" in plan.agents for plan in plans)
+    if by_hand:
+        settings.jobs = 1
+    is_terminal = sys.stderr.isatty() and not asked.json and not by_hand
+    progress: Progress = Live(len(plans), settings.servers) if is_terminal else Quiet()
+
+    async def work() -> bool:
+        try:
+            return await play_all(plans, store, settings, progress.played)
+        finally:
+            await settings.servers.close()
+
+    try:
+        with progress:
+            all_done = asyncio.run(work())
+    except KeyboardInterrupt:
+        print(f"stopped; go on with: polyrhythm episodes resume {store.path}", file=sys.stderr)
+        return 130
+    if not quiet_end:
+        print_run(store, asked, settings)
+    if not all_done:
+        failed = [row for row in store.episodes() if row.state != "done"]
+        why = next((row.reason for row in failed if row.reason), "not played")
+        print(
+            f"{len(failed)} episodes are not done ({why}); go on with: polyrhythm episodes resume {store.path}",
+            file=sys.stderr,
+        )
+    return 0 if all_done else 1
+
+
+async def _finish_judging(store: Store, settings: Settings) -> None:
+    try:
+        await judge_unjudged(store, settings)
+    finally:
+        await settings.servers.close()

@@ -1,0 +1,1 @@
+"""What plays a seat: rules, scripts, people at the terminal, models behind an endpoint."""

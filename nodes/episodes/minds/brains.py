@@ -1,0 +1,78 @@
+"""What plays a seat, by a short text: "rules", "script:FILE", "replay:RUN.sqlite#EPISODE", "human", "MODEL[@URL]"."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from nodes.episodes.minds.human import HumanBrain
+from nodes.episodes.minds.talker import decide
+from nodes.episodes.talk.sight import Brain, Choice, Sight
+from runtime import Clock, UserError
+from runtime.episode_msgs import Act
+
+RULES = ("rules", "scripted")
+"""Names of the offline agent."""
+
+
+class RulesBrain:
+    """The offline agent that pursues its goal by rules."""
+
+    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+        return decide(sight, chance)
+
+
+class ScriptedBrain:
+    """Says its lines one after the other, then nothing."""
+
+    def __init__(self, acts: Iterable[Act]) -> None:
+        self._acts = list(acts)
+        self._next = 0
+
+    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+        if self._next >= len(self._acts):
+            return Choice(urgency=0.0)
+        act = self._acts[self._next]
+        self._next += 1
+        return Choice(act=act, urgency=0.6)
+
+
+def read_script(path: Path) -> list[Act]:
+    """The acts of a .jsonl file, one {"kind", "argument", "to"} or one string a line. Raises UserError."""
+    acts = []
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UserError(f"{path}: cannot be read: {problem}") from problem
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            raw = msgspec.json.decode(line)
+            acts.append(Act(kind="speak", argument=raw) if isinstance(raw, str) else msgspec.convert(raw, Act))
+        except msgspec.MsgspecError as problem:
+            raise UserError(f"{path}:{number}: no act: {problem}") from problem
+    return acts
+
+
+def make_brain(spec: str, *, temperature: float = 0.7) -> Brain:
+    """The brain of that text, for a node of a launch file. Raises UserError for an empty one."""
+    check_agent(spec)
+    if spec in RULES:
+        return RulesBrain()
+    if spec == "human":
+        return HumanBrain()
+    if spec.startswith("script:"):
+        return ScriptedBrain(read_script(Path(spec.removeprefix("script:"))))
+    from nodes.episodes.minds.model_brain import model_brain
+
+    return model_brain(spec, temperature=temperature)
+
+
+def check_agent(spec: str) -> None:
+    """Raise UserError where the text names no agent."""
+    if not spec.strip() or any(mark in spec for mark in "\n\t"):
+        raise UserError(f"agent {spec!r}: expected rules, scripted, script:FILE, replay:RUN, human or MODEL[@URL]")

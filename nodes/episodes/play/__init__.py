@@ -1,0 +1,1 @@
+"""Plays episodes: thousands in virtual time, one from a launch file, one with a body."""

@@ -1,0 +1,1 @@
+"""What is kept of a run, and how it is read: the log, transcripts, tables, pictures, exports."""

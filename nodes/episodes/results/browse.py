@@ -1,0 +1,142 @@
+"""`episodes browse`: a read-only page on loopback to read, filter and compare the episodes of a run."""
+
+from __future__ import annotations
+
+import threading
+from html import escape
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlsplit
+
+from nodes.episodes.judging.averages import mean_scores, overall
+from nodes.episodes.results.show import transcript
+from nodes.episodes.results.store import EpisodeRow, Store
+from runtime.errors import PolyrhythmError, UserError
+
+_STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:1.5rem auto;padding:0 1rem;color:#222}"
+    "table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ddd;padding:.3rem .6rem;text-align:left;"
+    "vertical-align:top}.two{display:grid;grid-template-columns:1fr 1fr;gap:2rem}p.t{margin:.3rem 0}"
+    "form{margin:1rem 0}input{margin-right:.6rem;padding:.2rem}small{color:#666}"
+)
+FILTERS = ("task", "agent", "state", "end", "text")
+
+
+def browse(path: Path, port: int) -> int:
+    """Serve until Ctrl-C."""
+    Store.read(path).close()
+    server = make_server(path, port)
+    print(f"reading {path} at http://127.0.0.1:{server.server_address[1]}/   (Ctrl-C ends)", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.server_close()
+    return 0
+
+
+def make_server(path: Path, port: int) -> ThreadingHTTPServer:
+    """The server, bound to loopback. Raises UserError where the port is taken."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # the standard library's name
+            host = (self.headers.get("host") or "").rpartition(":")[0] or self.headers.get("host") or ""
+            if host not in ("127.0.0.1", "localhost"):  # a page elsewhere must not read this one by a name of its own
+                self._send(HTTPStatus.FORBIDDEN, "<p>This page is for this machine only.</p>")
+                return
+            try:
+                with Store.read(path) as store:
+                    self._send(HTTPStatus.OK, answer(store, self.path))
+            except UserError as problem:
+                self._send(HTTPStatus.NOT_FOUND, f"<p>{escape(str(problem))}</p>")
+            except PolyrhythmError as problem:
+                self._send(HTTPStatus.INTERNAL_SERVER_ERROR, f"<p>{escape(str(problem))}</p>")
+
+        def _send(self, status: HTTPStatus, body: str) -> None:
+            data = f"<!doctype html><meta charset='utf-8'><title>Episodes</title><style>{_STYLE}</style>{body}".encode()
+            self.send_response(status)
+            self.send_header("content-type", "text/html; charset=utf-8")
+            self.send_header("content-length", str(len(data)))
+            self.send_header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'")
+            self.send_header("x-content-type-options", "nosniff")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the standard library's name
+            """Requests are not logged."""
+
+    try:
+        return ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    except (OSError, OverflowError) as problem:
+        raise UserError(f"--port {port}: cannot be used: {problem}") from problem
+
+
+def serve_in_thread(server: ThreadingHTTPServer) -> threading.Thread:
+    """Serve beside the caller, until `server.shutdown()`."""
+    thread = threading.Thread(target=server.serve_forever, name="browse")
+    thread.start()
+    return thread
+
+
+def answer(store: Store, target: str) -> str:
+    """The page of a path: the list, one episode, or two side by side. Raises UserError for an unknown one."""
+    parts = urlsplit(target)
+    query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+    if parts.path == "/":
+        return _list(store, query)
+    if parts.path == "/episode":
+        return "<p><a href='/'>all episodes</a></p>" + _episode(store, query.get("id", ""))
+    if parts.path == "/compare":
+        both = "".join(f"<div>{_episode(store, query.get(side, ''))}</div>" for side in ("a", "b"))
+        return f"<p><a href='/'>all episodes</a></p><div class='two'>{both}</div>"
+    raise UserError(f"there is no page {parts.path[:80]!r}; known: /, /episode?id=..., /compare?a=...&b=...")
+
+
+def matches(store: Store, row: EpisodeRow, query: dict[str, str]) -> bool:
+    """Whether an episode passes the filters."""
+    wanted = {key: query[key].strip().lower() for key in FILTERS if query.get(key, "").strip()}
+    fields = {"task": row.task, "agent": " ".join(row.agents), "state": row.state, "end": row.reason}
+    if any(wanted[key] not in fields[key].lower() for key in wanted if key != "text"):
+        return False
+    return "text" not in wanted or any(wanted["text"] in turn.argument.lower() for turn in store.turns(row.id))
+
+
+def _list(store: Store, query: dict[str, str]) -> str:
+    rows = [row for row in store.episodes() if matches(store, row, query)]
+    inputs = "".join(
+        f"<input name='{key}' placeholder='{key}' value='{escape(query.get(key, ''), quote=True)}'>" for key in FILTERS
+    )
+    lines = []
+    for row in rows:
+        scores = mean_scores(store.scores(row.id))
+        alls = ", ".join(f"{overall(scores[name]) or 0:.2f}" for name in row.names if name in scores)
+        link = f"<a href='/episode?id={quote(row.id)}'>{escape(row.id)}</a>"
+        cells = (", ".join(row.names), ", ".join(row.agents), row.transparency, alls, row.reason or row.state)
+        lines.append(f"<tr><td>{link}</td>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+    head = "<tr><th>episode<th>participants<th>agents<th>information<th>overall<th>end</tr>"
+    form = f"<form>{inputs}<button>filter</button></form>"
+    return f"<h1>Episodes</h1>{form}<p>{len(rows)} episodes</p><table>{head}{''.join(lines)}</table>"
+
+
+def _episode(store: Store, name: str) -> str:
+    plan, turns = store.plan(name), store.turns(name)
+    people = "".join(
+        f"<p><b>{escape(truth.name)}</b> <small>{escape(agent)}</small><br>goal: {escape(truth.goal)}"
+        + (f"<br>secret: {escape(truth.secret)}" if truth.secret else "")
+        + "</p>"
+        for truth, agent in zip(plan.truths, plan.agents, strict=True)
+    )
+    text = "".join(f"<p class='t'>{escape(line)}</p>" for line in transcript(plan, turns))
+    scores = "".join(
+        f"<tr><td>{escape(one.judge)}<td>{escape(score.name)}<td>{escape(score.dimension)}<td>{score.score}"
+        f"<td><small>{escape(score.reasoning)}</small></tr>"
+        for one in store.scores(name)
+        for score in one.scores
+    )
+    row = next(row for row in store.episodes() if row.id == name)
+    return (
+        f"<h2>{escape(name)}</h2><p>{escape(plan.context)}</p>{people}<hr>{text}"
+        f"<p>End: {escape(row.reason or row.state)}</p><table>{scores}</table>"
+    )

@@ -1,0 +1,48 @@
+"""The simulation card of a run: who simulated whom, who knew what, and what the figures can and cannot say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from nodes.episodes.minds.brains import RULES
+from nodes.episodes.talk.plan import EpisodePlan
+
+_ASYMMETRY = {
+    "AGENTS": "each agent knows its own goal and secret, and of others what the relationship shows",
+    "MINDREADERS": "each agent knows the goals and secrets of all",
+    "SCRIPT": "one writer knows everything and writes the whole episode at once",
+    "SCRIPT-TURNS": "one writer knows everything and writes turn by turn",
+}
+
+
+def card_of(plans: Sequence[EpisodePlan], judges: Sequence[str]) -> dict[str, Any]:
+    """The card as plain data, in a fixed order."""
+    agents = sorted({agent for plan in plans for agent in plan.agents})
+    modes = sorted({plan.mode for plan in plans})
+    kinds = Counter(plan.kind or "other" for plan in plans)
+    humans = sorted({agent for agent in agents if agent == "human"})
+    caveats = []
+    if any(agent in RULES for agent in agents):
+        caveats.append("agents called rules or scripted follow templates: they test the machinery, not social skill")
+    if list(judges) == ["rules"]:
+        caveats.append("scores come from rules that look at words; they do not read between the lines")
+    if any(mode != "AGENTS" for mode in modes):
+        caveats.append("some episodes have no information asymmetry; their success says little about real interaction")
+    return {
+        "agents": agents,
+        "information": {mode: _ASYMMETRY[mode] for mode in modes},
+        "characters": "names only" if any(plan.name_only for plan in plans) else "full profiles",
+        "modalities": ["text"],
+        "humans": "people played seats" if humans else "none",
+        "platform": "Polyrhythm episodes, virtual time, turn order "
+        + ", ".join(sorted({p.rules.order for p in plans})),
+        "domain": dict(sorted(kinds.items())),
+        "scenarios": len({plan.scenario for plan in plans}),
+        "episodes": len(plans),
+        "uses": "comparing agents in the same situations; finding failures worth reading",
+        "not_for": "predicting what particular people would do",
+        "metrics": {"judges": list(judges), "checks": "leaks, deal and price, what was learned, lengths, repetitions"},
+        "caveats": caveats,
+    }

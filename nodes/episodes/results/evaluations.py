@@ -1,0 +1,77 @@
+"""`Evaluations`: what judges, checks and human raters made of the episodes in a run's file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from nodes.episodes.results.run_file import RunFile, to_json
+from runtime.episode_msgs import Score, Scores
+
+FIRST_JUDGE = 200
+"""Calls under this seat number and above are judges'."""
+
+
+class Evaluations(RunFile):
+    """The part of a run's file that says what its episodes were worth."""
+
+    def save_scores(self, scores: Scores) -> None:
+        """Keep an evaluation, replacing an older one by the same judge."""
+        with self._db:
+            self._db.execute("DELETE FROM evaluations WHERE episode = ? AND judge = ?", (scores.episode, scores.judge))
+            self._db.executemany(
+                "INSERT INTO evaluations VALUES (?,?,?,?,?,?)",
+                [(scores.episode, scores.judge, s.name, s.dimension, s.score, s.reasoning) for s in scores.scores],
+            )
+            self._db.execute(
+                "INSERT OR REPLACE INTO judgements VALUES (?,?,?,?)",
+                (scores.episode, scores.judge, scores.state, scores.why),
+            )
+
+    def forget_judgement(self, episode: str, judge: str) -> None:
+        """Let that judge judge anew: its scores and its stored answers go."""
+        with self._db:
+            self._db.execute("DELETE FROM judgements WHERE episode = ? AND judge = ?", (episode, judge))
+            self._db.execute("DELETE FROM evaluations WHERE episode = ? AND judge = ?", (episode, judge))
+            self._db.execute(
+                "DELETE FROM calls WHERE episode = ? AND seat >= ? AND model = ?",
+                (episode, FIRST_JUDGE, judge.partition("@")[0].removeprefix("openai:")),
+            )
+
+    def scores(self, episode: str) -> list[Scores]:
+        """The evaluations of an episode, one per judge."""
+        found = []
+        for judge, state, why in self._db.execute(
+            "SELECT judge, state, why FROM judgements WHERE episode = ? ORDER BY judge", (episode,)
+        ).fetchall():
+            rows = self._db.execute(
+                "SELECT name, dimension, score, reasoning FROM evaluations WHERE episode = ? AND judge = ?"
+                " ORDER BY name, dimension",
+                (episode, judge),
+            )
+            scores = tuple(Score(name=row[0], dimension=row[1], score=row[2], reasoning=row[3]) for row in rows)
+            found.append(Scores(episode=episode, judge=judge, state=state, scores=scores, why=why))
+        return found
+
+    def save_checks(self, episode: str, checks: object) -> None:
+        """Keep what the rules found out."""
+        with self._db:
+            self._db.execute("INSERT OR REPLACE INTO checks VALUES (?,?)", (episode, to_json(checks)))
+
+    def checks(self, episode: str) -> dict[str, Any] | None:
+        """What the rules found out; None before."""
+        row = self._db.execute("SELECT checks FROM checks WHERE episode = ?", (episode,)).fetchone()
+        return None if row is None else msgspec.json.decode(row[0])
+
+    def save_rating(self, episode: str, rater: str, score: Score) -> None:
+        """Keep one human rating."""
+        with self._db:
+            self._db.execute(
+                "INSERT OR REPLACE INTO ratings VALUES (?,?,?,?,?)",
+                (episode, rater, score.name, score.dimension, score.score),
+            )
+
+    def ratings(self) -> list[tuple[str, str, str, str, float]]:
+        """(episode, rater, name, dimension, score) of all human ratings."""
+        return self._db.execute("SELECT * FROM ratings ORDER BY episode, rater, name, dimension").fetchall()

@@ -1,0 +1,109 @@
+"""`episodes export`: JSONL in the shape of the sotopia package's EpisodeLog, or plain.
+
+An EpisodeLog has one message group per turn, each message (sender, receiver, text), and per agent a reward: (overall,
+{dimension: value}). Where no evaluation succeeded the reward is the number 0.0, which that package reads as "failed".
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+import msgspec
+
+from nodes.episodes.judging.averages import mean_scores, overall
+from nodes.episodes.results.show import episode_data
+from nodes.episodes.results.store import EpisodeRow, Store
+from runtime.episode_msgs import Turn
+from runtime.errors import UserError
+
+ENVIRONMENT = "Environment"
+_DIMENSIONS = {
+    "BEL": "believability",
+    "REL": "relationship",
+    "KNO": "knowledge",
+    "SEC": "secret",
+    "SOC": "social_rules",
+    "FIN": "financial_and_material_benefits",
+    "GOAL": "goal",
+}
+
+
+def export(asked: argparse.Namespace) -> int:
+    """Write one line per episode that is done."""
+    with Store.read(asked.run) as store:
+        rows = [row for row in store.episodes() if row.state == "done"]
+        lines = (episode_log(store, row) if asked.format == "sotopia" else episode_data(store, row) for row in rows)
+        if asked.out is None:
+            _write(lines, sys.stdout)
+        else:
+            try:
+                with open(asked.out, "w", encoding="utf-8") as file:
+                    _write(lines, file)
+            except OSError as problem:
+                raise UserError(f"--out {asked.out}: cannot be written: {problem.strerror}") from problem
+    return 0
+
+
+def _write(lines: Iterator[dict[str, Any]], file: TextIO) -> None:
+    for line in lines:
+        file.write(msgspec.json.encode(line).decode() + "\n")
+
+
+def episode_log(store: Store, row: EpisodeRow) -> dict[str, Any]:
+    """One episode as an EpisodeLog."""
+    plan, turns = store.plan(row.id), store.turns(row.id)
+    evaluations = store.scores(row.id)
+    means = mean_scores(evaluations)
+    comments = [
+        f"{one.judge}, {score.name}, {score.dimension}: {score.reasoning}"
+        for one in evaluations
+        for score in one.scores
+    ]
+    return {
+        "pk": row.id,
+        "environment": plan.scenario,
+        "agents": [truth.character for truth in plan.truths],
+        "tag": f"polyrhythm {plan.transparency}",
+        "models": [",".join(one.judge for one in evaluations) or "none", *row.agents],
+        "agent_classes": [_class_of(agent) for agent in row.agents],
+        "messages": message_groups(plan.names, [b.background for b in plan.briefings], turns),
+        "reasoning": "\n".join(comments),
+        "rewards": [_reward(means.get(name, {})) for name in plan.names],
+        "rewards_prompt": "",
+    }
+
+
+def message_groups(names: tuple[str, ...], backgrounds: list[str], turns: list[Turn]) -> list[list[list[str]]]:
+    """Group 0: what each was told; then one group per turn."""
+    groups = [[[ENVIRONMENT, name, background] for name, background in zip(names, backgrounds, strict=True)]]
+    numbers = sorted({turn.number for turn in turns})
+    for number in numbers:
+        groups.append([[turn.speaker, ENVIRONMENT, _text(turn)] for turn in turns if turn.number == number])
+    return groups
+
+
+def _text(turn: Turn) -> str:
+    private = f"[private to {', '.join(turn.to)}] " if turn.to else ""
+    words = {
+        "none": "did nothing",
+        "speak": f'said: "{turn.argument}"',
+        "non-verbal communication": f"[non-verbal communication] {turn.argument}",
+        "action": f"[action] {turn.argument}",
+        "leave": "left the conversation",
+    }[turn.kind]
+    return private + words
+
+
+def _class_of(agent: str) -> str:
+    return {"rules": "RulesBrain", "scripted": "RulesBrain", "human": "HumanBrain"}.get(agent, "ModelBrain")
+
+
+def _reward(scores: dict[str, float]) -> Any:
+    whole = overall(scores)
+    if whole is None:
+        return 0.0
+    named = {_DIMENSIONS.get(dimension, dimension): value for dimension, value in scores.items()}
+    return [whole, {**named, "overall_score": whole}]

@@ -1,0 +1,245 @@
+"""The figures of a report, from a run's file: per model and dimension, pairs, hard tasks, agreement with people."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import msgspec
+
+from nodes.episodes.judging.averages import mean_scores, overall
+from nodes.episodes.judging.dimensions import NAMES, SEVEN
+from nodes.episodes.results.estimates import (
+    Mean,
+    five_point,
+    hard_tasks,
+    holm,
+    mean_of,
+    pearson,
+    permutation_p,
+    randolph_kappa,
+)
+from nodes.episodes.results.store import Store
+
+OVERALL = "overall"
+HARD_SHARE = 0.2
+
+
+class Value(msgspec.Struct, frozen=True):
+    """One participant of one done and judged episode."""
+
+    episode: str
+    task: str
+    scenario: str
+    seed: int
+    seat: int
+    model: str
+    partner: str
+    scores: dict[str, float]  # dimension -> mean over judges; "overall" with them
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Two models on the same tasks, seeds and seats."""
+
+    first: str
+    second: str
+    dimension: str
+    difference: float
+    pairs: int
+    p: float
+    p_holm: float
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """People against each other, and the judge against people, on one dimension."""
+
+    dimension: str
+    items: int
+    kappa: float | None
+    pearson: float | None
+    matched: int
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """All that a report shows."""
+
+    episodes: int
+    done: int
+    failed: int
+    failed_evaluations: int
+    models: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    table: dict[str, dict[str, Mean | None]]  # model -> dimension
+    by_kind: dict[str, dict[str, Mean | None]]  # kind of scenario -> dimension
+    pairs: dict[str, dict[str, float | None]]  # model -> partner -> overall
+    comparisons: tuple[Comparison, ...]
+    hard: dict[str, tuple[str, ...]]  # model -> its hardest tasks
+    hard_table: dict[str, dict[str, Mean | None]]
+    ends: dict[str, int]
+    checks: dict[str, dict[str, float | None]]  # model -> rate or mean
+    agreement: tuple[Agreement, ...]
+
+
+def values_of(store: Store, judge: str = "") -> list[Value]:
+    """One value per participant."""
+    found = []
+    for row in store.episodes():
+        if row.state != "done":
+            continue
+        means = mean_scores(store.scores(row.id), judge)
+        for seat, name in enumerate(row.names):
+            if name not in means:
+                continue
+            scores = dict(means[name])
+            whole = overall(scores)
+            if whole is not None:
+                scores[OVERALL] = whole
+            others = sorted({agent for other, agent in enumerate(row.agents) if other != seat})
+            found.append(
+                Value(row.id, row.task, row.scenario, row.seed, seat, row.agents[seat], " + ".join(others), scores)
+            )
+    return found
+
+
+def figures_of(store: Store, judge: str = "") -> Figures:
+    """The figures of a run."""
+    rows = store.episodes()
+    values = values_of(store, judge)
+    models = tuple(sorted({value.model for value in values}))
+    named = {name for value in values for name in value.scores}
+    dimensions = tuple([n for n in NAMES if n in named] + sorted(named - set(NAMES) - {OVERALL}))
+    dimensions += (OVERALL,) if values else ()
+    kinds = {row.id: store.plan(row.id).kind or "other" for row in rows}
+    hard = {model: _hard(values, model) for model in models}
+    ends: dict[str, int] = {}
+    for row in rows:
+        end = row.reason.partition(":")[0] if row.reason else row.state
+        ends[end] = ends.get(end, 0) + 1
+    evaluations = [one for row in rows for one in store.scores(row.id)]
+    return Figures(
+        episodes=len(rows),
+        done=sum(row.state == "done" for row in rows),
+        failed=sum(row.state == "failed" for row in rows),
+        failed_evaluations=sum(one.state == "failed" for one in evaluations),
+        models=models,
+        dimensions=dimensions,
+        table=_table(values, dimensions, lambda value: value.model),
+        by_kind=_table(values, dimensions, lambda value: kinds[value.episode]),
+        pairs=_pairs(values, models),
+        comparisons=_comparisons(values, models, dimensions),
+        hard=hard,
+        hard_table=_table([v for v in values if v.task in hard[v.model]], dimensions, lambda value: value.model),
+        ends=dict(sorted(ends.items())),
+        checks=_checks(store, values, models),
+        agreement=_agreement(store, judge),
+    )
+
+
+def _table(values: list[Value], dimensions: tuple[str, ...], key: Any) -> dict[str, dict[str, Mean | None]]:
+    groups: dict[str, list[Value]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    table: dict[str, dict[str, Mean | None]] = {}
+    for name, group in sorted(groups.items()):
+        table[name] = {}
+        for dimension in dimensions:
+            by_episode: dict[str, list[float]] = {}
+            for value in group:
+                if dimension in value.scores:
+                    by_episode.setdefault(value.episode, []).append(value.scores[dimension])
+            table[name][dimension] = mean_of(by_episode)
+    return table
+
+
+def _pairs(values: list[Value], models: tuple[str, ...]) -> dict[str, dict[str, float | None]]:
+    partners = sorted({value.partner for value in values})
+    table: dict[str, dict[str, float | None]] = {}
+    for model in models:
+        table[model] = {}
+        for partner in partners:
+            found = [v.scores[OVERALL] for v in values if v.model == model and v.partner == partner]
+            table[model][partner] = sum(found) / len(found) if found else None
+    return table
+
+
+def _comparisons(values: list[Value], models: tuple[str, ...], dimensions: tuple[str, ...]) -> tuple[Comparison, ...]:
+    found: list[tuple[str, str, str, float, int, float]] = []
+    for first, second in combinations(models, 2):
+        for dimension in dimensions:
+            differences = _paired(values, first, second, dimension)
+            p = permutation_p(differences)
+            if p is not None:
+                mean = sum(differences) / len(differences)
+                found.append((first, second, dimension, mean, len(differences), p))
+    corrected = holm([row[5] for row in found])
+    return tuple(Comparison(*row, p_holm) for row, p_holm in zip(found, corrected, strict=True))
+
+
+def _paired(values: list[Value], first: str, second: str, dimension: str) -> list[float]:
+    """Differences on the same task, seed and seat, each the mean over partners."""
+    sides: list[dict[tuple[str, int, int], list[float]]] = [{}, {}]
+    for value in values:
+        if dimension in value.scores and value.model in (first, second):
+            side = sides[0] if value.model == first else sides[1]
+            side.setdefault((value.task, value.seed, value.seat), []).append(value.scores[dimension])
+    common = sorted(set(sides[0]) & set(sides[1]))
+    return [sum(sides[0][key]) / len(sides[0][key]) - sum(sides[1][key]) / len(sides[1][key]) for key in common]
+
+
+def _hard(values: list[Value], model: str) -> tuple[str, ...]:
+    rewards: dict[str, dict[str, list[float]]] = {}
+    for value in values:
+        if "GOAL" in value.scores:
+            rewards.setdefault(value.task, {}).setdefault(value.model, []).append(value.scores["GOAL"])
+    ranked = hard_tasks(rewards, model, 0.0, 10.0)
+    return tuple(ranked[: max(1, round(len(ranked) * HARD_SHARE))]) if ranked else ()
+
+
+def _checks(store: Store, values: list[Value], models: tuple[str, ...]) -> dict[str, dict[str, float | None]]:
+    names = {row.id: row.names for row in store.episodes()}
+    found: dict[str, dict[str, list[float]]] = {model: {} for model in models}
+    for value in values:
+        checks = store.checks(value.episode)
+        if checks is None:
+            continue
+        seat = next(one for one in checks["seats"] if one["name"] == names[value.episode][value.seat])
+        into = found[value.model]
+        into.setdefault("leaks", []).append(float(bool(seat["leak"])))
+        into.setdefault("words per turn", []).append(seat["words_per_turn"])
+        into.setdefault("repeated turns", []).append(float(seat["repeated_turns"]))
+        plan = store.plan(value.episode)
+        if plan.deal is not None:
+            into.setdefault("deals", []).append(float(checks["has_deal"]))
+        if seat["surplus"] is not None:
+            into.setdefault("surplus", []).append(seat["surplus"])
+        if seat["sought"]:
+            into.setdefault("learned", []).append(len(seat["learned"]) / seat["sought"])
+        if checks["first_mention"] is not None:
+            into.setdefault("first mention", []).append(checks["first_mention"])
+    columns = ("deals", "surplus", "learned", "first mention", "leaks", "words per turn", "repeated turns")
+    return {
+        model: {c: sum(got[c]) / len(got[c]) if got.get(c) else None for c in columns} for model, got in found.items()
+    }
+
+
+def _agreement(store: Store, judge: str) -> tuple[Agreement, ...]:
+    ratings = store.ratings()
+    scales = {dimension.name: dimension for dimension in SEVEN}
+    means = {episode: mean_scores(store.scores(episode), judge) for episode in {row[0] for row in ratings}}
+    found = []
+    for name, scale in scales.items():
+        items: dict[tuple[str, str], list[float]] = {}
+        for episode, _, person, dimension, score in ratings:
+            if dimension == name:
+                items.setdefault((episode, person), []).append(score)
+        if not items:
+            continue
+        classes = [[five_point(score, scale.low, scale.high) for score in scores] for scores in items.values()]
+        matched = [
+            (sum(scores) / len(scores), means[episode][person][name])
+            for (episode, person), scores in items.items()
+            if name in means[episode].get(person, {})
+        ]
+        correlation = pearson([human for human, _ in matched], [machine for _, machine in matched])
+        found.append(Agreement(name, len(items), randolph_kappa(classes, 5), correlation, len(matched)))
+    return tuple(found)

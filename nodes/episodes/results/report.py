@@ -1,0 +1,174 @@
+"""`episodes report`: tables on the terminal, JSON, and with --out an HTML page with the heat map."""
+
+from __future__ import annotations
+
+import argparse
+from html import escape
+from pathlib import Path
+
+import msgspec
+
+from nodes.episodes.results.estimates import Mean
+from nodes.episodes.results.figures import Figures, figures_of
+from nodes.episodes.results.store import Store
+from runtime.errors import UserError
+
+HTML = "report.html"
+HEAT_MAP = "pairs.png"
+
+
+def report(asked: argparse.Namespace) -> int:
+    """Print the tables; with --out also write the page."""
+    with Store.read(asked.run) as store:
+        figures = figures_of(store, asked.judge)
+        card = store.card
+    if not figures.models:
+        raise UserError(f"{asked.run}: no episode is done and judged yet; polyrhythm episodes score judges them")
+    if asked.json:
+        print(msgspec.json.format(msgspec.json.encode(figures), indent=1).decode())
+    else:
+        print("\n".join(tables(figures)))
+    if asked.out is not None:
+        write_page(figures, card, asked.out)
+    return 0
+
+
+def tables(figures: Figures) -> list[str]:
+    """The tables as text."""
+    lines = [
+        f"{figures.done} of {figures.episodes} episodes done, {figures.failed} failed, "
+        f"{figures.failed_evaluations} evaluations failed",
+        "ends: " + ", ".join(f"{end} {count}" for end, count in figures.ends.items()),
+        "",
+    ]
+    lines += _mean_table("model (mean, 95 % bootstrap over episodes)", figures.table, figures.dimensions)
+    lines += _mean_table("kind of scenario", figures.by_kind, figures.dimensions)
+    lines += _mean_table("model, its hardest fifth of the tasks", figures.hard_table, figures.dimensions)
+    columns = list(next(iter(figures.checks.values()), {}))
+    lines += ["", f"{'what rules can tell':40} " + " ".join(f"{column:>14}" for column in columns)]
+    lines += [
+        f"{model:40.40} " + " ".join(f"{'-' if row[c] is None else format(row[c], '.3f'):>14}" for c in columns)
+        for model, row in figures.checks.items()
+    ]
+    if figures.comparisons:
+        lines += ["", "comparisons on the same tasks, seeds and seats (paired permutation test, Holm-corrected)"]
+        lines += [
+            f"  {one.first} - {one.second}, {one.dimension}: {one.difference:+.2f} "
+            f"(n = {one.pairs}, p = {one.p:.4f}, corrected {one.p_holm:.4f})"
+            for one in figures.comparisons
+        ]
+    if figures.agreement:
+        lines += ["", "people: Randolph's kappa on five classes; judge against people: Pearson"]
+        lines += [
+            f"  {one.dimension:5} kappa {_or_dash(one.kappa)} on {one.items} items, "
+            f"Pearson {_or_dash(one.pearson)} on {one.matched}"
+            for one in figures.agreement
+        ]
+    return lines
+
+
+def _mean_table(title: str, table: dict[str, dict[str, Mean | None]], dimensions: tuple[str, ...]) -> list[str]:
+    lines = ["", f"{title:40} " + " ".join(f"{dimension:>19}" for dimension in dimensions)]
+    return lines + [
+        f"{name:40.40} " + " ".join(f"{_cell(row[dimension]):>19}" for dimension in dimensions)
+        for name, row in table.items()
+    ]
+
+
+def _cell(mean: Mean | None) -> str:
+    if mean is None:
+        return "-"
+    if mean.low is None or mean.high is None:
+        return f"{mean.mean:.2f}"
+    return f"{mean.mean:.2f} [{mean.low:.2f}, {mean.high:.2f}]"
+
+
+def _or_dash(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def write_page(figures: Figures, card: dict[str, object], folder: Path) -> None:
+    """report.html and the heat map in a folder. Raises UserError where it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        draw_pairs(figures, folder / HEAT_MAP)
+        (folder / HTML).write_text(page(figures, card), encoding="utf-8")
+        (folder / "figures.json").write_bytes(msgspec.json.format(msgspec.json.encode(figures), indent=1))
+    except OSError as problem:
+        raise UserError(f"--out {folder}: cannot be written: {problem.strerror}") from problem
+
+
+def draw_pairs(figures: Figures, path: Path) -> None:
+    """Model against partner, coloured by the overall score."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    partners = list(next(iter(figures.pairs.values()), {}))
+    numbers = [[float("nan") if value is None else value for value in row.values()] for row in figures.pairs.values()]
+    picture = Figure(figsize=(2.5 + 1.2 * len(partners), 1.8 + 0.7 * len(figures.models)), layout="constrained")
+    axes = picture.add_subplot()
+    image = axes.imshow(numbers, cmap="viridis", aspect="auto")
+    axes.set_xticks(range(len(partners)), [name[:28] for name in partners], rotation=30, ha="right")
+    axes.set_yticks(range(len(figures.models)), [name[:28] for name in figures.models])
+    axes.set_xlabel("partner")
+    axes.set_ylabel("model")
+    axes.set_title("overall score, mean")
+    for y, row in enumerate(numbers):
+        for x, value in enumerate(row):
+            if value == value:
+                axes.text(x, y, f"{value:.2f}", ha="center", va="center", color="white", fontsize=9)
+    picture.colorbar(image, ax=axes)
+    picture.savefig(path, dpi=120)
+
+
+def page(figures: Figures, card: dict[str, object]) -> str:
+    """The report as one HTML page; every text is escaped."""
+    parts = [
+        "<!doctype html><html lang='en'><meta charset='utf-8'><title>Episodes</title><style>"
+        "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222}"
+        "table{border-collapse:collapse;margin:1rem 0}td,th{border-bottom:1px solid #ccc;padding:.3rem .7rem;"
+        "text-align:right}td:first-child,th:first-child{text-align:left}small{color:#666}img{max-width:100%}</style>",
+        "<h1>Episodes</h1>",
+        f"<p>{figures.done} of {figures.episodes} episodes done, {figures.failed} failed, "
+        f"{figures.failed_evaluations} evaluations failed. Means with 95 % bootstrap intervals over episodes.</p>",
+        _html_means("Models", figures.table, figures.dimensions),
+        "<h2>Model and partner</h2>",
+        f"<img src='{HEAT_MAP}' alt='overall score by model and partner'>",
+        _html_means("Kinds of scenario", figures.by_kind, figures.dimensions),
+        _html_means("The hardest fifth of each model's tasks", figures.hard_table, figures.dimensions),
+        "<h2>Comparisons</h2>" if figures.comparisons else "",
+        _html_rows(
+            ("first", "second", "dimension", "difference", "pairs", "p", "corrected"),
+            [
+                (c.first, c.second, c.dimension, f"{c.difference:+.2f}", str(c.pairs), f"{c.p:.4f}", f"{c.p_holm:.4f}")
+                for c in figures.comparisons
+            ],
+        ),
+        "<h2>Simulation card</h2><dl>",
+        *(f"<dt>{escape(key)}</dt><dd>{escape(_plain(value))}</dd>" for key, value in card.items()),
+        "</dl></html>",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _html_means(title: str, table: dict[str, dict[str, Mean | None]], dimensions: tuple[str, ...]) -> str:
+    rows = [(name, *(_cell(row[dimension]) for dimension in dimensions)) for name, row in table.items()]
+    return f"<h2>{escape(title)}</h2>" + _html_rows(("", *dimensions), rows)
+
+
+def _html_rows(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    if not rows:
+        return ""
+    cells = "".join(f"<th>{escape(text)}</th>" for text in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows)
+    return f"<table><tr>{cells}</tr>{body}</table>"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_plain(part)}" for key, part in value.items())
+    if isinstance(value, list):
+        return "; ".join(_plain(part) for part in value)
+    return str(value)

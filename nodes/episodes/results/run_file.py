@@ -1,0 +1,200 @@
+"""`RunFile`: the SQLite file (WAL) of a run: made, opened, locked, with its version and what it was asked for.
+
+One process writes (a lock beside the file says who), any number read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Self
+
+import msgspec
+
+from runtime.errors import PolyrhythmError, UserError
+
+VERSION = 1
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS episodes (
+  id TEXT PRIMARY KEY, number INTEGER NOT NULL, task TEXT NOT NULL, scenario TEXT NOT NULL, seed INTEGER NOT NULL,
+  mode TEXT NOT NULL, transparency TEXT NOT NULL, turn_order TEXT NOT NULL, agents TEXT NOT NULL, names TEXT NOT NULL,
+  state TEXT NOT NULL, reason TEXT NOT NULL DEFAULT '', seconds REAL NOT NULL DEFAULT 0,
+  failures INTEGER NOT NULL DEFAULT 0, recording TEXT NOT NULL DEFAULT '', plan TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS turns (
+  episode TEXT NOT NULL, idx INTEGER NOT NULL, number INTEGER NOT NULL, speaker TEXT NOT NULL, kind TEXT NOT NULL,
+  argument TEXT NOT NULL, recipients TEXT NOT NULL, at_s REAL NOT NULL, lasts_s REAL NOT NULL, note TEXT NOT NULL,
+  PRIMARY KEY (episode, idx)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS prompts (
+  episode TEXT NOT NULL, seat INTEGER NOT NULL, ask INTEGER NOT NULL, turn INTEGER NOT NULL, held TEXT NOT NULL,
+  sha TEXT NOT NULL, PRIMARY KEY (episode, seat, ask)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS calls (
+  episode TEXT NOT NULL, seat INTEGER NOT NULL, number INTEGER NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL,
+  sha TEXT NOT NULL, prompt TEXT NOT NULL, answer TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
+  completion_tokens INTEGER NOT NULL, PRIMARY KEY (episode, seat, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS evaluations (
+  episode TEXT NOT NULL, judge TEXT NOT NULL, name TEXT NOT NULL, dimension TEXT NOT NULL, score REAL,
+  reasoning TEXT NOT NULL, PRIMARY KEY (episode, judge, name, dimension)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS judgements (
+  episode TEXT NOT NULL, judge TEXT NOT NULL, state TEXT NOT NULL, why TEXT NOT NULL,
+  PRIMARY KEY (episode, judge)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS checks (episode TEXT PRIMARY KEY, checks TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ratings (
+  episode TEXT NOT NULL, rater TEXT NOT NULL, name TEXT NOT NULL, dimension TEXT NOT NULL, score REAL NOT NULL,
+  PRIMARY KEY (episode, rater, name, dimension)) WITHOUT ROWID;
+"""
+
+
+class StoreError(PolyrhythmError):
+    """A run's file cannot be used; the text says which and why."""
+
+
+class RunFile:
+    """An open file of a run. Open with `create`, `open` (to write) or `read`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: IO[str] | None) -> None:
+        self.path = path
+        self._db = connection
+        self._lock = lock
+
+    @classmethod
+    def create(cls, path: Path, spec: dict[str, Any]) -> Self:
+        """A new run. Raises UserError where the file exists already."""
+        if path.exists():
+            raise UserError(f"{path}: exists already; resume it, or name another file with --out")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise UserError(f"{path}: its folder cannot be made: {problem.strerror}") from problem
+        store = cls._opened(path)
+        with store._db:
+            store._db.executescript(_TABLES)
+            store._set("version", VERSION)
+            store._set("spec", spec)
+        return store
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """An existing run, to go on writing. Raises StoreError where another process writes it."""
+        _check_is_file(path)
+        store = cls._opened(path)
+        store._check_version()
+        return store
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """An existing run, to read only, also while another process writes it."""
+        _check_is_file(path)
+        try:
+            store = cls(path, _connect(f"file:{path.resolve()}?mode=ro"), None)
+            store._check_version()
+        except sqlite3.OperationalError as problem:
+            raise StoreError(f"{path}: cannot be read: {problem}") from problem
+        return store
+
+    @classmethod
+    def _opened(cls, path: Path) -> Self:
+        lock = _take_lock(path)
+        try:
+            connection = _connect(f"file:{path.resolve()}")
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+        except sqlite3.Error as problem:
+            lock.close()
+            raise StoreError(f"{path}: is no run: {problem}") from problem
+        return cls(path, connection, lock)
+
+    def close(self) -> None:
+        """Close the file and let others write it."""
+        self._db.close()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What the run was asked for."""
+        found: dict[str, Any] = self._get("spec")
+        return found
+
+    @property
+    def card(self) -> dict[str, Any]:
+        """The simulation card of the run; {} before there is one."""
+        found: dict[str, Any] = self._get("card") or {}
+        return found
+
+    def set_card(self, card: dict[str, Any]) -> None:
+        """Keep the simulation card."""
+        with self._db:
+            self._set("card", card)
+
+    def _check_version(self) -> None:
+        try:
+            version = self._get("version")
+        except sqlite3.Error as problem:
+            raise StoreError(f"{self.path}: is no run: {problem}") from problem
+        if version != VERSION:
+            raise StoreError(f"{self.path}: was written as version {version}; this program reads {VERSION}")
+
+    def _set(self, key: str, value: object) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, to_json(value)))
+
+    def _get(self, key: str) -> Any:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else msgspec.json.decode(row[0])
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """All that is written inside is one transaction."""
+        self._db.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self._db.rollback()
+            raise
+        self._db.commit()
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    return sqlite3.connect(uri, uri=True, timeout=10.0, cached_statements=64)
+
+
+def _check_is_file(path: Path) -> None:
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such run; polyrhythm episodes run makes one")
+
+
+def _take_lock(path: Path) -> IO[str]:
+    """Held as long as the file is open; the system lets go of it when the process dies, however it dies."""
+    lock = open(path.with_name(path.name + ".lock"), "a+")  # noqa: SIM115  # kept open on purpose
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as problem:
+        lock.seek(0)
+        holder = lock.read().strip() or "unknown"
+        lock.close()
+        raise StoreError(f"{path}: process {holder} is writing this run; wait for it, or stop it first") from problem
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def to_json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def json_list(text: str) -> tuple[str, ...]:
+    """A list of texts as the log keeps it."""
+    return msgspec.json.decode(text, type=tuple[str, ...])

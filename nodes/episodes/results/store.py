@@ -1,0 +1,231 @@
+"""The log of a run: one file with its episodes, turns, prompts seen, calls with answers, and evaluations.
+
+An answer is committed before it is used, so a killed run goes on from it; everything else follows from plans, seeds and
+answers and is played again as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from nodes.episodes.minds.chat_wire import Answer
+from nodes.episodes.results.evaluations import Evaluations
+from nodes.episodes.results.run_file import StoreError, json_list, to_json
+from nodes.episodes.talk.conduct import PromptRecord
+from nodes.episodes.talk.plan import EpisodePlan
+from runtime.episode_msgs import Outcome, Turn
+from runtime.errors import UserError
+
+
+class EpisodeRow(msgspec.Struct, frozen=True):
+    """One episode as the log has it."""
+
+    id: str
+    number: int
+    task: str
+    scenario: str
+    seed: int
+    mode: str
+    transparency: str
+    turn_order: str
+    agents: tuple[str, ...]
+    names: tuple[str, ...]
+    state: str  # "waiting", "done", "failed"
+    reason: str
+    seconds: float
+    failures: int
+    recording: str
+
+
+class Store(Evaluations):
+    """A run's file. Open with `Store.create`, `Store.open` (to write) or `Store.read`."""
+
+    def add(self, plans: Iterable[EpisodePlan]) -> None:
+        """Take in episodes that are to be played; those already there stay as they are."""
+        rows = [
+            (
+                plan.id,
+                number,
+                plan.task,
+                plan.scenario,
+                plan.seed,
+                plan.mode,
+                plan.transparency,
+                plan.rules.order,
+                to_json(plan.agents),
+                to_json(plan.names),
+                "waiting",
+                to_json(plan),
+            )
+            for number, plan in enumerate(plans)
+        ]
+        with self._db:
+            self._db.executemany(
+                "INSERT OR IGNORE INTO episodes (id, number, task, scenario, seed, mode, transparency, turn_order,"
+                " agents, names, state, plan) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+                rows,
+            )
+
+    def plan(self, episode: str) -> EpisodePlan:
+        """The plan of an episode. Raises UserError where there is none of that name."""
+        row = self._db.execute("SELECT plan FROM episodes WHERE id = ?", (episode,)).fetchone()
+        if row is None:
+            raise UserError(
+                f"{self.path}: there is no episode {episode[:80]!r}; polyrhythm episodes show RUN lists them"
+            )
+        return msgspec.json.decode(row[0], type=EpisodePlan)
+
+    def unfinished(self) -> list[EpisodePlan]:
+        """The episodes that are waiting or have failed, in order."""
+        rows = self._db.execute("SELECT plan FROM episodes WHERE state != 'done' ORDER BY number")
+        return [msgspec.json.decode(row[0], type=EpisodePlan) for row in rows]
+
+    def unjudged(self, judge: str) -> list[str]:
+        """The episodes that are done and have no good evaluation by that judge."""
+        rows = self._db.execute(
+            "SELECT id FROM episodes WHERE state = 'done' AND id NOT IN"
+            " (SELECT episode FROM judgements WHERE judge = ? AND state = 'done') ORDER BY number",
+            (judge,),
+        )
+        return [row[0] for row in rows]
+
+    def episodes(self) -> list[EpisodeRow]:
+        """All episodes in order."""
+        fields = ", ".join(EpisodeRow.__struct_fields__)
+        found = []
+        for row in self._db.execute(f"SELECT {fields} FROM episodes ORDER BY number"):
+            values = dict(zip(EpisodeRow.__struct_fields__, row, strict=True))
+            values["agents"], values["names"] = json_list(values["agents"]), json_list(values["names"])
+            found.append(EpisodeRow(**values))
+        return found
+
+    def turns(self, episode: str) -> list[Turn]:
+        """What happened, in order."""
+        rows = self._db.execute(
+            "SELECT idx, number, speaker, kind, argument, recipients, at_s, lasts_s, note FROM turns"
+            " WHERE episode = ? ORDER BY idx",
+            (episode,),
+        )
+        return [
+            Turn(
+                index=row[0],
+                number=row[1],
+                speaker=row[2],
+                kind=row[3],
+                argument=row[4],
+                to=json_list(row[5]),
+                at_s=row[6],
+                lasts_s=row[7],
+                note=row[8],
+            )
+            for row in rows
+        ]
+
+    def prompts(self, episode: str) -> list[PromptRecord]:
+        """What each prompt held, by seat and ask."""
+        rows = self._db.execute(
+            "SELECT seat, ask, turn, held, sha FROM prompts WHERE episode = ? ORDER BY seat, ask", (episode,)
+        )
+        return [
+            PromptRecord(row[0], row[1], row[2], msgspec.json.decode(row[3], type=tuple[int, ...]), row[4])
+            for row in rows
+        ]
+
+    def calls(self, episode: str) -> list[tuple[int, int, str, str, str, str]]:
+        """(seat, number, what, model, prompt, answer) of every call to a model."""
+        return self._db.execute(
+            "SELECT seat, number, what, model, prompt, answer FROM calls WHERE episode = ? ORDER BY seat, number",
+            (episode,),
+        ).fetchall()
+
+    def tokens(self) -> tuple[int, int, int]:
+        """Calls, prompt tokens and completion tokens of the run so far."""
+        row = self._db.execute(
+            "SELECT count(*), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0) FROM calls"
+        ).fetchone()
+        return int(row[0]), int(row[1]), int(row[2])
+
+    def save_turns(self, episode: str, turns: Sequence[Turn]) -> None:
+        """Keep turns as they happen."""
+        with self._db:
+            self._write_turns(episode, turns)
+
+    def save_played(
+        self, episode: str, turns: Sequence[Turn], prompts: Sequence[PromptRecord], outcome: Outcome
+    ) -> None:
+        """Keep a whole episode, in one transaction."""
+        with self._db:
+            self._db.execute("DELETE FROM turns WHERE episode = ?", (episode,))
+            self._db.execute("DELETE FROM prompts WHERE episode = ?", (episode,))
+            self._write_turns(episode, turns)
+            self._db.executemany(
+                "INSERT OR REPLACE INTO prompts VALUES (?,?,?,?,?,?)",
+                [(episode, one.seat, one.ask, one.turn, to_json(one.held), one.sha) for one in prompts],
+            )
+            self._db.execute(
+                "UPDATE episodes SET state = ?, reason = ?, seconds = ?, failures = ? WHERE id = ?",
+                (outcome.state, outcome.reason, outcome.seconds, outcome.failures, episode),
+            )
+
+    def link_recording(self, episode: str, recording: str) -> None:
+        """Note the recording of an embodied episode."""
+        with self._db:
+            self._db.execute("UPDATE episodes SET recording = ? WHERE id = ?", (recording, episode))
+
+    def answers(self, episode: str) -> EpisodeAnswers:
+        """The answers that models gave in one episode."""
+        return EpisodeAnswers(self, episode)
+
+    def _write_turns(self, episode: str, turns: Sequence[Turn]) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO turns VALUES (?,?,?,?,?,?,?,?,?,?)",
+            [
+                (episode, t.index, t.number, t.speaker, t.kind, t.argument, to_json(t.to), t.at_s, t.lasts_s, t.note)
+                for t in turns
+            ],
+        )
+
+
+class EpisodeAnswers:
+    """An `AnswerStore` for one episode; turns that are pending are committed together with the next answer."""
+
+    def __init__(self, store: Store, episode: str) -> None:
+        self._store = store
+        self._episode = episode
+        self.pending_turns: list[Turn] = []
+
+    def find_answer(self, seat: int, number: int, sha: str) -> str | None:
+        row = self._store._db.execute(
+            "SELECT sha, answer FROM calls WHERE episode = ? AND seat = ? AND number = ?", (self._episode, seat, number)
+        ).fetchone()
+        if row is None:
+            return None
+        if row[0] != sha:
+            raise StoreError(
+                f"{self._store.path}: episode {self._episode}: call {number} of seat {seat} was answered to another "
+                "prompt; the run was made with another version of the prompts and cannot be resumed"
+            )
+        answer: str = row[1]
+        return answer
+
+    def keep_answer(self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: Answer) -> None:
+        with self._store._db:
+            self._store._write_turns(self._episode, self.pending_turns)
+            self._store._db.execute(
+                "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?,?)",
+                (
+                    self._episode,
+                    seat,
+                    number,
+                    what,
+                    model,
+                    sha,
+                    prompt,
+                    answer.text,
+                    answer.prompt_tokens,
+                    answer.completion_tokens,
+                ),
+            )
+        self.pending_turns.clear()

@@ -1,0 +1,1 @@
+"""How an episode goes: its plan and rules, the turn order, the floor, the moderator, what a participant is asked."""

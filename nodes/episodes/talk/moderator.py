@@ -1,0 +1,151 @@
+"""`Moderator`: holds the turn order on the bus. `LiveModerator` also starts by itself and notices a seat that is dead.
+
+The decisions are `conduct.py`'s (turn-based) and `floor.py`'s (asynchronous); this is their shell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from nodes.episodes.talk.conduct import Conduct, Sent
+from nodes.episodes.talk.floor import Floor
+from nodes.episodes.talk.messages import Begin, Interruption, Pause
+from nodes.episodes.talk.plan import EpisodePlan
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.episode_msgs import Observation, Outcome, Reply, Scores, Turn
+
+
+class Moderator(Node):
+    """Plays one episode: asks seats, plays their acts, ends it for an exact reason."""
+
+    begin = Subscription(Begin, "episode/begin", qos=QoS(required=False))
+    reply = Subscription(Reply, "episode/reply")
+    pause = Subscription(Pause, "episode/pause")
+    pause_out = Publisher(Pause, "episode/pause")
+    turn = Publisher(Turn, "episode/turn")
+    interruption = Publisher(Interruption, "episode/interruption")
+    outcome = Publisher(Outcome, "episode/outcome")
+    seat0 = Publisher(Observation, "episode/seat0")
+    seat1 = Publisher(Observation, "episode/seat1")
+    seat2 = Publisher(Observation, "episode/seat2")
+    seat3 = Publisher(Observation, "episode/seat3")
+    seat4 = Publisher(Observation, "episode/seat4")
+    seat5 = Publisher(Observation, "episode/seat5")
+    seat6 = Publisher(Observation, "episode/seat6")
+    seat7 = Publisher(Observation, "episode/seat7")
+    seat8 = Publisher(Observation, "episode/seat8")
+    seat9 = Publisher(Observation, "episode/seat9")
+    seat10 = Publisher(Observation, "episode/seat10")
+    seat11 = Publisher(Observation, "episode/seat11")
+    seat12 = Publisher(Observation, "episode/seat12")
+    seat13 = Publisher(Observation, "episode/seat13")
+    seat14 = Publisher(Observation, "episode/seat14")
+    seat15 = Publisher(Observation, "episode/seat15")
+
+    def __init__(self, plan: EpisodePlan) -> None:
+        self.plan = plan
+        self.conduct: Conduct = Conduct(plan.id, plan.briefings, plan.rules, self.random)
+        self._began_ns = 0
+        self._pause_token = 0
+        self._voided: asyncio.Event | None = None
+
+    def on_start(self) -> None:
+        kind = Floor if self.plan.rules.order == "asynchronous" else Conduct
+        self.conduct = kind(self.plan.id, self.plan.briefings, self.plan.rules, self.random)
+        self._seats = [getattr(self, f"seat{seat}") for seat in range(len(self.plan.briefings))]
+
+    @property
+    def seconds(self) -> float:
+        """Since the episode began."""
+        return (self.clock.now_ns() - self._began_ns) * 1e-9
+
+    @on(begin)
+    def start(self, begin: Begin) -> None:
+        if self.conduct.number == 0:
+            self._began_ns = self.clock.now_ns()
+            self._send(self.conduct.begin(0.0))
+
+    @on(reply)
+    def answered(self, reply: Reply) -> None:
+        self._send(self.conduct.reply(reply, self.seconds))
+
+    @on(pause)
+    async def wait(self, pause: Pause) -> None:
+        """Asynchronous talk waits here while somebody speaks or nobody does; a newer pause ends an older one."""
+        if pause.token != self._pause_token:
+            return
+        self._voided = asyncio.Event()
+        try:
+            async with asyncio.timeout(pause.seconds):
+                await self._voided.wait()
+        except TimeoutError:
+            self._send(self.conduct.waited(pause.token, self.seconds))
+
+    def _send(self, sent: Sent) -> None:
+        for turn in sent.turns:
+            self.turn.publish(turn)
+        for interruption in sent.interruptions:
+            self.interruption.publish(interruption)
+        for seat, observation in sent.observations:
+            self._seats[seat].publish(observation)
+        if sent.pause is not None:
+            self._pause_token = sent.pause.token
+            if self._voided is not None:
+                self._voided.set()
+            self.pause_out.publish(sent.pause)
+        if sent.outcome is not None:
+            self.outcome.publish(sent.outcome)
+            self.ended(sent.outcome)
+
+    def ended(self, outcome: Outcome) -> None:
+        """The episode is over, and so is the run."""
+        self.finish(ok=outcome.state == "done", reason=outcome.reason)
+
+
+class LiveModerator(Moderator):
+    """The moderator of a launch file: names its task, starts when the graph runs, waits for the judge."""
+
+    scores = Subscription(Scores, "episode/scores", qos=QoS(required=False))
+
+    def __init__(
+        self,
+        task: str,
+        order: str = "round-robin",
+        mode: str = "AGENTS",
+        max_turns: int = 20,
+        answer_s: float = 300.0,
+        has_judge: bool = True,
+    ) -> None:
+        from nodes.episodes.talk.planning import plan_of_task
+
+        super().__init__(plan_of_task(task, order=order, mode=mode, max_turns=max_turns))
+        self._answer_s = answer_s
+        self._has_judge = has_judge
+        self._asked_ns = 0
+        self._asked: tuple[str, ...] = ()
+        self._ended: Outcome | None = None
+
+    def on_start(self) -> None:
+        super().on_start()
+        self.conduct.answer_s = self._answer_s
+
+    @every(hz=2)
+    def watch(self) -> None:
+        """Start when all are there; end the episode as failed where a seat does not answer at all."""
+        if self.conduct.number == 0:
+            self.start(Begin())
+        waiting = self.conduct.is_waiting_for
+        if waiting != self._asked:
+            self._asked, self._asked_ns = waiting, self.clock.now_ns()
+        elif waiting and (self.clock.now_ns() - self._asked_ns) * 1e-9 > self._answer_s:
+            self._send(self.conduct.fail(f"{waiting[0]} did not answer within {self._answer_s:g} s", self.seconds))
+
+    @on(scores)
+    def scored(self, scores: Scores) -> None:
+        if self._ended is not None:
+            self.finish(ok=self._ended.state == "done" and scores.state == "done", reason=self._ended.reason)
+
+    def ended(self, outcome: Outcome) -> None:
+        self._ended = outcome
+        if not self._has_judge:
+            super().ended(outcome)
