@@ -1,0 +1,17 @@
+// What the pages beside the console share: finding and making elements, the notice, and drawing only what is new.
+export const $ = (selector) => document.querySelector(selector);
+export const all = (selector) => [...document.querySelectorAll(selector)];
+export const make = (tag, className, ...inside) => { const one = document.createElement(tag); if (className) one.className = className; one.append(...inside.filter((part) => part !== null && part !== undefined)); return one; };
+export const button = (text, act, className = "") => { const one = make("button", className, text); one.type = "button"; one.addEventListener("click", act); return one; };
+
+let timer = 0;
+export function notice(text) { $("#notice").textContent = text; clearTimeout(timer); timer = setTimeout(() => { $("#notice").textContent = ""; }, 6000); }
+export function cover(text) { $("#cover-text").textContent = text; $("#cover").dataset.off = text ? "false" : "true"; }
+export function cameIn(message) { document.body.dataset.role = message.role; sessionStorage.setItem("session", message.session); }
+
+// Calls `draw` only where the value differs from last time: what a person is typing into stays as it is.
+const drawn = new Map();
+export function whenNew(key, value, draw) { const text = JSON.stringify(value); if (drawn.get(key) === text) return; drawn.set(key, text); draw(value); }
+
+export const isText = (element) => element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement || (element instanceof HTMLInputElement && !["radio", "range", "checkbox"].includes(element.type));
+export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
