@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from nodes.episodes.planning import plan_of_task
 
 from bridges.web.chat.board import Board, people_of
 from bridges.web.chat.node import PersonAtPage
 from bridges.web.chat.wire import Play, decode
 from bridges.web.session import Session
+from nodes.episodes.talk.planning import plan_of_task
 from runtime import Simulation
 from runtime.episode_msgs import ACT_KINDS, Observation, Outcome, Reply, Score, Scores, Turn
 

@@ -11,12 +11,12 @@ import pytest
 
 from tests.axe import findings
 from tests.page_run import ROOT, PageRun
-from tests.paging import CHROMIUM, PHONE, browser, text, visit, wait
+from tests.paging import MARKS, PHONE, a_browser, come, text, wait
 
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
 THREE = """
 [nodes.moderator]
-use    = "nodes.episodes.moderator:LiveModerator"
+use    = "nodes.episodes.talk.moderator:LiveModerator"
 params = {{ task = "{task}", answer_s = 600.0, max_turns = 6 }}
 
 [nodes.first]
@@ -28,29 +28,26 @@ use    = "bridges.web.chat.node:PersonAtPage"
 remap  = {{ "episode/seat" = "episode/seat1" }}
 
 [nodes.third]
-use    = "nodes.episodes.agent:Agent"
+use    = "nodes.episodes.minds.agent:Agent"
 remap  = {{ "episode/seat" = "episode/seat2" }}
 
 [nodes.judge]
-use    = "nodes.episodes.judge:Judge"
+use    = "nodes.episodes.play.judge:Judge"
 params = {{ task = "{task}", max_turns = 6 }}
 """
 
-pytestmark = [
-    pytest.mark.processes,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # playwright's own pipes
-]
+pytestmark = MARKS
+PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with browser() as opened:
+    with a_browser() as opened:
         yield opened
 
 
 def my_turn(page: Any) -> None:
-    wait(page, lambda: text(page, "#turn").startswith("Your turn"), "it is this person's turn")
+    wait(page, lambda: text(page, "#turn").startswith("Your turn"), "it is this person's turn", PATIENCE_S)
 
 
 def picture(page: Any, name: str) -> None:
@@ -63,7 +60,7 @@ def test_a_whole_episode_is_played_by_clicks_and_ends_with_scores(chromium: Any,
     problems: list[str] = []
     launch = ROOT / "launch" / "sotopia-chat.toml"
     with PageRun("run", launch, "--set", "buyer.port=0", "--out", tmp_path / "out") as run:
-        page = visit(chromium, run.addresses["buyer", "participant"], problems)
+        page = come(chromium, run.addresses["buyer", "participant"], problems)
         my_turn(page)
         assert "You want the cello" in text(page, "#goal")
         assert "tax inspector" in text(page, "#people")
@@ -90,7 +87,7 @@ def test_a_whole_episode_is_played_by_clicks_and_ends_with_scores(chromium: Any,
         page.check("input[value=leave]", force=True)
         page.click("#send")
         page.click("#send")  # it asks once
-        wait(page, lambda: "GOAL" in text(page, "#end"), "the scores are there")
+        wait(page, lambda: "GOAL" in text(page, "#end"), "the scores are there", PATIENCE_S)
         assert "left: Lucia Petrov" in text(page, "#turn")
         assert page.locator("#end tbody tr").count() == 2
         assert findings(page) == []
@@ -108,8 +105,8 @@ def test_two_people_and_an_agent_talk_by_keyboard_and_a_whisper_stays_one(chromi
     launch = tmp_path / "three.toml"
     launch.write_text(THREE.format(task="three-stalls"))
     with PageRun("run", launch, "--out", tmp_path / "out", pages=2) as run:
-        first = visit(chromium, run.addresses["first", "participant"], problems)
-        second = visit(chromium, run.addresses["second", "participant"], problems, PHONE)
+        first = come(chromium, run.addresses["first", "participant"], problems)
+        second = come(chromium, run.addresses["second", "participant"], problems, PHONE)
         my_turn(first)
         wait(second, lambda: text(second, "#turn").startswith("Waiting"), "the other one waits")
         first.focus("#words")
@@ -139,7 +136,7 @@ def test_two_people_and_an_agent_talk_by_keyboard_and_a_whisper_stays_one(chromi
         second.fill("#words", "draws a line in the sand")
         second.click("#send")
         for page in (first, second):
-            wait(page, lambda one=page: "GOAL" in text(one, "#end"), "the scores are there")  # type: ignore[misc]
+            wait(page, lambda one=page: "GOAL" in text(one, "#end"), "the scores are there", PATIENCE_S)  # type: ignore[misc]
             assert page.locator("#end tbody tr").count() == 3
         assert run.wait() == 0
     assert [one for one in problems if "ERR_CONNECTION_REFUSED" not in one] == []
