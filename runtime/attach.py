@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 
 from runtime.call import inherit
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import decode_envelope
+from runtime.codec import Frame, decode_envelope
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.message import Envelope, Message
 from runtime.registry import FoundRun, find_runs
@@ -29,7 +29,7 @@ class Arrival:
     """One message as it came in."""
 
     topic: str
-    frames: Sequence[bytes]
+    frames: Sequence[Frame]
     received_ns: int
 
     @property
@@ -106,7 +106,7 @@ def hear(
         while not interruption.is_set and (end_ns is None or clock.now_ns() < end_ns):
             frames = tap.receive(_TURN_S)
             if frames is not None and len(frames) >= 2:
-                yield Arrival(frames[0].decode(errors="replace"), frames, clock.now_ns())
+                yield Arrival(bytes(frames[0]).decode(errors="replace"), frames, clock.now_ns())
             elif run.is_alive:
                 yield None
             else:

@@ -23,6 +23,7 @@ import msgspec
 
 from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.errors import TransportError
+from runtime.shared_memory import sweep
 from runtime.wiring import NodeInfo, ProcessPlan, TopicInfo
 from runtime.zeromq import endpoints
 
@@ -83,6 +84,7 @@ class Registration:
 
     def __init__(self, name: str, document: Mapping[str, Any], processes: Iterable[str]) -> None:
         root = _usable_root()
+        sweep()
         self._states: dict[str, ProcessState] = {}
         draft = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
         self._lock: IO[bytes] = (draft / "lock").open("wb")
@@ -110,8 +112,9 @@ class Registration:
             pass
 
     def close(self) -> None:
-        """Remove the entry."""
+        """Remove the entry, and the shared memory of its processes that were killed."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        sweep()
         self._lock.close()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 import msgspec
 
-from runtime.codec import MAX_DOCUMENT_BYTES, decode
+from runtime.codec import MAX_DOCUMENT_BYTES, Frame, decode
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message
 from runtime.wiring import load_type
@@ -31,7 +31,7 @@ def find_type(name: str) -> type[Message] | None:
         return None
 
 
-def to_plain(frames: Sequence[bytes], message: type[Message] | None) -> tuple[Envelope, Plain]:
+def to_plain(frames: Sequence[Frame], message: type[Message] | None) -> tuple[Envelope, Plain]:
     """A message's envelope and content. Raises CodecError where the frames are no message at all."""
     if message is not None:
         try:
@@ -58,7 +58,7 @@ def _summary(shape: Sequence[int], dtype: str) -> Plain:
     return {"shape": list(shape), "dtype": dtype}
 
 
-def _without_type(frames: Sequence[bytes]) -> tuple[Envelope, Plain]:
+def _without_type(frames: Sequence[Frame]) -> tuple[Envelope, Plain]:
     if len(frames) < 2 or len(frames[1]) > MAX_DOCUMENT_BYTES:
         raise CodecError("not a message: no document of a sensible size")
     try:

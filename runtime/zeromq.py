@@ -9,6 +9,7 @@ thread, which hands over what it decoded.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import select
 import threading
@@ -17,14 +18,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import zmq
 from zmq.backend import zmq_poll
 
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import Frame, decode, encode
+from runtime.codec import Frame, decode, decode_envelope, encode
 from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message, Stamped
 from runtime.scheduling import ask_for_fifo
+from runtime.shared_memory import Place, Pool, Views, sweep
 
 QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 16}
 TAP_QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 64}
@@ -39,11 +42,19 @@ KINDS: tuple[Kind, Kind] = ("event", "state")
 _POLLIN, _RCVMORE = int(zmq.POLLIN), int(zmq.RCVMORE)
 _NOBLOCK, _NOBLOCK_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
 
-# The first frame is the topic, two zero bytes, the number of arrays that follow as a byte, and the document.
+# The first frame is the topic, two zero bytes, the number of arrays that follow as a byte, and the document. Where the
+# arrays lie in shared memory that byte is _SHARED, the place follows with its length before it, and no frame comes
+# after. Who cannot reach that memory subscribes to the topic with _WHOLE before it, and gets the arrays in frames.
 # Processes subscribe to the topic and one zero byte, tools to both of them, so that the publisher can tell them apart;
 # and no topic is the prefix of another.
 _COUNTED = b"\0"
 PASSING = b"\0\0"
+_SHARED = b"\x80"
+_WHOLE = b"\x01"
+SHARED_FROM_BYTES = 32 << 10
+"""From this size on arrays go through shared memory; see docs/decisions/shared-memory.md."""
+
+_FAILURES = 3  # of one segment, before a reader asks for whole messages
 READY = b"\xff"  # with its name after it: an inlet's subscription that tells an injector that it is connected
 
 
@@ -79,6 +90,10 @@ class Outlet:
         self._lock = threading.Lock()
         self._sockets: dict[Kind, zmq.Socket[bytes]] = {}
         self._until_notices: dict[Kind, int] = dict.fromkeys(KINDS, _NOTICES_EVERY)
+        self._whole: Counter[str] = Counter()  # topic -> subscribers who cannot reach our shared memory
+        sweep()  # what an earlier process left behind when it was killed
+        self._pool = Pool()
+        self._told_problem = ""
         for kind in KINDS:
             socket = self._context.socket(zmq.XPUB)
             socket.setsockopt(zmq.SNDHWM, QUEUE_LENGTH[kind])
@@ -103,9 +118,11 @@ class Outlet:
             for socket in self._sockets.values():
                 while socket.poll(0):
                     notice = socket.recv()
-                    if not notice.endswith(PASSING) and notice[1:2] != READY:
-                        topic = notice[1:].rstrip(b"\0").decode(errors="replace")
-                        missing[topic] -= 1 if notice[:1] == b"\x01" else -1
+                    if notice[1:2] == READY:
+                        continue
+                    topic, change = self._note(notice)
+                    if not notice.endswith(PASSING):
+                        missing[topic] -= change
             lacking = sorted(topic for topic, count in missing.items() if count > 0)
             if not lacking or stop.is_set() or clock.now_ns() >= end_ns:
                 return lacking
@@ -113,16 +130,43 @@ class Outlet:
 
     def publish(self, envelope: Envelope, message: Message) -> None:
         """Send to whoever subscribes; never waits. A full queue drops, which the receiver sees as a gap."""
-        frames = pack(encode(envelope, message))
+        frames = encode(envelope, message)
         kind = message.message_kind
+        place = self._store(envelope.topic, frames) if len(frames) > 2 and kind == "state" else None
+        packed = pack(frames) if place is None else announce(frames, place)
         with self._lock:
             if envelope.topic in self.kept:
-                self.kept[envelope.topic] = frames
-            send(self._sockets[kind], frames)
+                self.kept[envelope.topic] = packed
+            send(self._sockets[kind], packed)
+            if place is not None and self._whole[envelope.topic] > 0:
+                send(self._sockets[kind], pack([_WHOLE + frames[0], *frames[1:]]))
             self._until_notices[kind] -= 1
             if not self._until_notices[kind]:
                 self._until_notices[kind] = _NOTICES_EVERY
                 self._greet(kind)
+
+    def _store(self, topic: str, frames: Sequence[Frame]) -> Place | None:
+        """Where the arrays of a message lie in shared memory; None where they have to travel inside it.
+
+        Only states go there, where a newer one may overwrite one that nobody has taken in yet; and not those that are
+        kept for late joiners, for the same reason.
+        """
+        if sum(len(frame) for frame in frames[2:]) < SHARED_FROM_BYTES or topic in self.kept:
+            return None
+        place = self._pool.store(frames[2:])
+        if place is None and self._pool.problem != self._told_problem:
+            self._told_problem = self._pool.problem
+            logging.getLogger("bus").warning("%s; large messages travel whole, which costs more", self._told_problem)
+        return place
+
+    def _note(self, notice: bytes) -> tuple[str, int]:
+        """The topic that somebody has subscribed to (1) or leaves (-1)."""
+        change = 1 if notice[:1] == b"\x01" else -1
+        topic = notice[1:].rstrip(b"\0").decode(errors="replace")
+        if topic.startswith(_WHOLE.decode()):
+            topic = topic[1:]
+            self._whole[topic] += change
+        return topic, change
 
     def greet(self) -> None:
         """Send the newest states to those who have come since the last time (any thread)."""
@@ -134,9 +178,9 @@ class Outlet:
         socket = self._sockets[kind]
         joined = set()
         while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # ZeroMQ keeps these notices until somebody reads them
-            notice = socket.recv(_NOBLOCK)
-            if notice[:1] == b"\x01":
-                joined.add(notice[1:].rstrip(b"\0").decode(errors="replace"))
+            topic, change = self._note(socket.recv(_NOBLOCK))
+            if change > 0:
+                joined.add(topic)
         for topic in joined:
             if frames := self.kept.get(topic):
                 send(socket, frames)  # to those too who have it already; they know it by its number
@@ -147,6 +191,7 @@ class Outlet:
             for socket in self._sockets.values():
                 socket.close()
         self._context.term()
+        self._pool.close()
 
 
 class Reader:
@@ -167,6 +212,7 @@ class Reader:
         self._deliver = deliver
         self._lost = lost
         self._last: dict[tuple[str, str], tuple[int, int]] = {}  # sequence and time of publication
+        self._elsewhere = Elsewhere(self._end)
         self._sockets: dict[Kind, list[zmq.Socket[bytes]]] = {kind: [] for kind in KINDS}
         self._polled: list[tuple[Any, int]] = []
         self._ready: list[tuple[Any, int]] = []
@@ -266,28 +312,49 @@ class Reader:
                 socket.close()
         os.close(self._wake_reader)
         os.close(self._wake_writer)
+        self._elsewhere.close()
 
     def _take(self, frame: bytes, socket: zmq.Socket[bytes]) -> None:
-        topic, frames = unpack(frame, socket)
+        topic, frames, place = unpack(frame, socket)
         message = self._types.get(topic)
         if message is None:
             return
         try:
+            if place is not None:
+                arrays = self._elsewhere.fetch(topic, place, socket)
+                if isinstance(arrays, str):
+                    self._lose(topic, frames[0], arrays)
+                    return
+                frames += arrays
             stamped = decode([topic, *frames], message)
         except CodecError as problem:
-            self._lost(topic.decode(errors="replace"), f"garbled: {problem}", 1)
+            self._lose(topic, frames[0], f"garbled: {problem}")
             return
-        envelope = stamped.envelope
+        if self._is_new(stamped.envelope):
+            self._deliver(stamped)
+
+    def _is_new(self, envelope: Envelope) -> bool:
+        """Count what is missing before this message; False where it has come before."""
         key = (envelope.topic, envelope.source)
         last = self._last.get(key)
         if last is not None:
             last_seq, last_ns = last
             if envelope.seq == last_seq and envelope.published_ns == last_ns:
-                return  # sent again for somebody who came late
+                return False  # sent again for somebody who came late
             if envelope.seq > last_seq + 1:
                 self._lost(envelope.topic, "link", envelope.seq - last_seq - 1)
         self._last[key] = (envelope.seq, envelope.published_ns)
-        self._deliver(stamped)
+        return True
+
+    def _lose(self, topic: bytes, document: Frame, reason: str) -> None:
+        """Count a message that came and cannot be used, once: its number is not missed as well."""
+        try:
+            envelope = decode_envelope(document)
+            if envelope.topic.encode() == topic:
+                self._is_new(envelope)
+        except CodecError:
+            pass  # then its number is counted as missing with the next one
+        self._lost(topic.decode(errors="replace"), reason, 1)
 
 
 class Inlet(Reader):
@@ -329,14 +396,57 @@ def pack(frames: Sequence[Frame]) -> Sequence[Frame]:
     return [b"".join((topic, PASSING, bytes((len(arrays),)), document)), *arrays]
 
 
-def unpack(head: bytes, socket: zmq.Socket[bytes]) -> tuple[bytes, list[bytes]]:
-    """The topic, and the document and arrays, of a message whose first frame is this."""
+def announce(frames: Sequence[Frame], place: Place) -> Sequence[Frame]:
+    """What ZeroMQ carries of a message whose arrays lie in shared memory."""
+    where = _place_encoder.encode(place)
+    return [b"".join((frames[0], PASSING, _SHARED, len(where).to_bytes(2, "little"), where, frames[1]))]
+
+
+def unpack(head: bytes, socket: zmq.Socket[bytes]) -> tuple[bytes, list[Frame], bytes | None]:
+    """Of a message with this first frame: the topic, the document and arrays, and the place of arrays elsewhere."""
     end = head.find(PASSING)
-    frames = [head[end + 3 :]]
-    if end >= 0 and head[end + 2 : end + 3] != b"\0":
+    topic = head[1:end] if head[:1] == _WHOLE else head[:end]
+    mark = head[end + 2 : end + 3] if end >= 0 else b""
+    if mark == _SHARED:
+        begin = end + 5
+        middle = begin + int.from_bytes(head[end + 3 : begin], "little")
+        return topic, [head[middle:]], head[begin:middle]
+    frames: list[Frame] = [head[end + 3 :]]
+    if mark != b"\0":
         while socket.get(_RCVMORE):
             frames.append(socket.recv(_NOBLOCK))
-    return head[:end], frames
+    return topic, frames, None
+
+
+class Elsewhere:
+    """Fetches arrays that lie in shared memory; where it cannot, it subscribes to whole messages instead."""
+
+    def __init__(self, end: bytes) -> None:
+        self._end = end
+        self._views = Views()
+        self._failures: Counter[str] = Counter()  # by segment
+
+    def fetch(self, topic: bytes, place: bytes, socket: zmq.Socket[bytes]) -> Sequence[Frame] | str:
+        """The arrays, or the reason why they are lost. Raises CodecError where these bytes are no place."""
+        try:
+            where = _place_decoder.decode(place)
+            return self._views.take(where) or "overwritten"
+        except (msgspec.MsgspecError, ValueError) as problem:
+            raise CodecError(f"not a place in shared memory: {problem}") from problem
+        except TransportError as problem:
+            self._failures[where.segment] += 1
+            if self._failures[where.segment] == _FAILURES:  # not one that has just gone with its writer
+                socket.setsockopt(zmq.SUBSCRIBE, _WHOLE + topic + self._end)
+                socket.setsockopt(zmq.UNSUBSCRIBE, topic + self._end)
+            return f"unreachable: {problem}"
+
+    def close(self) -> None:
+        """Forget the memory; arrays in use stay good."""
+        self._views.close()
+
+
+_place_encoder = msgspec.msgpack.Encoder()
+_place_decoder = msgspec.msgpack.Decoder(Place)
 
 
 def subscriber(context: zmq.Context[zmq.Socket[bytes]], queue_length: int) -> zmq.Socket[bytes]:

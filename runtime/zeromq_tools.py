@@ -10,7 +10,8 @@ from pathlib import Path
 import zmq
 
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import encode
+from runtime.codec import Frame, encode
+from runtime.errors import CodecError
 from runtime.message import Envelope, Kind, Message
 from runtime.zeromq import (
     KINDS,
@@ -18,6 +19,7 @@ from runtime.zeromq import (
     QUEUE_LENGTH,
     READY,
     TAP_QUEUE_LENGTH,
+    Elsewhere,
     bind_inward,
     endpoint,
     inward_endpoint,
@@ -38,6 +40,7 @@ class Tap:
         }
         for topic, kind in topics.items():
             self._sockets[kind].setsockopt(zmq.SUBSCRIBE, topic.encode() + PASSING)
+        self._elsewhere = Elsewhere(PASSING)
         used = set(topics.values())
         for kind, socket in self._sockets.items():
             for process in processes if kind in used else ():
@@ -48,7 +51,7 @@ class Tap:
         for socket in self._sockets.values():
             self._poller.register(socket, zmq.POLLIN)
 
-    def receive(self, timeout_s: float) -> list[bytes] | None:
+    def receive(self, timeout_s: float) -> list[Frame] | None:
         """The next message as topic, document and arrays; None where none came in time."""
         for _ in range(2):
             for kind in KINDS:
@@ -56,14 +59,29 @@ class Tap:
                     head = self._sockets[kind].recv(zmq.NOBLOCK)
                 except zmq.Again:
                     continue
-                topic, frames = unpack(head, self._sockets[kind])
-                return [topic, *frames]
+                frames = self._whole(head, self._sockets[kind])
+                if frames is not None:
+                    return frames
             if not self._poller.poll(max(0, round(timeout_s * 1000))):
                 break
         return None
 
+    def _whole(self, head: bytes, socket: zmq.Socket[bytes]) -> list[Frame] | None:
+        """All frames of a message; None where its arrays are no longer there, which shows in the numbers."""
+        topic, frames, place = unpack(head, socket)
+        if place is not None:
+            try:
+                arrays = self._elsewhere.fetch(topic, place, socket)
+            except CodecError:
+                return None
+            if isinstance(arrays, str):
+                return None
+            frames += arrays
+        return [topic, *frames]
+
     def close(self) -> None:
         """Hear no more."""
+        self._elsewhere.close()
         for socket in self._sockets.values():
             socket.close()
         self._context.term()

@@ -118,6 +118,24 @@ def painting(value: int) -> Image:
     return Image(camera="test", captured_ns=value, rgb=rgb, depth_m=depth_m)
 
 
+class Watcher(Node):
+    """Keeps the newest few images and says when it has seen ten."""
+
+    image = Subscription(Image, "image")
+
+    def __init__(self, keep: int = 1) -> None:
+        self.keep = keep
+        self.seen = 0
+        self.kept: list[Image] = []
+
+    @on(image)
+    def take(self, image: Image) -> None:
+        self.kept = [*self.kept, image][-self.keep :]
+        self.seen += 1
+        if self.seen == 10:
+            self.log.info("10 images")
+
+
 class Critic(Node):
     """Finishes the run after five images, saying whether each was whole and read-only."""
 

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from runtime.shared_memory import FOLDER, is_available
+from tests.running import eventually
+
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -207,6 +210,41 @@ def test_large_arrays_cross_processes_whole_and_read_only(start: Start) -> None:
     run = start("painter Painter", "critic Critic")
     assert run.end() == 0, run.output
     assert "done: 5 seen, whole True, writeable False" in run.output
+
+
+def segments_of(pid: int) -> list[Path]:
+    return list(FOLDER.glob(f"polyrhythm-{os.getuid()}-{pid}-*"))
+
+
+@pytest.mark.skipif(not is_available(), reason="needs /dev/shm")
+def test_whoever_is_killed_leaves_no_shared_memory(start: Start) -> None:
+    run = start("painter Painter", "watcher Watcher", "slow Watcher params = { keep = 9 }")
+    painter = run.pid_of("painter")
+    run.wait_for(r"watcher: 10 images(.|\n)*slow: 10 images|slow: 10 images(.|\n)*watcher: 10 images")
+    assert segments_of(painter)
+    os.kill(run.pid_of("slow"), signal.SIGKILL)
+    os.kill(painter, signal.SIGKILL)
+    again = int(run.wait_for(rf"painter \[pid (?!{painter}\b)(\d+)\] restarted")[1])
+    eventually(lambda: bool(segments_of(again)), "the new painter uses shared memory")
+    assert not segments_of(painter)
+    os.kill(again, signal.SIGKILL)
+    run.process.send_signal(signal.SIGINT)
+    run.end()
+    assert not segments_of(again)
+
+
+@pytest.mark.skipif(not is_available(), reason="needs /dev/shm")
+def test_what_a_run_killed_as_a_whole_leaves_in_shared_memory_the_next_run_removes(start: Start) -> None:
+    run = start("painter Painter", "watcher Watcher")
+    painter = run.pid_of("painter")
+    run.wait_for("watcher: 10 images")
+    for pid in (run.process.pid, *run.watched):
+        os.killpg(pid, signal.SIGKILL)
+    run.end()
+    assert run.is_gone(LONG_S)
+    assert segments_of(painter)
+    start().wait_for("heard beat")
+    assert not segments_of(painter)
 
 
 def test_a_realtime_node_ticks_on_while_a_sibling_blocks_their_process(start: Start) -> None:
