@@ -18,6 +18,7 @@ from runtime.control import Control, ControlLog
 from runtime.errors import PolyrhythmError
 from runtime.executor import Deliver, Executor, Lost
 from runtime.graph import NodeSpec
+from runtime.hosts.plan import GatewayPlan
 from runtime.launch_file import node_spec
 from runtime.lease import LeaseLine
 from runtime.message import Message
@@ -78,9 +79,12 @@ class Process:
         path = Path(run["launch_file"])
         specs = [node_spec(path, name, table) for name, table in plan.nodes.items()]
         types = {topic: load_type(name) for topic, name in plan.hears.items()}
+        self._run_info.update((key, value) for key, value in run.items() if key not in _FOR_TOOLS)
+        if plan.gateway is not None:
+            await self._run_gateway(plan, plan.gateway, types)
+            return
         priority = self._transport_priority(specs)
         outlet = Outlet(self._folder, self._name)
-        self._run_info.update((key, value) for key, value in run.items() if key not in _FOR_TOOLS)
         self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
         readers: list[Reader] = []
 
@@ -128,6 +132,30 @@ class Process:
             logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))
             self._control.close()
             os._exit(0)  # a handler that never returns must not keep the process
+
+    async def _run_gateway(self, plan: ProcessPlan, part: GatewayPlan, types: Mapping[str, type[Message]]) -> None:
+        from runtime.hosts.running import make_gateway  # only this process speaks to another machine
+
+        def finish(ok: bool, reason: str) -> None:
+            self._control.tell("finish", node=self._name, ok=ok, reason=reason)
+
+        outlet = Outlet(self._folder, self._name)
+        gateway, doors = make_gateway(part, types, load_type, publish=outlet.publish, finish=finish)
+        inlet = Inlet(types, gateway.from_here, lambda topic, reason, number: None)
+        try:
+            inlet.connect(self._folder, plan.peers)
+            inlet.accept(self._folder, self._name, types)
+            inlet.start()
+            await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)
+            self._control.tell("ready")
+            await self._wait_for_order()
+            await gateway.run(self._stop)
+            outcome = self._run_info.get("outcome")
+            gateway.leave((outcome["ok"], outcome["reason"]) if outcome else None)
+        finally:
+            inlet.close()
+            doors.close()
+            outlet.close()
 
     @staticmethod
     def _transport_priority(specs: list[NodeSpec]) -> int:

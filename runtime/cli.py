@@ -25,6 +25,7 @@ _OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
     "bw": "runtime.commands.listen:bw_main",
     "pub": "runtime.commands.pub:pub_main",
     "top": "runtime.commands.top:top_main",
+    "keys": "runtime.commands.keys:main",
     "doctor": "runtime.commands.doctor:doctor_main",
 }
 

@@ -33,6 +33,7 @@ class NodeSpec:
     hz: Mapping[str, float] = field(default_factory=dict)  # handler -> rate
     latency: Mapping[str, Latency] = field(default_factory=dict)  # handler -> duration in virtual time
     process: str = ""
+    host: str = ""  # the machine it runs on, where the launch names several
     restart: Restart = "on-failure"
     instance: Node | None = None  # made by the caller; then `params` are not used
 
@@ -75,6 +76,8 @@ class Graph:
         """`candidates`: by seat the nodes of which one at a time holds it; they may publish the same state."""
         self.nodes = {spec.name: spec for spec in nodes}
         self._candidates = [frozenset(names) for names in (candidates or {}).values()]
+        self.gateways: dict[str, type[Message]] = {}
+        """The topics of gateways between hosts, which no node publishes."""
         self.topics: dict[str, Topic] = {}
         for spec in self.nodes.values():
             for publisher in ports_of(spec.cls, Publisher).values():
@@ -92,6 +95,7 @@ class Graph:
             name: (topic.publishers + topic.subscribers)[0].port.message for name, topic in self.topics.items()
         }
         types.update({health_topic(name): Health for name in self.nodes})
+        types.update(self.gateways)
         if self.is_recorded:
             types.update({calls_topic(name): Calls for name, spec in self.nodes.items() if not spec.cls.subscribes_all})
         return types
@@ -108,10 +112,12 @@ class Graph:
         publishers = {end.node for end in topic.publishers} if topic is not None else set()
         return next(iter(publishers)) if len(publishers) == 1 else ""
 
-    def problems(self) -> list[tuple[str, str]]:
-        """All that does not fit, as (node, sentence); empty where the graph can start."""
+    def problems(self, host: str = "") -> list[tuple[str, str]]:
+        """All that does not fit, as (node, sentence); empty where the graph, or that host's part, can start."""
         found: list[tuple[str, str]] = []
         for name, spec in self.nodes.items():
+            if host and spec.host != host:
+                continue  # what its parameters should be is known there
             found.extend((name, problem) for problem in _node_problems(spec))
         for topic in self.topics.values():
             found.extend(_topic_problems(topic, self.topics, self._candidates))

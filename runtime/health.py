@@ -1,4 +1,4 @@
-"""`Health`: what every node tells about itself once a second, on `health/<node>`."""
+"""`Health`: what every node tells about itself once a second, on `health/<node>`; `GatewayHealth`: of a link."""
 
 from __future__ import annotations
 
@@ -42,3 +42,21 @@ class Health(Message, kind="state"):
     voided: int = 0  # messages not sent, because an interrupt had fenced the node's seat since the handler started
     cpu_s: float  # of the whole process
     rss_mb: float  # of the whole process
+
+
+class GatewayHealth(Message, kind="state"):
+    """How the link to another host fares; once a second on `gateway/<host>`."""
+
+    host: str
+    is_up: bool
+    round_trip_ms: float = 0.0  # of the newest question
+    clock_error_ms: float = 0.0  # by which ages of that host's messages may be too high; never too low
+    sent_mbit: float = 0.0  # in the last second
+    received_mbit: float = 0.0
+    image_quality: int = 0  # JPEG
+    dropped: dict[str, int]  # since the start, by reason
+
+
+def gateway_topic(host: str) -> str:
+    """The topic of the account of the link to a host."""
+    return f"gateway/{host}"

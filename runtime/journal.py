@@ -25,6 +25,8 @@ KEPT_READS = 4096
 class CallRecord(Message):
     """One run of a handler. Messages are named "topic:source:seq"."""
 
+    message_durations = frozenset({"took_ns"})
+
     handler: str
     started_ns: int
     took_ns: int

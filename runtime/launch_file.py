@@ -8,19 +8,21 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from runtime.errors import LaunchFileError, UserError, choices
 from runtime.graph import Graph, NodeSpec
+from runtime.health import GatewayHealth, gateway_topic
+from runtime.hosts.table import Host, parse_hosts
 from runtime.latency import Latency, read_trace
 from runtime.link import Link
 from runtime.node import Node, Timer, handlers_of
 from runtime.seat_tables import SeatTable, parse_seats
 
-TABLES = ("nodes", "seats", "links", "run")
-NODE_KEYS = ("use", "params", "remap", "hz", "process", "restart", "latency")
+TABLES = ("nodes", "seats", "links", "hosts", "run")
+NODE_KEYS = ("use", "params", "remap", "hz", "process", "host", "restart", "latency")
 RUN_KEYS = ("view", "report", "seed", "for_s")
 RESTARTS = ("always", "on-failure", "never")
 
@@ -42,14 +44,25 @@ class Launch:
     for_s: float | None = None
     links: tuple[Link, ...] = ()  # in virtual time only
     seats: Mapping[str, SeatTable] = field(default_factory=dict)
+    hosts: Mapping[str, Host] = field(default_factory=dict)
+    host: str = ""  # the one that is meant; "": all of them
 
     @property
     def processes(self) -> dict[str, list[NodeSpec]]:
-        """The nodes of each process; a node without one has a process of its own."""
+        """The nodes of each process of the host that is meant; a node without one has a process of its own."""
         groups: dict[str, list[NodeSpec]] = {}
-        for spec in self.graph.nodes.values():
+        for spec in self.here:
             groups.setdefault(spec.process or spec.name, []).append(spec)
         return groups
+
+    @property
+    def here(self) -> list[NodeSpec]:
+        """The nodes of the host that is meant."""
+        return self.on(self.host) if self.host else list(self.graph.nodes.values())
+
+    def on(self, host: str) -> list[NodeSpec]:
+        """The nodes of a host."""
+        return [spec for spec in self.graph.nodes.values() if spec.host == host]
 
 
 def find(name: str) -> Path:
@@ -68,8 +81,8 @@ def _shipped_folders() -> list[Path]:
     return [folder for folder in (here.parent / "launch", here / "launch_files") if folder.is_dir()]
 
 
-def load(path: Path, overrides: Sequence[str] = ()) -> Launch:
-    """Read a launch file. Raises LaunchFileError at the first thing in it that is not understood."""
+def load(path: Path, overrides: Sequence[str] = (), *, host: str = "") -> Launch:
+    """Read a launch file, to run that host's part of it. Raises LaunchFileError at what is not understood."""
     try:
         text = path.read_text(encoding="utf-8")
         tables = tomllib.loads(text)
@@ -77,10 +90,10 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Launch:
         raise LaunchFileError(f"{path}: cannot be read as TOML: {problem}") from problem
     for change in overrides:
         override(tables, change)
-    return resolve(tables, path=path, text=text)
+    return resolve(tables, path=path, text=text, host=host)
 
 
-def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "") -> Launch:
+def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str = "") -> Launch:
     """The launch that these tables describe."""
     for table in tables:
         if table not in TABLES:
@@ -101,12 +114,18 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "") -> Launch:
         raise LaunchFileError(f"{path}: [run] seed is {seed!r}; expected a whole number")
     if for_s is not None and not (isinstance(for_s, int | float) and for_s > 0):
         raise LaunchFileError(f"{path}: [run] for_s is {for_s!r}; expected a positive number of seconds")
-    specs = [node_spec(path, name, table) for name, table in nodes.items()]
     try:
+        hosts = parse_hosts(tables.get("hosts", {}))
+        if host and host not in hosts:
+            raise UserError(f"--host {host}: no such host; known: {choices(hosts) if hosts else 'none'}")
+        specs = [_placed(node_spec(path, name, table, hosts=hosts, here=host), hosts) for name, table in nodes.items()]
         seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
+    except LaunchFileError:
+        raise
     except UserError as problem:
         raise LaunchFileError(f"{path}: {problem}") from problem
     graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
+    graph.gateways.update({gateway_topic(name): GatewayHealth for name in hosts})
     return Launch(
         path=path,
         text=text,
@@ -117,8 +136,18 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "") -> Launch:
         seed=seed,
         for_s=for_s,
         seats=seats,
+        hosts=hosts,
+        host=host,
         links=_links(path, tables.get("links", {}), graph),
     )
+
+
+def _placed(spec: NodeSpec, hosts: Mapping[str, Host]) -> NodeSpec:
+    """The node with its host: the one that it names, or else the first."""
+    if spec.host and spec.host not in hosts:
+        known = choices(hosts) if hosts else "none; add tables like [hosts.robot]"
+        raise UserError(f"[nodes.{spec.name}] host is {spec.host!r}; known hosts: {known}")
+    return replace(spec, host=spec.host or next(iter(hosts), ""))
 
 
 def _links(path: Path, tables: Any, graph: Graph) -> tuple[Link, ...]:
@@ -148,12 +177,16 @@ def _check_name(path: Path, key: str, name: object) -> None:
 
 def check(launch: Launch) -> None:
     """Raise LaunchFileError with the first thing that can be known to be wrong before starting."""
-    for node, problem in launch.graph.problems():
+    for node, problem in launch.graph.problems(launch.host):
         raise LaunchFileError(f"{launch.path}: [nodes.{node}] {problem}")
     for name, group in launch.processes.items():
         if len({spec.restart for spec in group}) > 1:
             raise LaunchFileError(
                 f"{launch.path}: process {name!r} holds nodes with different restart policies; give them the same one"
+            )
+        if len(hosts := {spec.host for spec in group}) > 1:
+            raise LaunchFileError(
+                f"{launch.path}: process {name!r} holds nodes of {choices(hosts)}; a process has one host"
             )
 
 
@@ -185,8 +218,10 @@ def _place(module: Any) -> str:
     return str(getattr(module, "__file__", None) or getattr(module, "__path__", "an unknown place"))
 
 
-def node_spec(path: Path, name: str, table: Any) -> NodeSpec:
-    """The node of one [nodes.NAME] table. Raises LaunchFileError."""
+def node_spec(
+    path: Path, name: str, table: Any, *, hosts: Mapping[str, Host] | None = None, here: str = ""
+) -> NodeSpec:
+    """The node of one [nodes.NAME] table; the environment is that of the host `here`. Raises LaunchFileError."""
     where = f"{path}: [nodes.{name}]"
     if not _NAME.fullmatch(name):
         raise LaunchFileError(f"{where} is no node name; expected a-z, 0-9 and _, starting with a letter")
@@ -202,6 +237,7 @@ def node_spec(path: Path, name: str, table: Any) -> NodeSpec:
         ("params", dict, "a table"),
         ("remap", dict, "a table of topic = topic"),
         ("process", str, "a name"),
+        ("host", str, "the name of a table [hosts.NAME]"),
         ("restart", str, ", ".join(RESTARTS)),
     ):
         if key in table and not isinstance(table[key], kind):
@@ -209,6 +245,7 @@ def node_spec(path: Path, name: str, table: Any) -> NodeSpec:
     restart = table.get("restart", "on-failure")
     if restart not in RESTARTS:
         raise LaunchFileError(f"{where} restart is {restart!r}; known: {', '.join(RESTARTS)}")
+    is_elsewhere = here != "" and table.get("host", next(iter(hosts or ()), "")) != here
     process = table.get("process", "")
     if process and not _NAME.fullmatch(process):
         raise LaunchFileError(f"{where} process is {process!r}; expected a-z, 0-9 and _")
@@ -219,11 +256,15 @@ def node_spec(path: Path, name: str, table: Any) -> NodeSpec:
         return NodeSpec(
             name=name,
             cls=cls,
-            params={key: _from_environment(value) for key, value in table.get("params", {}).items()},
+            params={
+                key: value if is_elsewhere else _from_environment(value)
+                for key, value in table.get("params", {}).items()
+            },
             remap=table.get("remap", {}),
             hz=_rates(cls, table.get("hz")),
             latency=_latencies(cls, table.get("latency"), name, path.parent),
             process=process,
+            host=table.get("host", ""),
             restart=restart,
         )
     except UserError as problem:
@@ -292,8 +333,8 @@ def override(tables: dict[str, Any], change: str) -> None:
         return  # `resolve` says what is wrong with the file
     if node == "run":
         table = tables.setdefault("run", {})
-    elif node == "links":
-        table = tables.setdefault("links", {})
+    elif node in ("links", "hosts"):
+        table = tables.setdefault(node, {})
     elif node in nodes:
         table = nodes[node]
         if key.partition(".")[0] not in NODE_KEYS:

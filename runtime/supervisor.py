@@ -75,7 +75,7 @@ class Supervisor:
         self._ending = loop.create_future()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._interrupted)
-        self._registration = Registration(self._launch.path.stem, self._run_document(), [*self._plans, _OBSERVER])
+        self._registration = Registration(self._name, self._run_document(), [*self._plans, _OBSERVER])
         sockets = self._registration.folder
         observer: Inlet | None = None
         drawing = asyncio.create_task(self._draw(), name="view")
@@ -98,6 +98,11 @@ class Supervisor:
             if observer is not None:
                 observer.close()
             self._registration.close()
+
+    @property
+    def _name(self) -> str:
+        stem = self._launch.path.stem
+        return f"{stem}-{self._launch.host}" if self._launch.host else stem
 
     def _run_document(self) -> dict[str, Any]:
         """What `run.json` says: what the nodes may know of the run, each process's plan, and the graph for tools."""
@@ -222,10 +227,10 @@ class Supervisor:
     async def _stop_all(self) -> None:
         if self._restarts:  # they end by themselves now; a process half started could not be stopped
             await asyncio.wait(self._restarts)
-        recorders = {name for name, part in self._plans.items() if part.is_recorder}
-        first = [child for child in self._children.values() if child.name not in recorders]
+        stop_last = {name for name, part in self._plans.items() if part.stops_last}
+        first = [child for child in self._children.values() if child.name not in stop_last]
         await asyncio.gather(*(child.stop(PATIENCE_S) for child in first))
-        last = [child for child in self._children.values() if child.name in recorders]
+        last = [child for child in self._children.values() if child.name in stop_last]
         outcome = self._ending.result() if self._ending is not None and self._ending.done() else None
         if outcome is not None:
             for child in last:

@@ -6,14 +6,19 @@ A process gets this as data, so that it imports its own nodes and the message ty
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 from collections import Counter
 from typing import Any
 
 import msgspec
 
+from runtime.codec import fingerprint
 from runtime.fence import FENCE_TOPIC
 from runtime.graph import NodeSpec, health_topic
+from runtime.health import gateway_topic
+from runtime.hosts.plan import GatewayPlan
+from runtime.hosts.table import check_pair, pair
 from runtime.journal import calls_topic
 from runtime.launch_file import Launch
 from runtime.lease import LEASE_TOPIC
@@ -28,12 +33,13 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     hears: dict[str, str]  # topic -> "module:Message"
     listeners: dict[str, int]  # own topic -> number of other processes that hear it
     peers: tuple[str, ...]  # the other processes
-    is_recorder: bool  # stops after all others, so that their last messages are recorded
+    stops_last: bool  # a recorder or a gateway, so that the last messages of the others still pass
     restart: str
     holders: dict[str, str]  # seat -> the node that sits on it at the start
     seat_topics: dict[str, str]  # topic -> the seat that it belongs to
     authority: str  # the node that issues fences and leases
     is_recorded: bool = False  # its nodes tell what their calls read
+    gateway: GatewayPlan | None = None  # then it runs no nodes
 
 
 class TopicInfo(msgspec.Struct, frozen=True):
@@ -53,13 +59,20 @@ class NodeInfo(msgspec.Struct, frozen=True):
 
 
 def plan(launch: Launch) -> dict[str, ProcessPlan]:
-    """The plan of every process."""
+    """The plan of every process of the host that is meant. Raises UserError where two hosts cannot meet."""
     groups = launch.processes
     types = launch.graph.types
+    gateways = {gateway_name(other): other for other in launch.hosts if launch.host and other != launch.host}
     hears = {name: _hears(launch, specs) for name, specs in groups.items()}
+    hears.update({name: _crossing(launch, launch.host, other) for name, other in gateways.items()})
+    publishes = {name: _publishes(launch, specs) for name, specs in groups.items()}
+    publishes.update(
+        {name: _crossing(launch, other, launch.host) | {gateway_topic(other)} for name, other in gateways.items()}
+    )
     plans = {}
-    for name, specs in groups.items():
-        own = _publishes(launch, specs)
+    for name in hears:
+        specs = groups.get(name, [])
+        own = publishes[name]
         listeners: Counter[str] = Counter()
         for other, topics in hears.items():
             if other != name:
@@ -68,15 +81,63 @@ def plan(launch: Launch) -> dict[str, ProcessPlan]:
             nodes={spec.name: launch.tables["nodes"][spec.name] for spec in specs},
             hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},
             listeners=dict(listeners),
-            peers=tuple(other for other in groups if other != name),
-            is_recorder=any(spec.cls.subscribes_all for spec in specs),
-            restart=specs[0].restart,
+            peers=tuple(other for other in hears if other != name),
+            stops_last=name in gateways or any(spec.cls.subscribes_all for spec in specs),
+            restart=specs[0].restart if specs else "always",
             holders=holders_of(launch.seats),
             seat_topics=topics_of(launch.seats, launch.graph.nodes),
             authority=launch.graph.authority,
             is_recorded=launch.graph.is_recorded,
+            gateway=_gateway(launch, gateways[name]) if name in gateways else None,
         )
     return plans
+
+
+def gateway_name(other: str) -> str:
+    """The process that joins a run to that host; no other process has a dash in its name."""
+    return f"gateway-{other}"
+
+
+def _gateway(launch: Launch, other: str) -> GatewayPlan:
+    meeting = pair(launch.hosts, launch.host, other)
+    check_pair(meeting)
+    types = launch.graph.types
+    there = {spec.name for spec in launch.on(other)}
+    receives = _crossing(launch, other, launch.host)
+    sources: dict[str, tuple[str, ...]] = {}
+    for topic in receives:
+        if topic in launch.hosts[other].may_publish:
+            sources[topic] = ()
+            continue
+        known = launch.graph.topics.get(topic)
+        publishers = {end.node for end in known.publishers} if known else {topic.partition("/")[2]}
+        sources[topic] = tuple(sorted(publishers & there))
+    return GatewayPlan(
+        own=launch.hosts[launch.host],
+        meeting=meeting,
+        receives={topic: type_name(types[topic]) for topic in sorted(receives)},
+        sources=sources,
+        own_nodes=tuple(spec.name for spec in launch.here),
+        graph=_graph_fingerprint(launch),
+    )
+
+
+def _crossing(launch: Launch, here: str, there: str) -> set[str]:
+    """The topics that go from one host to another: what is published here and needed there, and all accounts of health.
+
+    An account of a link stays where it is; journals go where they are recorded.
+    """
+    published = _publishes(launch, launch.on(here)) | (set(launch.hosts[here].may_publish) & launch.graph.types.keys())
+    needed = _hears(launch, launch.on(there)) - launch.graph.gateways.keys()
+    return published & (needed | {health_topic(spec.name) for spec in launch.on(here)})
+
+
+def _graph_fingerprint(launch: Launch) -> str:
+    """Eight characters that differ where two hosts would not understand each other."""
+    nodes = [spec for spec in launch.graph.nodes.values() if not spec.cls.subscribes_all]  # each may record for itself
+    places = sorted((spec.name, launch.tables["nodes"][spec.name]["use"], spec.host) for spec in nodes)
+    types = sorted((name, fingerprint(launch.graph.types[name])) for name in launch.graph.topics)
+    return hashlib.sha256(repr((places, types)).encode()).hexdigest()[:8]
 
 
 def _hears(launch: Launch, specs: list[NodeSpec]) -> set[str]:
@@ -103,13 +164,14 @@ def _publishes(launch: Launch, specs: list[NodeSpec]) -> set[str]:
 def describe(launch: Launch) -> tuple[dict[str, NodeInfo], dict[str, TopicInfo]]:
     """The nodes and topics of a launch, for tools that attach to its run."""
     graph = launch.graph
+    places = {spec.name: process for process, specs in launch.processes.items() for spec in specs}
     nodes = {
-        spec.name: NodeInfo(launch.tables["nodes"][spec.name]["use"], process)
-        for process, specs in launch.processes.items()
-        for spec in specs
+        name: NodeInfo(launch.tables["nodes"][name]["use"], places.get(name) or gateway_name(spec.host))
+        for name, spec in graph.nodes.items()
     }
     hear_all = [spec.name for spec in graph.nodes.values() if spec.cls.subscribes_all]
     own_accounts = {topic(name): name for topic in (health_topic, calls_topic) for name in nodes}
+    own_accounts.update({gateway_topic(host): gateway_name(host) for host in launch.hosts})
     topics = {}
     for name, message in sorted(graph.types.items()):
         topic = graph.topics.get(name)

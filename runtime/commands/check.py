@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from runtime.hosts.table import Pair, check_pair, meetings
 from runtime.launch_file import Launch, check, find, load
 
 
@@ -28,12 +29,26 @@ def check_main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     launch = load(find(arguments.file), arguments.set)
     check(launch)
+    for meeting in meetings(launch.hosts):
+        check_pair(meeting)
     if arguments.json:
         print(json.dumps(_as_data(launch), sort_keys=True))
     else:
         nodes, topics, processes = len(launch.graph.nodes), len(launch.graph.topics), len(launch.processes)
         print(f"{launch.path}: {nodes} nodes in {processes} processes on {topics} topics; all of it fits")
+        for meeting in meetings(launch.hosts):
+            _tell_meeting(launch, meeting)
     return 0
+
+
+def _tell_meeting(launch: Launch, meeting: Pair) -> None:
+    server, client = meeting.server, meeting.client
+    way = "encrypted" if meeting.is_encrypted else "not encrypted, this machine only"
+    ports = f"{meeting.port} and {meeting.port + 1}"
+    print(
+        f"host {server.name} ({len(launch.on(server.name))} nodes) waits at {server.address}, ports {ports},", end=" "
+    )
+    print(f"for host {client.name} ({len(launch.on(client.name))} nodes); {way}")
 
 
 def graph_main(argv: list[str]) -> int:

@@ -24,6 +24,7 @@ from runtime.simulation import Simulation
 from runtime.stepping import Stepper
 from runtime.tracing import Trace
 from runtime.view import PlainView, SilentView, View, ViewLog
+from runtime.wiring import plan
 
 RECORDING = "run.mcap"
 RECORDER = "nodes.recorder:Recorder"
@@ -38,11 +39,13 @@ def main(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv)
     if arguments.virtual:
         _use_one_thread()
-    launch = load(find(arguments.file), arguments.set)
+    launch = load(find(arguments.file), arguments.set, host=arguments.host)
     if arguments.record is not None:
         launch = _recorded(launch, arguments.record)
     check(launch)
     seed = launch.seed if arguments.seed is None else arguments.seed
+    if arguments.host and arguments.virtual:
+        raise UserError("--host names one of several machines, and virtual time has one; leave out --host")
     if arguments.pause_on and not arguments.virtual:
         raise UserError("--pause-on works in virtual time only, where the world can wait; add --virtual")
     for_s = arguments.for_s if arguments.for_s is not None else launch.for_s
@@ -103,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("file", help="a launch file, or the name of a shipped one (hello, laptop)")
     parser.add_argument("--virtual", action="store_true", help="in one process, in deterministic virtual time")
+    parser.add_argument("--host", default="", metavar="NAME", help="run this host's part; default: all of the file")
     parser.add_argument("--seed", type=int, help="of all randomness; default: the launch file's, or 0")
     parser.add_argument("--until", type=_seconds, metavar="S", help="end at that time of the run's clock")
     parser.add_argument(
@@ -131,18 +135,22 @@ def _seconds(text: str) -> float:
 def _recorded(launch: Launch, path: Path) -> Launch:
     """The same launch with a recorder that writes this file: its own, or one that is added."""
     tables = copy.deepcopy(dict(launch.tables))
-    own = [name for name, spec in launch.graph.nodes.items() if spec.cls.subscribes_all]
-    table = tables["nodes"].setdefault(own[0] if own else "recorder", {"use": RECORDER})
+    own = [spec.name for spec in launch.here if spec.cls.subscribes_all]
+    if launch.host:
+        added, table = f"recorder_{launch.host}", {"use": RECORDER, "host": launch.host}
+    else:
+        added, table = "recorder", {"use": RECORDER}
+    table = tables["nodes"].setdefault(own[0] if own else added, table)
     table.setdefault("params", {})["path"] = str(path.resolve())
     try:
         path.unlink(missing_ok=True)
     except OSError as problem:
         raise UserError(f"--record {path}: cannot be written: {problem.strerror}") from problem
-    return resolve(tables, path=launch.path, text=launch.text)
+    return resolve(tables, path=launch.path, text=launch.text, host=launch.host)
 
 
 def _records(launch: Launch) -> bool:
-    return any(spec.cls.subscribes_all for spec in launch.graph.nodes.values())
+    return any(spec.cls.subscribes_all for spec in launch.here)
 
 
 def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
@@ -180,11 +188,23 @@ def _run_real(
 ) -> tuple[tuple[bool, str] | None, dict[str, int]]:
     from runtime.supervisor import Supervisor
 
+    if launch.host:
+        _check_keys(launch)
+
     async def run() -> tuple[tuple[bool, str] | None, dict[str, int]]:
         supervisor = Supervisor(launch, folder=folder, seed=seed, run_info=run_info, view=view)
         return await supervisor.run(for_s), supervisor.restarted
 
     return asyncio.run(run())
+
+
+def _check_keys(launch: Launch) -> None:
+    """Raise UserError where this host's secret key is missing or is not the one of the launch file."""
+    from runtime.hosts.running import check_keys as check_plan
+
+    for part in plan(launch).values():
+        if part.gateway is not None:
+            check_plan(part.gateway)
 
 
 def _run_virtual(

@@ -1,0 +1,18 @@
+"""What a gateway is told at its start, as data."""
+
+from __future__ import annotations
+
+import msgspec
+
+from runtime.hosts.table import Host, Pair
+
+
+class GatewayPlan(msgspec.Struct, frozen=True):
+    """What crosses between this host and another one, and where they meet."""
+
+    own: Host
+    meeting: Pair
+    receives: dict[str, str]  # topic -> "module:Message"
+    sources: dict[str, tuple[str, ...]]  # topic -> the nodes that may publish it there; (): any tool
+    own_nodes: tuple[str, ...]
+    graph: str  # fingerprint: the same at both ends

@@ -1,0 +1,202 @@
+"""The two sockets between a pair of hosts, over TCP and, with keys, encrypted by CURVE and admitted by key."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import zmq
+from zmq.auth.thread import ThreadAuthenticator
+from zmq.utils.monitor import parse_monitor_message
+
+from runtime.clock import SystemClock, to_ns
+from runtime.codec import Frame
+from runtime.errors import TransportError
+from runtime.hosts.table import Pair
+
+MAX_FRAME_BYTES = 8 << 20
+SMALL_QUEUE, BULK_QUEUE = 1024, 4
+_HEARTBEAT_MS, _HEARTBEAT_TIMEOUT_MS = 200, 1000
+_SAY_AGAIN_NS = to_ns(5.0)
+
+_EVENTS = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
+)
+
+
+class Door:
+    """One socket of a pair. All but `wake` belongs to one thread."""
+
+    def __init__(self, context: zmq.Context[Any], meeting: Pair, own: str, place: int, secret: str, queue: int) -> None:
+        """`place`: 0 for what is small, 1 for images. Raises TransportError where the port cannot be had."""
+        self.is_server = meeting.server.name == own
+        self.address = f"tcp://{meeting.server.ip}:{meeting.port + place}"
+        self.refusals: list[str] = []
+        """Sentences about peers that were not let in, or that did not let us in; the owner empties it."""
+        self._other = meeting.other(own).name
+        self._peer = self._other.encode() if self.is_server else b""
+        self._said_ns: dict[str, int] = {}
+        self._clock = SystemClock()
+        self._wake_reader, self._wake_writer = os.pipe()
+        for fd in (self._wake_reader, self._wake_writer):
+            os.set_blocking(fd, False)
+        socket = context.socket(zmq.ROUTER if self.is_server else zmq.DEALER)
+        self._socket = socket
+        socket.setsockopt(zmq.LINGER, 300)
+        socket.setsockopt(zmq.SNDHWM, queue)
+        socket.setsockopt(zmq.RCVHWM, SMALL_QUEUE)
+        socket.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
+        socket.setsockopt(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
+        socket.setsockopt(zmq.HANDSHAKE_IVL, 5000)
+        socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is kept for a peer that is not there
+        if meeting.is_encrypted:
+            self._encrypt(meeting, own, secret)
+        self._monitor = socket.get_monitor_socket(_EVENTS)
+        try:
+            if self.is_server:
+                socket.setsockopt(zmq.ROUTER_HANDOVER, 1)  # a peer that was restarted takes its place at once
+                socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+                socket.bind(self.address)
+            else:
+                socket.setsockopt(zmq.ROUTING_ID, own.encode())
+                socket.setsockopt(zmq.RECONNECT_IVL, 50)
+                socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+                socket.connect(self.address)
+        except zmq.ZMQError as problem:
+            self.close()
+            raise TransportError(f"{self.address} of host {meeting.server.name} cannot be had: {problem}") from problem
+        self._poller = zmq.Poller()
+        for polled in (socket, self._monitor, self._wake_reader):
+            self._poller.register(polled, zmq.POLLIN)
+
+    def _encrypt(self, meeting: Pair, own: str, secret: str) -> None:
+        socket = self._socket
+        socket.curve_secretkey = secret.encode()
+        if self.is_server:
+            socket.curve_publickey = meeting.server.key.encode()
+            socket.curve_server = True
+            socket.zap_domain = b"gateway"
+        else:
+            socket.curve_publickey = meeting.client.key.encode()
+            socket.curve_serverkey = meeting.server.key.encode()
+
+    def send(self, frames: Sequence[Frame]) -> bool:
+        """Send without waiting; False where nobody is there or the queue is full."""
+        try:
+            self._socket.send_multipart([self._peer, *frames] if self.is_server else list(frames), zmq.NOBLOCK)
+        except zmq.ZMQError:
+            return False
+        return True
+
+    def receive(self) -> list[bytes] | None:
+        """The next frames; None where none came."""
+        while True:
+            try:
+                frames: list[bytes] = self._socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return None
+            if not self.is_server:
+                return frames
+            if frames[0] == self._peer:
+                return frames[1:]
+            self._say(f"a peer that calls itself {frames[0][:32]!r} was refused; expected {self._other!r}")
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when something has come, `wake` was called, or the time is over."""
+        for ready, _ in self._poller.poll(max(1, round(timeout_s * 1000))):
+            if ready == self._wake_reader:
+                os.read(self._wake_reader, 4096)
+            elif ready is self._monitor:
+                self._hear_monitor()
+
+    def wake(self) -> None:
+        """End the wait (any thread)."""
+        try:
+            os.write(self._wake_writer, b"w")
+        except OSError:
+            pass  # full: it is awake already; or closed
+
+    def close(self) -> None:
+        """Send what is queued, for a moment, and close."""
+        self._socket.disable_monitor()
+        self._monitor.close()
+        self._socket.close()
+        os.close(self._wake_reader)
+        os.close(self._wake_writer)
+
+    def _hear_monitor(self) -> None:
+        try:
+            event = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))["event"]
+        except zmq.Again:
+            return
+        if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            self._said_ns.clear()
+        elif self.is_server:
+            self._say(f"a peer at {self.address} was refused: it has not the key of {self._other}")
+        else:
+            self._say(
+                f"{self._other} at {self.address} refused this host: a key in [hosts] is not the one that is used"
+            )
+
+    def _say(self, sentence: str) -> None:
+        """Once in a while: peers try again many times a second."""
+        now_ns = self._clock.now_ns()
+        if now_ns - self._said_ns.get(sentence, -_SAY_AGAIN_NS) >= _SAY_AGAIN_NS:
+            self._said_ns[sentence] = now_ns
+            self.refusals.append(sentence)
+
+
+class Doors:
+    """Both sockets of a pair, and the doorman that admits one key."""
+
+    def __init__(self, meeting: Pair, own: str, secret: str) -> None:
+        """Raises TransportError where a port cannot be had."""
+        self._context: zmq.Context[Any] = zmq.Context()
+        self._doorman: ThreadAuthenticator | None = None
+        if meeting.is_encrypted and meeting.server.name == own:
+            log = logging.getLogger("zmq.auth")
+            log.setLevel(logging.ERROR)  # our own sentence says who was refused
+            self._doorman = ThreadAuthenticator(self._context, log=log)
+            self._doorman.start()
+            self._doorman.configure_curve_callback("gateway", _OneKey(meeting.client.key))
+        try:
+            self.small = Door(self._context, meeting, own, 0, secret, SMALL_QUEUE)
+            try:
+                self.bulk = Door(self._context, meeting, own, 1, secret, BULK_QUEUE)
+            except TransportError:
+                self.small.close()
+                raise
+        except TransportError:
+            self._leave()
+            raise
+
+    def close(self) -> None:
+        """Close both; no thread may use them any more."""
+        self.small.close()
+        self.bulk.close()
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._doorman is not None:
+            self._doorman.stop()
+        closing = threading.Thread(target=self._context.term, name="gateway-close", daemon=True)
+        closing.start()  # waits for what is queued, which a dead link never takes
+        closing.join(1.0)
+
+
+class _OneKey:
+    """What the doorman asks."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key.encode()
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        """Whether this is the peer's key, as Z85."""
+        return key == self._key

@@ -1,0 +1,280 @@
+"""Two gateways over real sockets: what crosses, what is refused, and what becomes of a link that breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import zmq
+
+from bridges.gateway_images import JpegImages
+from runtime.clock import SystemClock
+from runtime.codec import encode
+from runtime.errors import TransportError
+from runtime.health import GatewayHealth
+from runtime.hosts import wire
+from runtime.hosts.gateway import Gateway, Traffic
+from runtime.hosts.sockets import Doors
+from runtime.hosts.table import Host, Pair
+from runtime.message import Envelope, Message, Stamped
+from runtime.msgs import EStop, Image, Utterance
+from tests.running import eventually
+
+pytestmark = pytest.mark.processes
+
+ROBOT_PUBLIC, ROBOT_SECRET = (key.decode() for key in zmq.curve_keypair())
+DESKTOP_PUBLIC, DESKTOP_SECRET = (key.decode() for key in zmq.curve_keypair())
+OTHER_PUBLIC, OTHER_SECRET = (key.decode() for key in zmq.curve_keypair())
+CLOCK = SystemClock()
+
+
+def free_port() -> int:
+    """A port of which the next one is free too."""
+    while True:
+        with socket.socket() as one, socket.socket() as two:
+            one.bind(("127.0.0.1", 0))
+            port: int = one.getsockname()[1]
+            try:
+                two.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
+
+
+@dataclass
+class End:
+    """One end of a link, running in a thread."""
+
+    gateway: Gateway
+    doors: Doors
+    came: list[Stamped[Any]]
+    endings: list[tuple[bool, str]] = field(default_factory=list)
+
+    def of(self, topic: str) -> list[Stamped[Any]]:
+        return [stamped for stamped in self.came if stamped.envelope.topic == topic]
+
+    def send(self, topic: str, message: Message, seq: int = 1, source: str = "vlm", **stamps: int) -> None:
+        self.gateway.from_here(Stamped(message, Envelope(topic, source, seq, CLOCK.now_ns(), **stamps)))
+
+    @property
+    def health(self) -> GatewayHealth | None:
+        found = [stamped.message for stamped in self.came if isinstance(stamped.message, GatewayHealth)]
+        return found[-1] if found else None
+
+
+def meeting(port: int, is_encrypted: bool = True) -> Pair:
+    robot = Host("robot", "127.0.0.1", port, ROBOT_PUBLIC if is_encrypted else "")
+    return Pair(robot, Host("desktop", key=DESKTOP_PUBLIC if is_encrypted else ""), port)
+
+
+@contextmanager
+def end(name: str, pair: Pair, secret: str, traffic: Traffic, *, graph: str = "same") -> Iterator[End]:
+    """A gateway that runs until the block ends, and says goodbye with the outcome in `endings`, if there is one."""
+    came: list[Stamped[Any]] = []
+    endings: list[tuple[bool, str]] = []
+    doors = Doors(pair, name, secret)
+    gateway = Gateway(
+        doors,
+        traffic,
+        own=name,
+        other=pair.other(name).name,
+        graph=graph,
+        publish=lambda envelope, message: came.append(Stamped(message, envelope)),
+        finish=lambda ok, reason: endings.append((ok, reason)),
+        shrinker=JpegImages(),
+        own_nodes=frozenset({f"{name}_node"}),
+    )
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+    thread = threading.Thread(target=lambda: loop.run_until_complete(gateway.run(stop)))
+    thread.start()
+    try:
+        yield End(gateway, doors, came, endings)
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+        loop.close()
+        gateway.leave((True, "all done") if name == "robot" else None)
+        doors.close()
+
+
+DOWN = Traffic({"estop": EStop, "head/image": Image}, {"heard": Utterance}, {"heard": ("vlm",)})
+UP = Traffic(
+    {"heard": Utterance}, {"estop": EStop, "head/image": Image}, {"estop": ("button",), "head/image": ("camera",)}
+)
+
+
+@contextmanager
+def link(port: int, **desktop: Any) -> Iterator[tuple[End, End]]:
+    with ExitStack() as stack:
+        robot = stack.enter_context(end("robot", meeting(port), ROBOT_SECRET, DOWN))
+        yield robot, stack.enter_context(end("desktop", meeting(port), DESKTOP_SECRET, UP, **desktop))
+
+
+def until_it_crosses(sender: End, receiver: End, topic: str, message: Message, source: str) -> None:
+    """Send it again and again until the link is up."""
+    numbers = iter(range(1, 10_000))
+
+    def crossed() -> bool:
+        sender.send(topic, message, seq=next(numbers), source=source)
+        return bool(receiver.of(topic))
+
+    eventually(crossed, f"{topic} crosses the link", 20.0)
+
+
+def logged(caplog: pytest.LogCaptureFixture, words: str) -> Callable[[], bool]:
+    return lambda: any(words in record.getMessage() for record in caplog.records)
+
+
+UTTERANCE = Utterance(speaker="Sam", text="Stop")
+PRESSED = EStop(source="button", is_pressed=True)
+
+
+def test_messages_cross_encrypted_and_are_never_younger_than_they_are() -> None:
+    with link(free_port()) as (robot, desktop):
+        until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
+        before_ns = CLOCK.now_ns()
+        until_it_crosses(robot, desktop, "estop", PRESSED, "button")
+        assert robot.of("heard")[0].message == UTTERANCE
+        arrived = desktop.of("estop")[-1].envelope
+        assert arrived.source == "button"
+        assert arrived.published_ns <= CLOCK.now_ns()
+        assert arrived.published_ns > before_ns - 1_000_000_000  # one machine: the offset is nearly nothing
+        eventually(lambda: desktop.health is not None and desktop.health.is_up, "the link tells how it fares")
+
+
+def test_an_image_crosses_as_jpeg_with_its_depth_and_its_stamp() -> None:
+    ramp = np.tile(np.linspace(0, 255, 64, dtype=np.uint8), (48, 1))
+    image = Image(
+        camera="head",
+        captured_ns=CLOCK.now_ns(),
+        rgb=np.dstack([ramp, ramp, 255 - ramp]),
+        depth_m=np.full((48, 64), 1.234, np.float32),
+        focal_px=50.0,
+    )
+    with link(free_port()) as (robot, desktop):
+        until_it_crosses(robot, desktop, "head/image", image, "camera")
+        arrived = desktop.of("head/image")[0].message
+        assert np.abs(arrived.rgb.astype(int) - image.rgb.astype(int)).mean() < 4.0
+        assert np.abs(arrived.depth_m - 1.234).max() < 0.001
+        assert (arrived.camera, arrived.focal_px) == ("head", 50.0)
+        assert arrived.captured_ns <= image.captured_ns
+
+
+def test_what_the_other_host_has_no_right_to_publish_is_refused_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    with link(free_port()) as (robot, desktop):
+        until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
+        known = len(robot.of("heard"))
+        desktop.send("heard", UTTERANCE, seq=90_000, source="robot_node")  # a node of the robot itself
+        desktop.send("estop", PRESSED, seq=90_001, source="button")  # a topic that only the robot publishes
+        eventually(logged(caplog, "'robot_node' may not publish 'heard' from desktop"), "the false source is named")
+        eventually(logged(caplog, "desktop may not publish 'estop'"), "the topic is named")
+        assert [stamped for stamped in robot.of("heard")[known:] if stamped.envelope.source != "vlm"] == []
+        assert robot.of("estop") == []
+        eventually(
+            lambda: robot.health is not None and robot.health.dropped.get("not allowed") == 2, "both are counted"
+        )
+
+
+def test_a_peer_with_another_key_is_refused_and_both_ends_say_so(caplog: pytest.LogCaptureFixture) -> None:
+    port = free_port()
+    stranger = Pair(meeting(port).server, Host("desktop", key=OTHER_PUBLIC), port)
+    with end("robot", meeting(port), ROBOT_SECRET, DOWN) as robot, end("desktop", stranger, OTHER_SECRET, UP) as thief:
+        eventually(logged(caplog, "was refused: it has not the key of desktop"), "the robot says so")
+        eventually(logged(caplog, "refused this host"), "the other end is told")
+        thief.send("heard", UTTERANCE)
+        assert robot.of("heard") == []
+
+
+def test_who_speaks_without_encryption_is_not_heard(caplog: pytest.LogCaptureFixture) -> None:
+    port = free_port()
+    with (
+        end("robot", meeting(port), ROBOT_SECRET, DOWN) as robot,
+        end("desktop", meeting(port, is_encrypted=False), "", UP),
+    ):
+        eventually(logged(caplog, "at tcp://127.0.0.1"), "the robot notices that somebody is there")
+        assert not robot.gateway._is_up()
+
+
+def test_another_launch_file_at_the_other_end_is_said_and_nothing_crosses(caplog: pytest.LogCaptureFixture) -> None:
+    with link(free_port(), graph="other") as (robot, desktop):
+        eventually(logged(caplog, "desktop runs another launch file or release"), "it is said")
+        desktop.send("heard", UTTERANCE)
+        assert robot.of("heard") == []
+
+
+def test_a_peer_that_is_started_again_is_taken_in_again(caplog: pytest.LogCaptureFixture) -> None:
+    port = free_port()
+    with end("robot", meeting(port), ROBOT_SECRET, DOWN) as robot:
+        for seq in (1, 2):
+            with end("desktop", meeting(port), DESKTOP_SECRET, UP) as desktop:
+                before = len(robot.of("heard"))
+                eventually(
+                    lambda desktop=desktop, before=before, seq=seq: (
+                        desktop.send("heard", UTTERANCE, seq=seq) or len(robot.of("heard")) > before  # type: ignore[misc]
+                    ),
+                    "a message crosses",
+                    20.0,
+                )
+            eventually(logged(caplog, "desktop has left"), "it is said that the peer is gone")
+
+
+def test_the_end_of_a_run_is_told_to_the_other_host_with_its_outcome() -> None:
+    port = free_port()
+    with end("desktop", meeting(port), DESKTOP_SECRET, UP) as desktop:
+        with end("robot", meeting(port), ROBOT_SECRET, DOWN) as robot:
+            until_it_crosses(robot, desktop, "estop", PRESSED, "button")
+        eventually(lambda: desktop.endings == [(True, "robot: all done")], "the outcome comes over")
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [b""],
+        [wire.WORD],
+        [wire.WORD, b"\xc1\xff"],
+        [wire.WORD, b"\x81" * 500],
+        [wire.MESSAGE],
+        [wire.MESSAGE, b"heard", b"\x93"],
+        [wire.MESSAGE, b"heard", b"\xff" * 40, b"x"],
+        [wire.MESSAGE, b"\xff\xfe", b""],
+        [b"?", b"?"],
+    ],
+)
+def test_garbled_frames_are_counted_and_harm_nothing(frames: list[bytes]) -> None:
+    with link(free_port()) as (robot, desktop):
+        until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
+        desktop.gateway._small.append(list(frames))
+        known = len(robot.of("heard"))
+        eventually(
+            lambda: desktop.send("heard", UTTERANCE, seq=50_000) or len(robot.of("heard")) > known,  # type: ignore[func-returns-value]
+            "what is right still crosses",
+        )
+        eventually(lambda: robot.health is not None and sum(robot.health.dropped.values()) >= 1, "it is counted")
+
+
+def test_a_message_from_the_future_is_dropped() -> None:
+    with link(free_port()) as (robot, desktop):
+        until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
+        envelope = Envelope("heard", "vlm", 70_000, CLOCK.now_ns() + 60_000_000_000)
+        desktop.gateway._small.append([wire.MESSAGE, *encode(envelope, UTTERANCE)])
+        eventually(
+            lambda: robot.health is not None and robot.health.dropped.get("from the future") == 1, "it is counted"
+        )
+        assert all(stamped.envelope.seq != 70_000 for stamped in robot.of("heard"))
+
+
+def test_a_port_that_is_taken_is_a_sentence() -> None:
+    port = free_port()
+    with (
+        end("robot", meeting(port), ROBOT_SECRET, DOWN),
+        pytest.raises(TransportError, match="host robot cannot be had"),
+    ):
+        Doors(meeting(port), "robot", ROBOT_SECRET)

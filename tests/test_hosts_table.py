@@ -1,0 +1,131 @@
+"""`[hosts]`: what is understood, what is refused and how, and who waits for whom at which port."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from runtime.errors import UserError
+from runtime.hosts.table import DEFAULT_PORT, Host, Pair, check_pair, pair, parse_hosts
+from runtime.launch_file import Launch, check, load
+from runtime.wiring import gateway_name, plan
+
+KEY = zmq.curve_keypair()[0].decode()
+LAUNCH = f"""
+[nodes.talker]
+use  = "nodes.hello:Talker"
+
+[nodes.listener]
+use  = "nodes.hello:Listener"
+host = "desktop"
+
+[hosts.robot]
+address = "127.0.0.1"
+key     = "{KEY}"
+
+[hosts.desktop]
+key = "{KEY}"
+"""
+
+
+def launch(tmp_path: Path, text: str = LAUNCH, host: str = "") -> Launch:
+    path = tmp_path / "two.toml"
+    path.write_text(text)
+    return load(path, host=host)
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        ({"robot": {}}, "is the only host"),
+        ({"Robot": {}, "b": {}}, "is no host name"),
+        ({"robot": 3, "b": {}}, "expected a table with the key 'address'"),
+        ({"robot": {"adress": "x"}, "b": {}}, "unknown key 'adress'; known: address, port"),
+        ({"robot": {"port": 80}, "b": {}}, "from 1024 to 65000"),
+        ({"robot": {"key": "short"}, "b": {}}, "polyrhythm keys new robot"),
+        ({"robot": {"budget_mbit": -1}, "b": {}}, "megabits per second"),
+        ({"robot": {"may_publish": "utterance"}, "b": {}}, "expected a list of topics"),
+        (5, "expected tables like [hosts.robot]"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_sentence(tables: Any, words: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        parse_hosts(tables)
+    assert words in str(refusal.value)
+
+
+def test_each_pair_has_two_ports_of_its_own_at_the_first_host_with_an_address() -> None:
+    hosts = parse_hosts({"cloud": {}, "robot": {"address": "127.0.0.1"}, "desktop": {"address": "127.0.0.1"}})
+    assert pair(hosts, "cloud", "robot") == pair(hosts, "robot", "cloud")
+    assert pair(hosts, "cloud", "robot").server.name == "robot"
+    assert pair(hosts, "desktop", "robot").server.name == "robot"
+    assert pair(hosts, "cloud", "robot").port == DEFAULT_PORT
+    assert pair(hosts, "desktop", "robot").port == DEFAULT_PORT + 2
+    assert pair(hosts, "desktop", "cloud").server.name == "desktop"
+
+
+def test_two_hosts_without_an_address_cannot_meet() -> None:
+    with pytest.raises(UserError, match="neither a nor b has an address"):
+        pair(parse_hosts({"a": {}, "b": {}}), "a", "b")
+
+
+def test_outside_loopback_a_key_is_demanded() -> None:
+    open_pair = Pair(Host("robot", "192.0.2.7"), Host("desktop"), DEFAULT_PORT)
+    with pytest.raises(UserError, match="polyrhythm keys new robot"):
+        check_pair(open_pair)
+    check_pair(Pair(Host("robot", "127.0.0.1"), Host("desktop"), DEFAULT_PORT))
+    check_pair(Pair(Host("robot", "192.0.2.7", key=KEY), Host("desktop", key=KEY), DEFAULT_PORT))
+
+
+def test_a_node_without_a_host_is_on_the_first_one(tmp_path: Path) -> None:
+    both = launch(tmp_path)
+    assert [spec.name for spec in both.on("robot")] == ["talker"]
+    assert [spec.name for spec in both.on("desktop")] == ["listener"]
+    assert set(both.processes) == {"talker", "listener"}
+    assert set(launch(tmp_path, host="desktop").processes) == {"listener"}
+
+
+def test_an_unknown_host_is_named_with_those_that_are_known(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="known hosts: desktop, robot"):
+        launch(tmp_path, LAUNCH.replace('host = "desktop"', 'host = "laptop"'))
+    with pytest.raises(UserError, match="--host moon: no such host; known: desktop, robot"):
+        launch(tmp_path, host="moon")
+    with pytest.raises(UserError, match="one host"):
+        check(launch(tmp_path, LAUNCH.replace("use  =", 'process = "one"\nuse =')))
+
+
+def test_a_gateway_sends_what_the_other_host_hears_and_takes_what_its_nodes_publish(tmp_path: Path) -> None:
+    robot = plan(launch(tmp_path, host="robot"))
+    desktop = plan(launch(tmp_path, host="desktop"))
+    sends, receives = robot[gateway_name("desktop")], desktop[gateway_name("robot")]
+    assert sends.gateway is not None
+    assert receives.gateway is not None
+    assert "beat" in sends.hears
+    assert "beat" not in receives.hears
+    assert receives.gateway.sources["beat"] == ("talker",)
+    assert "beat" not in sends.gateway.receives  # nothing on the desktop may say it
+    assert "health/listener" in sends.gateway.receives
+    assert "health/talker" in sends.hears
+    assert robot["talker"].listeners["beat"] == 1
+    assert desktop["listener"].peers == (gateway_name("robot"),)
+    assert sends.gateway.graph == receives.gateway.graph
+
+
+def test_what_the_tools_of_a_host_may_publish_is_listed(tmp_path: Path) -> None:
+    text = LAUNCH.replace("[hosts.desktop]", '[hosts.desktop]\nmay_publish = ["beat"]')
+    gateway = plan(launch(tmp_path, text, host="robot"))[gateway_name("desktop")].gateway
+    assert gateway is not None
+    assert "beat" not in gateway.receives
+
+
+def test_the_environment_of_another_host_is_not_needed_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("START_AT", raising=False)
+    text = LAUNCH.replace(
+        'use  = "nodes.hello:Talker"', 'use = "nodes.hello:Talker"\nparams = { start = "${START_AT}" }'
+    )
+    with pytest.raises(UserError, match="START_AT"):
+        launch(tmp_path, text, host="robot")
+    check(launch(tmp_path, text, host="desktop"))
