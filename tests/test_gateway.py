@@ -60,8 +60,8 @@ class End:
     def of(self, topic: str) -> list[Stamped[Any]]:
         return [stamped for stamped in self.came if stamped.envelope.topic == topic]
 
-    def send(self, topic: str, message: Message, seq: int = 1, source: str = "vlm", **stamps: int) -> None:
-        self.gateway.from_here(Stamped(message, Envelope(topic, source, seq, CLOCK.now_ns(), **stamps)))
+    def send(self, topic: str, message: Message, seq: int = 1, source: str = "vlm") -> None:
+        self.gateway.from_here(Stamped(message, Envelope(topic, source, seq, CLOCK.now_ns())))
 
     @property
     def health(self) -> GatewayHealth | None:
