@@ -47,7 +47,9 @@ TALKER = '[nodes.talker]\nuse = "nodes.hello:Talker"\n'
 NODE_KEYS = "use, params, remap, hz, process, host, restart, latency"
 
 MISTAKES = {
-    "graph.toml: unknown table [node]; known: nodes, seats, links, hosts, run": '[node.talker]\nuse = "nodes.hello:Talker"',
+    "graph.toml: unknown table [node]; known: nodes, seats, links, hosts, run": (
+        '[node.talker]\nuse = "nodes.hello:Talker"'
+    ),
     "graph.toml: no nodes; expected at least one table like [nodes.talker]": "",
     "graph.toml: run is 3; expected a table [run]": "run = 3\n" + TALKER,
     "graph.toml: [run] unknown key 'sed'; known: view, report, seed, for_s": TALKER + "[run]\nsed = 3",
