@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from nodes.guard.state_machine import GuardMachine, GuardSettings
@@ -17,6 +18,8 @@ LIFESPAN_NS = to_ns(GuardSettings().lifespan_s)
 STEP_S = GuardSettings().longest_step_s
 EPSILON = 1e-6
 PEOPLE = ("Ana", "console")
+STEPS = int(os.environ.get("GUARD_STEPS", "3000"))
+"""How many steps random stories take in all."""
 
 Command = Stamped[JointCommand]
 

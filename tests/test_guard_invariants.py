@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from math import inf, nan
@@ -19,9 +18,8 @@ from runtime.codec import decode, encode
 from runtime.errors import CodecError
 from runtime.message import Stamped
 from runtime.msgs import JointCommand
-from tests.guard_story import HOME, MS, PEOPLE, GuardStory, accelerations, command, wheels
+from tests.guard_story import HOME, MS, PEOPLE, STEPS, GuardStory, accelerations, command, wheels
 
-STEPS = int(os.environ.get("GUARD_STEPS", "3000"))
 STEPS_PER_STORY = 60
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # a story is readable as it is; shrinking it takes minutes
 

@@ -14,6 +14,7 @@ from nodes.stretch import STOW, STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Interrupt, JointCommand, RobotState
+from tests.guard_story import STEPS
 
 MS = 1_000_000
 TICK = 20 * MS
@@ -451,7 +452,7 @@ class AnyStory(RuleBasedStateMachine):
 
 
 TestAnyStory = AnyStory.TestCase
-TestAnyStory.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestAnyStory.settings = settings(max_examples=min(60, max(1, STEPS // 50)), stateful_step_count=50, deadline=None)
 
 
 def test_the_stowed_posture_is_in_range() -> None:

@@ -27,7 +27,7 @@ def start(limit: JointLimit, fraction: float, push: float) -> Motion:
     """A motion inside the range that can still stop inside it."""
     position = between(limit, fraction)
     room = (limit.highest - position) if push > 0 else (position - limit.lowest)
-    fastest = min(limit.speed, (2 * limit.acceleration * room) ** 0.5)
+    fastest = min(limit.speed, (2 * limit.acceleration * max(room, 0.0)) ** 0.5)  # rounding may leave no room
     return Motion(position, push * fastest)
 
 

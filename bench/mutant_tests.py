@@ -1,0 +1,27 @@
+"""How the tests run against a mutant (`pytest -p bench.mutant_tests`): exact ones first, random ones short and repeatable.
+
+A mutant dies at the first test that fails, so the order decides how long that takes, and nobody looks for a smaller
+example of why.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+settings.register_profile(
+    "mutants",
+    max_examples=40,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile("mutants")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with random examples after those without."""
+    items.sort(key=lambda item: hasattr(getattr(item, "obj", None), "hypothesis") or "TestCase" in str(type(item)))
