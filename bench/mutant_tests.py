@@ -1,4 +1,4 @@
-"""How the tests run against a mutant (`pytest -p bench.mutant_tests`): exact ones first, random ones short and repeatable.
+"""How tests run against a mutant (`pytest -p bench.mutant_tests`): exact ones first, random ones short, repeatable.
 
 A mutant dies at the first test that fails, so the order decides how long that takes, and nobody looks for a smaller
 example of why.

@@ -98,8 +98,8 @@ def as_markdown(tallies: Sequence[Tally], *, took_s: float, seed: int) -> str:
     which = "all" if tried == everything else f"a random sample (seed {seed}) of {tried}"
     return "\n".join(
         [
-            f"{killed} of {tried} mutants killed, **{share_of(tallies):.1%}** (goal: {GOAL:.0%}); tried were {which} of "
-            f"{everything}, in {took_s / 60:.0f} minutes.",
+            f"{killed} of {tried} mutants killed, **{share_of(tallies):.1%}** (goal: {GOAL:.0%}). Tried were {which} "
+            f"of {everything}, in {took_s / 60:.0f} minutes.",
             "",
             "| module | mutants | tried | killed | share |",
             "|---|---|---|---|---|",
@@ -124,7 +124,9 @@ def _copy_tree(folder: Path) -> None:
 def _mutmut(folder: Path, *arguments: str) -> str:
     """What it prints. Raises SystemExit where it fails, with its last words."""
     environment = {**os.environ, "GUARD_STEPS": STEPS, "PYTHONPATH": str(folder)}
-    done = subprocess.run([*MUTMUT, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*MUTMUT, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(f"mutmut {arguments[0]} failed:\n{(done.stdout + done.stderr)[-4000:]}")
     return done.stdout

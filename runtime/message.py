@@ -9,7 +9,7 @@ the run's clock, which moves when the message crosses to another host, unless `m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar, dataclass_transform
 
 import msgspec
 
@@ -72,8 +72,13 @@ else:
 M = TypeVar("M", bound=Message)
 M_co = TypeVar("M_co", bound=Message, covariant=True)
 
-Epochs = tuple[int, int, int]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+"""Further than any counter or monotonic clock gets: what a damaged frame says beyond it is not believed."""
+Epochs = tuple[Count, Count, Count]
 """The fences passed so far, as (planner, vlm, policy)."""
+Stamp = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
+"""Of a thing that may be older than the run's clock."""
+SeatPlace = Annotated[int, msgspec.Meta(ge=-1, le=2)]
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
@@ -86,15 +91,15 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
 
     topic: str
     source: str
-    seq: int
-    published_ns: int
-    image_ns: int = 0
-    utterance_ns: int = 0
-    plan_ns: int = 0
+    seq: Count
+    published_ns: Count
+    image_ns: Stamp = 0
+    utterance_ns: Stamp = 0
+    plan_ns: Stamp = 0
     epochs: Epochs = (0, 0, 0)
     cause: str = ""
     provenance: str = ""
-    seat: int = -1  # of the node that made it, in the epoch vector; -1: none
+    seat: SeatPlace = -1  # of the node that made it, in the epoch vector; -1: none
 
     @property
     def ident(self) -> str:

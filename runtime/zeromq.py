@@ -34,6 +34,7 @@ TAP_QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 64}
 MAX_MESSAGE_BYTES = 64 << 20
 _POLL_S = 0.005
 _PER_TURN = 256  # messages, then look whether to stop
+_WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 _BURST = 16  # events received between two looks at the sockets
 _NOTICES_EVERY = 256  # messages sent, between two looks at who came and went
 KINDS: tuple[Kind, Kind] = ("event", "state")
@@ -342,7 +343,7 @@ class Reader:
             if envelope.seq == last_seq and envelope.published_ns == last_ns:
                 return False  # sent again for somebody who came late
             if envelope.seq > last_seq + 1:
-                self._lost(envelope.topic, "link", envelope.seq - last_seq - 1)
+                self._lost(envelope.topic, "link", min(envelope.seq - last_seq - 1, _WIDEST_GAP))
         self._last[key] = (envelope.seq, envelope.published_ns)
         return True
 

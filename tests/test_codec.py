@@ -14,7 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, MAX_DOCUMENT_BYTES, Frame, decode, encode, fingerprint
+from runtime.codec import (
+    MAX_ARRAY_BYTES,
+    MAX_ARRAYS,
+    MAX_DOCUMENT_BYTES,
+    Frame,
+    decode,
+    decode_envelope,
+    encode,
+    fingerprint,
+)
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import ActionChunk, Image, RobotState, SeenObject, Utterance
@@ -147,6 +156,27 @@ def test_a_forged_length_costs_no_memory(head: bytes) -> None:
     document = b"\x93" + msgspec.msgpack.encode(fingerprint(RobotState)) + msgspec.msgpack.encode(ENVELOPE) + head
     with pytest.raises(CodecError):
         decode([b"head/image", document], RobotState)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"seq": 1 << 63},
+        {"seq": -1},
+        {"published_ns": -1},
+        {"published_ns": (1 << 64) - 1},
+        {"image_ns": 1 << 63},
+        {"epochs": (0, 1 << 63, 0)},
+        {"seat": 3},
+        {"seat": -2},
+    ],
+)
+def test_a_number_that_no_envelope_has_is_no_message(damage: dict[str, Any]) -> None:
+    harmed = msgspec.structs.replace(Envelope("t", "node", 1, 1), **damage)
+    with pytest.raises(CodecError, match="not a"):
+        decode([b"t", *encode(harmed, Utterance(speaker="a", text="b"))[1:]], Utterance)
+    with pytest.raises(CodecError, match="not a message"):
+        decode_envelope(encode(harmed, Utterance(speaker="a", text="b"))[1])
 
 
 def test_deep_nesting_is_no_message() -> None:

@@ -65,6 +65,14 @@ def test_a_gap_is_counted_and_a_repetition_is_not_heard_twice(wire: Any) -> None
     assert lost == [("link", 4)]
 
 
+def test_a_damaged_number_does_not_spoil_the_count(wire: Any) -> None:
+    outlet, reader, heard, lost = wire
+    for count in (1, 1 << 61, 2, 1 << 62):
+        outlet.publish(Envelope("beat", "talker", count, 1), Beat(count=1))
+    eventually(lambda: len(heard) + reader.drain(8) >= 4, "all arrive")
+    assert lost == [("link", 1_000_000)] * 2
+
+
 def test_a_wake_up_from_another_thread_ends_the_wait(wire: Any) -> None:
     _, reader, _, _ = wire
     reader.drain(64)

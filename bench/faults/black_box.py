@@ -64,7 +64,7 @@ class BlackBox:
         return self._record.unpack_from(self._map, place)
 
 
-FLAGS = ("mode", "image", "leak", "block", "block_robot", "wall_s", "spin")
+FLAGS = ("mode", "image", "leak", "block", "block_robot", "wall_s", "spin", "numb", "touch")
 
 
 class Switchboard:
@@ -96,9 +96,10 @@ def folder() -> Path:
     return Path(os.environ[FOLDER_VARIABLE])
 
 
-GUARD_LAYOUT = "<qqqqqqqddq"
+GUARD_LAYOUT = "<qqqqqqqddqqq"
 """Per guard tick: now, mode, stamp of the newest command accepted, oldest age at acceptance since the tick before, how
-many were accepted so far, heard and held stamps of the stop, forward and turning speed let through, refused so far."""
+many were accepted so far, heard and held stamps of the stop, forward and turning speed let through, refused so far,
+how many commands of others than the policy were accepted, how many could not be read or were nobody's, so far."""
 MOTOR_LAYOUT = "<qdddq"
 """Per motor step: now, target speed, speed, place, whether the watchdog has taken over."""
 ORDER_LAYOUT = "<qd"

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.faults import trials
-from bench.faults.nodes import DROP, DUPLICATE, FLOOD, JERK, MIXED, NANS, RANGE, REORDER
+from bench.faults import driven, trials
+from bench.faults.nodes import BOMB, DROP, DUPLICATE, FLOOD, GARBLE, JERK, MIXED, NANS, RANGE, REORDER
 from bench.faults.nodes import STALE as LATE
 from bench.faults.rig import HOGS, NODES, Rig, hogs
 from bench.faults.trials import DRIFT, FALSE_HOLDS, GONE, HELD, LIMITS, OUCH, STALE, STANDS, Trial
@@ -113,6 +113,16 @@ def _without(name: str) -> list[Fault]:
     ]
 
 
+SEAT = {"seats.policy": 'holder = "policy"'}
+CONSOLE = {
+    "console": 'use = "bridges.web.node:Console"\nprocess = "console"\nparams = { port = 0 }',
+    "human_policy": 'use = "bridges.web.hands:HumanPolicy"\nprocess = "console"',
+    "seats.policy": 'holder = "policy"\nshadows = ["human_policy"]',
+}
+LINK_LOST = (Bound(driven.LINK, 300.0), *SILENCE)
+NOBODY = (*LINK_LOST, Bound(driven.BACK, 2000.0))
+HARMLESS = (LOADED_OUCH, Bound(trials.STRANGE, 0), Bound(trials.GROWN, 20.0), Bound(LIMITS, 0), Bound(STALE, 0))
+
 API_PLANNER = (
     'use = "nodes.planner.openai_api:OpenAIPlanner"\n'
     'params = { model = "fake", stream = true, give_up_after = 1000000, max_calls = 1000000, deadline_s = 2.0 }'
@@ -125,11 +135,30 @@ MATRIX: tuple[Fault, ...] = (
     Fault("policy: SIGSTOP, later SIGCONT", trials.frozen, SILENCE, is_quick=True),
     *_without("vlm"),
     *_without("planner"),
-    *_without("recorder"),
+    Fault(
+        "recorder: SIGKILL, then Ouch!",
+        trials.recorder_killed,
+        (QUIET_OUCH, Bound(trials.LOST, 1000.0), Bound(trials.GAPS, 0)),
+    ),
+    Fault("recorder: SIGSTOP, then Ouch!", trials.without("recorder", signal.SIGSTOP), UNMOVED),
     Fault("camera: SIGKILL, then Ouch!", trials.without("camera", signal.SIGKILL), (QUIET_OUCH,)),
     Fault("camera: SIGSTOP, then Ouch!", trials.without("camera", signal.SIGSTOP), (QUIET_OUCH,)),
     Fault("guard and driver: SIGKILL", trials.robot_killed, (STAND,)),
     Fault("guard and driver: SIGSTOP 1.5 s, SIGCONT", trials.robot_frozen, (STAND, Bound(STALE, 0))),
+    *(
+        Fault(f"{what}: {number.name} while a person drives", driven.lost(driven.at_tool, number), NOBODY, changes=SEAT)
+        for what, number in (("seat tool", signal.SIGKILL), ("seat tool", signal.SIGSTOP))
+    ),
+    *(
+        Fault(
+            f"{what}: {number.name} while a person drives",
+            driven.lost(driven.at_page, number, process),
+            LINK_LOST,
+            changes=CONSOLE,
+        )
+        for what, process in (("console's page", ""), ("console", "console"))
+        for number in (signal.SIGKILL, signal.SIGSTOP)
+    ),
     Fault("supervisor: SIGSTOP, then Ouch!", trials.without("supervisor", signal.SIGSTOP), UNMOVED),
     Fault("supervisor: SIGKILL", trials.supervisor_killed, (STAND, Bound(GONE, 2000.0)), is_fresh=True, is_quick=True),
     Fault(
@@ -159,9 +188,25 @@ MATRIX: tuple[Fault, ...] = (
         is_loaded=True,
         is_quick=True,
     ),
+    Fault(
+        "thousands of garbled frames a second: Ouch!",
+        trials.garbled(GARBLE),
+        (*HARMLESS, Bound(trials.REFUSED, 1e9, least=2000)),
+        changes=SEAT,
+        is_loaded=True,
+    ),
+    Fault(
+        "oversized frames and MessagePack bombs: Ouch!",
+        trials.garbled(BOMB),
+        (*HARMLESS, Bound(trials.REFUSED, 1e9, least=6)),
+        changes=SEAT,
+        is_loaded=True,
+    ),
     Fault("NaN and infinite speeds", trials.silenced(mode=NANS), (*SILENCE, Bound(LIMITS, 0)), is_quick=True),
     Fault("10 m/s and joints out of range", trials.undisturbed(RANGE), (QUIET_OUCH, *IN_LIMITS)),
     Fault("full speed forward and back at 20 Hz", trials.undisturbed(JERK), (QUIET_OUCH, *IN_LIMITS)),
+    Fault("the robot's state is always the same", trials.numb, (Bound(trials.NUMB, 250.0), Bound(STALE, 0))),
+    Fault("contact", trials.touched, (Bound(trials.TOUCH, 100.0),)),
     Fault("images 3 s old", trials.silenced(image=1), SILENCE[1:]),
     Fault(
         "images of wrong shape, type and content",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bench.faults.black_box import Switchboard, folder, guard_box, motor_box, order_box
+from bench.faults.garbage import garble, send_bombs
 from nodes.guard.node import Guard
 from nodes.stretch import STOW, STRETCH_3
 from runtime import Message, Node, Publisher, QoS, Subscription, every, on
@@ -23,7 +24,7 @@ MODES = ("disarmed", "armed", "moving", "holding", "stopped", "estopped")
 SPEED_MPS = 0.3
 ZEROS = (0.0,) * 8
 
-DROP, DUPLICATE, REORDER, FLOOD, NANS, RANGE, JERK, STALE, MIXED = range(1, 10)
+DROP, DUPLICATE, REORDER, FLOOD, NANS, RANGE, JERK, STALE, MIXED, GARBLE, BOMB = range(1, 12)
 """What the policy's `mode` flag says is wrong with its commands."""
 
 
@@ -34,6 +35,8 @@ class MotorRobot:
 
     def __init__(self) -> None:
         self._orders = order_box(folder())
+        self._switches = Switchboard(folder() / "switches")
+        self._read_ns = 0
         self._motors = motor_box(folder())
         self._position: tuple[float, ...] = STOW
 
@@ -42,8 +45,10 @@ class MotorRobot:
 
     def read(self, now_ns: int) -> RobotState:
         _, _, speed, place, _ = self._motors.last() or (0, 0.0, 0.0, 0.0, 0)
+        if not self._switches["numb"]:
+            self._read_ns = now_ns
         return RobotState(
-            read_ns=now_ns,
+            read_ns=self._read_ns,
             position=self._position,
             velocity=ZEROS,
             effort=ZEROS,
@@ -52,6 +57,7 @@ class MotorRobot:
             base_heading_rad=0.0,
             base_v_mps=speed,
             base_w_radps=0.0,
+            contact=("lift",) if self._switches["touch"] else (),
         )
 
     def command(self, command: JointCommand) -> None:
@@ -87,14 +93,15 @@ class WatchedGuard(Guard):
         super().on_start()
         box, machine = guard_box(folder()), self.machine
         offer, tick = machine.offer, machine.tick
-        accepted_ns = oldest_ns = count = 0
+        accepted_ns = oldest_ns = count = others = 0
 
         def watched_offer(stamped: Stamped[JointCommand], now_ns: int, *rest: Any) -> str:
-            nonlocal accepted_ns, oldest_ns, count
+            nonlocal accepted_ns, oldest_ns, count, others
             refusal = offer(stamped, now_ns, *rest)
             if not refusal:
                 accepted_ns, count = stamped.envelope.published_ns, count + 1
                 oldest_ns = max(oldest_ns, now_ns - accepted_ns)
+                others += stamped.envelope.source != "policy"
             return refusal
 
         def watched_tick(now_ns: int) -> JointCommand | None:
@@ -104,7 +111,8 @@ class WatchedGuard(Guard):
             said = machine.report()
             mode = MODES.index(machine.mode)
             stop = (said.stop_heard_ns, said.held_ns)
-            box.write(now_ns, mode, accepted_ns, oldest_ns, count, *stop, v, w, said.rejected)
+            lost = self.command.dropped["garbled"] + self.command.dropped["shadow"]
+            box.write(now_ns, mode, accepted_ns, oldest_ns, count, *stop, v, w, said.rejected, others, lost)
             oldest_ns = 0
             return out
 
@@ -146,9 +154,18 @@ class SteadyPolicy(Node):
 
     @every(hz=100)
     def flood(self) -> None:
-        if self.switches["mode"] == FLOOD:
+        mode = self.switches["mode"]
+        if mode == FLOOD:
             for _ in range(50):
                 self.command.publish(JointCommand(position=STOW, base_v_mps=SPEED_MPS))
+        elif mode == GARBLE:
+            for _ in range(100):
+                garble(self.clock.now_ns(), self.random)
+
+    @every(hz=2)
+    def bomb(self) -> None:
+        if self.switches["mode"] == BOMB:
+            send_bombs()
 
     def _leak(self) -> None:
         if not self.switches["leak"]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from bench.faults.black_box import FOLDER_VARIABLE, Switchboard, bare_box, guard_box, motor_box
 from bench.faults.nodes import MODES, SPEED_MPS
 from runtime.attach import Sender
+from runtime.message import Message
 from runtime.msgs import EStop, Utterance
 from runtime.registry import FoundRun, find_runs
 from runtime.scheduling import ask_for_fifo, be_ordinary
@@ -27,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE_S = 30.0
 HOGS = 16
 SENDER_PRIORITY = 10
-MOVING, HOLDING, ESTOPPED = (MODES.index(mode) for mode in ("moving", "holding", "estopped"))
+MOVING, HOLDING, STOPPED, ESTOPPED = (MODES.index(mode) for mode in ("moving", "holding", "stopped", "estopped"))
 NODES = "bench.faults.nodes:"
 GRAPH: dict[str, str] = {
     "driver": 'use = "nodes.driver:Driver"\nprocess = "robot"\nparams = { robot = "bench.faults.nodes:MotorRobot" }',
@@ -47,7 +48,9 @@ class FaultError(Exception):
 
 
 class Rig:
-    """One run of the test graph. `changes` replaces nodes' tables; `out` is where it records."""
+    """One run of the test graph. `changes` replaces nodes' tables, or adds others ("seats.policy"); `out` is where it
+    records.
+    """
 
     def __init__(
         self, changes: Mapping[str, str] | None = None, *, environment: Mapping[str, str] | None = None, out: str = ""
@@ -64,7 +67,8 @@ class Rig:
         self._environment = {**os.environ, FOLDER_VARIABLE: str(self.folder), **(environment or {})}
         file = self.folder / "faults.toml"
         tables = {**GRAPH, **(changes or {})}
-        file.write_text("\n".join(f"[nodes.{name}]\n{table}\n" for name, table in tables.items()))
+        names = {name: name if "." in name else f"nodes.{name}" for name in tables}
+        file.write_text("\n".join(f"[{names[name]}]\n{table}\n" for name, table in tables.items()))
         command = [sys.executable, "-m", "runtime", "run", str(file), "--out", str(self.out)]
         self._helpers = [self._python("bench.faults.motors"), self._python("bench.faults.motors", "bare")]
         self.process = subprocess.Popen(
@@ -158,6 +162,10 @@ class Rig:
         """Somebody presses an emergency stop; the stamp of it."""
         return self._sender("estop").publish(EStop(source="button", is_pressed=True)).published_ns
 
+    def send(self, topic: str, message: Message) -> None:
+        """Publish anything."""
+        self._sender(topic).publish(message)
+
     def _sender(self, topic: str = "heard") -> Sender:
         if topic not in self._senders:
             if topic == "estop":  # a button's program has real-time threads too, which those it starts inherit
@@ -200,6 +208,15 @@ class Rig:
         """Processor time that a process has used."""
         fields = Path(f"/proc/{self.pid(name)}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory_mb(self, name: str) -> float:
+        """Resident memory of a process."""
+        pages = int(Path(f"/proc/{self.pid(name)}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def recordings(self) -> list[Path]:
+        """The files that the recorder has written, oldest first."""
+        return sorted(self.out.rglob("*.mcap"), key=lambda path: path.stat().st_ctime_ns)
 
     def close(self) -> None:
         """End everything, whatever state it is in."""

@@ -8,9 +8,11 @@ import signal
 import time
 from collections.abc import Callable
 
-from bench.faults.nodes import SPEED_MPS
+from bench.faults.garbage import send_oversized
+from bench.faults.nodes import BOMB, SPEED_MPS
 from bench.faults.rig import ESTOPPED, HOLDING, MOVING, FaultError, Rig
 from nodes.stretch import STRETCH_3
+from runtime.bag import BagReader
 
 Figures = dict[str, float]
 Trial = Callable[[Rig], Figures]
@@ -29,21 +31,32 @@ STANDS = "motors told to stand, ms"
 GONE = "children gone, ms"
 LIMITS = "outputs beyond limits"
 FALSE_HOLDS = "holds without need"
+NUMB = "robot's last word to held, ms"
+TOUCH = "contact to held, ms"
+LOST = "recording lost, ms"
+GAPS = "messages missing before that"
+STRANGE = "garbled commands applied"
+GROWN = "MB grown"
+REFUSED = "garbled frames refused"
 
 
 def ouch(rig: Rig) -> Figures:
     """Somebody is hurt; from the word to the braking profile."""
     rig.wait_moving()
-    start_ns = rig.say("Ouch!")
+    return {OUCH: _stop_ms(rig, rig.say("Ouch!"))}
+
+
+def _stop_ms(rig: Rig, start_ns: int) -> float:
+    """From the stamp of what is said or felt after `start_ns` to the braking profile."""
 
     def is_held() -> bool:
         record = rig.guard.last()
         return record is not None and record[5] >= start_ns and record[6] >= record[5]
 
-    rig.wait("held after Ouch!", is_held, 5.0)
+    rig.wait("held", is_held, 5.0)
     record = rig.guard.last()
     assert record is not None
-    return {OUCH: (record[6] - record[5]) * MS}
+    return (record[6] - record[5]) * MS
 
 
 def pressed(rig: Rig) -> Figures:
@@ -288,14 +301,81 @@ def backwards(rig: Rig, start_ns: int) -> float:
     return sum(new < old for old, new in itertools.pairwise(stamps))
 
 
-def fallen(rig: Rig) -> Figures:
-    """The whole trial `ouch`, and that every process still lives."""
-    figures = ouch(rig)
+def fallen(rig: Rig, trial: Trial = ouch) -> Figures:
+    """The whole trial, and that every process still lives."""
+    before = rig.run.states()
+    figures = trial(rig)
     for name, state in rig.run.states().items():
-        if state.restarts:
-            raise FaultError(f"{name} was restarted {state.restarts} times: {state.state}")
+        if state.pid != before[name].pid:
+            raise FaultError(f"{name} was restarted: {state.state}")
         os.kill(state.pid, 0)
     return figures
+
+
+def numb(rig: Rig) -> Figures:
+    """The robot's driver goes on, and what it reads is always the same old state: no motion without feedback."""
+    rig.wait_moving()
+    start_ns = time.monotonic_ns()
+    rig.switches["numb"] = 1
+    try:
+        found = held(rig, start_ns)
+        held_ns = next(record[0] for record in rig.guard.since(start_ns) if record[1] == HOLDING)
+        return {NUMB: (held_ns - start_ns) * MS, STALE: found[STALE], LIMITS: beyond_limits(rig, start_ns)}
+    finally:
+        rig.switches.clear()
+
+
+def touched(rig: Rig) -> Figures:
+    """A joint feels a contact; from the robot's reading of it to the braking profile."""
+    rig.wait_moving()
+    start_ns = time.monotonic_ns()
+    rig.switches["touch"] = 1
+    try:
+        return {TOUCH: _stop_ms(rig, start_ns)}
+    finally:
+        rig.switches.clear()
+
+
+def recorder_killed(rig: Rig) -> Figures:
+    """SIGKILL of the recorder: what of its file is missing, up to the kill; and the robot goes on."""
+    rig.wait_moving()
+    number = len(rig.recordings())
+    time.sleep(1.2)  # so that there is something to lose
+    start_ns = rig.send_signal("recorder", signal.SIGKILL)
+    figures = {**ouch(rig)}
+    rig.wait("another file of the recording", lambda: len(rig.recordings()) > number)
+    newest, gaps, last = 0, 0, 0
+    for message in BagReader(rig.recordings()[number - 1]):
+        if message.topic == "robot/state":
+            envelope = message.envelope
+            gaps += last > 0 and envelope.seq != last + 1
+            newest, last = envelope.published_ns, envelope.seq
+    return {**figures, LOST: (start_ns - newest) * MS, GAPS: gaps}
+
+
+def garbled(mode: int, seconds: float = 2.0) -> Trial:
+    """Frames that are no commands arrive by the thousand, or are large; none acts, nobody falls, nothing grows."""
+
+    def trial(rig: Rig) -> Figures:
+        rig.wait_moving()
+        before_mb, record = rig.memory_mb("robot"), rig.guard.last()
+        assert record is not None
+        start_ns = time.monotonic_ns()
+        rig.switches["mode"] = mode
+        try:
+            if mode == BOMB:
+                send_oversized(rig.run, "robot")
+            time.sleep(seconds)
+            figures = fallen(rig)
+        finally:
+            rig.switches.clear()
+        last = rig.guard.last()
+        assert last is not None
+        figures |= {STRANGE: last[10] - record[10], REFUSED: last[11] - record[11]}
+        grown_mb = rig.memory_mb("robot") - before_mb
+        return {**figures, GROWN: grown_mb, LIMITS: beyond_limits(rig, start_ns), STALE: stale(rig, start_ns)}
+
+    return trial
 
 
 def speed_bound_mm(held_s: float) -> float:

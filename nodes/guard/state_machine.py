@@ -72,7 +72,7 @@ class GuardSettings:
     """What a launch file may choose; speeds only below the robot's ceilings."""
 
     lifespan_s: float = 0.150
-    max_state_age_s: float = 0.250
+    max_state_age_s: float = 0.200  # held within 250 ms of the last word of the robot
     max_image_age_s: float = 1.0
     longest_step_s: float = 0.040  # a late tick moves no further than this much time allows
     max_effort_percent: float = 95.0  # of a joint or the base, for longer than `effort_s`: it pushes against something
