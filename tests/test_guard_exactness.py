@@ -148,12 +148,12 @@ def test_the_fastest_speed_that_is_no_mistake_is_obeyed_within_limits() -> None:
 def test_the_robots_state_counts_until_exactly_its_age() -> None:
     story = moving()
     read_ns = story.now_ns
-    at_ns = read_ns + to_ns(0.25)
+    at_ns = read_ns + to_ns(0.2)
     for now_ns, mode in ((at_ns, "moving"), (at_ns + 1, "holding")):
         assert story.machine.offer(command("policy", now_ns - read_ns, now_ns), now_ns) == ""
         story.machine.tick(now_ns)
         assert story.machine.mode == mode
-    assert story.machine.reason == "robot/state is older than 250 ms"
+    assert story.machine.reason == "robot/state is older than 200 ms"
 
 
 def test_the_settings_of_a_launch_file_reach_the_guard() -> None:

@@ -246,7 +246,7 @@ def test_without_fresh_robot_state_the_robot_holds() -> None:
         story.send(v=0.3)
         story.tick(sees=False)
     assert story.machine.mode == "holding"
-    assert story.machine.reason == "robot/state is older than 250 ms"
+    assert story.machine.reason == "robot/state is older than 200 ms"
 
 
 def test_a_stop_brakes_at_once_and_stays() -> None:

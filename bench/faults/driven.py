@@ -16,8 +16,8 @@ from contextlib import AbstractContextManager
 from bench.faults.nodes import SPEED_MPS
 from bench.faults.rig import MOVING, ROOT, STOPPED, Rig
 from bench.faults.trials import STALE, Figures, Trial, held, stale
-from nodes.guard.asking import request, token_of
 from nodes.stretch import STOW
+from runtime.proof import request, token_of
 
 LINK = "link lost to held, ms"
 BACK = "seat taken back, ms"
