@@ -107,15 +107,19 @@ def act(kind: ActKind, argument: str = "", to: tuple[str, ...] = ()) -> Act:
     return Act(kind=kind, argument=argument, to=to)
 
 
-def play(episode: EpisodePlan, brains: Sequence[Brain] | None = None) -> Moderator:
-    """Play it in virtual time over the bus; rule-based agents where no brains are given."""
-    moderator = Moderator(episode)
-    brains = brains or [RulesBrain() for _ in episode.briefings]
+def simulation_of(moderator: Moderator, brains: Sequence[Brain]) -> Simulation:
+    """The episode's bus in virtual time, with these brains on its seats."""
     seats = [
         NodeSpec(f"seat{seat}", Agent, instance=Agent.with_brain(brain), remap={"episode/seat": f"episode/seat{seat}"})
         for seat, brain in enumerate(brains)
     ]
-    simulation = Simulation(NodeSpec("moderator", Moderator, instance=moderator), *seats, seed=episode.seed)
+    return Simulation(NodeSpec("moderator", Moderator, instance=moderator), *seats, seed=moderator.plan.seed)
+
+
+def play(episode: EpisodePlan, brains: Sequence[Brain] | None = None) -> Moderator:
+    """Play it in virtual time over the bus; rule-based agents where no brains are given."""
+    moderator = Moderator(episode)
+    simulation = simulation_of(moderator, brains or [RulesBrain() for _ in episode.briefings])
     simulation.publish("episode/begin", Begin())
     simulation.run()
     simulation.close()

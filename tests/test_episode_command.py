@@ -204,6 +204,21 @@ def test_a_budget_stops_a_run_that_resume_can_finish(tmp_path: Path, capsys: pyt
         assert len(server.requests) == 12
 
 
+def test_a_game_is_won_as_the_command_line_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('"How warm it is."\n"Fine, I give up!"\n')
+    agents = f"script:{lines},script:{lines}"
+    task = ("--task", "quiet-hours", "--agents", agents, "--json")
+    assert run(tmp_path / "a.sqlite", *task, "--win", r"1=\bI give up\b") == 0
+    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
+    assert episode["reason"] == rf"won: {episode['names'][1]} (\bI give up\b)"
+    assert len(episode["turns"]) == 4
+    assert run(tmp_path / "b.sqlite", *task, "--win", "7=x") == 2
+    assert "wins: seat is 7; expected 0 to 1" in capsys.readouterr().err
+    assert run(tmp_path / "c.sqlite", *task, "--win", "(") == 2
+    assert "win check '(': pattern '(' is no regular expression" in capsys.readouterr().err
+
+
 def test_a_script_is_written_at_once_and_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Store.read(_plan_of(tmp_path)) as store:
         first, second = store.episodes()[0].names

@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 
 from nodes.episodes.minds.brains import RulesBrain, ScriptedBrain
 from nodes.episodes.people.library import Library
-from nodes.episodes.people.profiles import Character, Relationship, Scenario, Task
+from nodes.episodes.people.profiles import Character, Relationship, Scenario, Task, Win
+from nodes.episodes.talk.conduct import Conduct
+from nodes.episodes.talk.messages import Begin
 from nodes.episodes.talk.moderator import Moderator
 from nodes.episodes.talk.planning import plan_episode
 from nodes.episodes.talk.prompt import prompt_text
 from nodes.episodes.talk.rules import Order, Rules
-from nodes.episodes.talk.sight import Choice, Sight
-from runtime import Clock
-from runtime.episode_msgs import Act
-from tests.episode_cast import act, plan, play
+from nodes.episodes.talk.sight import Brain, Choice, Sight
+from runtime import Clock, UserError
+from runtime.episode_msgs import Act, Reply
+from tests.episode_cast import ANA, BEN, act, plan, play, simulation_of
 
 
 class Spy:
@@ -141,6 +143,77 @@ def test_an_interruption_keeps_what_was_really_said() -> None:
     assert (second.argument, second.note) == ("Stop it right now!", "interrupts Ana Ruiz")
     assert second.at_s == pytest.approx(first.at_s + first.lasts_s)
     assert outcome(moderator) == "stale: nobody spoke for 8 s"
+
+
+class Slow:
+    """Thinks for a while before it says its line, each time that it is asked while nobody speaks."""
+
+    def __init__(self, line: str, thinks_s: float) -> None:
+        self.line, self.thinks_s = line, thinks_s
+        self.heard: list[str] = []
+        self.began = self.finished = 0
+
+    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+        self.heard = [turn.argument for turn in sight.turns]
+        self.began += 1
+        await clock.sleep(self.thinks_s if sight.observation.speaking else 0.0)
+        self.finished += 1
+        return Choice(act=act("speak", self.line), urgency=0.95 if sight.observation.speaking else 0.0)
+
+
+def test_an_interruption_is_the_robots_own_interrupt_and_its_fence_voids_what_others_were_about_to_say() -> None:
+    story = "I have a long story to tell. It goes on and on. And it does not end here. Not by far. No end."
+    slow = Slow("Too late, this must never be said.", thinks_s=1.0)
+    moderator = Moderator(plan("trio", rules=Rules(order="asynchronous", words_per_s=2.0)))
+    brains: list[Brain] = [Bidder(story, 0.9), Bidder("", 0.1, "Stop it now, both of you!"), slow]
+    simulation = simulation_of(moderator, brains)
+    interrupts, fences = simulation.record(Moderator.interrupt), simulation.record(Moderator.fence)
+    simulation.publish("episode/begin", Begin())
+    simulation.run()
+    simulation.close()
+    (interrupt,) = interrupts
+    assert (interrupt.depth, interrupt.by, interrupt.text) == (
+        "replan",
+        "Ben Okafor",
+        "Stop it now, both of you!",
+    )
+    assert [(fence.interrupt_id, fence.epochs) for fence in fences] == [(interrupt.id, (1, 0, 1))]
+    assert slow.finished < slow.began  # its answer was cancelled on its way
+    assert said(moderator)[:2] == ["Ana:I have a long story to tell. -", "Ben:Stop it now, both of you!"]
+    assert not any("never be said" in line for line in said(moderator))
+    # What it was told with the ask that became void it still knows.
+    assert slow.heard == [turn.argument for turn in moderator.conduct.turns]
+
+
+def test_a_scenario_says_what_wins_its_game() -> None:
+    game = Scenario(
+        id="taboo",
+        context="A game: get the other to say the word.",
+        goals=("Get the other to say moon.", "Find out the word without saying it."),
+        wins=(Win(pattern=r"\bmoon\b", seat=1, winner=0, text="said the word"),),
+    )
+    library = Library([ANA, BEN], [game], tasks=[Task(id="taboo", scenario="taboo", characters=("ana", "ben"))])
+    episode = plan_episode(library, library.tasks["taboo"], ["rules"])
+    talk = [
+        ScriptedBrain([act("speak", "The moon?"), act("speak", "Well?")]),
+        ScriptedBrain([act("speak", "THE MOON!")]),
+    ]
+    assert outcome(play(episode, talk)) == "won: Ana Ruiz (said the word)"
+    with pytest.raises(UserError, match="wins: seat is 2; expected 0 to 1"):
+        plan_episode(library, library.tasks["taboo"], ["rules"], wins=(Win(pattern="x", seat=2),))
+
+
+def test_whom_a_live_episode_asks_nothing_hears_at_once() -> None:
+    conduct = Conduct("e", plan("trio").briefings, Rules(), random.Random(0))
+    sent = conduct.begin(0.0)
+    assert [(seat, told.asks, told.briefing is not None) for seat, told in conduct.telling(sent)] == [
+        (1, "nothing", True),
+        (2, "nothing", True),
+    ]
+    sent = conduct.reply(Reply(episode="e", seat=0, ask=1, act=act("speak", "psst", ("Cai Lund",))), 1.0)
+    told = conduct.telling(sent)
+    assert [(seat, [turn.argument for turn in one.heard]) for seat, one in told] == [(0, ["psst"]), (2, ["psst"])]
+    assert [(seat, one.recipients) for seat, one in sent.observations] == [(1, ("Ana Ruiz", "Cai Lund"))]
 
 
 def test_a_nod_overlaps_and_takes_no_floor() -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nodes.episodes.talk.rules import Rules, Win, check, problem_of, seats_to_ask, why_ended
+from nodes.episodes.talk.rules import Rules, WinCheck, check, problem_of, seats_to_ask, why_ended
 from runtime import UserError
 from runtime.episode_msgs import Turn
 from tests.episode_cast import act
@@ -50,7 +50,7 @@ def test_more_than_two_silent_acts_in_a_row_are_stale() -> None:
 
 
 def test_a_game_is_won_by_who_may_win_it_and_all_reasons_are_given() -> None:
-    rules = Rules(wins=(Win(pattern=r"\bcheckmate\b", who="Ben", text="said checkmate"),), max_turns=2)
+    rules = Rules(wins=(WinCheck(pattern=r"\bcheckmate\b", who="Ben", text="said checkmate"),), max_turns=2)
     assert why_ended(rules, [turn(1, "Ana", text="Checkmate!")], 1, ["Ana", "Ben"], []) == ""
     reason = why_ended(rules, [turn(2, "Ben", text="Checkmate!")], 2, ["Ana", "Ben"], [])
     assert reason == "won: Ben (said checkmate); turn limit: 2 turns"
@@ -69,4 +69,10 @@ def test_rules_that_cannot_work_are_refused_in_a_sentence() -> None:
     with pytest.raises(UserError, match="max_turns is 0; expected at least 1"):
         check(Rules(max_turns=0))
     with pytest.raises(UserError, match="is no regular expression"):
-        check(Rules(wins=(Win(pattern="("),)))
+        check(Rules(wins=(WinCheck(pattern="("),)))
+
+
+def test_the_winner_may_be_another_than_who_said_it() -> None:
+    taboo = WinCheck(pattern=r"\bmoon\b", who="Ana", winner="Ben", text="the forbidden word")
+    talk = [turn(1, "Ana", text="Under the Moon.")]
+    assert why_ended(Rules(wins=(taboo,)), talk, 1, ["Ana", "Ben"], []) == "won: Ben (the forbidden word)"

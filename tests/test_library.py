@@ -44,6 +44,32 @@ def test_an_error_names_file_line_record_and_field(tmp_path: Path, line: str, se
     assert str(caught.value).startswith(f"{path}{sentence}")
 
 
+GAME = '{"id": "g", "context": "A game.", "goals": ["Win.", "Win."], "wins": [%s]}'
+
+
+@pytest.mark.parametrize(
+    ("win", "sentence"),
+    [
+        ('{"pattern": "("}', "wins[0]: pattern '(' is no regular expression: "),
+        ('{"pattern": " "}', "wins[0]: pattern is empty; expected a text"),
+        ('{"pattern": "x", "kind": "shout"}', "wins[0].kind: Invalid enum value 'shout'"),
+        ('{"pattern": "x", "by": 1}', "wins[0]: Object contains unknown field `by`"),
+        ('{"pattern": "x", "winner": 2}', "wins: winner is 2; expected 0 to 1"),
+    ],
+)
+def test_a_win_check_that_cannot_work_is_refused_with_its_place(tmp_path: Path, win: str, sentence: str) -> None:
+    path = write(tmp_path, "scenarios.jsonl", GAME % win)
+    with pytest.raises(ProfileError) as caught:
+        read_records(path, Scenario)
+    assert str(caught.value).startswith(f"{path}:1 ('g'): {sentence}")
+
+
+def test_a_win_check_names_pattern_seat_kind_and_winner(tmp_path: Path) -> None:
+    path = write(tmp_path, "scenarios.jsonl", GAME % '{"pattern": "moon", "seat": 1, "kind": "action", "winner": 0}')
+    (win,) = read_records(path, Scenario)[0].wins
+    assert (win.pattern, win.seat, win.kind, win.winner) == ("moon", 1, "action", 0)
+
+
 def test_an_unknown_relationship_lists_the_known_ones(tmp_path: Path) -> None:
     for value in ('"nemesis"', "9"):
         path = write(

@@ -108,6 +108,13 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=MODES, default="AGENTS", type=str.upper)
     parser.add_argument("--name-only", action="store_true", help="characters are names without profiles")
     parser.add_argument("--turns", type=int, default=20, help="turn limit")
+    parser.add_argument(
+        "--win",
+        action="append",
+        default=[],
+        metavar="[SEAT=]PATTERN",
+        help="a social game: saying what matches this regular expression wins and ends it; again for another",
+    )
     parser.add_argument("--judges", default="rules", help="rules, MODEL, MODEL@URL; several with commas")
     parser.add_argument("--dimensions", type=Path, help="TOML file with own dimensions, for model judges")
     parser.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: runs/episodes-TIME.sqlite")

@@ -20,7 +20,7 @@ from nodes.episodes.play.runner import Judges, Settings, judge_unjudged, play_al
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.store import Store
 from nodes.episodes.talk.plan import EpisodePlan
-from nodes.episodes.talk.planning import mode_of, order_of, plan_episode, starter_library, tasks_of
+from nodes.episodes.talk.planning import mode_of, order_of, plan_episode, starter_library, tasks_of, win_of
 from nodes.episodes.talk.rules import Rules, check
 from runtime.clock import wall_time_text
 from runtime.errors import UserError, choices
@@ -78,6 +78,7 @@ def sample(asked: argparse.Namespace) -> int:
 
 
 def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
+    wins = tuple(win_of(text) for text in asked.win)
     rules = Rules(order=order_of(asked.order), max_turns=asked.turns)
     check(rules)
     for name in ("seeds", "casts", "jobs"):
@@ -103,6 +104,7 @@ def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
             mode=mode_of(asked.mode),
             name_only=asked.name_only,
             seed=seed,
+            wins=wins,
         )
         for pairing in pairings
         for task in tasks

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from runtime.episode_msgs import SEATS, Deal, Facts
+from runtime.episode_msgs import SEATS, ActKind, Deal, Facts
 from runtime.errors import UserError
 
 IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -122,6 +122,30 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     relationship: Relationship
 
 
+class Win(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A social game is won by an act: of `seat` (None: of anyone), of that kind, whose text matches the pattern."""
+
+    pattern: str  # a regular expression, looked for anywhere in the act's text, upper and lower case alike
+    seat: int | None = None
+    kind: ActKind = "speak"
+    winner: int | None = None  # the seat that has won; None: whoever did it
+    text: str = ""  # what the log calls it
+
+    def __post_init__(self) -> None:
+        check_name(self, "text")
+        check_text(self, "pattern", LINE_LENGTH, empty=False)
+        try:
+            re.compile(self.pattern)
+        except re.error as problem:
+            raise ValueError(f"pattern {self.pattern!r} is no regular expression: {problem}") from problem
+
+    def check_seats(self, seats: int) -> None:
+        """Raise ValueError where it names a seat that a scenario of so many seats has not."""
+        for field, seat in (("seat", self.seat), ("winner", self.winner)):
+            if seat is not None and not 0 <= seat < seats:
+                raise ValueError(f"wins: {field} is {seat}; expected 0 to {seats - 1}")
+
+
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A situation that everybody in it sees, one private goal per seat, and who may sit where."""
 
@@ -139,6 +163,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     characters: tuple[tuple[str, ...], ...] = ()  # by seat, identifiers or names; (): any
     deal: Deal | None = None
     facts: tuple[Facts, ...] = ()  # by seat; (): none
+    wins: tuple[Win, ...] = ()  # of a social game: acts that end it
     robot_seat: int | None = None  # the seat that the robot graph can play with its body
     objects: tuple[str, ...] = ()  # the things on the table, for an embodied scenario
     source_id: str = ""
@@ -165,6 +190,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             first, second = pair.seats
             if not (0 <= first < self.seats and 0 <= second < self.seats and first != second):
                 raise ValueError(f"pairs names seats {first} and {second}; expected two of 0 to {self.seats - 1}")
+        for win in self.wins:
+            win.check_seats(self.seats)
         if self.robot_seat is not None and not 0 <= self.robot_seat < self.seats:
             raise ValueError(f"robot_seat is {self.robot_seat}; expected 0 to {self.seats - 1}")
         if self.deal is not None:

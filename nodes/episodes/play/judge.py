@@ -27,8 +27,9 @@ class Judge(Node):
         mode: str = "AGENTS",
         max_turns: int = 20,
         log: str = "",
+        wins: tuple[str, ...] = (),
     ) -> None:
-        self._plan = plan_of_task(task, order=order, mode=mode, max_turns=max_turns)
+        self._plan = plan_of_task(task, order=order, mode=mode, max_turns=max_turns, wins=wins)
         self._judge = judge
         self._log_path = log
         self._turns: list[Turn] = []

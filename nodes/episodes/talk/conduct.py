@@ -10,9 +10,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nodes.episodes.talk.messages import Interruption, Pause
+from nodes.episodes.talk.messages import Pause
 from nodes.episodes.talk.rules import Rules, check, problem_of, seats_to_ask, why_ended
 from runtime.episode_msgs import Act, Asks, Briefing, Observation, Outcome, Reply, Turn
+from runtime.msgs import Interrupt
 
 FAILURES_IN_A_ROW = 3
 """So many unreadable answers of one seat, one after the other, and the episode has failed."""
@@ -35,7 +36,7 @@ class Sent:
 
     observations: list[tuple[int, Observation]] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
-    interruptions: list[Interruption] = field(default_factory=list)
+    interrupts: list[Interrupt] = field(default_factory=list)
     outcome: Outcome | None = None
     pause: Pause | None = None  # asynchronous: call `waited` after it; an earlier one is void
 
@@ -60,7 +61,9 @@ class Conduct:
         self._present = list(range(len(briefings)))
         self._left: list[str] = []
         self._asked = [0] * len(briefings)
-        self._told = [0] * len(briefings)
+        self._told = [0] * len(briefings)  # turns that the seat is known to know of
+        self._sent = [0] * len(briefings)  # turns sent with its open ask; known when it replies, sent again if void
+        self._has_replied = [False] * len(briefings)
         self._waiting: dict[int, int] = {}  # seat -> its open ask
         self._answers: dict[int, tuple[Act, str]] = {}
         self._was_refused: set[int] = set()
@@ -84,7 +87,7 @@ class Conduct:
         if self.outcome is not None or self._waiting.get(reply.seat) != reply.ask:
             self.refused += 1
             return sent
-        del self._waiting[reply.seat]
+        self._answered(reply.seat)
         turn = self.number
         self.prompts.append(PromptRecord(reply.seat, reply.ask, turn, reply.held, reply.prompt_sha))
         if reply.failure:
@@ -162,25 +165,61 @@ class Conduct:
         for seat in seats:
             self._ask(seat, sent)
 
-    def _ask(self, seat: int, sent: Sent, *, asks: Asks = "act", problem: str = "") -> None:
-        self._asked[seat] += 1
-        self._waiting[seat] = self._asked[seat]
+    def telling(self, sent: Sent) -> list[tuple[int, Observation]]:
+        """What those perceive at once whom a step asks nothing: for people, who want to see it as it happens."""
+        asked = {seat for seat, _ in sent.observations}
+        found = []
+        for seat, name in enumerate(self.names):
+            heard = tuple(turn for turn in sent.turns if turn.is_for(name))
+            if seat not in asked and (heard or not self._asked[seat] or sent.outcome is not None):
+                found.append((seat, self._observation(seat, "nothing", heard)))
+        return found
+
+    def _ask(self, seat: int, sent: Sent, *, problem: str = "") -> None:
+        is_last = self.number >= self.rules.max_turns - len(self.names) + 1
+        self._send_ask(seat, sent, self._observation(seat, "act", problem=problem, is_last=is_last))
+
+    def _send_ask(self, seat: int, sent: Sent, observation: Observation) -> None:
+        self._asked[seat] = self._waiting[seat] = observation.ask
+        self._sent[seat] = len(self.turns)
+        sent.observations.append((seat, observation))
+
+    def _observation(
+        self,
+        seat: int,
+        asks: Asks,
+        heard: tuple[Turn, ...] | None = None,
+        *,
+        problem: str = "",
+        speaking: str = "",
+        so_far: str = "",
+        silence_s: float = 0.0,
+        is_last: bool = False,
+    ) -> Observation:
+        """With all that the seat is not known to know; what an interruption kept it from answering comes again."""
         name = self.names[seat]
-        heard = tuple(turn for turn in self.turns[self._told[seat] :] if turn.is_for(name))
-        self._told[seat] = len(self.turns)
-        observation = Observation(
+        if heard is None:
+            heard = tuple(turn for turn in self.turns[self._told[seat] :] if turn.is_for(name))
+        return Observation(
             episode=self.episode,
-            ask=self._asked[seat],
+            ask=self._asked[seat] + (asks != "nothing"),
             turn=self.number,
             asks=asks,
             recipients=self._others(seat),
             heard=heard,
-            briefing=self.briefings[seat] if self._asked[seat] == 1 else None,
+            briefing=None if self._has_replied[seat] else self.briefings[seat],
             problem=problem,
-            is_last=self.number >= self.rules.max_turns - len(self.names) + 1,
+            speaking=speaking,
+            so_far=so_far,
+            silence_s=silence_s,
+            is_last=is_last,
             answer_s=self.answer_s,
         )
-        sent.observations.append((seat, observation))
+
+    def _answered(self, seat: int) -> None:
+        del self._waiting[seat]
+        self._told[seat] = self._sent[seat]
+        self._has_replied[seat] = True
 
     def _others(self, seat: int) -> tuple[str, ...]:
         return tuple(self.names[other] for other in self._present if other != seat)

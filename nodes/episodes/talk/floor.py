@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nodes.episodes.talk.conduct import Conduct, PromptRecord, Sent
-from nodes.episodes.talk.messages import Interruption, Pause
+from nodes.episodes.talk.messages import Pause
 from nodes.episodes.talk.rules import Rules, problem_of, winner
-from runtime.episode_msgs import Act, Briefing, Observation, Reply, Turn
+from runtime.episode_msgs import Act, Briefing, Reply, Turn
+from runtime.msgs import Interrupt
 
 INTERRUPT = 0.8
 WISH = 0.2
@@ -73,7 +74,7 @@ class Floor(Conduct):
         if self.outcome is not None or self._waiting.get(reply.seat) != reply.ask:
             self.refused += 1
             return sent
-        del self._waiting[reply.seat]
+        self._answered(reply.seat)
         self.prompts.append(PromptRecord(reply.seat, reply.ask, self.number, reply.held, reply.prompt_sha))
         if reply.failure:
             return self.fail(f"{self.names[reply.seat]} did not answer: {reply.failure}", now_s, sent)
@@ -183,11 +184,10 @@ class Floor(Conduct):
             said = self._words_said(speech, now_s)
             cause = f"{self.episode}/{len(self.turns)}"
             name = self.names[seat]
-            text = " ".join(speech.words[:said])
-            sent.interruptions.append(Interruption(id=cause, by=name, speaker=speaker, said=text, at_s=round(now_s, 3)))
+            sent.interrupts.append(Interrupt(id=cause, depth="replan", text=act.argument, by=name))
             self._speech_over(speech, said, now_s, sent, note=f"interrupted by {name}")
             if self.outcome is None:
-                self._waiting.clear()  # what the others were about to say is void
+                self._waiting.clear()  # the moderator's fence voids what the others were about to say
                 self._speak(seat, act, f"interrupts {speaker}", now_s, sent)
 
     def _words_said(self, speech: Speech, now_s: float) -> int:
@@ -243,25 +243,15 @@ class Floor(Conduct):
                 self._ask_bid(seat, sent)
 
     def _ask_bid(self, seat: int, sent: Sent, *, speaking: str = "", so_far: str = "") -> None:
-        self._asked[seat] += 1
-        self._waiting[seat] = self._asked[seat]
-        heard = tuple(turn for turn in self.turns[self._told[seat] :] if turn.is_for(self.names[seat]))
-        self._told[seat] = len(self.turns)
-        observation = Observation(
-            episode=self.episode,
-            ask=self._asked[seat],
-            turn=self.number,
-            asks="bid",
-            recipients=self._others(seat),
-            heard=heard,
-            briefing=self.briefings[seat] if self._asked[seat] == 1 else None,
+        observation = self._observation(
+            seat,
+            "bid",
             speaking=speaking,
             so_far=so_far,
             silence_s=self._silence_s,
             is_last=self.number >= self.rules.max_turns,
-            answer_s=self.answer_s,
         )
-        sent.observations.append((seat, observation))
+        self._send_ask(seat, sent, observation)
 
     def _pause(self, seconds: float, sent: Sent) -> None:
         self._token += 1

@@ -1,18 +1,8 @@
-"""What only the moderator's own machinery says to itself and to agents; the rest is in `runtime.episode_msgs`."""
+"""What the moderator's own machinery says to itself; what participants hear and say is in `runtime.episode_msgs`."""
 
 from __future__ import annotations
 
 from runtime.message import Message
-
-
-class Interruption(Message):
-    """Somebody took the floor: what the other was about to say is void, what was said is kept as far as it got."""
-
-    id: str
-    by: str
-    speaker: str
-    said: str
-    at_s: float
 
 
 class Pause(Message):

@@ -6,13 +6,18 @@ The decisions are `conduct.py`'s (turn-based) and `floor.py`'s (asynchronous); t
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from nodes.episodes.talk.conduct import Conduct, Sent
 from nodes.episodes.talk.floor import Floor
-from nodes.episodes.talk.messages import Begin, Interruption, Pause
+from nodes.episodes.talk.messages import Begin, Pause
 from nodes.episodes.talk.plan import EpisodePlan
 from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.call import current_call
 from runtime.episode_msgs import Observation, Outcome, Reply, Scores, Turn
+from runtime.fence import FENCE_TOPIC, Fence, raised
+from runtime.message import Epochs
+from runtime.msgs import Interrupt
 
 
 class Moderator(Node):
@@ -23,7 +28,8 @@ class Moderator(Node):
     pause = Subscription(Pause, "episode/pause")
     pause_out = Publisher(Pause, "episode/pause")
     turn = Publisher(Turn, "episode/turn")
-    interruption = Publisher(Interruption, "episode/interruption")
+    interrupt = Publisher(Interrupt, "interrupt")
+    fence = Publisher(Fence, FENCE_TOPIC)
     outcome = Publisher(Outcome, "episode/outcome")
     seat0 = Publisher(Observation, "episode/seat0")
     seat1 = Publisher(Observation, "episode/seat1")
@@ -48,6 +54,7 @@ class Moderator(Node):
         self._began_ns = 0
         self._pause_token = 0
         self._voided: asyncio.Event | None = None
+        self._epochs: Epochs = (0, 0, 0)
 
     def on_start(self) -> None:
         kind = Floor if self.plan.rules.order == "asynchronous" else Conduct
@@ -84,10 +91,9 @@ class Moderator(Node):
     def _send(self, sent: Sent) -> None:
         for turn in sent.turns:
             self.turn.publish(turn)
-        for interruption in sent.interruptions:
-            self.interruption.publish(interruption)
-        for seat, observation in sent.observations:
-            self._seats[seat].publish(observation)
+        for interrupt in sent.interrupts:
+            self._raise(interrupt)
+        self._publish_to_seats(sent.observations)
         if sent.pause is not None:
             self._pause_token = sent.pause.token
             if self._voided is not None:
@@ -96,6 +102,27 @@ class Moderator(Node):
         if sent.outcome is not None:
             self.outcome.publish(sent.outcome)
             self.ended(sent.outcome)
+
+    def _raise(self, interrupt: Interrupt) -> None:
+        """Void what all others are about to say: whoever answered the ask behind this interrupt knows of it."""
+        self.interrupt.publish(interrupt)
+        self._epochs = raised(self._epochs, interrupt.depth)
+        self.fence.publish(
+            Fence(
+                epochs=self._epochs,
+                interrupt_id=interrupt.id,
+                depth=interrupt.depth,
+                text=interrupt.text,
+                by=interrupt.by,
+            )
+        )
+
+    def _publish_to_seats(self, observations: Iterable[tuple[int, Observation]]) -> None:
+        call = current_call.get()
+        if call is not None:
+            call.cause = ""  # each observation begins a chain of its own: a fence voids the answers to all but one
+        for seat, observation in observations:
+            self._seats[seat].publish(observation)
 
     def ended(self, outcome: Outcome) -> None:
         """The episode is over, and so is the run."""
@@ -115,10 +142,11 @@ class LiveModerator(Moderator):
         max_turns: int = 20,
         answer_s: float = 300.0,
         has_judge: bool = True,
+        wins: tuple[str, ...] = (),
     ) -> None:
         from nodes.episodes.talk.planning import plan_of_task
 
-        super().__init__(plan_of_task(task, order=order, mode=mode, max_turns=max_turns))
+        super().__init__(plan_of_task(task, order=order, mode=mode, max_turns=max_turns, wins=wins))
         self._answer_s = answer_s
         self._has_judge = has_judge
         self._asked_ns = 0
@@ -132,6 +160,8 @@ class LiveModerator(Moderator):
     @every(hz=2)
     def watch(self) -> None:
         """Start when all are there; end the episode as failed where a seat does not answer at all."""
+        if any(self._epochs):
+            self.fence.publish(Fence(epochs=self._epochs))  # for whoever joined late
         if self.conduct.number == 0:
             self.start(Begin())
         waiting = self.conduct.is_waiting_for
@@ -139,6 +169,10 @@ class LiveModerator(Moderator):
             self._asked, self._asked_ns = waiting, self.clock.now_ns()
         elif waiting and (self.clock.now_ns() - self._asked_ns) * 1e-9 > self._answer_s:
             self._send(self.conduct.fail(f"{waiting[0]} did not answer within {self._answer_s:g} s", self.seconds))
+
+    def _send(self, sent: Sent) -> None:
+        super()._send(sent)
+        self._publish_to_seats(self.conduct.telling(sent))
 
     @on(scores)
     def scored(self, scores: Scores) -> None:

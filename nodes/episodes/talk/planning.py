@@ -6,14 +6,16 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 
+import msgspec
+
 from nodes.episodes.people.library import Library, starter
 from nodes.episodes.people.markup import EVERYONE, text_for
-from nodes.episodes.people.profiles import Task
+from nodes.episodes.people.profiles import Task, Win
 from nodes.episodes.people.sampling import sample_constrained
 from nodes.episodes.people.visibility import Cast, View, cast_of, full_view, view
 from nodes.episodes.people.visibility import Mode as Seen
 from nodes.episodes.talk.plan import MODES, EpisodePlan, Mode, Truth
-from nodes.episodes.talk.rules import ORDERS, Order, Rules, Win
+from nodes.episodes.talk.rules import ORDERS, Order, Rules, WinCheck
 from runtime.episode_msgs import Briefing, Facts
 from runtime.errors import UserError, choices
 
@@ -37,7 +39,15 @@ def plan_episode(
         given = given + given[-1:] * (scenario.seats - len(given)) if 1 < len(given) < scenario.seats else given
     if len(given) != scenario.seats:
         raise UserError(f"task {task.id}: {len(given)} agents for {scenario.seats} seats; give one, or one per seat")
-    rules = rules or Rules(wins=wins)
+    rules = rules or Rules()
+    for win in wins:
+        try:
+            win.check_seats(scenario.seats)
+        except ValueError as problem:
+            raise UserError(f"task {task.id}: {problem}") from problem
+    names = tuple(person.name for person in cast.people)
+    checks = tuple(_win_check(win, names) for win in (*scenario.wins, *wins))
+    rules = msgspec.structs.replace(rules, wins=rules.wins + checks)
     return EpisodePlan(
         id=episode_id(task.id, given, seed, mode, name_only, rules),
         task=task.id,
@@ -57,6 +67,26 @@ def plan_episode(
         seed=seed,
         robot_seat=scenario.robot_seat,
     )
+
+
+def _win_check(win: Win, names: Sequence[str]) -> WinCheck:
+    return WinCheck(
+        pattern=win.pattern,
+        who="*" if win.seat is None else names[win.seat],
+        kind=win.kind,
+        text=win.text,
+        winner="" if win.winner is None else names[win.winner],
+    )
+
+
+def win_of(text: str) -> Win:
+    """A win check as typed: "PATTERN" (said by anyone) or "SEAT=PATTERN". Raises UserError."""
+    seat, mark, pattern = text.partition("=")
+    is_seated = bool(mark) and seat.strip().isdecimal()
+    try:
+        return Win(pattern=pattern if is_seated else text, seat=int(seat) if is_seated else None)
+    except ValueError as problem:
+        raise UserError(f"win check {text[:80]!r}: {problem}") from problem
 
 
 def episode_id(task: str, agents: Sequence[str], seed: int, mode: str, name_only: bool, rules: Rules) -> str:
@@ -115,7 +145,15 @@ def tasks_of(library: Library, *, per_scenario: int = 1, seed: int = 0) -> list[
     return list(library.tasks.values()) or sample_constrained(library, per_scenario, seed=seed)
 
 
-def plan_of_task(task: str, *, order: str, mode: str, max_turns: int, library: Library | None = None) -> EpisodePlan:
+def plan_of_task(
+    task: str,
+    *,
+    order: str,
+    mode: str,
+    max_turns: int,
+    wins: Sequence[str] = (),
+    library: Library | None = None,
+) -> EpisodePlan:
     """The plan of one named task of the starter set, for a launch file. Raises UserError with the names there are."""
     library = library or starter_library()
     tasks = {each.id: each for each in tasks_of(library)}
@@ -124,7 +162,7 @@ def plan_of_task(task: str, *, order: str, mode: str, max_turns: int, library: L
     if found is None:
         raise UserError(f"there is no task {task[:80]!r}; known: {choices(by_scenario)}")
     rules = Rules(order=order_of(order), max_turns=max_turns)
-    return plan_episode(library, found, ["rules"], rules=rules, mode=mode_of(mode))
+    return plan_episode(library, found, ["rules"], rules=rules, mode=mode_of(mode), wins=tuple(map(win_of, wins)))
 
 
 def order_of(text: str) -> Order:

@@ -12,20 +12,21 @@ from typing import Literal
 
 import msgspec
 
-from runtime.episode_msgs import ACT_KINDS, Act, Turn
+from runtime.episode_msgs import ACT_KINDS, Act, ActKind, Turn
 from runtime.errors import UserError, choices
 
 Order = Literal["round-robin", "simultaneous", "random", "asynchronous", "script"]
 ORDERS: tuple[Order, ...] = ("round-robin", "simultaneous", "random", "asynchronous")
 
 
-class Win(msgspec.Struct, frozen=True):
-    """A social game is won when `who` ("*": anyone) does an act whose text matches the pattern."""
+class WinCheck(msgspec.Struct, frozen=True):
+    """A scenario's `Win` with the names of those who sit on its seats."""
 
     pattern: str
-    who: str = "*"
-    kind: str = "speak"
+    who: str = "*"  # who must do it; "*": anyone
+    kind: ActKind = "speak"
     text: str = ""  # what the log calls it
+    winner: str = ""  # "": whoever did it
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -34,7 +35,7 @@ class Rules(msgspec.Struct, frozen=True):
     order: Order = "round-robin"
     max_turns: int = 20
     max_stale: int = 2  # so many silent acts in a row are borne
-    wins: tuple[Win, ...] = ()
+    wins: tuple[WinCheck, ...] = ()
     script: tuple[int, ...] = ()  # the seats in turn, where the order is "script"
     words_per_s: float = 2.8  # of speech, where the order is asynchronous
     patience_s: float = 8.0  # of silence, where the order is asynchronous
@@ -110,12 +111,12 @@ def why_ended(rules: Rules, turns: Sequence[Turn], number: int, present: Sequenc
     return "; ".join(reasons)
 
 
-def winner(wins: Sequence[Win], acts: Sequence[Turn]) -> str:
+def winner(wins: Sequence[WinCheck], acts: Sequence[Turn]) -> str:
     """Who has won the game with one of these acts, and how; "" for nobody."""
     for act in acts:
         for win in wins:
             if act.kind == win.kind and win.who in ("*", act.speaker) and re.search(win.pattern, act.argument, re.I):
-                return f"won: {act.speaker} ({win.text or win.pattern})"
+                return f"won: {win.winner or act.speaker} ({win.text or win.pattern})"
     return ""
 
 
