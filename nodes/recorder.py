@@ -75,7 +75,7 @@ class Recorder(Node):
         self.path = path
         self.jpeg_quality = jpeg_quality
         self.depth = depth
-        self.exclude = frozenset(["sim/world"] if exclude is None else exclude)
+        self.exclude = frozenset(exclude or ())
         self.missed: dict[str, int] = {}
         self._next_seq: dict[tuple[str, str], int] = {}
         self._bag: BagWriter | None = None

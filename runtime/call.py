@@ -9,6 +9,7 @@ from runtime.message import Envelope, Epochs, Stamped
 
 if TYPE_CHECKING:
     from runtime.journal import CallNotes
+    from runtime.worker_view import WorkerView
 
 current_call: ContextVar[Call | None] = ContextVar("current_call", default=None)
 
@@ -29,6 +30,7 @@ class Call:
         "started_ns",
         "trigger",
         "utterance_ns",
+        "view",
     )
 
     def __init__(self, started_ns: int, epochs: Epochs = (0, 0, 0), trigger: Stamped[Any] | None = None) -> None:
@@ -44,6 +46,7 @@ class Call:
         self.snapshot: dict[str, Stamped[Any] | None] | None = (
             None  # of a blocking handler: port -> newest at its start
         )
+        self.view: WorkerView | None = None  # of a blocking handler beside others: the node as it sees it
         if trigger is not None:
             self.read(trigger)
             self.cause = trigger.envelope.cause or trigger.envelope.ident

@@ -26,6 +26,7 @@ from runtime.node import DeadlineWatch, Node, Style, Timer, handlers_of, ports_o
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 from runtime.stats import TimerStats
+from runtime.worker_view import WorkerView
 
 MESSAGES_QUEUED = 4096
 IMAGES_QUEUED = 64
@@ -215,6 +216,9 @@ class HostedNode:
             port.owner = name
             self.subscriptions[attribute] = port
         self.lanes = self._build_lanes(hz or {})
+        self._turn = threading.Lock()  # whoever sees or changes what the node keeps, where a worker does so, too
+        self._has_worker = len(self.lanes) > 1 and any(lane.style == "blocking" for lane in self.lanes)
+        self.worker_random = random.Random(f"{seed}/{name}/worker")
         if type(node).subscribes_all:
             self._subscribe_all(everything or {})
 
@@ -287,8 +291,31 @@ class HostedNode:
         return call
 
     def run(self, work: Work, call: Call) -> Any:
-        """Call the handler; an async one gives back its coroutine, not yet started."""
-        method = getattr(self.node, work.handler)
+        """Call the handler; an async one gives back its coroutine, not yet started.
+
+        A worker's call is to be ended by `commit`.
+        """
+        if not self._has_worker or work.style == "async":
+            return self._run(work, call, self.node)
+        if work.style == "plain":
+            with self._turn:
+                return self._run(work, call, self.node)
+        with self._turn:
+            call.view = WorkerView(self.node, self.worker_random)
+            if self.journal is not None:
+                self.journal.begin(call)
+        return self._run(work, call, call.view.node)
+
+    def commit(self, work: Work, call: Call) -> None:
+        """Let the node's other handlers see what a worker's call has set; does nothing after any other call."""
+        if call.view is not None:
+            with self._turn:
+                call.view.commit(self.node)
+                if self.journal is not None:
+                    self.journal.end(work.handler, call, self.clock.now_ns())
+
+    def _run(self, work: Work, call: Call, node: Node) -> Any:
+        method = getattr(node, work.handler)
         token = current_call.set(call)
         try:
             if work.stamped is None:
@@ -297,7 +324,7 @@ class HostedNode:
                 result = method(work.stamped if work.handler == "on_any" else work.stamped.message)
         finally:
             current_call.reset(token)
-            if self.journal is not None and work.style != "async":
+            if self.journal is not None and work.style != "async" and call.view is None:
                 self.journal.end(work.handler, call, self.clock.now_ns())
         return self._journalled(result, work, call) if self.journal is not None and work.style == "async" else result
 

@@ -23,7 +23,11 @@ KEPT_READS = 4096
 
 
 class CallRecord(Message):
-    """One run of a handler. Messages are named "topic:source:seq"."""
+    """One run of a handler. Messages are named "topic:source:seq".
+
+    `order` counts the moments at which calls of this node saw or changed what it keeps: a call of a worker thread sees
+    it at `begun` and changes it at `order`, any other does both at `order`.
+    """
 
     message_durations = frozenset({"took_ns"})
 
@@ -36,6 +40,8 @@ class CallRecord(Message):
     nows_ns: tuple[int, ...] = ()  # what the clock said, after `started_ns`; empty where it stood still
     sent: tuple[str, ...] = ()  # "" where a fence voided the message
     is_cut: bool = False  # it read more than is kept
+    order: int = 0
+    begun: int = 0
 
 
 class LogLine(Message):
@@ -53,6 +59,7 @@ class Calls(Message):
     calls: tuple[CallRecord, ...]
     lost: int = 0  # calls that did not fit into this batch
     logs: tuple[LogLine, ...] = ()
+    running: tuple[int, ...] = ()  # where the worker's calls began that have not ended yet
 
 
 def calls_topic(node: str) -> str:
@@ -69,6 +76,7 @@ class CallNotes:
     nows_ns: list[int] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     is_cut: bool = False
+    begun: int = 0
 
     def read(self, port: str, stamped: Stamped[Any] | None) -> None:
         """The handler looked at a port."""
@@ -92,7 +100,17 @@ class Journal:
         self._calls: list[CallRecord] = []
         self._lines: list[LogLine] = []
         self._lost = 0
+        self._order = 0
+        self._running: set[int] = set()
         self._lock = threading.Lock()
+
+    def begin(self, call: Call) -> None:
+        """A worker's call has seen the node (any thread)."""
+        if call.notes is not None:
+            with self._lock:
+                self._order += 1
+                call.notes.begun = self._order
+                self._running.add(self._order)
 
     def end(self, handler: str, call: Call, now_ns: int) -> None:
         """A call has ended (any thread)."""
@@ -100,29 +118,40 @@ class Journal:
         if notes is None:
             return
         stood_still = not any(notes.nows_ns)
-        record = CallRecord(
-            handler=handler,
-            started_ns=call.started_ns,
-            took_ns=now_ns - call.started_ns,
-            epochs=call.epochs,
-            trigger=call.trigger.envelope.ident if call.trigger is not None else "",
-            reads=tuple(notes.reads),
-            nows_ns=() if stood_still else tuple(notes.nows_ns),
-            sent=tuple(notes.sent),
-            is_cut=notes.is_cut,
-        )
-        with self._lock:
-            if len(self._calls) < KEPT_CALLS:
-                self._calls.append(record)
-            else:
+        with self._lock:  # a batch holds every moment up to its last one
+            self._order += 1
+            self._running.discard(notes.begun)
+            if len(self._calls) >= KEPT_CALLS:
                 self._lost += 1
+                return
+            self._calls.append(
+                CallRecord(
+                    handler=handler,
+                    started_ns=call.started_ns,
+                    took_ns=now_ns - call.started_ns,
+                    epochs=call.epochs,
+                    trigger=call.trigger.envelope.ident if call.trigger is not None else "",
+                    reads=tuple(notes.reads),
+                    nows_ns=() if stood_still else tuple(notes.nows_ns),
+                    sent=tuple(notes.sent),
+                    is_cut=notes.is_cut,
+                    order=self._order,
+                    begun=notes.begun,
+                )
+            )
 
     def take(self, node: str) -> Calls | None:
         """What has come together since the last time; None where nothing has."""
         with self._lock:
             if not self._calls and not self._lines:
                 return None
-            batch = Calls(node=node, calls=tuple(self._calls), lost=self._lost, logs=tuple(self._lines))
+            batch = Calls(
+                node=node,
+                calls=tuple(self._calls),
+                lost=self._lost,
+                logs=tuple(self._lines),
+                running=tuple(sorted(self._running)),
+            )
             self._calls, self._lost, self._lines = [], 0, []
         return batch
 

@@ -62,11 +62,13 @@ class LaneRunner(Protocol):
 
 def run_guarded(hosted: HostedNode, work: Work) -> None:
     """Run a plain or blocking handler; its exception is logged and counted, and the node goes on."""
+    call = hosted.call(work)
     try:
-        hosted.run(work, hosted.call(work))
+        hosted.run(work, call)
     except Exception:
         hosted.errors += 1
         hosted.node.log.exception("handler %s failed", work.handler)
+    hosted.commit(work, call)
 
 
 class LoopRunner:

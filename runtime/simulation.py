@@ -367,8 +367,9 @@ class Simulation:
         if lane.style == "async":
             self._run_task(hosted, lane, work, call, result)
         elif latency_ns:
-            self.scheduler.at(call.not_before_ns, lambda: self._free(hosted, lane))
+            self.scheduler.at(call.not_before_ns, lambda: self._end(hosted, lane, work, call))
         else:
+            hosted.commit(work, call)
             lane.is_busy = False
 
     def _run_task(self, hosted: HostedNode, lane: Lane, work: Work, call: Call, coroutine: Any) -> None:
@@ -391,6 +392,10 @@ class Simulation:
 
     def _place(self, hosted: HostedNode, work: Work) -> str:
         return f"in {hosted.name}.{work.handler} at {self.scheduler.now_ns * 1e-9:.3f} s of virtual time"
+
+    def _end(self, hosted: HostedNode, lane: Lane, work: Work, call: Call) -> None:
+        hosted.commit(work, call)
+        self._free(hosted, lane)
 
     def _free(self, hosted: HostedNode, lane: Lane) -> None:
         lane.is_busy = False

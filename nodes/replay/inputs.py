@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from nodes import recorded_image
 from runtime.bag import BagMessage
+from runtime.bag_schema import Document
 from runtime.errors import RecordingError
 from runtime.message import Message, Stamped
 from runtime.msgs import Image
@@ -70,6 +74,14 @@ class Inputs:
             self._decoded.popitem(last=False)
         return stamped
 
+    def picture(self, ident: str) -> Document | None:
+        """What a recorded image shows, as a document of plain values; None where it was not kept losslessly."""
+        message, depth = self._messages[ident], self._depths.get(ident)
+        if message.document.get("format") != "png":
+            return None
+        image, is_exact = recorded_image.image_of(message.document, depth.document if depth is not None else None)
+        return picture(image) if is_exact else None
+
     def _image(self, ident: str, message: BagMessage) -> Image:
         if message.document.get("format") != "png":
             self.doubts[f"{message.topic} was recorded as {message.document.get('format')}, not losslessly"] = None
@@ -78,6 +90,23 @@ class Inputs:
         if not is_exact:
             self.doubts[f"{message.topic} had depth, which was not recorded exactly"] = None
         return image
+
+
+def picture(image: Image) -> Document:
+    """An image as plain values; its pixels as a fingerprint, which says whether they differ and not where."""
+    depth_m = image.depth_m
+    return {
+        "camera": image.camera,
+        "captured_ns": image.captured_ns,
+        "focal_px": image.focal_px,
+        "rgb": _fingerprint(image.rgb),
+        "depth_m": None if depth_m is None else _fingerprint(np.asarray(depth_m, np.float32)),
+    }
+
+
+def _fingerprint(array: NDArray[Any]) -> str:
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+    return f"{' x '.join(map(str, array.shape))}, sha256 {digest}..."
 
 
 def body(message: Message) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """`NodePlayer`: gives a node the calls of a recording again, each with exactly the inputs that it read then.
 
 The recorded journal says for each handler call what started it, what each look at a port found, what the clock said
-and what was published. The player feeds the first three and compares the last, bit for bit.
+and what was published. The player feeds the first three and compares the last, bit for bit. It keeps the recorded order
+of the moments at which calls saw and changed what the node keeps, so that worker threads replay as they went.
 """
 
 from __future__ import annotations
@@ -9,21 +10,26 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
+
 from nodes.bag_commands.diff import Difference, first_difference
-from nodes.replay.inputs import Inputs, body
+from nodes.replay.inputs import Inputs, body, picture
+from runtime.bag_schema import Document
 from runtime.call import Call, current_call
 from runtime.errors import RecordingError
-from runtime.fence import FenceLine
+from runtime.fence import Fence, FenceLine
 from runtime.graph import NodeSpec
 from runtime.hosted import HostedNode
 from runtime.journal import CallRecord, Calls
 from runtime.message import Envelope, Message, Stamped
+from runtime.msgs import Image
 from runtime.node import Node, handlers_of
 from runtime.ports import Subscription
+from runtime.worker_view import WorkerView
 
 T = TypeVar("T")
 
@@ -31,24 +37,22 @@ _COMPARED = ("image_ns", "utterance_ns", "plan_ns", "epochs", "cause", "provenan
 """Of the envelope: what a call hands on of what it read."""
 
 
+_CHANGEABLE = (list, dict, set, bytearray, deque, np.ndarray)
+
+
 class NotReplayableError(RecordingError):
     """What the recording holds is not enough to run a call again."""
 
 
-class ReplayClock:
-    """Says what the recorded clock said."""
+class CallClock:
+    """Stands at the beginning of the call: what the runtime looks at, which no journal notes."""
 
     def __init__(self, *, is_virtual: bool) -> None:
-        self._is_virtual = is_virtual
+        self.is_virtual = is_virtual
         self.call_ns = 0
-        self.said: deque[int] = deque()
-
-    @property
-    def is_virtual(self) -> bool:
-        return self._is_virtual
 
     def now_ns(self) -> int:
-        return self.call_ns + self.said.popleft() if self.said else self.call_ns
+        return self.call_ns
 
     async def sleep(self, seconds: float) -> None:
         """Returns at once: the clock's next word is a recorded one."""
@@ -58,6 +62,17 @@ class ReplayClock:
         if inspect.iscoroutine(call):
             call.close()
         raise NotReplayableError("it asks the world outside, whose answers are not recorded")
+
+
+class ReplayClock(CallClock):
+    """Says to the node what the recorded clock said."""
+
+    def __init__(self, *, is_virtual: bool) -> None:
+        super().__init__(is_virtual=is_virtual)
+        self.said: deque[int] = deque()
+
+    def now_ns(self) -> int:
+        return self.call_ns + (self.said.popleft() if self.said else 0)
 
 
 class FedPort(Subscription[Any]):
@@ -106,7 +121,9 @@ class NodePlayer:
         start_ns: int,
         run_info: dict[str, Any] | None = None,
     ) -> None:
-        self._run_info = {"seed": seed, **(run_info or {})}
+        # Without "registry", the folder of the run that was: its token is gone, and what a guard latches stands there.
+        self._run_info = {key: value for key, value in (run_info or {}).items() if key != "registry"} | {"seed": seed}
+        self._had_registry = "registry" in (run_info or {})
         self.result = NodeResult(spec.name)
         self.inputs = Inputs()
         self._spec = spec
@@ -119,6 +136,8 @@ class NodePlayer:
         self._sent: list[tuple[Envelope, Message]] = []
         self._ports: dict[str, FedPort] = {}
         self._hosted: HostedNode | None = None
+        self._views: dict[int, WorkerView] = {}  # by where the call began
+        self._batch = 0
         self._is_broken = False
 
     def play(self, batch: Calls, seq: int) -> None:
@@ -129,9 +148,12 @@ class NodePlayer:
             if seq != 1:
                 self._doubts[f"the journal of {self._spec.name} begins with batch {seq}"] = None
             self._hosted = self._host(batch.calls[0].handler if batch.calls else "")
+        elif seq != self._batch + 1:
+            self._doubts[f"{seq - self._batch - 1} batches of the journal of {self._spec.name} are missing"] = None
+        self._batch = seq
         if batch.lost:
             self._doubts[f"{batch.lost} calls were not journalled"] = None
-        for record in batch.calls:
+        for record in self._in_order(self._hosted, batch):
             try:
                 self._run(self._hosted, record)
             except NotReplayableError as problem:
@@ -139,8 +161,7 @@ class NodePlayer:
                 self._is_broken = True
                 return
             if self.result.difference is not None:
-                if not self._is_virtual and "blocking" in self._styles.values():
-                    self._doubts["it has a worker thread, and which of two threads went first is not recorded"] = None
+                self._doubt_unrecorded(self._hosted)
                 self._is_broken = True  # what follows follows from it
                 return
 
@@ -153,22 +174,57 @@ class NodePlayer:
         return self.result
 
     def _host(self, first: str) -> HostedNode:
+        self._call_clock = CallClock(is_virtual=self._is_virtual)
         self._clock = ReplayClock(is_virtual=self._is_virtual)
         node: Node = self._spec.build()
         hosted = HostedNode(
-            node, name=self._spec.name, clock=self._clock, seed=self._seed,
+            node, name=self._spec.name, clock=self._call_clock, seed=self._seed,
             send=lambda envelope, message: self._sent.append((envelope, message)),
             fence=FenceLine(), finish=lambda name, ok, reason: None, hz=self._spec.hz, remap=self._spec.remap,
         )  # fmt: skip
+        self._views.clear()
         self._ports = {attribute: FedPort(port) for attribute, port in hosted.subscriptions.items()}
         vars(node).update(self._ports)
-        vars(node)["run_info"] = dict(self._run_info)
+        vars(node).update(run_info=dict(self._run_info), _clock=self._clock)
         if first != "on_start":
             self._doubts["what its on_start read of the clock is not in the recording"] = None
-            self._clock.call_ns = self._start_ns
+            self._call_clock.call_ns = self._clock.call_ns = self._start_ns
             node.on_start()
         self._sent.clear()
         return hosted
+
+    def _in_order(self, hosted: HostedNode, batch: Calls) -> Iterator[CallRecord]:
+        """The calls in the order in which their effects were seen; a worker's is shown the node where it began."""
+        moments = [(record.order, record) for record in batch.calls]
+        begun = [record.begun for record in batch.calls if record.begun] + list(batch.running)
+        rows: list[tuple[int, CallRecord | None]] = [*moments, *((order, None) for order in begun)]
+        for order, record in sorted(rows, key=lambda row: row[0]):
+            if record is not None:
+                yield record
+            elif order not in self._views:
+                self._views[order] = WorkerView(hosted.node, hosted.worker_random)
+
+    def _doubt_unrecorded(self, hosted: HostedNode) -> None:
+        """Say what may have made the difference and is in no recording."""
+        styles = self._styles.values()
+        if self._had_registry and any(port.message is Fence for port in hosted.publishers):
+            self._doubts["the run's token, and what was latched before it, are not recorded"] = None
+        if "async" in styles and len(styles) > 1:
+            self._doubts["it has async handlers, and which of its other calls ran while one waited is not recorded"] = (
+                None
+            )
+        if self._is_virtual or "blocking" not in styles:
+            return
+        shared = [
+            name
+            for name, value in vars(hosted.node).items()
+            if isinstance(value, _CHANGEABLE) and name not in ("run_info",)
+        ]
+        if shared:
+            self._doubts[
+                "it has a worker thread, and keeps values that change in place while that thread may look at them: "
+                f"{', '.join(shared)}; tuples handed over whole would replay"
+            ] = None
 
     def _run(self, hosted: HostedNode, record: CallRecord) -> None:
         if record.is_cut:
@@ -192,11 +248,13 @@ class NodePlayer:
                 raise NotReplayableError(f"{self._spec.cls.__name__} does not hear {topic}")
             trigger = self._input(record.trigger, heard)
         call = Call(record.started_ns, record.epochs, trigger=trigger)
-        self._clock.call_ns, self._clock.said = record.started_ns, deque(record.nows_ns)
+        self._call_clock.call_ns = self._clock.call_ns = record.started_ns
+        self._clock.said = deque(record.nows_ns)
         self._sent.clear()
         token = current_call.set(call)
+        view = self._views.pop(record.begun, None)
         try:
-            method = getattr(hosted.node, record.handler)
+            method = getattr(hosted.node if view is None else view.node, record.handler)
             result = method(trigger.message) if trigger is not None else method()
             if style == "async":
                 self._loop.run_until_complete(result)
@@ -208,6 +266,8 @@ class NodePlayer:
             ] = None
         finally:
             current_call.reset(token)
+        if view is not None:
+            view.commit(hosted.node)
         self.result.calls += 1
         self._compare(record)
 
@@ -229,16 +289,27 @@ class NodePlayer:
                 return
             recorded = self.inputs.recorded(then)
             envelope, message = now
-            if recorded is None or recorded.schema != type(message).__name__:
+            was = self._recorded_body(then, message)
+            if recorded is None or was is None:
                 self.result.not_compared[envelope.topic] = self.result.not_compared.get(envelope.topic, 0) + 1
                 continue
             self.result.compared += 1
-            found = first_difference(recorded.document, body(message)) or first_difference(
+            again = picture(message) if isinstance(message, Image) else body(message)
+            found = first_difference(was, again) or first_difference(
                 _handed_on(recorded.envelope, message), _handed_on(envelope, message), "_envelope"
             )
             if found is not None:
                 self._differ(then, record, *found)
                 return
+
+    def _recorded_body(self, ident: str, message: Message) -> Document | None:
+        """What was recorded under that name, as plain values; None where nothing was that can be compared."""
+        recorded = self.inputs.recorded(ident)
+        if recorded is None:
+            return None
+        if isinstance(message, Image):
+            return self.inputs.picture(ident)
+        return recorded.document if recorded.schema == type(message).__name__ else None
 
     def _differ(self, ident: str, record: CallRecord, where: str, then: Any, now: Any) -> None:
         self.result.difference = Difference(self.result.compared, ident, self._at_s(record), where, then, now)
