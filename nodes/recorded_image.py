@@ -68,9 +68,11 @@ DEPTH_SCHEMA = msgspec.json.encode(
     }
 )
 
-PNG_SPEED = [cv2.IMWRITE_PNG_COMPRESSION, 1]
-if hasattr(cv2, "IMWRITE_PNG_FILTER"):  # from OpenCV 4.12 on; drawn scenes get no smaller by a filter, only slower
-    PNG_SPEED += [cv2.IMWRITE_PNG_FILTER, cv2.IMWRITE_PNG_FILTER_NONE]
+# Of all pairs of strategy and filter the one that is quick for both: a camera's 640x480 picture took 13 ms and 419 kB
+# (without a filter, by the default strategy 18 ms and 599 kB), a drawn one 3 ms and 35 kB (2 ms and 32 kB).
+PNG_SPEED = [cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE]
+if hasattr(cv2, "IMWRITE_PNG_FILTER"):  # from OpenCV 4.12 on; before, this filter is the default
+    PNG_SPEED += [cv2.IMWRITE_PNG_FILTER, cv2.IMWRITE_PNG_FILTER_SUB]
 
 
 def image_document(image: Image, envelope: Envelope, *, wall_offset_ns: int, jpeg_quality: int) -> Document:

@@ -11,26 +11,19 @@ import random
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, cast
-
-import msgspec
+from typing import Any
 
 from runtime.call import Call, current_call, inherit
 from runtime.clock import NS_PER_S, Clock, to_ns
+from runtime.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.fence import FenceLine, seat_index
 from runtime.journal import CallNotes, Journal, JournalClock, JournalLog
 from runtime.lease import LeaseLine
-from runtime.message import Envelope, Message, Stamped
+from runtime.message import Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Style, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
-from runtime.qos import QoS
 from runtime.stats import TimerStats
 from runtime.worker_view import WorkerView
-
-MESSAGES_QUEUED = 4096
-IMAGES_QUEUED = 64
-"""Of each topic, for a node that hears all of them."""
 
 Send = Callable[[Envelope, Message], None]
 
@@ -243,12 +236,10 @@ class HostedNode:
         if lane is None:
             lane = Lane("plain", "plain")
             self.lanes.append(lane)
+        of_arrays, of_others = ByteBudget(ARRAY_BYTES), ByteBudget(OTHER_BYTES)
         for topic, message in sorted(everything.items()):
-            port = Subscription(message, topic)
-            # Images give way first: a queue of them is large in bytes and short in number, whatever else waits.
-            port.qos = QoS(depth=IMAGES_QUEUED if _array_fields(message) else MESSAGES_QUEUED)
+            port = DeepPort(message, topic, of_arrays if array_fields(message) else of_others)
             port.clock = self.clock
-            port.has_handler = True
             self.subscriptions[f"any:{topic}"] = port
             lane.listeners.append(("on_any", port))
 
@@ -358,15 +349,8 @@ class HostedNode:
             )
             if call is not None and call.notes is not None:
                 call.notes.sent.append(envelope.ident)
-            for name in _array_fields(type(message)):
+            for name in array_fields(type(message)):
                 array = getattr(message, name)
                 if array is not None:
                     array.flags.writeable = False  # shared from here on
             self.send(envelope, message)
-
-
-@cache
-def _array_fields(message: type[Message]) -> tuple[str, ...]:
-    return tuple(
-        field.name for field in msgspec.structs.fields(cast(Any, message)) if "numpy.ndarray" in str(field.type)
-    )

@@ -9,6 +9,7 @@ the run's clock, which moves when the message crosses to another host, unless `m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar, dataclass_transform
 
 import msgspec
@@ -71,6 +72,14 @@ else:
 
 M = TypeVar("M", bound=Message)
 M_co = TypeVar("M_co", bound=Message, covariant=True)
+
+
+@cache
+def array_fields(message: type[Message]) -> tuple[str, ...]:
+    """The names of its arrays, which make a message large."""
+    fields = msgspec.structs.fields(message)  # type: ignore[arg-type]  # a Struct at run time
+    return tuple(field.name for field in fields if "numpy.ndarray" in str(field.type))
+
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 """Further than any counter or monotonic clock gets: what a damaged frame says beyond it is not believed."""

@@ -14,7 +14,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError
 from runtime.journal import Calls
 from runtime.launch_file import Launch
-from runtime.message import Message, Stamped
+from runtime.message import Stamped, array_fields
 from runtime.process import ChildProcess
 from runtime.registry import Registration
 from runtime.view import View
@@ -147,7 +147,7 @@ class Supervisor:
         types = {
             topic: message
             for topic, message in self._launch.graph.types.items()
-            if message is not Calls and not _is_large(message)
+            if message is not Calls and not array_fields(message)
         }
 
         def show(stamped: Stamped[Any]) -> None:
@@ -244,7 +244,3 @@ def _why(code: int, failure: str) -> str:
     if code < 0:
         return f"was killed by {signal.Signals(-code).name}"
     return f"exited with code {code}"
-
-
-def _is_large(message: type[Message]) -> bool:
-    return any("numpy.ndarray" in str(field.type) for field in msgspec.structs.fields(message))  # type: ignore[arg-type]  # a Struct at run time

@@ -25,11 +25,13 @@ from zmq.backend import zmq_poll
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import Frame, decode, decode_envelope, encode
 from runtime.errors import CodecError, TransportError
-from runtime.message import Envelope, Kind, Message, Stamped
+from runtime.message import Envelope, Kind, Message, Stamped, array_fields
 from runtime.scheduling import ask_for_fifo
 from runtime.shared_memory import Place, Pool, Views, sweep
 
 QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 16}
+DEEP_QUEUE_LENGTH, DEEP_ARRAYS_LENGTH = 4096, 64
+"""Of states, for a process whose recorder must miss none: those without arrays, and those with."""
 TAP_QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 64}
 MAX_MESSAGE_BYTES = 64 << 20
 _POLL_S = 0.005
@@ -205,8 +207,13 @@ class Reader:
         lost: Callable[[str, str, int], None],
         *,
         is_counted: bool = True,
+        is_deep: bool = False,
     ) -> None:
-        """`is_counted`: publishers wait for it when they start; not so for those who only watch."""
+        """`is_counted`: publishers wait for it when they start; not so for those who only watch.
+
+        `is_deep`: it queues states, too, where others are content with the newest.
+        """
+        self._is_deep = is_deep
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         self._types = {topic.encode(): message for topic, message in types.items()}
         self._end = _COUNTED if is_counted else PASSING
@@ -230,13 +237,22 @@ class Reader:
             topics = [topic for topic, message in self._types.items() if message.message_kind == kind]
             if not topics:
                 continue
-            socket = subscriber(self._context, QUEUE_LENGTH[kind])
-            self._sockets[kind].append(socket)
-            for topic in topics:
-                socket.setsockopt(zmq.SUBSCRIBE, topic + self._end)
-            for process in processes:
-                socket.connect(endpoint(folder, process, kind))
+            for queue_length, own in self._queues(kind, topics):
+                socket = subscriber(self._context, queue_length)
+                self._sockets[kind].append(socket)
+                for topic in own:
+                    socket.setsockopt(zmq.SUBSCRIBE, topic + self._end)
+                for process in processes:
+                    socket.connect(endpoint(folder, process, kind))
         self._list_sockets()
+
+    def _queues(self, kind: Kind, topics: list[bytes]) -> list[tuple[int, list[bytes]]]:
+        """How long ZeroMQ's queues are, and for which topics."""
+        if not self._is_deep or kind == "event":
+            return [(QUEUE_LENGTH[kind], topics)]
+        large = [topic for topic in topics if array_fields(self._types[topic])]
+        small = [topic for topic in topics if topic not in large]
+        return [(length, own) for length, own in ((DEEP_QUEUE_LENGTH, small), (DEEP_ARRAYS_LENGTH, large)) if own]
 
     def _list_sockets(self) -> None:
         sockets = [socket for kind in KINDS for socket in self._sockets[kind]]  # events stand first

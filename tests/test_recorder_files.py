@@ -18,7 +18,7 @@ from runtime.bag import BagReader, parts_of
 from runtime.clock import to_ns
 from runtime.health import Health, PortHealth
 from runtime.journal import Calls, LogLine
-from runtime.msgs import Image, RobotState, Utterance
+from runtime.msgs import Image, RobotState
 from tests.test_recorder import said, stamped, started
 
 
@@ -181,20 +181,3 @@ def test_run_can_be_told_to_record_what_its_launch_file_does_not(
     run = BagReader(tmp_path / "a.mcap").metadata["run"]
     assert run["seed"] == "7"
     assert run["machine"]
-
-
-def test_messages_without_arrays_wait_in_deeper_queues_than_images() -> None:
-    from runtime.graph import NodeSpec
-    from runtime.hosted import IMAGES_QUEUED, MESSAGES_QUEUED
-    from runtime.node import Node
-    from runtime.ports import Publisher
-    from runtime.simulation import Simulation
-
-    class Eye(Node):
-        image = Publisher(Image, "eye/image")
-        words = Publisher(Utterance, "words")
-
-    simulation = Simulation(NodeSpec("eye", Eye), NodeSpec("recorder", Recorder, instance=Recorder()))
-    ports = simulation.hosted["recorder"].subscriptions
-    assert ports["any:eye/image"].qos.depth == IMAGES_QUEUED < ports["any:words"].qos.depth == MESSAGES_QUEUED
-    simulation.close()

@@ -16,10 +16,11 @@ from runtime.errors import PolyrhythmError, RecordingError, UserError, choices
 from runtime.graph import NodeSpec
 from runtime.journal import Calls
 from runtime.launch_file import Launch, override, resolve
+from runtime.message import Envelope
 
 LAUNCH_FILE_NAME = "launch.toml"
-_HELD_S = 1.0
-"""A batch of calls waits so long for inputs that the recorder heard after it."""
+_HELD_S = 30.0
+"""A batch of calls waits at most so long for inputs that the recorder heard after it."""
 
 
 def recorded_launch(recording: Recording, overrides: list[str]) -> Launch:
@@ -62,7 +63,7 @@ def replay_nodes(recording: Recording, specs: list[NodeSpec], *, speed: float | 
         for spec in specs
     }
     pace = _Pace(speed, start_ns)
-    held: deque[tuple[int, int, Calls]] = deque()
+    held: dict[str, deque[tuple[Envelope, Calls]]] = {name: deque() for name in players}
     for message in recording:
         envelope = envelope_or_none(message)
         if envelope is None:
@@ -70,16 +71,21 @@ def replay_nodes(recording: Recording, specs: list[NodeSpec], *, speed: float | 
         if message.schema == "Calls":
             batch = message.message(Calls)
             if batch.node in players:
-                held.append((envelope.published_ns, envelope.seq, batch))
+                held[batch.node].append((envelope, batch))
         else:
             for player in players.values():
                 player.inputs.add(message)
-        while held and envelope.published_ns - held[0][0] > to_ns(_HELD_S):
-            stamp_ns, seq, batch = held.popleft()
-            pace.wait(stamp_ns)
-            players[batch.node].play(batch, seq)
-    for _, seq, batch in held:
-        players[batch.node].play(batch, seq)
+        for name, batches in held.items():
+            while batches and (
+                envelope.published_ns - batches[0][0].published_ns > to_ns(_HELD_S)
+                or players[name].has_inputs_of(batches[0][1])
+            ):
+                about, batch = batches.popleft()
+                pace.wait(about.published_ns)
+                players[name].play(batch, about.seq)
+    for name, batches in held.items():
+        for about, batch in batches:
+            players[name].play(batch, about.seq)
     return [player.finish() for player in players.values()]
 
 

@@ -30,6 +30,7 @@ class Inputs:
     def __init__(self) -> None:
         self.doubts: dict[str, None] = {}
         self._messages: OrderedDict[str, BagMessage] = OrderedDict()
+        self._newest: dict[str, int] = {}  # "topic:source" -> sequence
         self._depths: dict[str, BagMessage] = {}
         self._decoded: OrderedDict[str, Stamped[Any]] = OrderedDict()
         self._bytes = 0
@@ -44,6 +45,7 @@ class Inputs:
             self._depths[ident] = message
         elif message.topic == message.envelope.topic:
             self._messages[ident] = message
+            self._newest[ident.rpartition(":")[0]] = message.envelope.seq
         else:
             return  # the recorder's own view of a message: a transform, a log line
         self._bytes += len(message.data)
@@ -51,6 +53,16 @@ class Inputs:
             oldest, gone = self._messages.popitem(last=False)
             depth = self._depths.pop(oldest, None)
             self._bytes -= len(gone.data) + (len(depth.data) if depth is not None else 0)
+
+    def may_come(self, ident: str) -> bool:
+        """Whether the message is still to be expected, after all that was added so far."""
+        stream, _, seq = ident.rpartition(":")
+        newest = self._newest.get(stream, 0)
+        message = self._messages.get(ident)
+        if message is not None:  # an image's depth comes behind it
+            is_image = message.schema == recorded_image.SCHEMA_NAME
+            return is_image and ident not in self._depths and message.envelope.seq == newest
+        return seq.isdecimal() and int(seq) > newest
 
     def recorded(self, ident: str) -> BagMessage | None:
         """The message as it was recorded."""

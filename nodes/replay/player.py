@@ -138,7 +138,22 @@ class NodePlayer:
         self._hosted: HostedNode | None = None
         self._views: dict[int, WorkerView] = {}  # by where the call began
         self._batch = 0
+        self._awaited = ""  # an input that is still to come
         self._is_broken = False
+
+    def has_inputs_of(self, batch: Calls) -> bool:
+        """Whether all that these calls read and sent is known, or known not to come any more."""
+        if self._is_broken:
+            return True
+        if self._awaited and self.inputs.may_come(self._awaited):
+            return False  # asked at each message: without going through all of the calls again
+        for record in batch.calls:
+            for name in (record.trigger, *(read.partition("=")[2] for read in record.reads), *record.sent):
+                if name and self.inputs.may_come(name):
+                    self._awaited = name
+                    return False
+        self._awaited = ""
+        return True
 
     def play(self, batch: Calls, seq: int) -> None:
         """Run the calls of one batch of the journal. `seq` starts again at 1 where the node was started again."""

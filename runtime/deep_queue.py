@@ -1,0 +1,104 @@
+"""`DeepPort`: a subscription of a node that hears every topic: deep queues, bounded in bytes for all of its topics.
+
+What has arrays and what has none share a bound each, so that images give way first and to each other only. A full queue
+forgets its own oldest message and counts it as "queue full".
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from functools import cache
+from typing import Any, cast
+
+import msgspec
+
+from runtime.message import M, Message, Stamped, array_fields
+from runtime.ports import Subscription
+from runtime.qos import QoS
+
+MESSAGES_QUEUED = 4096
+"""Of each topic."""
+ARRAY_BYTES = 256 * 1024 * 1024
+OTHER_BYTES = 64 * 1024 * 1024
+"""Of all topics together: messages with arrays, and messages without."""
+_OVERHEAD_BYTES = 1000  # of a message with its envelope, roughly
+_PART_BYTES = 200  # of one element of a tuple
+
+
+class ByteBudget:
+    """Bytes that some queues share."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self._lock = threading.Lock()
+
+    def change(self, number: int) -> None:
+        """Use that many more, or fewer (any thread)."""
+        with self._lock:
+            self.used += number
+
+    def has_room(self, number: int) -> bool:
+        """Whether so many more would fit."""
+        return self.used + number <= self.limit
+
+
+class DeepPort(Subscription[M]):
+    """A subscription whose queue counts towards a budget."""
+
+    def __init__(self, message: type[M], topic: str, budget: ByteBudget) -> None:
+        super().__init__(message, topic, qos=QoS(depth=MESSAGES_QUEUED))
+        self.has_handler = True
+        self._budget = budget
+
+    def push(self, stamped: Stamped[M]) -> None:
+        """Take in a message from the bus (any thread)."""
+        size = size_of(stamped.message)
+        with self._lock:
+            self.received += 1
+            self._newest = stamped
+            queue, budget = self._queue, self._budget
+            while queue and (len(queue) >= self.qos.depth or not budget.has_room(size)):
+                budget.change(-size_of(queue.popleft().message))
+                self.dropped["queue full"] += 1
+            if not budget.has_room(size):
+                self.dropped["queue full"] += 1
+                return
+            budget.change(size)
+            queue.append(stamped)
+
+    def pop(self) -> Stamped[M] | None:
+        """The next message, oldest first."""
+        with self._lock:
+            if not self._queue:
+                return None
+            stamped = self._queue.popleft()
+            self._budget.change(-size_of(stamped.message))
+            self.delivered += 1
+            return stamped
+
+
+def size_of(message: Message) -> int:
+    """Bytes of memory that a message takes, roughly; arrays exactly."""
+    size = _OVERHEAD_BYTES
+    for name in array_fields(type(message)):
+        array = getattr(message, name)
+        if array is not None:
+            size += array.nbytes
+    for name in _other_fields(type(message)):
+        value = getattr(message, name)
+        size += _PART_BYTES * len(value) if isinstance(value, tuple) else sys.getsizeof(value)
+    return size
+
+
+@cache
+def _other_fields(message: type[Message]) -> tuple[str, ...]:
+    """The names of its tuples, texts and bytes."""
+    fields = msgspec.structs.fields(cast(Any, message))
+    return tuple(
+        field.name
+        for field in fields
+        if field.name not in array_fields(message)
+        and any(word in str(field.type) for word in ("tuple", "str", "bytes"))
+    )
