@@ -106,7 +106,12 @@ class Process:
             each_second=outlet.greet,
         )
         outlet.kept.update((topic, ()) for topic in executor.topics_kept)
-        inlet = Inlet(executor.shared_types, executor.deliver, executor.lost, is_deep=plan.is_recorder)
+        inlet = Inlet(
+            executor.shared_types,
+            executor.deliver,
+            executor.lost,
+            is_deep=any(spec.cls.subscribes_all for spec in specs),
+        )
         try:
             inlet.connect(self._folder, plan.peers)
             for reader in readers:
