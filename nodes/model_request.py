@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nodes.model_answers import BudgetError, ChatSettings
+from nodes.model_answers import ChatSettings
+from nodes.model_budget import Budget
 from runtime.clock import Clock, to_ns
+from runtime.health import Spending
 from runtime.msgs import Image
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ class ModelRequest:
         self.settings = settings
         self.latency_s = latency_s
         self.failures = 0  # in a row
-        self.is_spent = False  # no call is left
+        self.budget = Budget(max_calls=settings.max_calls)
         self.is_voided = False
         self.client: ChatClient | None = None
         self._clock: Clock | None = None
@@ -32,12 +34,22 @@ class ModelRequest:
         self._flight: asyncio.Future[str] | None = None
         self._closing: asyncio.Task[None] | None = None
 
-    def start(self, clock: Clock, jitter: Callable[[], float]) -> None:
+    def start(self, clock: Clock, jitter: Callable[[], float], budget: Budget | None = None) -> None:
         """Create the client; imports the SDK."""
         from nodes.openai_client import ChatClient
 
         self._clock = clock
-        self.client = ChatClient(self.settings, jitter=jitter, keep_open=not clock.is_virtual)
+        self.budget = budget or self.budget
+        self.client = ChatClient(self.settings, jitter=jitter, keep_open=not clock.is_virtual, budget=self.budget)
+
+    def spending(self) -> Spending:
+        """What was spent so far, and on what."""
+        return self.budget.spending(self.settings.model)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing more may be asked in this run."""
+        return self.budget.spent != ""
 
     @property
     def is_asking(self) -> bool:
@@ -87,7 +99,6 @@ class ModelRequest:
         """Count a failure and pause, longer each time."""
         assert self._clock is not None
         self.failures += 1
-        self.is_spent = self.is_spent or isinstance(problem, BudgetError)
         pause_s = min(2.0**self.failures, LONGEST_PAUSE_S) - 0.5
         self._pause_until_ns = self._clock.now_ns() + to_ns(pause_s)
 
@@ -97,5 +108,6 @@ class ModelRequest:
             return "no calls"
         if self._clock is not None and not self._clock.is_virtual:
             self._closing = asyncio.ensure_future(self.client.close())
-        client = self.client
-        return f"{client.requests} calls, {client.prompt_tokens} + {client.completion_tokens} tokens"
+        budget = self.budget
+        money = f", {budget.money:.4f} of money" if budget.money else ""
+        return f"{budget.calls} calls, {budget.prompt_tokens} + {budget.completion_tokens} tokens{money}"

@@ -15,6 +15,7 @@ import openai
 from openai.types.chat import ChatCompletionMessageParam
 
 from nodes.model_answers import LONGEST_ANSWER, BudgetError, ChatSettings, ModelError
+from nodes.model_budget import Budget, estimated_tokens
 
 Format = Literal["json_schema", "json_object", "text"]
 WEAKER: dict[Format, Format] = {"json_schema": "json_object", "json_object": "text"}
@@ -30,18 +31,29 @@ class Question:
     schema: dict[str, object]
     image_urls: tuple[str, ...] = ()
 
+    @property
+    def prompt_tokens(self) -> int:
+        """About how many tokens it is."""
+        return estimated_tokens(len(self.system) + len(self.text), len(self.image_urls))
+
 
 class ChatClient:
-    """Asks one model, and counts what that costs."""
+    """Asks one model, and counts what that costs; what the budget does not allow never leaves."""
 
-    def __init__(self, settings: ChatSettings, *, jitter: Callable[[], float], keep_open: bool = True) -> None:
+    def __init__(
+        self,
+        settings: ChatSettings,
+        *,
+        jitter: Callable[[], float],
+        keep_open: bool = True,
+        budget: Budget | None = None,
+    ) -> None:
         """`jitter` gives 0 to 1; without `keep_open` each question has a connection of its own."""
         self.settings = settings
-        self.requests = 0
-        self.prompt_tokens = 0
-        self.completion_tokens = 0
+        self.budget = budget or Budget(max_calls=settings.max_calls)
         self._jitter = jitter
         self._format: Format = "json_schema"
+        self._tells_usage = True  # until a server refuses to
         self._sdk = openai.AsyncOpenAI(
             api_key=settings.api_key or "none",  # the SDK insists on one; local servers do not look at it
             base_url=settings.base_url,
@@ -82,76 +94,98 @@ class ChatClient:
             try:
                 text = await self._once(question, form)
             except _FormatRefused as refusal:
-                if form == "text":
+                if self._tells_usage and self.settings.stream and (form == "text" or "stream_options" in str(refusal)):
+                    self._tells_usage = False  # an older server; what it says costs is estimated
+                elif form == "text":
                     raise ModelError(str(refusal)) from refusal
-                form = WEAKER[form]
+                else:
+                    form = WEAKER[form]
             else:
                 self._format = form
                 return text
 
     async def _once(self, question: Question, form: Format) -> str:
         where = self.settings.where
-        if self.requests >= self.settings.max_calls:
-            raise BudgetError(f"all {self.settings.max_calls} calls to {where} that this run may make are made")
-        self.requests += 1
+        if spent := self.budget.refusal(question.prompt_tokens):
+            raise BudgetError(f"{where} is not asked any more: {spent}")
+        try:
+            self.budget.count_call()
+        except OSError as problem:
+            raise ModelError(f"{where} is not asked: the call cannot be noted ({problem.strerror})") from problem
+        bill = _Bill(question, self.budget.longest_answer(self.settings.max_tokens, question.prompt_tokens))
         try:
             if self.settings.stream:
-                text, why_ended = await self._streamed(question, form)
+                text, why_ended = await self._streamed(question, form, bill)
             else:
-                text, why_ended = await self._whole(question, form)
+                text, why_ended = await self._whole(question, form, bill)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as problem:
+            bill.is_free = True
             raise _FormatRefused(self._said(problem)) from problem
         except openai.APIStatusError as problem:
+            bill.is_free = True
             raise self._status_error(problem) from problem
         except openai.APITimeoutError as problem:
             raise ModelError(f"{where} did not answer in time", may_retry=True) from problem
         except openai.APIConnectionError as problem:
+            bill.is_free = type(problem.__cause__).__name__ in ("ConnectError", "ConnectTimeout")  # it never got there
             why = str(problem.__cause__ or problem).partition("\n")[0]
             raise ModelError(f"{where} cannot be reached or hung up: {self._clean(why)}", may_retry=True) from problem
         except ModelError:
             raise
         except Exception as problem:  # the SDK lets through what its HTTP library and its decoder raise on nonsense
             raise ModelError(f"{where} sent no chat completion ({type(problem).__name__})", may_retry=True) from problem
+        finally:
+            self._pay(bill)
         if why_ended == "length":
-            raise ModelError(f"{where} cut its answer off at max_tokens = {self.settings.max_tokens}")
+            raise ModelError(f"{where} cut its answer off at max_tokens = {bill.longest}")
         if why_ended is None:
             raise ModelError(f"{where} hung up in the middle of its answer", may_retry=True)
         if not text:
             raise ModelError(f"{where} answered without text ({why_ended})")
         return text
 
-    async def _whole(self, question: Question, form: Format) -> tuple[str, str | None]:
+    def _pay(self, bill: _Bill) -> None:
+        """Count the tokens: those that the server tells of, or an estimate where it does not, as when it is cut off."""
+        if bill.is_free:
+            return
+        prompt, completion = bill.told or bill.estimate
+        try:
+            self.budget.count_tokens(prompt, completion, is_estimate=bill.told is None)
+        except OSError:
+            pass  # counted in memory; the next call is refused where the disk is still full
+
+    async def _whole(self, question: Question, form: Format, bill: _Bill) -> tuple[str, str | None]:
         completion = await self._sdk.chat.completions.create(
             model=self.settings.model,
             messages=_messages(question),
-            max_completion_tokens=self.settings.max_tokens,
+            max_completion_tokens=bill.longest,
             response_format=_response_format(question, form),
         )
-        if completion.usage is not None:
-            self.prompt_tokens += completion.usage.prompt_tokens or 0
-            self.completion_tokens += completion.usage.completion_tokens or 0
+        bill.take(completion.usage)
         choice = completion.choices[0]
+        bill.characters = len(choice.message.content or "")
         return choice.message.content or "", choice.finish_reason
 
-    async def _streamed(self, question: Question, form: Format) -> tuple[str, str | None]:
+    async def _streamed(self, question: Question, form: Format, bill: _Bill) -> tuple[str, str | None]:
         parts: list[str] = []
-        size = 0
         why_ended: str | None = None
         stream = await self._sdk.chat.completions.create(
             model=self.settings.model,
             messages=_messages(question),
-            max_completion_tokens=self.settings.max_tokens,
+            max_completion_tokens=bill.longest,
             response_format=_response_format(question, form),
             stream=True,
+            stream_options={"include_usage": True} if self._tells_usage else openai.omit,
         )
         async with stream:
             async for chunk in stream:
+                bill.take(chunk.usage)
                 if not chunk.choices:
                     continue
                 choice = chunk.choices[0]
                 parts.append(choice.delta.content or "")
-                size += len(parts[-1])
-                if size > LONGEST_ANSWER:
+                bill.characters += len(parts[-1])
+                if bill.characters > LONGEST_ANSWER:
                     raise ModelError(f"{self.settings.where} does not stop talking; at most {LONGEST_ANSWER} are read")
                 why_ended = choice.finish_reason or why_ended
         return "".join(parts), why_ended
@@ -174,6 +208,28 @@ class ChatClient:
 
     def _clean(self, text: str) -> str:
         return text.replace(self.settings.api_key, "***") if self.settings.api_key else text
+
+
+class _Bill:
+    """What one request costs: as the server tells, or as far as it can be estimated."""
+
+    def __init__(self, question: Question, longest: int) -> None:
+        self.longest = longest  # answer that may be asked for, in tokens
+        self.told: tuple[int, int] | None = None  # prompt, completion
+        self.characters = 0  # of the answer, as far as it came
+        self.is_free = False
+        self._question = question
+
+    def take(self, usage: Any) -> None:
+        """What the server says; the last word counts."""
+        prompt, completion = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
+        if isinstance(prompt, int) and isinstance(completion, int) and min(prompt, completion) >= 0:
+            self.told = (prompt, completion)
+
+    @property
+    def estimate(self) -> tuple[int, int]:
+        """Prompt and completion, by the length of both."""
+        return self._question.prompt_tokens, estimated_tokens(self.characters)
 
 
 class _FormatRefused(Exception):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from runtime.budgets import Budgets
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
 from runtime.fence import Fence, FenceLine
@@ -75,6 +76,7 @@ class Executor:
         self._by_seat: dict[str, list[LaneRunner]] = {}
         self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
         self.hosted: list[HostedNode] = []
+        paths = Budgets.of(run_info).paths
         for spec in specs:
             hosted = HostedNode(
                 spec.build(),
@@ -88,6 +90,7 @@ class Executor:
                 hz=spec.hz,
                 remap=spec.remap,
                 everything=types,
+                paths=paths,
             )
             vars(hosted.node)["run_info"] = run_info
             if keeps_journal and not spec.cls.subscribes_all:

@@ -30,6 +30,34 @@ class PortHealth(Message, kind="state"):
     deadlines_missed: int = 0  # silences longer than the port's QoS allows
 
 
+class PathHealth(Message, kind="state"):
+    """A path budget as measured by a node that publishes the path's last topic, since its start."""
+
+    name: str
+    topics: tuple[str, ...]
+    p99_budget_ms: float
+    count: int  # messages with an image, an utterance or a plan behind them
+    over: int  # of these, how many were older than the budget
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+class Spending(Message, kind="state"):
+    """What a node has spent on a model in this run, over all of its lives; a limit of 0 is none."""
+
+    model: str
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    estimated_tokens: int = 0  # of these: the server did not say how many, as when a request was cancelled
+    money: float = 0.0
+    max_calls: int = 0
+    max_tokens: int = 0
+    max_money: float = 0.0
+    spent: str = ""  # why nothing more is asked; "" while something may be
+
+
 class Health(Message, kind="state"):
     """A node's own account of itself."""
 
@@ -39,6 +67,8 @@ class Health(Message, kind="state"):
     ports: tuple[PortHealth, ...]
     sent: dict[str, int]  # messages published, by topic
     errors: int  # handler calls that ended in an exception
+    paths: tuple[PathHealth, ...] = ()
+    spending: Spending | None = None
     voided: int = 0  # messages not sent, because an interrupt had fenced the node's seat since the handler started
     cpu_s: float  # of the whole process
     rss_mb: float  # of the whole process

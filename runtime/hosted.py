@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runtime.budgets import PathBudget, meters_for
 from runtime.call import Call, current_call, inherit
 from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
@@ -173,6 +174,7 @@ class HostedNode:
         hz: Mapping[str, float] | None = None,
         remap: Mapping[str, str] | None = None,
         everything: Mapping[str, type[Message]] | None = None,
+        paths: Mapping[str, PathBudget] | None = None,
     ) -> None:
         self.node = node
         self.name = name
@@ -199,6 +201,7 @@ class HostedNode:
             publisher.topic = remap.get(publisher.topic, publisher.topic)
             publisher.sink = self._publish
             self.publishers.append(publisher)
+        self.meters = meters_for(paths or {}, frozenset(publisher.topic for publisher in self.publishers))
         self.subscriptions: dict[str, Subscription[Any]] = {}
         for attribute in ports_of(type(node), Subscription):
             port: Subscription[Any] = getattr(node, attribute)
@@ -349,6 +352,9 @@ class HostedNode:
             )
             if call is not None and call.notes is not None:
                 call.notes.sent.append(envelope.ident)
+            for meter in self.meters:
+                if meter.topic == envelope.topic:
+                    meter.add(envelope)
             for name in array_fields(type(message)):
                 array = getattr(message, name)
                 if array is not None:

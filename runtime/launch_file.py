@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from runtime.budgets import Budgets, parse_budgets
 from runtime.errors import LaunchFileError, UserError, choices
 from runtime.graph import Graph, NodeSpec
 from runtime.health import GatewayHealth, gateway_topic
@@ -19,9 +20,10 @@ from runtime.hosts.table import Host, parse_hosts
 from runtime.latency import Latency, read_trace
 from runtime.link import Link
 from runtime.node import Node, Timer, handlers_of
-from runtime.seat_tables import SeatTable, parse_seats
+from runtime.path_check import PathAccount, accounts
+from runtime.seat_tables import SeatTable, holders_of, parse_seats
 
-TABLES = ("nodes", "seats", "links", "hosts", "run")
+TABLES = ("nodes", "seats", "links", "budgets", "hosts", "run")
 NODE_KEYS = ("use", "params", "remap", "hz", "process", "host", "restart", "latency")
 RUN_KEYS = ("view", "report", "seed", "for_s")
 RESTARTS = ("always", "on-failure", "never")
@@ -46,6 +48,7 @@ class Launch:
     seats: Mapping[str, SeatTable] = field(default_factory=dict)
     hosts: Mapping[str, Host] = field(default_factory=dict)
     host: str = ""  # the one that is meant; "": all of them
+    budgets: Budgets = field(default_factory=Budgets)
 
     @property
     def processes(self) -> dict[str, list[NodeSpec]]:
@@ -126,6 +129,10 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         raise LaunchFileError(f"{path}: {problem}") from problem
     graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
     graph.gateways.update({gateway_topic(name): GatewayHealth for name in hosts})
+    try:
+        budgets = parse_budgets(tables.get("budgets", {}), graph)
+    except UserError as problem:
+        raise LaunchFileError(f"{path}: {problem}") from problem
     return Launch(
         path=path,
         text=text,
@@ -138,6 +145,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         seats=seats,
         hosts=hosts,
         host=host,
+        budgets=budgets,
         links=_links(path, tables.get("links", {}), graph),
     )
 
@@ -188,6 +196,17 @@ def check(launch: Launch) -> None:
             raise LaunchFileError(
                 f"{launch.path}: process {name!r} holds nodes of {choices(hosts)}; a process has one host"
             )
+    for account in path_accounts(launch):
+        if account.problem:
+            raise LaunchFileError(f"{launch.path}: [budgets.paths.{account.name}] {account.problem}")
+
+
+def path_accounts(launch: Launch) -> list[PathAccount]:
+    """The path budgets against what is declared. Raises LaunchFileError where a path's topics are not linked."""
+    try:
+        return accounts(launch.budgets, launch.graph, holders_of(launch.seats), launch.links)
+    except UserError as problem:
+        raise LaunchFileError(f"{launch.path}: {problem}") from problem
 
 
 def load_name(name: str) -> Any:
@@ -333,7 +352,7 @@ def override(tables: dict[str, Any], change: str) -> None:
         return  # `resolve` says what is wrong with the file
     if node == "run":
         table = tables.setdefault("run", {})
-    elif node in ("links", "hosts"):
+    elif node in ("links", "budgets", "hosts"):
         table = tables.setdefault(node, {})
     elif node in nodes:
         table = nodes[node]
@@ -345,12 +364,11 @@ def override(tables: dict[str, Any], change: str) -> None:
         value = tomllib.loads(f"value = {text.strip()}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()  # a bare word is a string
-    first, _, rest = key.partition(".")
-    if rest:
-        table = table.setdefault(first, {})
+    *outer, first = key.split(".")
+    for name in outer:
+        table = table.setdefault(name, {})
         if not isinstance(table, dict):
-            raise LaunchFileError(f"--set {change}: {first!r} is {table!r}, not a table")
-        first = rest
+            raise LaunchFileError(f"--set {change}: {name!r} is {table!r}, not a table")
     if key == "use" and table.get("use") != value:
         table.pop("params", None)  # another class has other parameters
         table.pop("latency", None)

@@ -227,6 +227,13 @@ class SeatRequest(Message):
     proof: str = ""
 
 
+class OutOfBudget(Message):
+    """A seat's model may not be asked any more in this run; its seat's ladder takes over. Told again and again."""
+
+    seat: Literal["planner", "vlm", "policy"]
+    why: str
+
+
 class Comparison(Message):
     """How what a shadow would have done differs from what the seat's holder did at about the same time."""
 

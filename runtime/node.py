@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from runtime.clock import Clock, SystemClock
 from runtime.errors import UserError
+from runtime.health import Spending
 from runtime.message import M, Stamped
 from runtime.ports import Port, Publisher, Subscription
 
@@ -150,6 +151,10 @@ class Node:
 
     def on_stop(self) -> None:
         """Called once after the last handler."""
+
+    def spending(self) -> Spending | None:
+        """What was spent on a model in this run; None for a node that asks none."""
+        return None
 
     def finish(self, *, ok: bool, reason: str) -> None:
         """Ask for the end of the whole run, with its outcome."""

@@ -45,6 +45,8 @@ def health_of(hosted: HostedNode, *, pid: int, cpu_s: float, rss_mb: float) -> H
         sent={publisher.topic: publisher.sent for publisher in hosted.publishers},
         errors=hosted.errors,
         voided=hosted.voided,
+        paths=tuple(meter.health() for meter in hosted.meters),
+        spending=hosted.node.spending(),
         cpu_s=cpu_s,
         rss_mb=rss_mb,
     )

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from contextvars import copy_context
 from typing import Any
 
+from runtime.budgets import Budgets
 from runtime.call import Call, current_call
 from runtime.clock import to_ns
 from runtime.errors import EscapeError, GraphError
@@ -52,6 +53,7 @@ class Simulation:
         health_hz: float = 0.0,
         links: Sequence[Link] = (),
         seats: Mapping[str, SeatTable] | None = None,
+        budgets: Budgets | None = None,
         watched: bool = True,
         trace: Trace | None = None,
     ) -> None:
@@ -70,6 +72,8 @@ class Simulation:
         self._fence = FenceLine()
         seats = seats or {}
         self.run_info["seats"] = as_data(seats)
+        budgets = budgets or Budgets()
+        self.run_info["budgets"] = budgets.as_data()
         self._is_started = self._is_closing = False
         self._failure: BaseException | None = None
         self._health_ns = to_ns(1 / health_hz) if health_hz else 0
@@ -105,6 +109,7 @@ class Simulation:
                 hz=spec.hz,
                 remap=spec.remap,
                 everything=self.graph.types,
+                paths=budgets.paths,
             )
             for spec in specs
         }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nodes.recorder import Recorder
 from nodes.sim.messages import ObjectTruth, Truth
 from runtime.clock import SystemClock
-from runtime.health import Health, PortHealth, TimerHealth
+from runtime.health import Health, PathHealth, PortHealth, Spending, TimerHealth
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import (
     Action,
@@ -205,6 +205,18 @@ def _write_streams(writer: _Writer, seconds: float, image_hz: float) -> None:
         writer.put(at_s, "sim/truth", "driver", truth)
 
 
+def _paths(lived_s: int) -> tuple[PathHealth, ...]:
+    """One budget that is kept and one that is not."""
+    topics = ("head/image", "command", "robot/command")
+    return tuple(
+        PathHealth(
+            name=name, topics=topics, p99_budget_ms=100.0, count=50 * lived_s, over=over * lived_s, p50_ms=60.0,
+            p99_ms=90.0, max_ms=120.0,
+        )
+        for name, over in (("eye_to_hand", 0), ("too_tight", 5))
+    )  # fmt: skip
+
+
 def _write_health(writer: _Writer, seconds: float) -> None:
     rates = {"planner": 0.5, "vlm": 5.0, "policy": 20.0, "guard": 50.0}
     for second in range(1, int(seconds)):
@@ -226,5 +238,8 @@ def _write_health(writer: _Writer, seconds: float) -> None:
                 Health(
                     node=node, pid=222 if is_second_life else 111, timers=(timer,), ports=(port,),
                     sent={"x": int(lived_s * hz)}, errors=0, cpu_s=lived_s * 0.1, rss_mb=80.0,
+                    paths=_paths(lived_s) if node == "guard" else (),
+                    spending=Spending(model="m", calls=second, prompt_tokens=10 * second, max_calls=100)
+                    if node == "planner" else None,
                 ),
             )  # fmt: skip

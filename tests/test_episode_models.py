@@ -8,11 +8,12 @@ import json
 import pytest
 
 from nodes.episodes.minds.agent import Agent
-from nodes.episodes.minds.caller import Budget, Caller, ModelSpec, NoStore, OutageError, Servers
+from nodes.episodes.minds.caller import Caller, ModelSpec, NoStore, OutageError, Servers
 from nodes.episodes.minds.model_brain import ModelBrain
 from nodes.episodes.talk.messages import Begin
 from nodes.episodes.talk.moderator import Moderator
 from nodes.episodes.talk.rules import Rules
+from nodes.model_budget import Budget
 from runtime import Simulation, UserError
 from runtime.graph import NodeSpec
 from tests.episode_cast import plan

@@ -57,7 +57,7 @@ def test_an_answer_arrives_whole(stream: bool) -> None:
     with FakeOpenAI(answers('{"verb": "wait", "say": "Grüezi"}')) as server:
         text, client = ask(settings(server, stream=stream), number=2)
         assert text == '{"verb": "wait", "say": "Grüezi"}'
-        assert client.requests == 2
+        assert client.budget.calls == 2
         body = server.requests[0].body
         assert body["response_format"]["json_schema"]["strict"] is True
         assert body["response_format"]["json_schema"]["schema"] == QUESTION.schema
@@ -70,7 +70,7 @@ def test_an_answer_arrives_whole(stream: bool) -> None:
 def test_tokens_are_counted() -> None:
     with FakeOpenAI(answers("x")) as server:
         _, client = ask(settings(server, stream=False), number=2)
-        assert (client.prompt_tokens, client.completion_tokens) == (22, 14)
+        assert (client.budget.prompt_tokens, client.budget.completion_tokens) == (22, 14)
 
 
 @both
@@ -186,7 +186,7 @@ def test_an_unreachable_server_is_named() -> None:
 
 def test_no_call_is_made_beyond_the_budget() -> None:
     with FakeOpenAI(answers("x")) as server:
-        with pytest.raises(BudgetError, match="all 3 calls"):
+        with pytest.raises(BudgetError, match="the budget of 3 calls is spent"):
             ask(settings(server, stream=False, max_calls=3), number=4)
         assert len(server.requests) == 3
 

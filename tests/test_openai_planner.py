@@ -312,7 +312,7 @@ def test_the_budget_of_calls_is_a_hard_stop() -> None:
         table.sim.run(seconds=10.0)
         assert len(server.requests) == 3
         assert table.sim.outcome is not None
-        assert "all 3 calls" in table.sim.outcome[1]
+        assert "the budget of 3 calls is spent" in table.sim.outcome[1]
 
 
 def test_words_of_people_and_cameras_are_quoted() -> None:

@@ -92,6 +92,15 @@ def test_a_restarted_node_counts_both_lives(run: Run) -> None:
     assert planner.sent == 20 + 9
 
 
+def test_budgets_are_summed_up_as_met_or_not_and_spending_over_all_lives(run: Run) -> None:
+    summary = summarise(run)
+    kept, missed = summary.paths
+    assert (kept.path, kept.is_met, kept.count, kept.over, kept.p99_ms) == ("eye_to_hand", True, 2950, 0, 90.0)
+    assert (missed.path, missed.is_met, missed.over) == ("too_tight", False, 295)
+    (spent,) = summary.spending
+    assert (spent.node, spent.calls, spent.max_calls, spent.prompt_tokens) == ("planner", 59, 100, 590)
+
+
 def test_topics_have_counts_and_rates(run: Run) -> None:
     by_name = {topic.topic: topic for topic in summarise(run).topics}
     assert by_name["command"].messages == 1200
@@ -139,7 +148,15 @@ def test_the_tables_fit_into_80_columns(run: Run) -> None:
     console.file.close()
     text = console.export_text()
     assert max(len(line) for line in text.splitlines()) <= 80
-    for words in ("SUCCESS", "3 of 4; left: blue_cup", "p50 60.0", "held after 12.0 ms", "overwritten 236"):
+    for words in (
+        "SUCCESS",
+        "3 of 4; left: blue_cup",
+        "p50 60.0",
+        "held after 12.0 ms",
+        "overwritten 236",
+        "not met",
+        "59 of 100",
+    ):
         assert words in text
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
+import msgspec
 import numpy as np
 import pytest
 
 from runtime.commands.listen import in_units
 from runtime.commands.pub import parse
-from runtime.commands.top_table import COLUMNS, cells, node_row, trouble
+from runtime.commands.top_table import COLUMNS, budgets, cells, node_row, trouble
 from runtime.errors import UserError
-from runtime.health import Health, PortHealth, TimerHealth
+from runtime.health import Health, PathHealth, PortHealth, Spending, TimerHealth
 from runtime.message import Envelope, Kind, Stamped
 from runtime.msgs import ActionChunk, Utterance
 from runtime.registry import ProcessState
@@ -83,6 +86,25 @@ def test_a_node_that_never_told_of_itself_has_a_row() -> None:
     row = node_row("policy", "arm", ProcessState(7, "failed: was killed by SIGKILL", 2), None, None, 0, KINDS)
     assert "restarts: 2" in cells(row)[3]
     assert trouble([row]) == ["policy: its process arm is failed: was killed by SIGKILL"]
+
+
+def test_budgets_are_told_and_those_that_are_not_kept_are_trouble() -> None:
+    plain = health(10**9, ticks=20)
+    path = PathHealth(
+        name="sight", topics=("a", "b"), p99_budget_ms=100.0, count=50, over=5, p50_ms=60.0, p99_ms=120.0, max_ms=130.0
+    )
+    spending = Spending(model="m", calls=3, max_calls=3, spent="the budget of 3 calls is spent")
+    message = msgspec.structs.replace(cast(Any, plain.message), paths=(path,), spending=spending)
+    row = node_row("policy", "arm", RUNNING, None, Stamped(message, plain.envelope), 10**9, KINDS)
+    assert budgets([row]) == [
+        "path sight: p50 60.0, p99 120.0, max 130.0 ms of 100 ms at p99; 5 of 50 over it: NOT MET",
+        "model policy (m): 3 of 3 calls, 0 tokens (0 in, 0 out); SPENT: the budget of 3 calls is spent",
+    ]
+    assert trouble([row]) == [
+        "path sight is over its budget of 100 ms",
+        "policy: the budget of 3 calls is spent; it asks no more",
+    ]
+    assert budgets([node_row("policy", "arm", RUNNING, None, plain, 10**9, KINDS)]) == []
 
 
 def test_what_is_slow_or_fails_or_falls_silent_is_told() -> None:

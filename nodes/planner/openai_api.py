@@ -1,12 +1,16 @@
 """`OpenAIPlanner`: the planner on a model behind OpenAI's chat-completions API, in the cloud or on a server at home.
 
 It needs OPENAI_API_KEY, and takes OPENAI_BASE_URL and OPENAI_MODEL. The model is asked when something changed since its
-last answer, at most every two seconds and at once after an interrupt, which also cancels the request in flight.
+last answer, at most every two seconds and at once after an interrupt, which also cancels the request in flight. What
+that may cost in a run is [budgets.models.NODE]; once it is spent no request leaves, and the seat's ladder takes over.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from nodes.model_answers import OPENAI_URL, ChatSettings, ModelError, settings_from
+from nodes.model_budget import budget_of
 from nodes.model_request import ModelRequest
 from nodes.planner.openai_prompt import (
     History,
@@ -22,7 +26,8 @@ from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.fence import Fence
-from runtime.msgs import Effect, Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
+from runtime.health import Spending
+from runtime.msgs import Effect, Feedback, Image, Interrupt, OutOfBudget, SceneDescription, Subtask, Utterance
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 PATIENCE_S = 90.0
@@ -46,6 +51,7 @@ class OpenAIPlanner(Node):
     subtask = Publisher(Subtask, "subtask")
     said = Publisher(Utterance, "said")
     effect = Publisher(Effect, "interrupt/effect")
+    out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget")
 
     def __init__(
         self,
@@ -72,6 +78,8 @@ class OpenAIPlanner(Node):
         self.giving_up = ""
         self.gave_up_ns = 0
         self.has_wound_up = False
+        self.has_ladder = False  # somebody takes over when the budget is spent
+        self.has_told_spent = False
         self.thinking: object | None = None  # the one who asks now; a cancelled one may still be winding up
 
     @classmethod
@@ -99,10 +107,15 @@ class OpenAIPlanner(Node):
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         for port in (self.subtask, self.said):
             port.provenance = f"model:{self.settings.model}"
-        self.request.start(self.clock, self.random.random)
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        self.request.start(self.clock, self.random.random, budget_of(self.name, info, self.settings.max_calls))
+        self.has_ladder = bool(info.get("seats", {}).get("planner", {}).get("ladder"))
 
     def on_stop(self) -> None:
         self.log.info("%s", self.request.close())
+
+    def spending(self) -> Spending:
+        return self.request.spending()
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
@@ -140,7 +153,9 @@ class OpenAIPlanner(Node):
 
     @every(hz=0.5)
     async def tick(self) -> None:
-        if self.has_wound_up:
+        if self.request.is_spent and self.has_ladder:
+            self._tell_spent()
+        elif self.has_wound_up:
             self.finish(ok=False, reason=f"the planner gave up: {self.giving_up}")
         elif self.giving_up:
             self._wind_up()
@@ -160,7 +175,7 @@ class OpenAIPlanner(Node):
                 self.thinking = None
 
     def _has_reason_to_ask(self) -> bool:
-        if self.giving_up or self.request.is_paused:
+        if self.giving_up or self.request.is_paused or (self.request.is_spent and self.has_ladder):
             return False
         description = self.description.latest()
         was_restarted = self.current is None and description is not None and description.subtask_id != ""
@@ -244,10 +259,21 @@ class OpenAIPlanner(Node):
     def _fail(self, problem: Exception) -> None:
         self.request.failed(problem)
         self.log.warning("no plan (%d in a row): %s", self.request.failures, problem)
+        if self.request.is_spent and self.has_ladder:
+            self._tell_spent()
+            return
         if self.request.is_spent or self.request.failures >= self.give_up_after:
             self.giving_up, self.gave_up_ns = str(problem), self.clock.now_ns()
         if self.request.failures == 1:
             self._say(words().say.failing)
+
+    def _tell_spent(self) -> None:
+        """Leave the seat to its ladder: the subtask that stands is finished, and nothing new is planned here."""
+        self.out_of_budget.publish(OutOfBudget(seat="planner", why=self.request.budget.spent))
+        if not self.has_told_spent:
+            self.has_told_spent = True
+            self.log.error("nothing more is planned: %s", self.request.budget.spent)
+            self._say(words().say.spent)
 
     def _wind_up(self) -> None:
         """Let the robot finish its subtask, then hold and say so; the next tick ends the run."""

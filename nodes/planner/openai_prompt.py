@@ -32,6 +32,7 @@ class PlannerAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Say(msgspec.Struct, frozen=True):
     failing: str
     giving_up: str
+    spent: str
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,7 +22,14 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
     console.print()
     console.print(_headline(summary))
     console.print(_facts(summary))
-    for rows, table in ((summary.interrupts, _interrupts), (summary.timers, _timers), (summary.nodes, _nodes)):
+    tables = (
+        (summary.interrupts, _interrupts),
+        (summary.paths, _paths),
+        (summary.spending, _spending),
+        (summary.timers, _timers),
+        (summary.nodes, _nodes),
+    )
+    for rows, table in tables:
         if rows:
             console.print()
             console.print(table(summary))
@@ -84,6 +91,50 @@ def _effects(one: InterruptSummary) -> str:
     parts = [f"{name.replace('_', ' ')} {time_ms:.1f}" for name, time_ms in in_order]
     parts += [f"{name.replace('_', ' ')} never" for name in one.missing]
     return f"ms: {', '.join(parts)}"
+
+
+def _paths(summary: Summary) -> Table:
+    table = _table("Path budgets: the age of what is behind the last topic")
+    table.add_column("path", ratio=1)
+    for title in ("p99 budget ms", "p50 ms", "p99 ms", "max ms", "over", "of"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    words = {True: ("met", "green"), False: ("not met", "red"), None: ("not measured", "yellow")}
+    for one in summary.paths:
+        table.add_row(
+            escape(f"{one.path}: {' > '.join(one.topics)}"),
+            f"{one.p99_budget_ms:g}",
+            f"{one.p50_ms:.1f}",
+            f"{one.p99_ms:.1f}",
+            f"{one.max_ms:.1f}",
+            f"{one.over:,}",
+            f"{one.count:,}",
+            Text(words[one.is_met][0], style=words[one.is_met][1]),
+        )
+    return table
+
+
+def _spending(summary: Summary) -> Table:
+    table = _table("Model budgets: used of what the run may spend")
+    table.add_column("node", no_wrap=True)
+    table.add_column("model", ratio=1)
+    for title in ("calls", "tokens in + out", "money"):
+        table.add_column(title, justify="right")
+    table.add_column("", ratio=1)
+    for one in summary.spending:
+        tokens = f"{one.prompt_tokens:,} + {one.completion_tokens:,}" + (
+            f" of {one.max_tokens:,}" * bool(one.max_tokens)
+        )
+        about = f" ({one.estimated_tokens:,} estimated)" if one.estimated_tokens else ""
+        table.add_row(
+            one.node,
+            escape(one.model),
+            f"{one.calls:,}" + f" of {one.max_calls:,}" * bool(one.max_calls),
+            tokens + about,
+            f"{one.money:.4f}" + f" of {one.max_money:g}" * bool(one.max_money),
+            Text(one.spent or "within it", style="red" if one.spent else "green"),
+        )
+    return table
 
 
 def _timers(summary: Summary) -> Table:

@@ -6,14 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from nodes.report.actions import action_spans
 from nodes.report.followed import followed, stop_times
 from nodes.report.run import Run
-from runtime.health import Health, TimerHealth
+from runtime.budgets import MISSES
+from runtime.health import Health, PathHealth, TimerHealth
 from runtime.msgs import InterruptRecord
 
 TASK_LABEL = "cup"
@@ -86,6 +87,39 @@ class InterruptSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class PathSummary:
+    """How a path kept to its budget, over all lives of the node that measured it."""
+
+    node: str
+    path: str
+    topics: tuple[str, ...]
+    p99_budget_ms: float
+    count: int
+    over: int
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+    is_met: bool | None  # None: nothing was measured
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingSummary:
+    """What a node spent on its model; a limit of 0 is none."""
+
+    node: str
+    model: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    estimated_tokens: int
+    money: float
+    max_calls: int
+    max_tokens: int
+    max_money: float
+    spent: str  # why nothing more was asked, or ""
+
+
+@dataclass(frozen=True, slots=True)
 class TopicSummary:
     topic: str
     messages: int
@@ -123,6 +157,8 @@ class Summary:
     interrupts: tuple[InterruptSummary, ...]
     image_age_ms: Spread | None  # behind the robot's commands
     stop_to_held_ms: Spread | None
+    paths: tuple[PathSummary, ...]  # budgets
+    spending: tuple[SpendingSummary, ...]
     timers: tuple[TimerSummary, ...]
     nodes: tuple[NodeSummary, ...]
     topics: tuple[TopicSummary, ...]
@@ -172,6 +208,8 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
         interrupts=interrupts,
         image_age_ms=spread((published - image) * 1e-6 for published, image in run.sent if image),
         stop_to_held_ms=spread(one.held_ms for one in interrupts if one.is_cause and one.held_ms is not None),
+        paths=_paths(run),
+        spending=_spending(run),
         timers=_timers(run),
         nodes=nodes,
         topics=tuple(_topic(name, stamps) for name, stamps in sorted(run.stamps.items())),
@@ -289,6 +327,43 @@ def _nodes(run: Run) -> tuple[NodeSummary, ...]:
             rss_mb=max(health.rss_mb for health in lives),
         )
         for name, lives in _lives(run).items()
+    )
+
+
+def _paths(run: Run) -> tuple[PathSummary, ...]:
+    found = []
+    for node, lives in _lives(run).items():
+        by_name: dict[str, list[PathHealth]] = {}
+        for health in lives:
+            for path in health.paths:
+                by_name.setdefault(path.name, []).append(path)
+        for name, parts in by_name.items():
+            longest = max(parts, key=lambda part: part.count)
+            count, over = sum(part.count for part in parts), sum(part.over for part in parts)
+            found.append(
+                PathSummary(
+                    node=node,
+                    path=name,
+                    topics=longest.topics,
+                    p99_budget_ms=longest.p99_budget_ms,
+                    count=count,
+                    over=over,
+                    p50_ms=longest.p50_ms,
+                    p99_ms=longest.p99_ms,
+                    max_ms=max(part.max_ms for part in parts),
+                    is_met=over <= MISSES * count if count else None,
+                )
+            )
+    return tuple(found)
+
+
+def _spending(run: Run) -> tuple[SpendingSummary, ...]:
+    """The last account of each node, which counts all of its lives."""
+    last = {node: lives[-1].spending for node, lives in _lives(run).items()}
+    return tuple(
+        SpendingSummary(node=node, **msgspec.structs.asdict(cast(Any, spending)))
+        for node, spending in last.items()
+        if spending is not None
     )
 
 

@@ -15,7 +15,7 @@ from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.fence import SEATS, Seat
 from runtime.lease import Lease
-from runtime.msgs import Interrupt, JointCommand, SceneDescription, SeatRequest, Subtask, Utterance
+from runtime.msgs import Interrupt, JointCommand, OutOfBudget, SceneDescription, SeatRequest, Subtask, Utterance
 from runtime.seat_tables import Rung, SeatTable
 
 NAMES: dict[Seat, str] = {"planner": "planner", "vlm": "vision model", "policy": "control policy"}
@@ -29,6 +29,7 @@ class Watch:
     heard_ns: int = 0  # 0: never; a holder that has not begun is not silent
     done: int = 0
     is_person: bool = False
+    spent: str = ""  # why its model may not be asked any more: as good as silent, whatever else it says
 
 
 class Ladder(Node):
@@ -41,6 +42,7 @@ class Ladder(Node):
     description = Subscription(SceneDescription, "description", qos=QoS(required=False))
     command = Subscription(JointCommand, "command", qos=QoS(required=False))
     lease = Subscription(Lease, "lease", qos=QoS(required=False))
+    out_of_budget = Subscription(OutOfBudget, "seat/out_of_budget", qos=QoS(required=False))
 
     said = Publisher(Utterance, "said")
     interrupt = Publisher(Interrupt, "interrupt")
@@ -77,6 +79,15 @@ class Ladder(Node):
         if watch is not None and not lease.is_repetition:
             watch.is_person = lease.kind == "person"
             watch.heard_ns = self.clock.now_ns() if watch.heard_ns else 0
+            watch.spent = ""
+
+    @on(out_of_budget)
+    def spent(self, message: OutOfBudget) -> None:
+        """A holder that may not ask its model counts as silent from then on, until somebody else sits there."""
+        watch = self.watches.get(message.seat)
+        if watch is not None and not watch.spent:
+            watch.spent, watch.heard_ns, watch.done = message.why, self.clock.now_ns(), 0
+            self.log.warning("%s: %s", message.seat, message.why)
 
     @every(hz=5)
     def tick(self) -> None:
@@ -90,11 +101,12 @@ class Ladder(Node):
             if rung.after_subtask and self.progress == "working":
                 continue
             watch.done += 1
-            self._take(seat, rung, (now_ns - watch.heard_ns) * 1e-9)
+            silent_s = (now_ns - watch.heard_ns) * 1e-9
+            self._take(seat, rung, watch.spent or f"the {NAMES[seat]} has been silent for {silent_s:.1f} s")
 
     def _heard(self, seat: Seat) -> None:
         watch = self.watches.get(seat)
-        if watch is None:
+        if watch is None or watch.spent:
             return
         watch.heard_ns = self.clock.now_ns()
         if watch.done:
@@ -102,8 +114,7 @@ class Ladder(Node):
             self.log.warning("%s: heard again", seat)
             self._say(f"My {NAMES[seat]} is back.")
 
-    def _take(self, seat: Seat, rung: Rung, silent_s: float) -> None:
-        why = f"the {NAMES[seat]} has been silent for {silent_s:.1f} s"
+    def _take(self, seat: Seat, rung: Rung, why: str) -> None:
         self.log.warning("%s: %s%s: %s", seat, rung.do, f" to {rung.to}" if rung.to else "", why)
         self._say(rung.text)
         if rung.do == "hand_over":

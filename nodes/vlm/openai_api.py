@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
+from typing import Any
 
 from nodes.model_answers import ChatSettings, ModelError, settings_from
+from nodes.model_budget import budget_of
 from nodes.model_request import ModelRequest
 from nodes.own_body import head_pose, own_parts
 from nodes.policy.sight import state_at
@@ -20,12 +22,13 @@ from nodes.vlm.local import LocalVLM
 from nodes.vlm.memory import update
 from nodes.vlm.openai_prompt import Coordinates, Pointed, answer_schema, parse, question_text, system_prompt, words
 from nodes.vlm.pointing import place_thing, point_at
-from runtime import QoS, Subscription, every, on
+from runtime import Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.errors import ParameterError
 from runtime.fence import Fence
+from runtime.health import Spending
 from runtime.message import Stamped
-from runtime.msgs import Image, RobotState, SeenObject, Utterance
+from runtime.msgs import Image, OutOfBudget, RobotState, SeenObject, Utterance
 
 DEFAULT_URL = "http://127.0.0.1:8000/v1"
 SAID_KEPT = 5
@@ -42,6 +45,7 @@ class OpenAIVLM(LocalVLM):
     provenance = "model:openai-api"
 
     again = Subscription(Fence, "fence", qos=QoS(required=False))
+    out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget")
 
     def __init__(
         self,
@@ -62,6 +66,7 @@ class OpenAIVLM(LocalVLM):
         self.coordinates: Coordinates = coordinates
         self.request = ModelRequest(self.settings, latency_s=latency_s)
         self.heard_lately: deque[str] = deque(maxlen=SAID_KEPT)
+        self.has_told_spent = False
         self.chosen = ""  # colour of what the model would take next
         self.asked_image_ns = 0
         self.seen: Stamped[Image] | None = None  # the image behind what is remembered
@@ -88,7 +93,8 @@ class OpenAIVLM(LocalVLM):
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         for port in (self.action, self.description, self.said):
             port.provenance = f"model:{self.settings.model}"
-        self.request.start(self.clock, self.random.random)
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        self.request.start(self.clock, self.random.random, budget_of(self.name, info, self.settings.max_calls))
 
     def on_stop(self) -> None:
         self.log.info("%s", self.request.close())
@@ -115,8 +121,21 @@ class OpenAIVLM(LocalVLM):
     @every(hz=2)
     async def see(self) -> None:
         """Ask the model about the newest image, and again at once where an interrupt voided the answer."""
+        if self.request.is_spent:
+            self._tell_spent()
         while self._has_reason_to_ask() and not await self._ask():
             pass
+
+    def spending(self) -> Spending:
+        return self.request.spending()
+
+    def _tell_spent(self) -> None:
+        """Leave the seat to its ladder, or where it has none, to what a robot does that cannot see."""
+        self.out_of_budget.publish(OutOfBudget(seat="vlm", why=self.request.budget.spent))
+        if not self.has_told_spent:
+            self.has_told_spent = True
+            self.log.error("nothing more is looked at: %s", self.request.budget.spent)
+            self.said.publish(Utterance(speaker=self.speaker, text=words().say.spent))
 
     @property
     def is_blind(self) -> bool:

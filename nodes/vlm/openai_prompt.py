@@ -36,6 +36,12 @@ class VLMAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target: int = -1
 
 
+class Sayings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the robot says about the model."""
+
+    spent: str
+
+
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The data file."""
 
@@ -43,6 +49,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: str
     units: dict[str, str]
     sizes_m: dict[str, tuple[float, float]]
+    say: Sayings
 
 
 @cache

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 
+from runtime.budgets import ModelBudget
 from runtime.hosts.table import Pair, check_pair, meetings
-from runtime.launch_file import Launch, check, find, load
+from runtime.launch_file import Launch, check, find, load, path_accounts
+from runtime.node import Node
 
 
 def _parser(name: str, does: str, example: str) -> argparse.ArgumentParser:
@@ -38,6 +41,10 @@ def check_main(argv: list[str]) -> int:
         print(f"{launch.path}: {nodes} nodes in {processes} processes on {topics} topics; all of it fits")
         for meeting in meetings(launch.hosts):
             _tell_meeting(launch, meeting)
+        for account in path_accounts(launch):
+            print(*account.lines(), sep="\n")
+        for name, budget in launch.budgets.models.items():
+            print(_model_line(launch, name, budget))
     return 0
 
 
@@ -68,6 +75,14 @@ def graph_main(argv: list[str]) -> int:
     return 0
 
 
+def _model_line(launch: Launch, name: str, budget: ModelBudget) -> str:
+    limits = [f"{budget.calls:,} calls" if budget.calls else "", f"{budget.tokens:,} tokens" if budget.tokens else ""]
+    limits.append(f"{budget.money:g} of money" if budget.money else "")
+    cls = launch.graph.nodes[name].cls
+    idle = "" if cls.spending is not Node.spending else f"; {cls.__name__} asks no model"
+    return f"model {name}: at most {', '.join(limit for limit in limits if limit)} in a run{idle}"
+
+
 def _as_data(launch: Launch) -> dict[str, object]:
     return {
         "file": str(launch.path),
@@ -79,5 +94,19 @@ def _as_data(launch: Launch) -> dict[str, object]:
                 "subscribers": [end.node for end in topic.subscribers],
             }
             for topic in launch.graph.topics.values()
+        },
+        "budgets": {
+            "paths": {
+                account.name: {
+                    "topics": account.budget.topics,
+                    "p99_s": account.budget.p99_s,
+                    "total_s": account.total_s,
+                    "parts": [asdict(part) for part in account.parts],
+                    "unknown": account.unknown,
+                    "limits": [asdict(part) for part in account.limits],
+                }
+                for account in path_accounts(launch)
+            },
+            "models": launch.budgets.as_data()["models"],
         },
     }

@@ -60,6 +60,7 @@ def main(argv: list[str]) -> int:
         "overrides": list(arguments.set),
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
         "seats": as_data(launch.seats),
+        "budgets": launch.budgets.as_data(),
         "versions": _versions(),
         "machine": f"{platform.node()}: {platform.platform()}, {os.cpu_count()} cores",
         "git": _git(launch.path.parent),
@@ -216,6 +217,7 @@ def _run_virtual(
         health_hz=1.0,
         links=launch.links,
         seats=launch.seats,
+        budgets=launch.budgets,
         trace=Trace(),
     )
     simulation.run_info.update(run_info)

@@ -15,7 +15,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode
 from runtime.commands.listen import seconds
 from runtime.commands.nodes import table
-from runtime.commands.top_table import COLUMNS, NodeRow, cells, node_row, trouble
+from runtime.commands.top_table import COLUMNS, NodeRow, budgets, cells, node_row, trouble
 from runtime.errors import CodecError
 from runtime.graph import health_topic
 from runtime.health import Health
@@ -83,11 +83,16 @@ def top_main(argv: list[str]) -> int:
     rows = accounts.rows(clock.now_ns())
     if asked.json:
         data = [{**msgspec.to_builtins(row), "dropped": row.dropped, "waiting": row.waiting} for row in rows]
-        print(msgspec.json.encode({"run": run.info.name, "nodes": data, "trouble": trouble(rows)}).decode())
+        print(
+            msgspec.json.encode(
+                {"run": run.info.name, "nodes": data, "budgets": budgets(rows), "trouble": trouble(rows)}
+            ).decode()
+        )
     else:
         print(run.title)
         print(table([dict(zip(COLUMNS, cells(row), strict=True)) for row in rows], COLUMNS))
-        print(*trouble(rows), sep="\n", end="\n" if trouble(rows) else "")
+        for line in (*budgets(rows), *trouble(rows)):
+            print(line)
     return 0
 
 
@@ -114,7 +119,7 @@ def _table(run: FoundRun, rows: Sequence[NodeRow]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    words = "\n".join(trouble(rows))
+    words = "\n".join([*budgets(rows), *trouble(rows)])
     drawn = Table(title=run.title, title_justify="left", caption=words or None, caption_justify="left", box=None)
     for column in COLUMNS:
         drawn.add_column(column, justify="left" if column in ("node", "process", "state", "dropped") else "right")
@@ -128,7 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm top",
         description="Show how every node fares: rate against target, lateness, overruns, age of its stalest input, "
-        "queue, drops by reason, and CPU and memory of its process. Live on a terminal, once elsewhere.",
+        "queue, drops by reason, and CPU and memory of its process; and how the run keeps to its [budgets]. Live on "
+        "a terminal, once elsewhere.",
         epilog="example: polyrhythm top --json | python -m json.tool",
     )
     add_run_argument(parser)

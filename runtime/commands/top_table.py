@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from runtime.health import Health, TimerHealth
+from runtime.commands.budget_lines import is_kept, path_line, spending_line
+from runtime.health import Health, PathHealth, Spending, TimerHealth
 from runtime.message import Kind, Stamped
 from runtime.registry import ProcessState
 
@@ -56,6 +57,8 @@ class NodeRow(msgspec.Struct, frozen=True):
     cpu_percent: float | None = None
     memory_mb: float | None = None
     silent_s: float | None = None  # since its last account; None where there was none
+    paths: tuple[PathHealth, ...] = ()  # budgets that it measures, since its start
+    spending: Spending | None = None
 
     @property
     def waiting(self) -> int:
@@ -128,6 +131,8 @@ def node_row(
         errors=health.errors,
         cpu_percent=cpu_percent,
         memory_mb=health.rss_mb,
+        paths=health.paths,
+        spending=health.spending,
         silent_s=round((now_ns - last.envelope.published_ns) * 1e-9, 2),
     )
 
@@ -181,6 +186,16 @@ def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def budgets(rows: Iterable[NodeRow]) -> list[str]:
+    """How the run keeps to its budgets, a line for each."""
+    found = []
+    for row in rows:
+        found += [path_line(path) for path in row.paths]
+        if row.spending is not None:
+            found.append(spending_line(row.node, row.spending))
+    return found
+
+
 def trouble(rows: Iterable[NodeRow]) -> list[str]:
     """What a person should look at, in words."""
     found = []
@@ -188,6 +203,11 @@ def trouble(rows: Iterable[NodeRow]) -> list[str]:
         for timer in row.timers:
             if timer.is_slow:
                 found.append(f"{row.node}.{timer.name} runs at {timer.hz:g} Hz instead of {timer.hz_target:g}")
+        for path in row.paths:
+            if not is_kept(path):
+                found.append(f"path {path.name} is over its budget of {path.p99_budget_ms:g} ms")
+        if row.spending is not None and row.spending.spent:
+            found.append(f"{row.node}: {row.spending.spent}; it asks no more")
         if row.errors:
             found.append(f"{row.node}: {row.errors} handler calls ended in an error")
         if row.state not in ("running", "started"):

@@ -7,11 +7,12 @@ import argparse
 import msgspec
 
 from nodes.episodes.judging.dimensions import SEVEN, read_dimensions
-from nodes.episodes.minds.caller import Budget, ModelSpec, Servers
+from nodes.episodes.minds.caller import ModelSpec, Servers
 from nodes.episodes.play.runner import Judges, Settings
 from nodes.episodes.results.show import print_list
 from nodes.episodes.results.store import Store
 from nodes.episodes.results.summary import summary_of
+from nodes.model_budget import Budget
 from runtime.errors import UserError
 
 

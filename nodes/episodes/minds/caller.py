@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 
 from nodes.episodes.minds.chat_wire import Answer, ChatWire, RefusedError
 from nodes.model_answers import OPENAI_URL, ModelError
+from nodes.model_budget import Budget
 from runtime.errors import PolyrhythmError, UserError
 
 Format = Literal["json_schema", "json_object", "text"]
@@ -94,40 +95,6 @@ class NoStore:
         """Nothing is kept."""
 
 
-@dataclass(slots=True)
-class Budget:
-    """What all calls of a run may cost together; 0: no limit. Prices are in money per million tokens."""
-
-    max_calls: int = 0
-    max_tokens: int = 0
-    max_money: float = 0.0
-    prompt_price: float = 0.0
-    completion_price: float = 0.0
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-    @property
-    def money(self) -> float:
-        """What the tokens so far cost at the given prices."""
-        return (self.prompt_tokens * self.prompt_price + self.completion_tokens * self.completion_price) * 1e-6
-
-    def take(self) -> None:
-        """Count a call that is about to be made. Raises BudgetSpentError instead where none is left."""
-        if self.max_calls and self.calls >= self.max_calls:
-            raise BudgetSpentError(f"the budget of {self.max_calls} calls is spent")
-        if self.max_tokens and self.prompt_tokens + self.completion_tokens >= self.max_tokens:
-            raise BudgetSpentError(f"the budget of {self.max_tokens} tokens is spent")
-        if self.max_money and self.money >= self.max_money:
-            raise BudgetSpentError(f"the budget of {self.max_money:g} is spent")
-        self.calls += 1
-
-    def add(self, answer: Answer) -> None:
-        """Count what an answer cost."""
-        self.prompt_tokens += answer.prompt_tokens
-        self.completion_tokens += answer.completion_tokens
-
-
 class RateLimit:
     """At most so many calls a minute to one server, evenly spaced; 0: as many as one likes."""
 
@@ -184,7 +151,9 @@ class Servers:
         while True:
             form = self._formats.get(spec.base_url, "json_schema")
             await limit.wait()
-            self.budget.take()
+            if spent := self.budget.refusal():
+                raise BudgetSpentError(spent)
+            self.budget.count_call()
             try:
                 answer = await wire.ask(body_of(spec, prompt, schema, form))
             except RefusedError:
@@ -200,7 +169,7 @@ class Servers:
                 wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** (attempt - 1)) * (1 + 0.5 * self._jitter.random())
                 await asyncio.sleep(max(wait_s, problem.retry_after_s))
             else:
-                self.budget.add(answer)
+                self.budget.count_tokens(answer.prompt_tokens, answer.completion_tokens)
                 return answer
 
     async def close(self) -> None:
