@@ -130,12 +130,15 @@ class SceneDescription(Message, kind="state"):
     objects: tuple[SeenObject, ...] = ()
 
 
+Skill = Literal["pick", "place", "look", "point", "nod", "shake", "hold"]
+
+
 class Action(Message):
     """What the VLM wants the control policy to do now; a new action replaces the one under way."""
 
     id: str
-    skill: Literal["pick", "place", "look", "hold"]
-    target: SeenObject | None = None  # pick: the thing; place: the destination
+    skill: Skill
+    target: SeenObject | None = None  # pick: the thing; place: the destination; nod, shake and hold need none
     text: str = ""  # "pick up the red cup"
 
 

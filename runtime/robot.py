@@ -1,4 +1,4 @@
-"""`Robot`: what a driver needs of a robot, and `RobotLimits`: what a guard may let through to it."""
+"""`Robot`: what a driver needs of a robot; `RobotLimits`: what a guard may let through to it; `Hand`: its reach."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runtime.errors import PolyrhythmError
-from runtime.msgs import JointCommand, RobotState, RobotStatus
+from runtime.msgs import JointCommand, JointVector, RobotState, RobotStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +94,44 @@ class Robot(Protocol):
 
     def close(self) -> None:
         """Release the robot, stopped. May be called again, and at any time."""
+        ...
+
+
+PointM = tuple[float, float, float]
+"""x ahead, y left, z up; m."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twist:
+    """How the point between the fingertips is to move: along the base's axes, and turning about itself."""
+
+    ahead_mps: float = 0.0
+    left_mps: float = 0.0
+    up_mps: float = 0.0
+    pitch_radps: float = 0.0
+    yaw_radps: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reaching:
+    """The next piece of a way to a thing: joint goals by name, base speed; or why there is no way."""
+
+    goals: dict[str, float]
+    base_v_mps: float = 0.0
+    why_not: str = ""
+
+
+class Hand(Protocol):
+    """The kinematics of one robot model, for who moves its hand. Pure functions of values."""
+
+    def point(self, position: JointVector) -> PointM:
+        """The point between the fingertips, base frame."""
+        ...
+
+    def rates(self, position: JointVector, twist: Twist) -> tuple[dict[str, float], float]:
+        """Joint rates by name and base speed that move the hand so."""
+        ...
+
+    def above(self, state: RobotState, thing_m: PointM) -> Reaching:
+        """One step on the way to above a thing of the odometry frame, fingers open and pointing down."""
         ...

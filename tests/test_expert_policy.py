@@ -6,9 +6,13 @@ Most of them trust the action's position; the last ones look through the simulat
 from __future__ import annotations
 
 import math
+from typing import Literal
+
+import numpy as np
+import pytest
 
 from nodes.guard.node import Guard
-from nodes.kinematics import ARM, LIFT
+from nodes.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, grasp_point, to_odometry
 from nodes.policy.expert import ExpertPolicy
 from nodes.sim.camera import SimCamera
 from nodes.sim.driver import SimDriver
@@ -277,3 +281,41 @@ def test_commands_carry_the_age_of_the_newest_image_looked_at() -> None:
     kitchen.pick("green_cup")
     assert len(ages_s) > 100
     assert max(ages_s) < 0.25
+
+
+@pytest.mark.parametrize(("skill", "moving", "other"), [("nod", HEAD_TILT, HEAD_PAN), ("shake", HEAD_PAN, HEAD_TILT)])
+def test_a_gesture_of_the_head_moves_the_head_alone_and_ends_where_it_began(
+    skill: Literal["nod", "shake"], moving: int, other: int
+) -> None:
+    kitchen = Kitchen()
+    begin = kitchen.states[-1].position
+    done = kitchen.act(Action(id=skill, skill=skill), seconds=10.0)
+    assert done is not None
+    assert done.status == "success", done.why
+    kitchen.sim.run(seconds=1.0)
+    track = np.array([state.position for state in kitchen.states])
+    turns = np.diff(np.sign(np.diff(track[:, moving])[np.abs(np.diff(track[:, moving])) > 1e-3]))
+    assert np.ptp(track[:, moving]) > 0.15
+    assert np.count_nonzero(turns) >= 3  # there and back, twice
+    assert np.ptp(track[:, other]) < 0.02
+    assert np.ptp(track[:, :6], axis=0).max() < 0.02
+    assert kitchen.states[-1].position == pytest.approx(begin, abs=0.06)
+
+
+def test_pointing_turns_the_closed_gripper_towards_the_thing() -> None:
+    kitchen = Kitchen()
+    thing = kitchen.seen("red_cup")
+    done = kitchen.act(Action(id="point", skill="point", target=thing), seconds=20.0)
+    assert done is not None
+    assert done.status == "success", done.why
+    kitchen.sim.run(seconds=0.5)
+    state = kitchen.states[-1]
+    base = (state.base_x_m, state.base_y_m, state.base_heading_rad)
+    tip = to_odometry(*base, grasp_point(state.position))
+    wrist = to_odometry(*base, np.array([0.0, -0.16 - state.position[ARM], tip[2]]))
+    towards = np.array([thing.x_m, thing.y_m]) - wrist[:2]
+    along = (tip - wrist)[:2]
+    angle = abs(math.atan2(along[0] * towards[1] - along[1] * towards[0], float(along @ towards)))
+    assert angle < 0.15
+    assert state.position[WRIST_YAW] != pytest.approx(STOW[WRIST_YAW], abs=0.3)
+    assert math.dist(tip, (thing.x_m, thing.y_m, thing.z_m)) > 0.1  # without touching it

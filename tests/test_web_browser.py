@@ -78,11 +78,125 @@ def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
         one.keyboard.press("p")
         wait(one, lambda: text(one, ".holder[data-seat=policy]") == "you", "one has it")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "operator", "the other sees who")
-        other.keyboard.press("p")  # a forced take-over, in one action
+        other.keyboard.press("p")  # asks
+        wait(one, lambda: "asks for this seat" in text(one, "#panel-policy"), "one is asked")
+        one.click("#panel-policy .wish button:has-text('Refuse')")
+        wait(other, lambda: "keeps the seat policy" in text(other, "#notice"), "one keeps it")
+        other.keyboard.press("p")
+        one.click("#panel-policy .wish button:has-text('Grant')")
+        wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "it is passed on")
+        one.click("[data-force=policy]")
+        wait(one, lambda: text(one, ".holder[data-seat=policy]") == "you", "and taken back")
+        wait(one, lambda: "by force" in text(one, "#story"), "which everybody sees")
+        other.click("[data-force=policy]")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "the other has it")
         wait(one, lambda: text(one, ".holder[data-seat=policy]") == "operator", "one has it no more")
         other.keyboard.press("p")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "policy", "given back")
+
+
+def go_on(page: Any) -> None:
+    """Lift what stop a test before has left."""
+    wait(page, lambda: text(page, "#guard-mode") in ("stopped", "holding", "moving", "armed"), "the guard is heard")
+    if text(page, "#guard-mode") == "stopped":
+        page.click("#resume")
+        wait(page, lambda: text(page, "#guard-mode") != "stopped", "it may go on")
+
+
+def lift_of(page: Any) -> float:
+    return float(text(page, ".joint:has([data-joint=lift]) .value"))
+
+
+def test_the_hand_goes_up_while_its_arrow_is_pressed_and_the_base_to_a_click_on_the_map(
+    run: ConsoleRun, chromium: Any
+) -> None:
+    with page_of(chromium, run) as page:
+        wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        go_on(page)
+        take_driving(page)
+        before = lift_of(page)
+        page.hover("[data-hold='hand+up']")
+        page.mouse.down()
+        wait(page, lambda: lift_of(page) > before + 0.05, "the hand goes up")
+        page.mouse.up()
+        page.keyboard.press("h")  # the same by keys
+        page.keyboard.down("f")
+        wait(page, lambda: lift_of(page) < before + 0.03, "and down")
+        page.keyboard.up("f")
+        page.keyboard.press("h")
+        x_m = x_of(page)
+        box = page.locator("#map").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.3)
+        page.keyboard.down("g")
+        wait(page, lambda: x_of(page) > x_m + 0.1, "it drives to the spot")
+        page.keyboard.up("g")
+        wait(page, lambda: "0.00 m/s" in text(page, "#odometry"), "and stands when the key is let go")
+        page.keyboard.press("p")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
+
+
+def test_a_draft_of_the_planner_waits_for_a_yes_and_may_be_edited(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        go_on(page)
+        page.click("#tab-planner")
+        page.click("button.seat[data-seat=planner]")
+        wait(page, lambda: text(page, ".holder[data-seat=planner]") == "you", "the planner's seat is taken")
+        page.check("input[value=approve]", force=True)
+        page.fill("#drafts [name=wait]", "60")
+        page.press("#drafts [name=wait]", "Tab")
+        page.fill("#words", "Please clear the table: put the bowls in the bin")
+        page.press("#words", "Enter")
+        wait(page, lambda: page.is_visible("#draft"), "the model's draft waits")
+        wait(page, lambda: "bowl" in page.input_value("#draft [name=text]"), "with its subtask")
+        assert "bowl" not in text(page, "#subtask")
+        page.fill("#draft [name=text]", "Put every bowl in the bin, gently")
+        page.fill("#draft [name=sentence]", "I will be gentle.")
+        page.click("[data-decide=approve]")
+        wait(page, lambda: text(page, "#subtask") == "Put every bowl in the bin, gently", "it goes out as edited")
+        wait(page, lambda: "I will be gentle." in text(page, "#story"), "and is said")
+        page.click("button.seat[data-seat=planner]")
+        wait(page, lambda: text(page, ".holder[data-seat=planner]") == "planner", "the model plans again")
+        page.click("#stop")
+
+
+def test_a_nod_takes_the_seat_in_one_click_and_moves_the_head(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        go_on(page)
+        page.keyboard.press("n")
+        wait(page, lambda: text(page, "#action") == "nod", "the robot is told to nod")
+        wait(page, lambda: "nod" in text(page, "#feedback"), "and does")
+        page.click("#tab-vlm")
+        page.click("button.seat[data-seat=vlm]")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "vlm", "the VLM has its seat again")
+
+
+def test_depth_comes_when_it_is_asked_for(run: ConsoleRun, chromium: Any) -> None:
+    seen: list[bytes] = []
+    with page_of(chromium, run) as page:
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: seen.append(frame)))
+        page.reload()
+        wait(page, lambda: "x " in text(page, "#odometry"), "the page is let in again")
+        assert not any(b'"head depth"' in frame[:200] for frame in seen if isinstance(frame, bytes))
+        page.click("[data-depth=head]")
+        wait(page, lambda: any(b'"head depth"' in frame[:200] for frame in seen if isinstance(frame, bytes)), "depth")
+
+
+def test_by_keyboard_alone_a_person_gets_to_the_seats_and_takes_one(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        seat = page.locator("#tab-policy")
+        for _ in range(20):
+            page.keyboard.press("Tab")
+            if seat.evaluate("element => element === document.activeElement"):
+                break
+        page.keyboard.press("ArrowRight")
+        assert page.is_visible("#panel-vlm")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "you", "the seat is taken")
+        page.keyboard.press("Enter")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "vlm", "and given back")
+        page.keyboard.press("Space")  # stops, also on a button
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "the space bar stops everywhere")
 
 
 def test_an_order_that_is_typed_makes_the_robot_move_and_the_button_stops_it(run: ConsoleRun, chromium: Any) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bridges.web import drive
-from bridges.web.wire import Drive
+from bridges.web.wire import Drive, Place
+from nodes.hand import STRETCH_HAND
 from nodes.stretch import STRETCH_3
-from runtime.msgs import JOINTS
+from runtime.msgs import JOINTS, RobotState
 
 HERE = (0.5, 0.1, 0.0, -0.5, 0.0, 0.05, 0.0, -0.4)
 STILL = (0.0,) * 8
@@ -53,3 +56,45 @@ def test_a_command_is_always_within_the_ranges(jog: dict[str, float], goals: dic
 
 def test_names_that_are_no_joints_are_found() -> None:
     assert drive.unknown_joints(Drive(jog={"tail": 1.0, "lift": 1.0}), STRETCH_3.joints) == ["tail"]
+
+
+def robot_at(x_m: float = 0.0, y_m: float = 0.0, heading_rad: float = 0.0) -> RobotState:
+    return RobotState(
+        read_ns=0, position=HERE, velocity=STILL, effort=STILL, base_x_m=x_m, base_y_m=y_m,
+        base_heading_rad=heading_rad, base_v_mps=0.0, base_w_radps=0.0,
+    )  # fmt: skip
+
+
+def test_hand_arrows_move_base_arm_and_lift() -> None:
+    wanted = Drive(hand={"ahead": 1.0, "left": -1.0, "up": 1.0}, scale=0.5)
+    aim = drive.aim(wanted, STRETCH_3, STRETCH_HAND, robot_at(), None)
+    command = drive.command(wanted, STRETCH_3, HERE, STILL, aim)
+    assert command.base_v_mps == pytest.approx(0.5 * drive.HAND_MPS)
+    assert command.position[LIFT] > HERE[LIFT]
+    assert command.position[JOINTS.index("arm")] > HERE[JOINTS.index("arm")]
+
+
+@given(
+    x_m=st.floats(-2, 2),
+    y_m=st.floats(-2, 2),
+    heading_rad=st.floats(-3.1, 3.1),
+    scale=st.sampled_from((0.15, 0.5, 1.0)),
+)
+def test_the_way_to_a_spot_on_the_floor_ends_there(x_m: float, y_m: float, heading_rad: float, scale: float) -> None:
+    x, y, heading, dt_s = 0.0, 0.0, heading_rad, 0.05
+    for _ in range(6000):
+        wanted = Drive(to=Place(x_m=x_m, y_m=y_m), scale=scale)
+        aim = drive.aim(wanted, STRETCH_3, STRETCH_HAND, robot_at(x, y, heading), None)
+        if (aim.v_mps, aim.w_radps) == (0.0, 0.0):
+            break
+        assert abs(aim.v_mps) <= scale * STRETCH_3.base.wheel_speed_mps
+        heading += aim.w_radps * dt_s
+        x, y = x + aim.v_mps * math.cos(heading) * dt_s, y + aim.v_mps * math.sin(heading) * dt_s
+    assert math.dist((x, y), (x_m, y_m)) < 0.05
+
+
+def test_a_thing_out_of_reach_is_said_and_nothing_moves() -> None:
+    wanted = Drive(to=Place(x_m=0.0, y_m=2.0, label="cup"))
+    aim = drive.aim(wanted, STRETCH_3, STRETCH_HAND, robot_at(), (0.0, 2.0, 0.6))
+    assert "out of the arm's reach" in aim.why_not
+    assert drive.command(wanted, STRETCH_3, HERE, STILL, aim).position == HERE

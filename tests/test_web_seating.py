@@ -9,7 +9,10 @@ from runtime.clock import to_ns
 def test_a_seat_has_one_person_and_force_is_needed_to_displace_them() -> None:
     seating = Seating()
     assert seating.take("policy", "s1", "Ada", force=False) == ""
-    assert seating.take("policy", "s2", "Bo", force=False) == "Ada sits on the seat policy; take it by force, or ask"
+    assert (
+        seating.take("policy", "s2", "Bo", force=False)
+        == "Ada sits on the seat policy; ask for it, or take it by force"
+    )
     assert seating.take("policy", "s2", "Bo", force=True) == ""
     assert not seating.holds("policy", "s1")
     assert not seating.give("policy", "s1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Literal
 
-from bridges.web.messages import Mark
+from bridges.web.messages import DraftDecision, Mark, SeatWord
 from runtime.message import Message, Stamped
 from runtime.msgs import (
     Action,
@@ -13,6 +13,7 @@ from runtime.msgs import (
     GuardState,
     Interrupt,
     RobotState,
+    RobotStatus,
     SceneDescription,
     SeenObject,
     Subtask,
@@ -22,8 +23,24 @@ from runtime.msgs import (
 EVENTS_KEPT = 400
 EVENTS_AT_ONCE = 80
 
-Kind = Literal["said", "heard", "plan", "action", "feedback", "interrupt", "guard", "mark", "seat"]
+Kind = Literal["said", "heard", "plan", "action", "feedback", "interrupt", "guard", "mark", "seat", "draft"]
 DIALOGUE: frozenset[Kind] = frozenset({"said", "heard"})
+
+SEAT_WORDS = {
+    "take": "sits down on {seat}",
+    "ask": "asks {of} for {seat}",
+    "grant": "gives {seat} to {of}",
+    "refuse": "keeps {seat}, which {of} asked for",
+    "force": "takes {seat} from {of} by force",
+    "give": "gives {seat} back",
+}
+DRAFT_WORDS = {
+    "approve": "lets through",
+    "edit": "lets through",
+    "reject": "rejects",
+    "expire": "is up for",
+    "replace": "has something newer than",
+}
 
 
 class Board:
@@ -66,6 +83,13 @@ class Board:
             case Mark():
                 text = f"{message.label}: {message.note}" if message.note else message.label
                 self.tell("mark", message.by, text, at_ns)
+            case SeatWord():
+                self.tell("seat", message.by, SEAT_WORDS[message.do].format(seat=message.seat, of=message.of), at_ns)
+            case DraftDecision():
+                sent = message.sent_text or message.sent_sentence
+                text = f"{DRAFT_WORDS[message.do]} {message.draft_text or message.draft_sentence!r}"
+                is_changed = sent and sent != (message.draft_text or message.draft_sentence)
+                self.tell("draft", message.by, f"{text}, as {sent!r}" if is_changed else text, at_ns)
             case GuardState():
                 now = (message.mode, message.reason)
                 if now[0] != self._guard[0]:
@@ -152,6 +176,19 @@ def guard_document(stamped: Stamped[GuardState] | None, now_ns: int) -> dict[str
         "estop": state.estop,
         "rejected": state.rejected,
         "age_ms": age_ms(stamped, now_ns),
+    }
+
+
+def status_document(status: RobotStatus | None) -> dict[str, Any] | None:
+    """What the robot says of itself; its battery where it has one."""
+    if status is None:
+        return None
+    return {
+        "mode": status.mode,
+        "why": status.why,
+        "battery_v": None if status.battery_v is None else round(status.battery_v, 1),
+        "charging": status.is_charging,
+        "alerts": list(status.alerts[:4]),
     }
 
 

@@ -11,24 +11,63 @@ from bridges.web.messages import Mark
 from bridges.web.ports import ConsolePorts
 from bridges.web.seats import Seats
 from bridges.web.session import Session
-from bridges.web.wire import Act, Drive, Emergency, Give, Incoming, NoteMark, Plan, Resume, Say, Stop, Take
+from bridges.web.supervision import Supervision
+from bridges.web.wire import (
+    Act,
+    Answer,
+    Ask,
+    Decide,
+    Drive,
+    Emergency,
+    Give,
+    Incoming,
+    NoteMark,
+    Place,
+    Plan,
+    Resume,
+    Say,
+    Stop,
+    Supervise,
+    Take,
+)
 from runtime.call import Call, current_call
 from runtime.msgs import Action, EStop, SeenObject, Subtask, Utterance
-from runtime.robot import RobotLimits
+from runtime.robot import Hand, RobotLimits
 
 NEAR_M = 0.15
 """A click means the thing of that name this near to where the page saw it."""
 OLDEST_SETPOINT_S = 0.25
+WORDS = {
+    "pick": "pick up",
+    "place": "place it at",
+    "look": "look at",
+    "point": "point at",
+    "hold": "hold still",
+    "nod": "nod",
+    "shake": "shake the head",
+}
+NEED_NOTHING = ("hold", "nod", "shake")
 
 
 class Deeds:
     """One method per thing that a person may do (the server's thread)."""
 
-    def __init__(self, ports: ConsolePorts, board: Board, seats: Seats, limits: RobotLimits, speaker: str) -> None:
+    def __init__(
+        self,
+        ports: ConsolePorts,
+        board: Board,
+        seats: Seats,
+        supervision: Supervision,
+        limits: RobotLimits,
+        hand: Hand,
+        speaker: str,
+    ) -> None:
         self._ports = ports
         self._board = board
         self._seats = seats
+        self._supervision = supervision
         self._limits = limits
+        self._hand = hand
         self._speaker = speaker
         self._count = 0
 
@@ -55,14 +94,17 @@ class Deeds:
                 mark = Mark(label=message.label or "mark", note=message.note, by=session.name)
                 self._ports.mark.publish(mark)
             case Take():
-                if told := self._seats.take(message.seat, session, now_ns, force=message.force):
-                    self._board.tell("seat", session.name, told, now_ns)
+                self._seats.take(message.seat, session, now_ns, force=message.force)
+            case Ask():
+                self._seats.ask(message.seat, session, now_ns)
+            case Answer():
+                self._seats.answer(message.seat, message.wish, session, is_granted=message.is_granted)
             case Give():
                 self._seats.give(message.seat, session, now_ns)
             case Drive():
                 self._drive(session, message)
-            case Plan():
-                self._plan(session, message)
+            case Supervise() | Decide() | Plan():
+                self._as_planner(session, message, now_ns)
             case Act():
                 self._act(session, message)
             case _:
@@ -101,6 +143,14 @@ class Deeds:
         if unknown := drive.unknown_joints(message, self._limits.joints):
             session.notice(f"no joints: {', '.join(unknown)}")
             return
+        thing = self._thing(message.to) if message.to is not None and message.to.label else None
+        if message.to is not None and message.to.label and thing is None:
+            session.notice(f"there is no {message.to.colour} {message.to.label} there any more")
+            return
+        thing_m = (thing.x_m, thing.y_m, thing.z_m) if thing is not None else None
+        aim = drive.aim(message, self._limits, self._hand, state.message, thing_m)
+        if aim.why_not:
+            session.notice(aim.why_not)
         asked = self._ports.setpoint.stamped()
         is_known = asked is not None and asked.age_s(now_ns) <= OLDEST_SETPOINT_S
         here = asked.message.position if asked is not None and is_known else state.message.position
@@ -110,14 +160,22 @@ class Deeds:
         call.image_ns = max((view.seen_captured_ns for view in session.views.values()), default=0)
         token = current_call.set(call)
         try:
-            self._ports.command.publish(drive.command(message, self._limits, here, state.message.velocity))
+            self._ports.command.publish(drive.command(message, self._limits, here, state.message.velocity, aim))
         finally:
             current_call.reset(token)
 
-    def _plan(self, session: Session, message: Plan) -> None:
+    def _as_planner(self, session: Session, message: Supervise | Decide | Plan, now_ns: int) -> None:
         if not self._seats.holds("planner", session):
             session.notice("take the planner's seat first")
-            return
+        elif isinstance(message, Supervise):
+            self._supervision.set(message, self._board.subtask)
+        elif isinstance(message, Decide):
+            if why_not := self._supervision.decide(message, session.name, now_ns):
+                session.notice(why_not)
+        else:
+            self._plan(session, message)
+
+    def _plan(self, session: Session, message: Plan) -> None:
         self._ports.plan.publish(
             Subtask(
                 id=self._ident(),
@@ -135,15 +193,15 @@ class Deeds:
         if not self._seats.holds("vlm", session):
             session.notice("take the VLM's seat first")
             return
-        target = None if message.skill == "hold" else self._thing(message)
-        if target is None and message.skill != "hold":
+        target = None if message.skill in NEED_NOTHING else self._thing(message)
+        if target is None and message.skill not in NEED_NOTHING:
             session.notice(f"there is no {message.colour} {message.label} there any more")
             return
-        verb = {"pick": "pick up", "place": "place it at", "look": "look at", "hold": "hold still"}[message.skill]
         what = f" the {target.colour} {target.label}".replace("  ", " ") if target is not None else ""
-        self._ports.act.publish(Action(id=self._ident(), skill=message.skill, target=target, text=f"{verb}{what}"))
+        text = f"{WORDS[message.skill]}{what}"
+        self._ports.act.publish(Action(id=self._ident(), skill=message.skill, target=target, text=text))
 
-    def _thing(self, message: Act) -> SeenObject | None:
+    def _thing(self, message: Act | Place) -> SeenObject | None:
         """The thing seen that the page means."""
         scene = self._ports.scene.latest()
         near = [

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridges.web.board import Board, age_ms, guard_document, robot_document, scene_document
+from bridges.web.board import Board, age_ms, guard_document, robot_document, scene_document, status_document
 from bridges.web.deeds import Deeds
+from bridges.web.foresight import path
 from bridges.web.picture import JpegCache
 from bridges.web.ports import ConsolePorts
+from bridges.web.seating import SEATS
 from bridges.web.seats import Seats
 from bridges.web.session import Session, View
+from bridges.web.shadows import Shadows
+from bridges.web.supervision import Supervision
 from bridges.web.wire import Incoming
 from runtime import Stamped, Subscription
 from runtime.msgs import Image
+from runtime.robot import Hand
 
+DEPTH = " depth"
+"""What a camera's name ends in whose depth is meant."""
+FRESH_S = 1.0
+"""A chunk or command that is older says nothing about where the robot is going."""
 RATE_OVER_NS = 2_500_000_000
 RECORDING_MS = 3000.0
 """A recorder whose health is younger than this records."""
@@ -22,12 +31,25 @@ RECORDING_MS = 3000.0
 class ConsoleDesk:
     """Called in the server's thread only."""
 
-    def __init__(self, ports: ConsolePorts, board: Board, seats: Seats, deeds: Deeds, setting: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        ports: ConsolePorts,
+        board: Board,
+        seats: Seats,
+        supervision: Supervision,
+        shadows: Shadows,
+        deeds: Deeds,
+        hand: Hand,
+        setting: dict[str, Any],
+    ) -> None:
         """`setting`: what each page is told once: joints, head_camera, canned."""
         self._ports = ports
         self._board = board
         self._seats = seats
+        self._supervision = supervision
+        self._shadows = shadows
         self._deeds = deeds
+        self._hand = hand
         self._setting = setting
         self._cameras = {"head": ports.head_image, "wrist": ports.wrist_image, "room": ports.room_image}
         self._rates: dict[str, tuple[int, int, float]] = {}  # camera -> received, when, Hz
@@ -57,10 +79,13 @@ class ConsoleDesk:
             self._board.decisions(),
             link_ms=None if session.round_trip_ms is None else round(session.round_trip_ms, 1),
             robot=robot_document(self._ports.robot.stamped(), now_ns),
+            status=status_document(self._ports.status.latest()),
+            path=self._path(now_ns),
             guard=guard_document(self._ports.guard.stamped(), now_ns),
             scene=scene_document(self._ports.scene.stamped(), now_ns),
             cameras={name: self._camera_document(name, port, now_ns) for name, port in self._cameras.items()},
-            seats=self._seats.documents(session),
+            seats=self._seat_documents(session, now_ns),
+            supervision=self._supervision.document(now_ns) if session.is_operator else None,
             recording=recorder is not None and recorder < RECORDING_MS,
             people=[{"name": one.name, "role": one.role} for one in self._seats.sessions],
         )
@@ -68,7 +93,7 @@ class ConsoleDesk:
 
     def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
         """The newest picture of a camera that this page has not been sent."""
-        port = self._cameras.get(camera)
+        port = self._cameras.get(camera.removesuffix(DEPTH))
         stamped = port.stamped() if port is not None else None
         if stamped is None or view.shown == (stamped.envelope.source, stamped.envelope.seq):
             return None
@@ -85,7 +110,8 @@ class ConsoleDesk:
             "focal": round(image.focal_px, 2),
             "quality": view.pace.quality,
         }
-        return header, self._pictures.encode(stamped, view.pace.quality)
+        encode = self._pictures.encode_depth if camera.endswith(DEPTH) else self._pictures.encode
+        return header, encode(stamped, view.pace.quality)
 
     def came(self, session: Session) -> None:
         """A page was opened."""
@@ -98,10 +124,30 @@ class ConsoleDesk:
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
         self._seats.beat(now_ns)
+        self._supervision.beat(now_ns, is_seated=self._seats.has_person("planner"))
 
     def handle(self, session: Session, message: Incoming) -> None:
         """Do what a person asks for."""
         self._deeds.handle(session, message)
+
+    def _seat_documents(self, session: Session, now_ns: int) -> dict[str, dict[str, Any]]:
+        state = self._ports.robot.latest()
+        here = state.position if state is not None else None
+        documents = self._seats.documents(session)
+        for seat in SEATS:
+            documents[seat].update(self._shadows.documents(seat, self._seats.holder(seat), here, now_ns))
+        return documents
+
+    def _path(self, now_ns: int) -> dict[str, Any] | None:
+        state, command, chunk = self._ports.robot.latest(), self._ports.setpoint.stamped(), self._ports.chunk.stamped()
+        if state is None:
+            return None
+        return path(
+            state,
+            command.message if command is not None and command.age_s(now_ns) < FRESH_S else None,
+            chunk.message if chunk is not None and chunk.age_s(now_ns) < FRESH_S else None,
+            self._hand,
+        )
 
     def _camera_document(self, name: str, port: Subscription[Image], now_ns: int) -> dict[str, Any]:
         received, at_ns, hz = self._rates.get(name, (0, 0, 0.0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from runtime.message import Message
 
 
@@ -11,3 +13,24 @@ class Mark(Message):
     label: str
     note: str = ""
     by: str = ""
+
+
+class SeatWord(Message):
+    """What people at the console said to each other about a seat."""
+
+    seat: Literal["planner", "vlm", "policy"]
+    do: Literal["take", "ask", "grant", "refuse", "force", "give"]
+    by: str
+    of: str = ""  # who sat there, or who had asked
+
+
+class DraftDecision(Message):
+    """What a person on the planner's seat made of what its model would have said."""
+
+    do: Literal["approve", "edit", "reject", "expire", "replace"]
+    by: str
+    draft_text: str = ""
+    draft_sentence: str = ""
+    sent_text: str = ""
+    sent_sentence: str = ""
+    after_s: float = 0.0

@@ -7,7 +7,7 @@ nobody can sit at a page, so there the console does nothing.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bridges.web.access import Tokens, check_bind
 from bridges.web.asking import Asking
@@ -15,25 +15,33 @@ from bridges.web.board import Board
 from bridges.web.canned import CANNED, read_canned
 from bridges.web.deeds import Deeds
 from bridges.web.desk import ConsoleDesk
-from bridges.web.messages import Mark
+from bridges.web.messages import DraftDecision, Mark, SeatWord
 from bridges.web.ports import ConsolePorts
 from bridges.web.seats import Seats
 from bridges.web.server import Server, bind
+from bridges.web.shadows import Shadows
+from bridges.web.supervision import Supervision
+from bridges.web.wire import Seat
 from runtime import on
 from runtime.call import current_call
 from runtime.errors import ParameterError
+from runtime.fence import seat_index
 from runtime.launch_file import load_name
 from runtime.lease import Lease
-from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, Subtask, Utterance
-from runtime.robot import RobotLimits
+from runtime.message import Envelope
+from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, Subtask, Utterance
+from runtime.robot import Hand, RobotLimits
+
+PLANNER = seat_index("planner")
 
 
 class Console(ConsolePorts):
     """A page for wizards, viewers and participants; the log says where.
 
     `host` other than this machine needs `certificate` and `key`. `port` 0 is any free one. `robot` names the limits of
-    the robot that is driven. `utterances` is a file of canned sentences. `head_camera_m` says where the head camera is,
-    for what is drawn over its image: ahead, left and up of the crossing of its axes, and how far ahead of it.
+    the robot that is driven, `hand` its kinematics (a `runtime.robot.Hand`). `utterances` is a file of canned
+    sentences. `head_camera_m` says where the head camera is, for what is drawn over its image: ahead, left and up of
+    the crossing of its axes, and how far ahead of it.
     """
 
     def __init__(
@@ -45,6 +53,7 @@ class Console(ConsolePorts):
         robot: str = "nodes.stretch:STRETCH_3",
         utterances: str = "",
         speaker: str = "robot",
+        hand: str = "nodes.hand:STRETCH_HAND",
         head_camera_m: tuple[float, float, float, float] = (-0.07, 0.13, 1.33, 0.035),
     ) -> None:
         check_bind(host, certificate, key)
@@ -58,6 +67,7 @@ class Console(ConsolePorts):
                 f"console: robot {robot!r} is no RobotLimits; expected one like nodes.stretch:STRETCH_3"
             )
         self._limits = limits
+        self._hand = cast(Hand, load_name(hand))
         self._speaker = speaker
         self._setting: dict[str, Any] = {
             "joints": [
@@ -73,11 +83,15 @@ class Console(ConsolePorts):
         """Open the page and say where it is. Raises UserError where that cannot be."""
         self._board = Board(self.clock.now_ns())
         self._seats = Seats(self, Asking(getattr(self, "run_info", {})))
+        self._supervision = Supervision(self, self._speaker)
+        self._shadows = Shadows(self._limits.joints)
         if self.clock.is_virtual:
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")
             return
-        deeds = Deeds(self, self._board, self._seats, self._limits, self._speaker)
-        desk = ConsoleDesk(self, self._board, self._seats, deeds, self._setting)
+        deeds = Deeds(self, self._board, self._seats, self._supervision, self._limits, self._hand, self._speaker)
+        desk = ConsoleDesk(
+            self, self._board, self._seats, self._supervision, self._shadows, deeds, self._hand, self._setting
+        )
         bound = bind(self._host, self._port)
         port = bound.getsockname()[1]
         server = Server(desk, self.tokens, self.clock, certificate=self._certificate, key=self._key)
@@ -138,6 +152,42 @@ class Console(ConsolePorts):
             self._board.tell("seat", lease.by or "guard", f"{text} ({lease.why})", self.clock.now_ns())
             self._poke()
 
+    @on(ConsolePorts.candidate_subtask)
+    def see_subtask(self, message: Subtask) -> None:
+        self._see("planner", message)
+
+    @on(ConsolePorts.candidate_action)
+    def see_action(self, message: Action) -> None:
+        self._see("vlm", message)
+
+    @on(ConsolePorts.candidate_command)
+    def see_command(self, message: JointCommand) -> None:
+        self._see("policy", message)
+
+    @on(ConsolePorts.candidate_said)
+    def see_said(self, message: Utterance) -> None:
+        """A planner in shadow would say something."""
+        envelope = _envelope()
+        if envelope is not None and envelope.seat == PLANNER and envelope.source != self._seats.holder("planner"):
+            self._supervision.propose(message)
+
+    def _see(self, seat: Seat, message: Subtask | Action | JointCommand) -> None:
+        envelope = _envelope()
+        if envelope is None:
+            return
+        self._shadows.note(seat, envelope.source, message, envelope.published_ns)
+        is_shadow = envelope.source != self._seats.holder(seat)
+        if is_shadow and isinstance(message, Subtask):
+            self._supervision.propose(message)
+
+    @on(ConsolePorts.seat_words)
+    def note_seat_word(self, message: SeatWord) -> None:
+        self._note(message)
+
+    @on(ConsolePorts.draft_decisions)
+    def note_draft(self, message: DraftDecision) -> None:
+        self._note(message)
+
     @on(ConsolePorts.marks)
     def note_mark(self, message: Mark) -> None:
         self._note(message)
@@ -147,14 +197,17 @@ class Console(ConsolePorts):
         self._note(message)
 
     def _note(self, message: Any) -> None:
-        call = current_call.get()
-        trigger = call.trigger if call is not None else None
-        if trigger is None:
+        envelope = _envelope()
+        if envelope is None:
             return
-        envelope = trigger.envelope
         self._board.take(message, topic=envelope.topic, at_ns=envelope.published_ns, provenance=envelope.provenance)
         self._poke()
 
     def _poke(self) -> None:
         if self._server is not None:
             self._server.poke()
+
+
+def _envelope() -> Envelope | None:
+    call = current_call.get()
+    return call.trigger.envelope if call is not None and call.trigger is not None else None

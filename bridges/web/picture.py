@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from runtime.message import Stamped
 from runtime.msgs import Image
@@ -10,6 +13,8 @@ from runtime.msgs import Image
 QUALITIES = (30, 45, 60, 75, 88)
 SLOW_MS, QUICK_MS = 250.0, 80.0
 LONGEST_PAUSE_S = 1.0
+NEAREST_M, FARTHEST_M = 0.2, 3.0
+"""What the colours of depth span."""
 
 
 class JpegCache:
@@ -23,17 +28,35 @@ class JpegCache:
 
     def encode(self, stamped: Stamped[Image], quality: int) -> bytes:
         """The image as JPEG. Raises ValueError where it cannot be encoded."""
+        return self._encode(stamped, stamped.envelope.topic, quality, self._bgr)
+
+    def encode_depth(self, stamped: Stamped[Image], quality: int) -> bytes:
+        """How far away everything is, in colours: red is near, blue is far, black is not known."""
+        return self._encode(stamped, f"{stamped.envelope.topic} depth", quality, self._coloured)
+
+    def _bgr(self, image: Image) -> NDArray[np.uint8]:
+        return np.ascontiguousarray(image.rgb[:, :, ::-1])
+
+    def _coloured(self, image: Image) -> NDArray[np.uint8]:
+        if image.depth_m is None:
+            return np.zeros_like(image.rgb)
+        near = 1.0 - np.clip((image.depth_m - NEAREST_M) / (FARTHEST_M - NEAREST_M), 0.0, 1.0)
+        coloured: NDArray[np.uint8] = self._cv2.applyColorMap((near * 255).astype(np.uint8), self._cv2.COLORMAP_TURBO)
+        coloured[image.depth_m <= 0.0] = 0
+        return coloured
+
+    def _encode(
+        self, stamped: Stamped[Image], name: str, quality: int, paint: Callable[[Image], NDArray[np.uint8]]
+    ) -> bytes:
         image, ident = stamped.message, stamped.envelope.ident
-        kept = self._kept.get((stamped.envelope.topic, quality))
+        kept = self._kept.get((name, quality))
         if kept is not None and kept[0] == ident:
             return kept[1]
-        is_encoded, data = self._cv2.imencode(
-            ".jpg", np.ascontiguousarray(image.rgb[:, :, ::-1]), [self._cv2.IMWRITE_JPEG_QUALITY, quality]
-        )
+        is_encoded, data = self._cv2.imencode(".jpg", paint(image), [self._cv2.IMWRITE_JPEG_QUALITY, quality])
         if not is_encoded:
             raise ValueError(f"an image of shape {image.rgb.shape} cannot be encoded as JPEG")
         jpeg = data.tobytes()
-        self._kept[stamped.envelope.topic, quality] = (ident, jpeg)
+        self._kept[name, quality] = (ident, jpeg)
         return jpeg
 
 

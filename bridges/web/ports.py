@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bridges.web.messages import Mark
+from bridges.web.messages import DraftDecision, Mark, SeatWord
 from runtime import Node, Publisher, QoS, Subscription
 from runtime.health import Health
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.msgs import (
     Action,
+    ActionChunk,
     EStop,
     Feedback,
     GuardOrder,
@@ -16,6 +17,7 @@ from runtime.msgs import (
     Interrupt,
     JointCommand,
     RobotState,
+    RobotStatus,
     SceneDescription,
     SeatRequest,
     Subtask,
@@ -23,6 +25,8 @@ from runtime.msgs import (
 )
 
 OPTIONAL = QoS(required=False)
+CANDIDATES = QoS(required=False, depth=8, candidates=True)
+"""Also what those say who hold no seat: to be shown, never acted upon."""
 
 
 class ConsolePorts(Node):
@@ -45,7 +49,15 @@ class ConsolePorts(Node):
     action = Subscription(Action, "action", qos=OPTIONAL)
     feedback = Subscription(Feedback, "feedback", qos=OPTIONAL)
     interrupts = Subscription(Interrupt, "interrupt", qos=OPTIONAL)
+    chunk = Subscription(ActionChunk, "chunk", qos=OPTIONAL)
+    status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)
+    candidate_subtask = Subscription(Subtask, "subtask", qos=CANDIDATES)
+    candidate_action = Subscription(Action, "action", qos=CANDIDATES)
+    candidate_command = Subscription(JointCommand, "command", qos=CANDIDATES)
+    candidate_said = Subscription(Utterance, "said", qos=CANDIDATES)
     marks = Subscription(Mark, "mark", qos=OPTIONAL)
+    seat_words = Subscription(SeatWord, "console/seat", qos=OPTIONAL)
+    draft_decisions = Subscription(DraftDecision, "console/draft", qos=OPTIONAL)
 
     say_heard = Publisher(Utterance, "heard")
     say_said = Publisher(Utterance, "said")
@@ -54,6 +66,8 @@ class ConsolePorts(Node):
     request = Publisher(SeatRequest, "seat/request")
     order = Publisher(GuardOrder, "guard/order")
     estop = Publisher(EStop, "estop")
+    seat_word = Publisher(SeatWord, "console/seat")
+    draft_decision = Publisher(DraftDecision, "console/draft")
     plan = Publisher(Subtask, "console/subtask")
     act = Publisher(Action, "console/action")
     command = Publisher(JointCommand, "console/command")

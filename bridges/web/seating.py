@@ -31,7 +31,7 @@ class Seating:
         """Sit down; returns why not, or "" where it is done."""
         now = self.sitters.get(seat)
         if now is not None and now.session != session and not now.lost_ns and not force:
-            return f"{now.name} sits on the seat {seat}; take it by force, or ask"
+            return f"{now.name} sits on the seat {seat}; ask for it, or take it by force"
         self.sitters[seat] = Sitter(session, name)
         return ""
 
@@ -41,6 +41,10 @@ class Seating:
             return False
         del self.sitters[seat]
         return True
+
+    def hand(self, seat: Seat, session: str, name: str) -> None:
+        """Pass the seat on to another person."""
+        self.sitters[seat] = Sitter(session, name)
 
     def holds(self, seat: Seat, session: str) -> bool:
         """Whether this session sits there."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from bridges.web.asking import Asking
+from bridges.web.messages import SeatWord
 from bridges.web.ports import ConsolePorts
 from bridges.web.seating import SEATS, Seating
 from bridges.web.session import Session
@@ -20,6 +22,21 @@ HANDS: dict[Seat, str] = {"planner": "human_planner", "vlm": "human_vlm", "polic
 """The nodes that speak for the person, by seat; they are candidates in the launch file."""
 
 
+WISH_S = 30.0
+"""How long a person's wish for somebody else's seat waits for its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Somebody asks for a seat on which another person sits."""
+
+    number: int
+    seat: Seat
+    session: str
+    name: str
+    since_ns: int
+
+
 class Seats:
     """Asks the guard for seats in the name of those who sit at the pages."""
 
@@ -31,6 +48,17 @@ class Seats:
         self._leases: dict[Seat, Lease] = {}
         self._asked_ns: dict[Seat, int] = {}
         self._interrupts = 0
+        self._wishes: dict[int, Wish] = {}
+        self._wish_count = 0
+
+    def holder(self, seat: Seat) -> str:
+        """Whose words count, as far as is known."""
+        lease = self._leases.get(seat)
+        return "" if lease is None else lease.holder
+
+    def has_person(self, seat: Seat) -> bool:
+        """Whether somebody at a page sits there, and the guard agrees."""
+        return seat in self._seating.sitters and self.holder(seat) == HANDS[seat]
 
     def learn(self, lease: Lease) -> None:
         """What the guard says (the node's thread)."""
@@ -48,29 +76,65 @@ class Seats:
         """A page is gone: its person keeps the seat for a moment, in which nothing is sent."""
         self._seating.left(session.ident, now_ns)
 
-    def take(self, seat: Seat, session: Session, now_ns: int, *, force: bool) -> str:
-        """Sit down; returns what is to be told to everybody, "" where the guard will say it."""
+    def take(self, seat: Seat, session: Session, now_ns: int, *, force: bool) -> None:
+        """Sit down, if need be instead of another person."""
+        before = self._seating.sitters.get(seat)
         refusal = self._seating.take(seat, session.ident, session.name, force=force)
         if refusal:
             session.notice(refusal)
-            return ""
+            return
         lease = self._leases.get(seat)
         if lease is None:
             self._seating.give(seat, session.ident)
             session.notice(f"nobody hands out the seat {seat} in this run")
-        elif lease.holder != HANDS[seat]:
+            return
+        is_forced = before is not None and before.session != session.ident
+        if before is not None and is_forced:
+            self._notify(before.session, f"{session.name} has taken the seat {seat} from you")
+        self._word("force" if is_forced else "take", seat, session.name, before.name if before and is_forced else "")
+        if lease.holder != HANDS[seat]:
             self._ask("take", seat, session.name, now_ns)
-        else:
-            return f"takes {seat} over"
-        return ""
+
+    def ask(self, seat: Seat, session: Session, now_ns: int) -> None:
+        """Ask the person who sits there; where nobody does, sit down."""
+        sitter = self._seating.sitters.get(seat)
+        if sitter is None or sitter.session == session.ident or sitter.lost_ns:
+            self.take(seat, session, now_ns, force=False)
+            return
+        known = [one for one in self._wishes.values() if (one.seat, one.session) == (seat, session.ident)]
+        if known:
+            session.notice(f"{sitter.name} has been asked already")
+            return
+        self._wish_count += 1
+        self._wishes[self._wish_count] = Wish(self._wish_count, seat, session.ident, session.name, now_ns)
+        self._word("ask", seat, session.name, sitter.name)
+        self._notify(sitter.session, f"{session.name} asks for the seat {seat}")
+
+    def answer(self, seat: Seat, number: int, session: Session, *, is_granted: bool) -> None:
+        """Give one's seat to the person who asked for it, or say no."""
+        wish = self._wishes.get(number)
+        if wish is None or wish.seat != seat or not self.holds(seat, session):
+            session.notice("that wish is not there any more")
+            return
+        del self._wishes[number]
+        self._word("grant" if is_granted else "refuse", seat, session.name, wish.name)
+        self._notify(wish.session, f"{session.name} {'gives you' if is_granted else 'keeps'} the seat {seat}")
+        if is_granted:
+            self._seating.hand(seat, wish.session, wish.name)
 
     def give(self, seat: Seat, session: Session, now_ns: int) -> None:
         """Give the seat back to the model."""
         if self._seating.give(seat, session.ident):
+            self._word("give", seat, session.name)
             self._ask("give", seat, session.name, now_ns)
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second: who has no page any more loses the seat, and the leases follow who sits."""
+        here = {session.ident for session in self.sessions}
+        for wish in list(self._wishes.values()):
+            is_late = now_ns - wish.since_ns > to_ns(WISH_S)
+            if is_late or wish.session not in here or self._seating.sitters.get(wish.seat) is None:
+                del self._wishes[wish.number]
         for seat, gone in self._seating.expire(now_ns):
             if seat == "policy":
                 self.interrupt("stop", f"the link to {gone.name}, who drove, is lost")
@@ -106,11 +170,21 @@ class Seats:
             "by": "" if sitter is None else sitter.name,
             "mine": self._seating.holds(seat, session.ident),
             "lost": sitter is not None and sitter.lost_ns > 0,
+            "wishes": [
+                {"wish": wish.number, "name": wish.name}
+                for wish in list(self._wishes.values())
+                if wish.seat == seat and self._seating.holds(seat, session.ident)
+            ],
         }
 
     def _ask(self, do: Literal["take", "give"], seat: Seat, by: str, now_ns: int) -> None:
         self._asked_ns[seat] = now_ns
         self._ports.request.publish(self.asking.seat(do, seat, HANDS[seat], by, now_ns))
+
+    def _word(
+        self, do: Literal["take", "ask", "grant", "refuse", "force", "give"], seat: Seat, by: str, of: str = ""
+    ) -> None:
+        self._ports.seat_word.publish(SeatWord(seat=seat, do=do, by=by, of=of))
 
     def _notify(self, ident: str, text: str) -> None:
         for session in self.sessions:

@@ -7,11 +7,15 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from runtime.msgs import Skill
+
 MAX_MESSAGE_BYTES = 64 * 1024
 
 Short = Annotated[str, msgspec.Meta(max_length=80)]
 Text = Annotated[str, msgspec.Meta(max_length=1000)]
 Fraction = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
+Metres = Annotated[float, msgspec.Meta(ge=-100.0, le=100.0)]
+Turn = Literal["ahead", "left", "up", "pitch", "yaw"]
 Seat = Literal["planner", "vlm", "policy"]
 
 
@@ -75,10 +79,50 @@ class Take(FromBrowser, frozen=True, tag="take"):
     force: bool = False
 
 
+class Ask(FromBrowser, frozen=True, tag="ask"):
+    """Ask the one who sits there for the seat; where nobody does, it is taken."""
+
+    seat: Seat
+
+
+class Answer(FromBrowser, frozen=True, tag="answer"):
+    """Answer who asked for one's seat: it becomes theirs, or not."""
+
+    seat: Seat
+    wish: int
+    is_granted: bool
+
+
+class Supervise(FromBrowser, frozen=True, tag="supervise"):
+    """As the planner: decide about the model's drafts (`on`), or write oneself. `at_end`: when the time is up."""
+
+    on: bool
+    wait_s: Annotated[float, msgspec.Meta(ge=2.0, le=60.0)] = 8.0
+    at_end: Literal["drop", "send"] = "drop"
+
+
+class Decide(FromBrowser, frozen=True, tag="decide"):
+    """What becomes of a draft; `edit` sends the text and the sentence given here instead."""
+
+    draft: int
+    do: Literal["approve", "edit", "reject"]
+    text: Text = ""
+    sentence: Text = ""
+
+
 class Give(FromBrowser, frozen=True, tag="give"):
     """Give the seat back to the model."""
 
     seat: Seat
+
+
+class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A thing seen, or with no label a spot on the floor; odometry frame."""
+
+    x_m: Metres
+    y_m: Metres
+    label: Short = ""
+    colour: Short = ""
 
 
 class Drive(FromBrowser, frozen=True, tag="drive"):
@@ -89,6 +133,8 @@ class Drive(FromBrowser, frozen=True, tag="drive"):
     scale: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.5
     jog: Annotated[dict[Short, Fraction], msgspec.Meta(max_length=16)] = {}
     goals: Annotated[dict[Short, float], msgspec.Meta(max_length=16)] = {}
+    hand: Annotated[dict[Turn, Fraction], msgspec.Meta(max_length=5)] = {}
+    to: Place | None = None
 
 
 class Plan(FromBrowser, frozen=True, tag="plan"):
@@ -105,14 +151,32 @@ class Plan(FromBrowser, frozen=True, tag="plan"):
 class Act(FromBrowser, frozen=True, tag="act"):
     """An action, as the VLM, on one of the things seen."""
 
-    skill: Literal["pick", "place", "look", "hold"]
+    skill: Skill
     label: Short = ""
     colour: Short = ""
-    x_m: float = 0.0
-    y_m: float = 0.0
+    x_m: Metres = 0.0
+    y_m: Metres = 0.0
 
 
-Incoming = Hello | Seen | Watch | Say | Stop | Resume | Emergency | NoteMark | Take | Give | Drive | Plan | Act
+Incoming = (
+    Hello
+    | Seen
+    | Watch
+    | Say
+    | Stop
+    | Resume
+    | Emergency
+    | NoteMark
+    | Take
+    | Ask
+    | Answer
+    | Give
+    | Drive
+    | Supervise
+    | Decide
+    | Plan
+    | Act
+)
 
 _decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
 _encoder = msgspec.json.Encoder()

@@ -58,7 +58,7 @@ def why_not(action: Action, state: RobotState) -> str:
     target = action.target
     if target is None:
         return f"a {action.skill} needs a target" if rule.needs_target else ""
-    if action.skill == "hold":
+    if action.skill in ("hold", "nod", "shake"):
         return ""  # looks at no target
     return _why_not_there(action.skill, rule, target, state)
 

@@ -15,15 +15,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nodes.kinematics import grasp_point, to_odometry
+from nodes.kinematics import grasp_point, head_camera_pose, to_odometry
 from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.sight import blend, judge, spot_of, state_at
 from nodes.policy.skills import (
     LOOK,
+    NOD,
     PICK,
     PLACE,
+    POINT,
     PUT_BACK,
     SET_BACK,
+    SHAKE,
     Phase,
     Progress,
     Spot,
@@ -71,7 +74,7 @@ class View:
 
 
 class ExpertPolicy(Node):
-    """Pick, place, look and hold for a Stretch beside a table on its right.
+    """Pick, place, look, point, nod, shake the head and hold, for a Stretch beside a table on its right.
 
     `tallest_m` is the height up to which things may stand where the gripper passes; `sees=False` trusts the action's
     position without looking.
@@ -244,9 +247,13 @@ class ExpertPolicy(Node):
             return ""
         if action.skill == "look":
             return plan(LOOK, spot_of(action.target) if action.target else _table(state))
+        if action.skill in ("nod", "shake"):
+            return plan(NOD if action.skill == "nod" else SHAKE, _gaze(state))
         if action.target is None:
             return f"a {action.skill} needs a target"
         spot = spot_of(action.target)
+        if action.skill == "point":
+            return "the hand is not free to point" if state.is_grasping else plan(POINT, spot)
         if action.skill == "place":
             if not state.is_grasping:
                 return "there is nothing in the gripper to place"
@@ -316,6 +323,14 @@ def _table(state: RobotState) -> Spot:
     """Where a table on the robot's right would be."""
     x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, _ASIDE)
     return Spot("table", float(x), float(y), float(z), 0.0)
+
+
+def _gaze(state: RobotState) -> Spot:
+    """What the head looks at now, one metre away: a nod ends where it began."""
+    rotation, place = head_camera_pose(state.position)
+    point = place + rotation[:, 2]
+    x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, point)
+    return Spot("other", float(x), float(y), float(z), 0.0)
 
 
 def _gripper(state: RobotState) -> tuple[float, float, float]:

@@ -77,7 +77,7 @@ UNSEEN_S = 2.0
 """How long the gripper waits above a thing that the policy's own image has not shown yet."""
 
 Level = Literal["keep", "travel", "grasp", "set down"]
-Until = Literal["lift", "arm", "wrist", "base", "head", "near", "grasp", "open", "off"]
+Until = Literal["lift", "arm", "wrist", "base", "head", "near", "grasp", "open", "off", "point"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,8 @@ class Phase:
     carries: bool = False  # losing the thing fails the skill
     then: Literal["same", "holds", "empty"] = "same"  # what the gripper holds when the phase is over
     succeeds: bool = False  # the skill has succeeded when this phase is over; the rest is tidying up
+    head_off_rad: tuple[float, float] = (0.0, 0.0)  # pan and tilt, from looking at the spot
+    points: bool = False  # the wrist turns the closed gripper towards the spot
 
 
 LEAVE = Phase(
@@ -132,6 +134,25 @@ LEAVE = Phase(
 LOOK = (
     Phase("look", "looking at the {it}", "keep", ("head",), 4.0, "the head does not get to the {it}", succeeds=True),
 )
+_NOD_RAD, _SHAKE_RAD = 0.22, 0.30
+NOD = (
+    Phase("down", "nodding", "keep", ("head",), 2.0, "the head does not nod", head_off_rad=(0.0, -_NOD_RAD)),
+    Phase("up", "nodding", "keep", ("head",), 2.0, "the head does not nod"),
+    Phase("down again", "nodding", "keep", ("head",), 2.0, "the head does not nod", head_off_rad=(0.0, -_NOD_RAD)),
+    Phase("up again", "nodding", "keep", ("head",), 2.0, "the head does not nod", succeeds=True),
+)
+SHAKE = (
+    Phase("left", "shaking the head", "keep", ("head",), 2.0, "the head does not turn", head_off_rad=(_SHAKE_RAD, 0.0)),
+    Phase("right", "shaking the head", "keep", ("head",), 2.0, "the head does not turn",
+          head_off_rad=(-_SHAKE_RAD, 0.0)),
+    Phase("left again", "shaking the head", "keep", ("head",), 2.0, "the head does not turn",
+          head_off_rad=(_SHAKE_RAD, 0.0)),
+    Phase("ahead", "shaking the head", "keep", ("head",), 2.0, "the head does not turn", succeeds=True),
+)  # fmt: skip
+POINT = (
+    Phase("point", "pointing at the {it}", "travel", ("lift", "point", "head"), 12.0,
+          "the hand does not get to point at the {it}", opens=False, points=True, succeeds=True),
+)  # fmt: skip
 PICK = (
     Phase(
         "approach", "moving over the {it}", "travel", ("base", "lift", "arm", "wrist", "open"), 30.0,
@@ -331,8 +352,28 @@ def _goals(
         wanted[LIFT] = lifts[phase.lift]
     if phase.goes and not is_low:
         wanted |= {ARM: reach.arm_m, WRIST_YAW: 0.0, WRIST_PITCH: reach.wrist_pitch_rad, WRIST_ROLL: 0.0}
+    if phase.points and not is_low:
+        wanted |= pointing(spot, state)
     pan, tilt = look_at((spot.x_m, spot.y_m, spot.z_m), state.base_x_m, state.base_y_m, state.base_heading_rad)
-    return _with(kept, wanted | {HEAD_PAN: pan, HEAD_TILT: tilt})
+    looks = {HEAD_PAN: pan + phase.head_off_rad[0], HEAD_TILT: tilt + phase.head_off_rad[1]}
+    return _with(kept, wanted | {joint: _in_range(joint, angle) for joint, angle in looks.items()})
+
+
+def pointing(spot: Spot, state: RobotState) -> dict[int, float]:
+    """Wrist yaw and pitch that point the gripper at a spot from where the wrist is."""
+    base = (state.base_x_m, state.base_y_m, state.base_heading_rad)
+    ahead, left, up = from_odometry(*base, np.array((spot.x_m, spot.y_m, spot.z_m)))
+    left += WRIST_OUT_M + state.position[ARM]
+    up -= ARM_Z_M + state.position[LIFT] - WRIST_DROP_M
+    yaw = math.atan2(left, ahead) + math.pi / 2
+    if yaw > STRETCH_3.joints[WRIST_YAW].highest:
+        yaw -= 2 * math.pi
+    pitch = math.atan2(up, math.hypot(ahead, left))
+    return {joint: _in_range(joint, angle) for joint, angle in ((WRIST_YAW, yaw), (WRIST_PITCH, pitch))}
+
+
+def _in_range(joint: int, angle: float) -> float:
+    return min(max(float(angle), STRETCH_3.joints[joint].lowest), STRETCH_3.joints[joint].highest)
 
 
 def _holds(until: Until, goal: JointVector, reach: Reach, state: RobotState) -> bool:
@@ -349,6 +390,8 @@ def _holds(until: Until, goal: JointVector, reach: Reach, state: RobotState) -> 
             return abs(reach.travel_m) < BASE_TOLERANCE_M and abs(state.base_v_mps) < 0.02
         case "near":
             return max(abs(reach.travel_m), abs(reach.arm_m - state.position[ARM])) < NEAR_M
+        case "point":
+            return max(off[WRIST_YAW], off[WRIST_PITCH]) < WRIST_TOLERANCE_RAD
         case "head":
             return max(off[HEAD_PAN], off[HEAD_TILT]) < HEAD_TOLERANCE_RAD
         case "grasp":

@@ -1,7 +1,8 @@
 // The page: one socket, what it brings is drawn, what a person does is sent. All text goes in as text.
 import { Link } from "/static/link.js";
 import { Holding } from "/static/holding.js";
-import { drawMap, drawRobot, overlay, pickAt } from "/static/draw.js";
+import { drawMap, drawRobot, floorAt, overlay, overlayPath, pickAt } from "/static/draw.js";
+import { Drafts, shadows, wishes } from "/static/seats.js";
 
 const $ = (selector) => document.querySelector(selector);
 const all = (selector) => [...document.querySelectorAll(selector)];
@@ -10,16 +11,22 @@ const make = (tag, className, text) => { const one = document.createElement(tag)
 let welcome = null;
 let state = null;
 let selected = null;          // a thing seen
+let spot = null;              // a place on the floor, to go to
+let pending = null;           // an action that waits for the VLM's seat
+const depths = new Set();     // cameras whose depth is shown
 const frames = {};            // camera -> {header, bitmap, at}
 const trail = [];             // of the base
 
 const link = new Link({
   welcome: (message) => { welcome = message; document.body.dataset.role = message.role; sessionStorage.setItem("session", message.session); build(); watch(); },
   state: (message) => { state = { ...state, ...message, at: performance.now() }; if (message.robot === undefined) tell(message); else show(message); },
-  frame: (header, bitmap) => { frames[header.camera]?.bitmap.close(); frames[header.camera] = { header, bitmap, at: performance.now() }; paint(header.camera); },
+  frame: (header, bitmap) => { header.camera = header.camera.replace(" depth", ""); frames[header.camera]?.bitmap.close(); frames[header.camera] = { header, bitmap, at: performance.now() }; paint(header.camera); },
   cover: (text) => { $("#cover-text").textContent = text; $("#cover").dataset.off = text ? "false" : "true"; if (text) holding.release(); },
 });
-const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () => Number($("input[name=speed]:checked").value));
+const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () => Number($("input[name=speed]:checked").value),
+  () => (selected ? { x_m: selected.x, y_m: selected.y, label: selected.label, colour: selected.colour } : spot ? { x_m: spot.x, y_m: spot.y } : (notice("select a thing, or click the floor"), null)),
+  { stop: (why) => stop(why), hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
+const drafts = new Drafts(link, () => state?.seats?.planner?.mine === true);
 
 // --- once
 
@@ -48,7 +55,7 @@ function build() {
 }
 
 function watch() {
-  const shown = document.hidden || welcome?.role === "participant" ? [] : welcome?.cameras ?? [];
+  const shown = document.hidden || welcome?.role === "participant" ? [] : (welcome?.cameras ?? []).map((camera) => (depths.has(camera) ? `${camera} depth` : camera));
   link.send({ t: "watch", cameras: shown });
 }
 
@@ -68,9 +75,11 @@ function show(message) {
   $("#subtask").textContent = message.subtask?.text ?? "–";
   $("#action").textContent = message.action?.text ?? "–";
   $("#feedback").textContent = message.feedback ? [message.feedback.status, message.feedback.why].filter(Boolean).join(": ") : message.action ? "not answered yet" : "–";
-  const robot = message.robot;
+  const robot = message.robot, status = message.status;
   $("#contact").textContent = robot ? [robot.contact.length ? `touches: ${robot.contact.join(", ")}` : "nothing touched", robot.grasping ? "holds something" : ""].filter(Boolean).join("; ") : "–";
   $("#contact").classList.toggle("late", Boolean(robot?.contact.length));
+  const strained = robot ? welcome.joints.map((joint, place) => [Math.abs(robot.effort[place]), joint.name.replace("_", " ")]).sort((one, other) => other[0] - one[0]).slice(0, 2) : [];
+  $("#effort").textContent = [...strained.map(([percent, name]) => `${name} ${percent} %`), ...(status?.alerts ?? [])].join(", ") || "–"; $("#effort").classList.toggle("late", (strained[0]?.[0] ?? 0) > 70);
   for (const holder of all(".holder")) {
     const seat = message.seats[holder.dataset.seat];
     holder.textContent = seat.by ? (seat.mine ? "you" : seat.by) + (seat.lost ? " (gone)" : "") : seat.holder || "nobody";
@@ -81,16 +90,22 @@ function show(message) {
     if (button.getAttribute("aria-pressed") === mine && button.dataset.by === seat.by) continue;
     button.setAttribute("aria-pressed", mine); button.dataset.by = seat.by;
     const words = { policy: "driving", vlm: "for the VLM", planner: "for the planner" }[button.dataset.seat];
-    const verb = seat.mine ? "Give back" : seat.by ? `Take from ${seat.by}` : button.dataset.seat === "policy" ? "Take over" : "Sit in";
+    const verb = seat.mine ? "Give back" : seat.by ? `Ask ${seat.by}` : button.dataset.seat === "policy" ? "Take over" : "Sit in";
     button.replaceChildren(seat.by && !seat.mine ? verb : `${verb} ${words}`);
     if (button.dataset.seat === "policy") button.append(make("kbd", "", "P"));
+    $(`[data-force=${button.dataset.seat}]`).hidden = seat.mine || !seat.by;
   }
+  for (const box of all(".wishes")) wishes(box, message.seats[box.dataset.seat], link);
+  for (const line of all(".shadow")) shadows(line, message.seats[line.dataset.seat]);
+  if (message.supervision) drafts.show(message.supervision, message.seats.planner.mine);
+  if (pending && message.seats.vlm.mine) { link.send(pending); pending = null; }
+  $("#battery-box").hidden = status?.battery_v == null; $("#battery").textContent = status?.battery_v == null ? "–" : `${status.battery_v} V${status.charging ? " ⚡" : ""}`;
   for (const camera of welcome.cameras) $(`[data-camera=${camera}] .rate`).textContent = `${message.cameras[camera].hz} Hz`;
   if (robot) {
     const last = trail.at(-1);
     if (!last || Math.hypot(robot.x - last[0], robot.y - last[1]) > 0.01) trail.push([robot.x, robot.y]);
     if (trail.length > 600) trail.shift();
-    drawRobot($("#robot"), robot); drawMap($("#map"), robot, message.scene?.objects ?? [], trail, message.action?.target);
+    drawRobot($("#robot"), robot); drawMap($("#map"), robot, message.scene?.objects ?? [], trail, message.action?.target, message.path, spot);
     $("#odometry").textContent = `x ${robot.x.toFixed(2)} m, y ${robot.y.toFixed(2)} m, ${Math.round(robot.heading * 180 / Math.PI)}°; ${robot.v.toFixed(2)} m/s`;
     for (const slider of all("input[data-joint]")) {
       const place = welcome.joints.findIndex((joint) => joint.name === slider.dataset.joint), value = robot.position[place];
@@ -158,6 +173,7 @@ function paint(camera) {
   const context = canvas.getContext("2d");
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   if (camera === "head" && state?.robot && state.scene) overlay(context, scale, header, state.robot, state.scene.objects, state.action?.target, selected, welcome.head_camera);
+  if (camera === "head" && state?.robot) overlayPath(context, scale, header, state.robot, state.path, selected ? null : spot, welcome.head_camera);
 }
 
 setInterval(() => {
@@ -172,7 +188,18 @@ $("[data-camera=head]").addEventListener("click", (event) => {
   const fit = Math.min(box.width / width, box.height / height);
   const u = (event.clientX - box.left - (box.width - width * fit) / 2) / fit, v = (event.clientY - box.top - (box.height - height * fit) / 2) / fit;
   const thing = pickAt(u, v, frame.header, state.robot, state.scene.objects, welcome.head_camera);
-  select(thing); if (thing) tab("vlm");
+  select(thing);
+  if (thing) { spot = null; if (!state.seats.policy.mine) tab("vlm"); } else goal(floorAt(u, v, frame.header, state.robot, welcome.head_camera));
+});
+$("#map").addEventListener("click", (event) => {
+  const svg = $("#map"), at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+  select(null); goal({ x: -at.y, y: -at.x });
+});
+function goal(place) { spot = place; if (place) $("#selection").textContent = `The floor at x ${place.x.toFixed(2)} m, y ${place.y.toFixed(2)} m`; paint("head"); }
+for (const button of all("[data-depth]")) button.addEventListener("click", (event) => {
+  const camera = button.dataset.depth, on = !depths.has(camera); event.stopPropagation();
+  if (on) depths.add(camera); else depths.delete(camera);
+  button.setAttribute("aria-pressed", String(on)); watch();
 });
 
 // --- what a person does
@@ -185,7 +212,16 @@ function speak(sentence) {
 function toggleSeat(seat) {
   const now = state?.seats?.[seat]; if (!now) return;
   if (now.mine) { if (seat === "policy") holding.release(); link.send({ t: "give", seat }); return; }
-  link.send({ t: "take", seat, force: Boolean(now.by) });
+  link.send({ t: now.by ? "ask" : "take", seat }); if (now.by) notice(`${now.by} is asked for the seat`);
+}
+function act(skill) {
+  const needsThing = !["hold", "nod", "shake"].includes(skill);
+  if (needsThing && !selected) { notice("select a thing first"); return; }
+  const message = { t: "act", skill, ...(needsThing ? { label: selected.label, colour: selected.colour, x_m: selected.x, y_m: selected.y } : {}) };
+  const seat = state?.seats?.vlm; if (!seat) return;
+  if (seat.mine) link.send(message);
+  else if (seat.by) notice(`${seat.by} sits on the VLM's seat; ask for it`);
+  else { pending = message; link.send({ t: "take", seat: "vlm" }); }     // one click: sit down, then do it
 }
 function mark() { link.send({ t: "mark", label: "mark", note: $("#note").value }); $("#note").value = ""; notice("marked"); }
 function tab(name) {
@@ -205,11 +241,9 @@ for (const one of all("[role=tab]")) {
     tab(next.id.slice(4)); next.focus(); event.preventDefault(); event.stopPropagation();
   });
 }
-for (const button of all("[data-act]")) button.addEventListener("click", () => {
-  const skill = button.dataset.act;
-  if (skill !== "hold" && !selected) { notice("select a thing first"); return; }
-  link.send({ t: "act", skill, ...(selected && skill !== "hold" ? { label: selected.label, colour: selected.colour, x_m: selected.x, y_m: selected.y } : {}) });
-});
+for (const button of all("[data-act]")) button.addEventListener("click", () => act(button.dataset.act));
+for (const button of all("[data-force]")) button.addEventListener("click", () => link.send({ t: "take", seat: button.dataset.force, force: true }));
+$("#keys-move").addEventListener("click", () => { if (state?.seats?.policy?.mine) holding.setHand(!holding.isHand); else notice("take over driving first"); });
 $("#plan").addEventListener("submit", (event) => {
   event.preventDefault(); const form = new FormData(event.target), text = (name) => String(form.get(name) ?? "").trim();
   link.send({ t: "plan", text: text("text"), verb: text("verb"), what: text("what"), where: text("where"), excluding: text("excluding").split(",").map((word) => word.trim()).filter(Boolean), sentence: text("sentence") });
@@ -222,6 +256,7 @@ $("#say").addEventListener("submit", (event) => {
 for (const one of all("input[name=voice]")) one.addEventListener("change", () => { $("#say").dataset.voice = $("input[name=voice]:checked").value; });
 $("#say").dataset.voice = "collaborator";
 
+const GESTURES = { KeyN: "nod", KeyB: "shake", KeyU: "look", KeyT: "point" };
 const isText = (element) => element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement || (element instanceof HTMLInputElement && !["radio", "range"].includes(element.type));
 addEventListener("keydown", (event) => {
   if (isText(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
@@ -231,6 +266,9 @@ addEventListener("keydown", (event) => {
   const canned = welcome.canned.find((sentence) => sentence.key && sentence.key === event.key);
   if (canned) speak(canned);
   else if (event.code === "KeyP") toggleSeat("policy");
+  else if (GESTURES[event.code]) act(GESTURES[event.code]);
+  else if (event.code === "Enter" && event.target === document.body) drafts.decide("approve");
+  else if (event.code === "Backspace") drafts.decide("reject");
   else if (event.code === "KeyM") { event.preventDefault(); mark(); }
   else if (event.key === "/") { event.preventDefault(); $("#words").focus(); }
 }, true);

@@ -17,6 +17,34 @@ export function project(thing, header, robot, camera) {
   return { u: header.width / 2 - f * l1 / ahead, v: header.height / 2 - f * over / ahead, w: Math.max(8, f * thing.w / ahead), h: Math.max(8, f * thing.h / ahead) };
 }
 
+// The point of the floor that a pixel of the head camera shows; null above the horizon.
+export function floorAt(u, v, header, robot, camera) {
+  const pan = robot.position[6], tilt = robot.position[7], c = Math.cos(robot.heading), s = Math.sin(robot.heading);
+  const l1 = (header.width / 2 - u) / header.focal, over = (header.height / 2 - v) / header.focal;     // per metre ahead
+  const a1 = Math.cos(tilt) - over * Math.sin(tilt), up = Math.sin(tilt) + over * Math.cos(tilt);
+  if (up > -0.05) return null;
+  const from = { a: Math.cos(tilt) * camera.ahead_m, z: camera.z_m + Math.sin(tilt) * camera.ahead_m };
+  const far = -from.z / up, ax = from.a + far * a1, ly = far * l1;
+  const a = Math.cos(pan) * ax - Math.sin(pan) * ly + camera.x_m, l = Math.sin(pan) * ax + Math.cos(pan) * ly + camera.y_m;
+  return { x: robot.x + c * a - s * l, y: robot.y + s * a + c * l };
+}
+
+// Where the robot is about to go, over the image: the base's way on the floor, the hand's through the air.
+export function overlayPath(context, scale, header, robot, path, spot, camera) {
+  const at = ([x, y, z]) => project({ x, y, z: z ?? 0, w: 0, h: 0 }, header, robot, camera);
+  const trace = (points, colour) => {
+    const seen = points.map(at).filter(Boolean); if (seen.length < 2) return;
+    context.strokeStyle = colour; context.beginPath(); context.moveTo(seen[0].u, seen[0].v);
+    for (const one of seen.slice(1)) context.lineTo(one.u, one.v);
+    context.stroke();
+  };
+  context.save(); context.scale(scale, scale); context.lineWidth = 1.4; context.setLineDash([3, 2]);
+  trace([[robot.x, robot.y], ...(path?.base ?? [])], "#6cd0ff"); trace(path?.hand ?? [], "#ffc857");
+  const place = spot && at([spot.x, spot.y]);
+  if (place) { context.setLineDash([]); context.strokeStyle = "#ffc857"; context.beginPath(); context.ellipse(place.u, place.v, 8, 4, 0, 0, 7); context.moveTo(place.u - 3, place.v); context.lineTo(place.u + 3, place.v); context.stroke(); }
+  context.restore();
+}
+
 export function pickAt(u, v, header, robot, objects, camera) {
   let best = null, nearest = 1.3;
   for (const thing of objects) {
@@ -30,14 +58,18 @@ export function pickAt(u, v, header, robot, objects, camera) {
 export function overlay(context, scale, header, robot, objects, target, selected, camera) {
   context.save(); context.scale(scale, scale); context.font = "600 6px system-ui, sans-serif"; context.textBaseline = "bottom";
   const isSame = (one, other) => other && one.label === other.label && one.colour === other.colour && Math.hypot(one.x - other.x, one.y - other.y) < 0.2;
+  const taken = [];     // boxes of labels: one that would cover another goes above it
   for (const thing of objects) {
     const place = project(thing, header, robot, camera); if (!place) continue;
     const isTarget = isSame(thing, target), isSelected = isSame(thing, selected);
     context.lineWidth = isTarget || isSelected ? 1.6 : 0.8; context.strokeStyle = isSelected ? "#ffc857" : isTarget ? "#7be495" : paintOf(thing);
     context.strokeRect(place.u - place.w / 2, place.v - place.h / 2, place.w, place.h);
     const text = `${isTarget ? "▶ " : ""}${thing.colour} ${thing.label}`, width = context.measureText(text).width + 4;
-    context.fillStyle = "#000000b0"; context.fillRect(place.u - place.w / 2, place.v - place.h / 2 - 8, width, 8);
-    context.fillStyle = context.strokeStyle; context.fillText(text, place.u - place.w / 2 + 2, place.v - place.h / 2 - 1);
+    const left = Math.max(0, Math.min(header.width - width, place.u - place.w / 2)); let top = place.v - place.h / 2 - 8;
+    for (let turn = 0; turn < 8; turn++) { const other = taken.find((one) => left < one.right && left + width > one.left && top < one.top + 8 && top + 8 > one.top); if (!other) break; top = other.top - 8; }
+    taken.push({ left, right: left + width, top });
+    context.fillStyle = "#000000b0"; context.fillRect(left, top, width, 8);
+    context.fillStyle = context.strokeStyle; context.fillText(text, left + 2, top + 7);
   }
   if (target) { const place = project(target, header, robot, camera); if (place) { context.strokeStyle = "#7be495"; context.lineWidth = 1; context.beginPath(); context.arc(place.u, place.v, 5, 0, 7); context.moveTo(place.u - 8, place.v); context.lineTo(place.u + 8, place.v); context.moveTo(place.u, place.v - 8); context.lineTo(place.u, place.v + 8); context.stroke(); } }
   context.restore();
@@ -67,7 +99,7 @@ export function drawRobot(svg, robot) {
   svg.replaceChildren(...parts);
 }
 
-export function drawMap(svg, robot, objects, trail, target) {
+export function drawMap(svg, robot, objects, trail, target, path, spot) {
   const reach = Math.max(1.2, ...trail.map(([x, y]) => Math.max(Math.abs(x), Math.abs(y)) + 0.4), ...objects.map((one) => Math.max(Math.abs(one.x), Math.abs(one.y)) + 0.2));
   const size = Math.min(reach, 8);
   svg.setAttribute("viewBox", `${-size} ${-size} ${2 * size} ${2 * size}`);     // x ahead is up, y left is left
@@ -79,6 +111,8 @@ export function drawMap(svg, robot, objects, trail, target) {
     const dot = one.label === "bin" ? draw("rect", { x: -one.y - w / 2, y: -one.x - w / 2, width: w, height: w, fill: "none", stroke: paintOf(one), "stroke-width": size / 50 }) : draw("circle", { cx: -one.y, cy: -one.x, r: w / 2, fill: paintOf(one) });
     const title = draw("title", {}); title.textContent = `${one.colour} ${one.label}`; dot.append(title); parts.push(dot);
   }
+  if (path?.base.length) parts.push(draw("polyline", { points: [[robot.x, robot.y], ...path.base].map(([x, y]) => `${-y},${-x}`).join(" "), fill: "none", stroke: "#ffc857", "stroke-dasharray": size / 25, "stroke-width": size / 50 }));
+  if (spot) parts.push(draw("circle", { cx: -spot.y, cy: -spot.x, r: size / 25, fill: "none", stroke: "#ffc857", "stroke-width": size / 60 }), draw("circle", { cx: -spot.y, cy: -spot.x, r: size / 80, fill: "#ffc857" }));
   if (target) parts.push(draw("circle", { cx: -target.y, cy: -target.x, r: 0.1, fill: "none", stroke: "#7be495", "stroke-width": size / 50 }));
   const body = draw("g", { transform: `translate(${-robot.y} ${-robot.x}) rotate(${-robot.heading * 180 / Math.PI})` });
   body.append(draw("rect", { x: -0.17, y: -0.06, width: 0.34, height: 0.32, rx: 0.04, fill: "#3a495f", stroke: "#6cd0ff", "stroke-width": size / 80 }), draw("path", { d: "M0 -0.2 L0.08 -0.07 L-0.08 -0.07 Z", fill: "#6cd0ff" }));

@@ -4,17 +4,25 @@ const KEYS = {
   KeyR: "+lift", KeyF: "-lift", KeyE: "+arm", KeyQ: "-arm", KeyX: "+wrist_yaw", KeyZ: "-wrist_yaw", KeyO: "+gripper", KeyC: "-gripper",
   KeyJ: "+head_pan", KeyL: "-head_pan", KeyI: "+head_tilt", KeyK: "-head_tilt",
 };
-const PERIOD_MS = 50, STICK_DEAD = 0.12, PAD_HOLD = 5;   // the right shoulder button
+const HAND_KEYS = {
+  KeyW: "hand+ahead", ArrowUp: "hand+ahead", KeyS: "hand-ahead", ArrowDown: "hand-ahead", KeyA: "hand+left", ArrowLeft: "hand+left", KeyD: "hand-left", ArrowRight: "hand-left",
+  KeyR: "hand+up", KeyF: "hand-up", KeyE: "hand+pitch", KeyQ: "hand-pitch", KeyX: "hand+yaw", KeyZ: "hand-yaw",
+};
+const PERIOD_MS = 50, STICK_DEAD = 0.12, PRECISE = 0.15;
+// The standard gamepad's buttons: nothing moves without the right shoulder button.
+const PAD = { stop: 1, hand: 3, hold: 5, precise: 6, up: 12, down: 13, left: 14, right: 15 };
 
 export class Holding {
-  constructor(link, mine, scale) {
-    this.link = link; this.mine = mine; this.scale = scale;
+  // mine(): whether this page drives; scale(): the speed preset; goal(): where "go there" goes; hooks: stop(), hand(on).
+  constructor(link, mine, scale, goal, hooks) {
+    this.link = link; this.mine = mine; this.scale = scale; this.goal = goal; this.hooks = hooks;
+    this.isHand = false; this.isPrecise = false; this.padBefore = {};
     this.held = new Map();     // what holds (a key, a pointer) -> control
     this.goals = new Map();    // joint -> value
     this.wasSending = false;
     setInterval(() => this.beat(), PERIOD_MS);
     addEventListener("keydown", (event) => this.key(event));
-    addEventListener("keyup", (event) => this.let(event.code));
+    addEventListener("keyup", (event) => { if (event.key === "Shift") this.isPrecise = false; this.let(event.code); });
     addEventListener("contextmenu", () => this.release());     // a menu keeps the key-ups to itself
     addEventListener("freeze", () => this.release());
     addEventListener("gamepaddisconnected", () => this.beat());
@@ -45,7 +53,9 @@ export class Holding {
     const element = event.target, isField = element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement;
     const isArrow = event.code.startsWith("Arrow");
     if (event.ctrlKey || event.metaKey || event.altKey || (isField && (element.type !== "radio" && element.type !== "range" || isArrow)) || (isArrow && element.id === "story")) return;
-    const control = KEYS[event.code];
+    if (event.key === "Shift") { this.isPrecise = true; return; }
+    if (event.code === "KeyH" && this.mine() && !event.repeat) { this.setHand(!this.isHand); return; }
+    const control = event.code === "KeyG" ? "go" : (this.isHand && HAND_KEYS[event.code]) || KEYS[event.code];
     if (!control || !this.mine()) return;
     event.preventDefault();
     if (!event.repeat) this.hold(event.code, control);
@@ -53,7 +63,8 @@ export class Holding {
 
   hold(by, control) { if (!this.mine()) return; this.held.set(by, control); this.mark(); this.beat(); }
   let(by) { if (this.held.delete(by)) { this.mark(); this.beat(); } }
-  release() { this.held.clear(); this.goals.clear(); this.mark(); this.beat(); }
+  release() { this.held.clear(); this.goals.clear(); this.isPrecise = false; this.mark(); this.beat(); }
+  setHand(on) { this.release(); this.isHand = on; this.hooks.hand(on); }
 
   mark() {
     const held = new Set(this.held.values());
@@ -62,21 +73,34 @@ export class Holding {
 
   pad() {
     const pad = [...(navigator.getGamepads?.() ?? [])].find((one) => one?.connected && one.mapping === "standard");
-    if (!pad?.buttons[PAD_HOLD]?.pressed) return null;
+    const pressed = (name) => Boolean(pad?.buttons[PAD[name]]?.pressed);
+    const isNew = (name) => pressed(name) && !this.padBefore[name];
+    if (isNew("stop")) this.hooks.stop("gamepad");
+    if (isNew("hand") && this.mine()) this.setHand(!this.isHand);
+    this.padBefore = { stop: pressed("stop"), hand: pressed("hand") };
+    if (!pressed("hold")) return null;
     const stick = (axis) => (Math.abs(pad.axes[axis]) < STICK_DEAD ? 0 : -pad.axes[axis]);
-    return { ahead: stick(1), left: stick(0), jog: { lift: stick(3), head_pan: stick(2) } };
+    const jog = { gripper: pressed("right") - pressed("left") }, isPrecise = pressed("precise");
+    if (this.isHand) return { isPrecise, jog, hand: { ahead: stick(1), left: stick(0), up: stick(3), yaw: stick(2), pitch: pressed("up") - pressed("down") } };
+    return { isPrecise, ahead: stick(1), left: stick(0), jog: { ...jog, lift: stick(3), head_pan: stick(2), arm: pressed("up") - pressed("down") } };
   }
 
   beat() {
     const held = new Set(this.held.values()), pad = this.pad();
     const isHeld = this.mine() && !document.hidden && (held.size > 0 || this.goals.size > 0 || pad !== null);
     if (!isHeld && !this.wasSending) return;
-    const drive = { t: "drive", scale: this.scale(), ahead: 0, left: 0, jog: {}, goals: {} };
+    const scale = this.isPrecise || pad?.isPrecise ? Math.min(PRECISE, this.scale()) : this.scale();
+    const drive = { t: "drive", scale, ahead: 0, left: 0, jog: {}, goals: {}, hand: {} };
     if (isHeld) {
       drive.ahead = held.has("ahead") - held.has("back") || pad?.ahead || 0;
       drive.left = held.has("left") - held.has("right") || pad?.left || 0;
       for (const [joint, value] of Object.entries(pad?.jog ?? {})) if (value) drive.jog[joint] = value;
-      for (const control of held) if (control[0] === "+" || control[0] === "-") drive.jog[control.slice(1)] = control[0] === "+" ? 1 : -1;
+      for (const [way, value] of Object.entries(pad?.hand ?? {})) if (value) drive.hand[way] = value;
+      for (const control of held) {
+        if (control.startsWith("hand")) drive.hand[control.slice(5)] = control[4] === "+" ? 1 : -1;
+        else if (control[0] === "+" || control[0] === "-") drive.jog[control.slice(1)] = control[0] === "+" ? 1 : -1;
+      }
+      if (held.has("go")) { const to = this.goal(); if (to) drive.to = to; }
       drive.goals = Object.fromEntries(this.goals);
     }
     this.link.send(drive);      // the last one, with nothing held, brakes at once
