@@ -9,9 +9,10 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
-from bench.faults import driven, trials
+from bench.faults import answers, driven, trials
 from bench.faults.nodes import BOMB, DROP, DUPLICATE, FLOOD, GARBLE, JERK, MIXED, NANS, RANGE, REORDER
 from bench.faults.nodes import STALE as LATE
 from bench.faults.rig import HOGS, NODES, Rig, hogs
@@ -191,14 +192,14 @@ MATRIX: tuple[Fault, ...] = (
     Fault(
         "thousands of garbled frames a second: Ouch!",
         trials.garbled(GARBLE),
-        (*HARMLESS, Bound(trials.REFUSED, 1e9, least=2000)),
+        (*HARMLESS, Bound(trials.REFUSED, inf, least=2000)),
         changes=SEAT,
         is_loaded=True,
     ),
     Fault(
         "oversized frames and MessagePack bombs: Ouch!",
         trials.garbled(BOMB),
-        (*HARMLESS, Bound(trials.REFUSED, 1e9, least=6)),
+        (*HARMLESS, Bound(trials.REFUSED, inf, least=6)),
         changes=SEAT,
         is_loaded=True,
     ),
@@ -229,6 +230,16 @@ MATRIX: tuple[Fault, ...] = (
             ("half-closed stream", "half"),
             ("malformed answers", "malformed"),
         )
+    ),
+    Fault(
+        "10,000 malformed answers of a model",
+        answers.thousands,
+        (
+            QUIET_OUCH,
+            Bound(answers.TAKEN, 0),
+            Bound(answers.READ, inf, least=answers.NUMBER),
+            Bound(answers.ASKED, inf, least=answers.OVER_HTTP),
+        ),
     ),
     Fault("hogs and full disk: e-stop", trials.pressed, ESTOPS, around=_hogged_and_full, is_loaded=True, is_fresh=True),
     Fault(

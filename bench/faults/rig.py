@@ -146,6 +146,18 @@ class Rig:
             self._sender(topic)  # connected before anything is frozen
         self.wait("the bare timer loop", lambda: self.bare.count > 0)
 
+    def wait_whole(self) -> None:
+        """Until all processes run: one that was killed in the trial before may still load."""
+
+        def is_whole() -> bool:
+            runs = [run for run in find_runs() if run.info.supervisor_pid == self.process.pid]
+            states = [state.state for run in runs for state in run.states().values()]
+            if self.process.poll() is not None:
+                raise FaultError(f"the run ended:\n{self.tail()}")
+            return bool(states) and set(states) == {"running"}
+
+        self.wait("all processes run", is_whole)
+
     def lateness_ms(self, start_ns: int) -> float:
         """Worst lateness of the bare timer loop since then."""
         late = [record[1] for record in self.bare.since(start_ns)]

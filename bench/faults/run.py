@@ -7,7 +7,7 @@ import itertools
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from bench.faults.matrix import Fault, Skip, mount_small
@@ -35,6 +35,34 @@ BEHAVIOURS: Mapping[str, tuple[Behaviour, ...]] = {
     "half": tuple(itertools.chain(*[(half_a_stream, polite_half_a_stream)] * 100)),
     "malformed": tuple(itertools.chain(*[(*map(answers, MALFORMED), raw(b"<html>"), raw(b"\xff\x00"))] * 20)),
 }
+
+
+class Rigs:
+    """The graph that trials use: kept from fault to fault while the next one needs the same and it can move."""
+
+    def __init__(self) -> None:
+        self._held = contextlib.ExitStack()
+        self._key: object = None
+        self._rig: Rig | None = None
+
+    def for_(self, fault: Fault) -> Rig:
+        """One that suits this fault: the one at hand, or a new one."""
+        key = (tuple(sorted(fault.changes.items())), fault.serving, "disk" in fault.name)
+        if self._rig is None or key != self._key or fault.is_fresh or self._rig.is_spent:
+            self.close()
+            self._key, self._rig = key, self._held.enter_context(_rig(fault))
+        return self._rig
+
+    def close(self) -> None:
+        """End the graph at hand."""
+        self._rig = None
+        self._held.close()
+
+    def __enter__(self) -> Rigs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @contextlib.contextmanager
@@ -65,26 +93,35 @@ def _small_disk(is_wanted: bool) -> Iterator[str]:
             subprocess.run(["umount", "-l", place], check=False, capture_output=True)
 
 
-def measure(fault: Fault, number: int) -> list[Row]:
-    """So many trials of one fault; one row per bound."""
+def measure(
+    fault: Fault, number: int, rigs: Rigs | None = None, told: Callable[[int], None] = lambda trial: None
+) -> list[Row]:
+    """So many trials of one fault; one row per bound. `told` hears the number of each trial as it begins."""
+    if rigs is None:
+        with Rigs() as own:
+            return measure(fault, number, own, told)
     figures: dict[str, list[float]] = {bound.figure: [] for bound in fault.bounds}
     late, problem = 0.0, ""
     try:
-        while len(figures[fault.bounds[0].figure]) < number and not problem:
-            with _rig(fault) as rig:
-                while len(figures[fault.bounds[0].figure]) < number:
-                    start_ns = time.monotonic_ns()
-                    with fault.around(rig):
-                        found = fault.trial(rig)
-                        late = max(late, rig.lateness_ms(start_ns))
-                    for bound in fault.bounds:
-                        figures[bound.figure].append(found[bound.figure])
-                    if fault.is_fresh or rig.is_spent:
-                        break
+        for trial in range(1, number + 1):
+            told(trial)
+            rig = rigs.for_(fault)
+            if not fault.is_fresh:
+                rig.wait_whole()
+            start_ns = time.monotonic_ns()
+            with fault.around(rig):
+                found = fault.trial(rig)
+                late = max(late, rig.lateness_ms(start_ns))
+            for bound in fault.bounds:
+                figures[bound.figure].append(found[bound.figure])
     except Skip as why:
         return [Row(fault.name, None, skipped=f"skipped: {why}")]
-    except (FaultError, PolyrhythmError, OSError, subprocess.SubprocessError) as error:
-        problem = str(error) or type(error).__name__
+    except (FaultError, PolyrhythmError) as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001  # whatever a trial fails of, the other faults are measured too
+        problem = f"{type(error).__name__}: {error}"
+    if problem or fault.is_fresh:
+        rigs.close()
     rows = [
         Row(fault.name, bound, tuple(figures[bound.figure]), late) for bound in fault.bounds if figures[bound.figure]
     ]
