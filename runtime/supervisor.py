@@ -25,6 +25,7 @@ READY_S = 60.0  # loading a large model takes that long
 RESTARTS, WINDOW_S = 3, 10.0  # more restarts than this within the window end the run
 BACKOFF_S, LONGEST_BACKOFF_S = 0.2, 3.0
 _OBSERVER = "supervisor-view"  # no process has a name with a dash
+LAST_WORDS_S = 2.0  # the processes have ended, and what they said last is still to be read
 PATIENCE_S, RECORDER_PATIENCE_S = 3.0, 10.0
 
 
@@ -55,7 +56,12 @@ class Supervisor:
         self._run_info = run_info
         self._view = view
         self._clock = SystemClock()
-        self._plans: dict[str, ProcessPlan] = plan(launch)
+        self._watched = {
+            topic: message
+            for topic, message in launch.graph.types.items()
+            if message is not Calls and not array_fields(message)
+        }
+        self._plans: dict[str, ProcessPlan] = plan(launch, self._watched)
         self._children: dict[str, ChildProcess] = {}
         self._windows = {name: RestartWindow() for name in self._plans}
         self._ready: set[str] = set()
@@ -96,6 +102,8 @@ class Supervisor:
             await self._stop_all()
             drawing.cancel()
             if observer is not None:
+                await asyncio.to_thread(observer.finish, LAST_WORDS_S)
+                await asyncio.sleep(0)  # the view's callbacks are on the loop
                 observer.close()
             self._registration.close()
 
@@ -143,12 +151,7 @@ class Supervisor:
             raise PolyrhythmError(f"{', '.join(late)} did not become ready within {READY_S:g} s")
 
     def _observe(self, sockets: Path, loop: asyncio.AbstractEventLoop) -> Inlet:
-        """Hear what the view shows, from the first message on: every topic but journals and those that carry arrays."""
-        types = {
-            topic: message
-            for topic, message in self._launch.graph.types.items()
-            if message is not Calls and not array_fields(message)
-        }
+        """Hear what the view shows, from the first message to the last: every topic but journals and arrays."""
 
         def show(stamped: Stamped[Any]) -> None:
             try:
@@ -156,7 +159,7 @@ class Supervisor:
             except RuntimeError:
                 pass  # the loop was closed: the run is over
 
-        inlet = Inlet(types, show, lambda topic, reason, number: None, is_counted=False)
+        inlet = Inlet(self._watched, show, lambda topic, reason, number: None, watches_ends=True)
         inlet.connect(sockets, self._plans)
         inlet.accept(sockets, _OBSERVER)
         inlet.start()

@@ -9,6 +9,7 @@ import functools
 import hashlib
 import importlib
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -58,8 +59,11 @@ class NodeInfo(msgspec.Struct, frozen=True):
     process: str
 
 
-def plan(launch: Launch) -> dict[str, ProcessPlan]:
-    """The plan of every process of the host that is meant. Raises UserError where two hosts cannot meet."""
+def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan]:
+    """The plan of every process of the host that is meant; `watched` are the topics that the run's view hears as well.
+
+    Raises UserError where two hosts cannot meet.
+    """
     groups = launch.processes
     types = launch.graph.types
     gateways = {gateway_name(other): other for other in launch.hosts if launch.host and other != launch.host}
@@ -77,6 +81,7 @@ def plan(launch: Launch) -> dict[str, ProcessPlan]:
         for other, topics in hears.items():
             if other != name:
                 listeners.update(own & topics)
+        listeners.update(own.intersection(watched))
         plans[name] = ProcessPlan(
             nodes={spec.name: launch.tables["nodes"][spec.name] for spec in specs},
             hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},

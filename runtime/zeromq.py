@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 import zmq
 from zmq.backend import zmq_poll
+from zmq.utils.monitor import recv_monitor_message
 
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import Frame, decode, decode_envelope, encode
@@ -208,10 +209,11 @@ class Reader:
         *,
         is_counted: bool = True,
         is_deep: bool = False,
+        watches_ends: bool = False,
     ) -> None:
         """`is_counted`: publishers wait for it when they start; not so for those who only watch.
 
-        `is_deep`: it queues states, too, where others are content with the newest.
+        `is_deep`: it queues states, too, where others are content with the newest. `watches_ends`: for `finish`.
         """
         self._is_deep = is_deep
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
@@ -226,6 +228,7 @@ class Reader:
         self._ready: list[tuple[Any, int]] = []
         self._fds: list[int] = []
         self._is_woken = False
+        self._ends: list[Ends] | None = [] if watches_ends else None
         self._wake_reader, self._wake_writer = os.pipe()
         for fd in (self._wake_reader, self._wake_writer):
             os.set_blocking(fd, False)
@@ -242,6 +245,8 @@ class Reader:
                 self._sockets[kind].append(socket)
                 for topic in own:
                     socket.setsockopt(zmq.SUBSCRIBE, topic + self._end)
+                if self._ends is not None:
+                    self._ends.append(Ends(socket))
                 for process in processes:
                     socket.connect(endpoint(folder, process, kind))
         self._list_sockets()
@@ -324,6 +329,8 @@ class Reader:
 
     def close(self) -> None:
         """Close the sockets; nobody may wait or drain any more."""
+        for ends in self._ends or ():
+            ends.close()
         for sockets in self._sockets.values():
             for socket in sockets:
                 socket.close()
@@ -374,6 +381,33 @@ class Reader:
         self._lost(topic.decode(errors="replace"), reason, 1)
 
 
+class Ends:
+    """Who is connected to a subscribing socket: ZeroMQ tells of an end after all that came before it was taken in."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._socket = socket
+        self._events = socket.get_monitor_socket(int(zmq.EVENT_CONNECTED | zmq.EVENT_DISCONNECTED))
+        self._connected: set[int] = set()  # file descriptors
+
+    def wait(self, end_ns: int) -> bool:
+        """Wait until nobody is connected, at most until that time; whether it is so."""
+        clock = SystemClock()
+        while True:
+            left_ms = (end_ns - clock.now_ns()) // 1_000_000 if self._connected else 0
+            if not self._events.poll(max(0, left_ms)):
+                return not self._connected
+            event = recv_monitor_message(self._events)
+            if event["event"] == zmq.EVENT_CONNECTED:
+                self._connected.add(int(event["value"]))
+            else:
+                self._connected.discard(int(event["value"]))
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._socket.disable_monitor()
+        self._events.close()
+
+
 class Inlet(Reader):
     """A reader with a thread of its own."""
 
@@ -382,6 +416,21 @@ class Inlet(Reader):
         self._is_stopped = False
         self._thread = threading.Thread(target=self._read, args=(priority,), name="zeromq-inlet")
         self._thread.start()
+
+    def finish(self, timeout_s: float) -> bool:
+        """Go on reading until every publisher has closed and all that it sent is delivered; False where time is over.
+
+        Needs `watches_ends`. Only `close` may follow.
+        """
+        assert self._ends is not None
+        end_ns = SystemClock().now_ns() + to_ns(timeout_s)
+        left = [ends for ends in self._ends if not ends.wait(end_ns)]
+        self._is_stopped = True
+        self.wake()
+        self._thread.join()
+        while self.drain(_PER_TURN):
+            pass
+        return not left
 
     def close(self) -> None:
         """Stop reading and close."""

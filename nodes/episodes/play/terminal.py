@@ -1,4 +1,8 @@
-"""`EpisodeView`: an episode from a launch file as it happens, to read: scenario, who wants what, turns, scores."""
+"""`EpisodeView`: an episode from a launch file as it happens, to read: scenario, who wants what, turns, scores.
+
+Moderator and judge are two processes, whose messages come in no common order: turns are printed in theirs, the end when
+all turns before it are, the scores after the end.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,8 @@ class EpisodeView:
         self._shown = 0
         self._early: dict[int, Turn] = {}
         self._outcome: Outcome | None = None
+        self._judged: list[Scores] = []
+        self._has_ended = False
         self._print(f"{title}\n")
 
     def message(self, stamped: Stamped[Any]) -> None:
@@ -33,14 +39,21 @@ class EpisodeView:
             self._brief(message)
         elif isinstance(message, Turn):
             self._early[message.index] = message
-            while self._shown in self._early:  # turns of one index order, whatever way they came
-                self._turn(self._early.pop(self._shown))
-                self._shown += 1
         elif isinstance(message, Outcome):
             self._outcome = message
         elif isinstance(message, Scores):
-            self._end()
-            self._scores(message)
+            self._judged.append(message)
+        self._print_what_is_due()
+
+    def _print_what_is_due(self) -> None:
+        while self._shown in self._early:
+            self._turn(self._early.pop(self._shown))
+            self._shown += 1
+        if self._outcome is not None and self._shown >= self._outcome.turns and not self._has_ended:
+            self._has_ended = True
+            self._print(f"\nEnd after {self._outcome.turns} acts: {self._outcome.reason}\n")
+        while self._has_ended and self._judged:
+            self._scores(self._judged.pop(0))
 
     def _brief(self, observation: Observation) -> None:
         briefing = observation.briefing
@@ -67,10 +80,6 @@ class EpisodeView:
             self._print(f"{name} leaves.{note}")
         else:
             self._print(f"{name}{private}{note}\n{_wrapped(f'[{turn.kind}] {turn.argument}', '    ')}")
-
-    def _end(self) -> None:
-        if self._outcome is not None:
-            self._print(f"\nEnd after {self._outcome.turns} acts: {self._outcome.reason}\n")
 
     def _scores(self, scores: Scores) -> None:
         if scores.state == "failed":
