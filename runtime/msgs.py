@@ -246,3 +246,14 @@ class Comparison(Message):
     measure: str  # "joint_m_or_rad", "base_mps", "same_action", "same_subtask"
     distance: float  # 0: the same
     text: str = ""
+
+
+class Trial(Message):
+    """A trial of a study begins or ends, on `study/trial`: for whoever records it or behaves by its condition."""
+
+    participant: str  # the code that stands for them
+    number: int  # from 1, in the order of this participant
+    attempt: int  # from 1; a trial that was broken off can be started again
+    task: str
+    condition: str
+    phase: Literal["started", "completed", "aborted", "time", "interrupted"]

@@ -28,7 +28,6 @@ class PageRun:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -43,7 +42,9 @@ class PageRun:
 
     def kill(self) -> None:
         """SIGKILL for the command and all of its processes at once."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        pids = {int(pid) for line in list(self.lines) for pid in re.findall(r"\[pid (\d+)\] started", line)}
+        for pid in (self.process.pid, *pids):
+            os.kill(pid, signal.SIGKILL)
         self._end()
 
     def wait(self) -> int:

@@ -1,0 +1,33 @@
+// A study: one page for the participant, one for the experimenter; the token decides which. All text goes in as text.
+import { Link } from "/static/link.js";
+import { $, cameIn, cover, isText, notice } from "/static/page.js";
+import { participant } from "/static/study_participant.js";
+import { experimenter } from "/static/study_experimenter.js";
+
+let role = "", view = null, page = null;
+const link = new Link({
+  welcome: (message) => {
+    cameIn(message); role = message.role;
+    page ??= role === "experimenter" ? experimenter(link) : participant(link);
+    if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] });
+  },
+  state: (message) => {
+    if (message.notices.length) notice(message.notices.at(-1));
+    if (message.view) { view = message.view; $("#title").textContent = view.title; document.title = `${view.title} - ${role}`; page.show(view); }
+    page.tick(message);
+  },
+  frame: (header, bitmap) => { page.frame?.(header, bitmap); },
+  cover,
+});
+
+const stop = (why) => link.send({ t: "stop", why });
+$("#stop").addEventListener("pointerdown", () => stop("stop button"));
+$("#stop").addEventListener("click", (event) => { if (event.detail === 0) stop("stop button"); });
+$("#resume").addEventListener("click", () => link.send({ t: "resume" }));
+addEventListener("visibilitychange", () => { if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] }); });
+addEventListener("keydown", (event) => {
+  if (isText(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.code === "Space" && !$("#stop").hidden && (event.target === document.body || event.target === $("#stop"))) { event.preventDefault(); stop("space bar"); return; }
+  page?.key?.(event);
+});

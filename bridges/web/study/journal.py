@@ -1,0 +1,154 @@
+"""A session's file: one JSON line an event, on the disk before anybody is told; and the answers as a table (CSV)."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from bridges.web.study.protocol import Protocol
+from bridges.web.study.session import Event, Story, told
+from runtime.errors import UserError
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Event)
+LOCK = ".study.lock"
+
+
+class Folder:
+    """Where sessions are kept: one process at a time may write here."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = (path / LOCK).open("w")
+        except OSError as problem:
+            raise UserError(f"study: the folder {path} cannot be written ({problem.strerror})") from problem
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            self._lock.close()
+            raise UserError(
+                f"study: another run writes sessions in {path}; end it, or choose a folder: --set study.folder=..."
+            ) from problem
+
+    def close(self) -> None:
+        """Let others write."""
+        self._lock.close()
+
+    def file(self, code: str) -> Path:
+        """Of one participant."""
+        return self.path / f"{code}.jsonl"
+
+    def unfinished(self, protocol: Protocol) -> tuple[Story, Path] | None:
+        """The session that was written to last, where it is not over; of this protocol only."""
+        files = sorted(self.path.glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in files[:1]:
+            events = read_events(path)
+            if events and events[0].protocol == protocol.sha:
+                story = told(Story.of(protocol, events[0]), events[1:])
+                return (story, path) if not story.is_over else None
+        return None
+
+
+class Journal:
+    """Appends to one session's file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        _drop_torn_line(path)
+        self._file: IO[bytes] = path.open("ab")
+
+    def write(self, event: Event) -> None:
+        """Return once the event is on the disk. Raises OSError where it cannot be."""
+        self._file.write(_encoder.encode(event) + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """No more is to come."""
+        self._file.close()
+
+
+def _drop_torn_line(path: Path) -> None:
+    """A process that was killed may leave half a line, of which nobody was told."""
+    if not path.exists():
+        return
+    data = path.read_bytes()
+    if data and not data.endswith(b"\n"):
+        os.truncate(path, data.rfind(b"\n") + 1)
+
+
+def read_events(path: Path) -> list[Event]:
+    """The events of a file. Raises UserError with the line that is no event; a torn last one is left out."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem
+    found = []
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            found.append(_decoder.decode(line))
+        except msgspec.MsgspecError as problem:
+            raise UserError(f"{path}:{number}: no event of a session: {problem}") from problem
+    if found and found[0].what != "begin":
+        raise UserError(f"{path}:1: a session begins with 'begin', not with {found[0].what!r}")
+    return found
+
+
+def open_session(folder: Folder, protocol: Protocol, number: int, now_s: float, by: str) -> tuple[Story, Journal]:
+    """Begin a session, or go on with it. Raises UserError where it is over, or of another protocol."""
+    path = folder.file(protocol.code_of(number))
+    events = read_events(path) if path.exists() else []
+    if events:
+        if events[0].protocol != protocol.sha:
+            raise UserError(f"{path.name} was begun with another protocol file; choose another number or folder")
+        story = told(Story.of(protocol, events[0]), events[1:])
+        if story.is_over:
+            raise UserError(f"the session of {story.code} is over already; choose another number")
+        return story, Journal(path)
+    begin = Event("begin", now_s, by=by, number=number, protocol=protocol.sha)
+    journal = Journal(path)
+    journal.write(begin)
+    return Story.of(protocol, begin), journal
+
+
+COLUMNS = ("participant", "step", "trial", "task", "condition", "agent", "questionnaire", "item", "value")
+
+
+def answers_table(story: Story) -> str:
+    """The answers as CSV, a row each, in the order of the session."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    rows.writerows(_rows(story))
+    return out.getvalue()
+
+
+def _rows(story: Story) -> Iterable[tuple[object, ...]]:
+    trials = {step.trial: step for step in story.steps if step.kind == "trial"}
+    for step in story.steps:
+        asked = step.questionnaire
+        if asked is None:
+            continue
+        trial = trials.get(step.trial)
+        task = trial.task.id if trial is not None and trial.task is not None else ""
+        condition = trial.condition.id if trial is not None and trial.condition is not None else ""
+        for item in asked.item:
+            value = story.answers.get(step.ident, {}).get(item.id, "")
+            if value != "":
+                yield story.code, step.ident, step.trial or "", task, condition, step.agent, asked.id, item.id, value
+
+
+def write_table(story: Story, path: Path) -> None:
+    """Replace the table beside the session's file, whole or not at all."""
+    part = path.with_suffix(".csv.part")
+    part.write_text(answers_table(story), encoding="utf-8")
+    part.replace(path.with_suffix(".csv"))

@@ -1,0 +1,84 @@
+"""`Keeper`: the session that is under way and its file; every event is on the disk before anybody is told of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from bridges.web.study.journal import Folder, Journal, open_session, write_table
+from bridges.web.study.protocol import Protocol
+from bridges.web.study.session import Event, Refused, Story
+from runtime.errors import UserError
+
+
+class Keeper:
+    """Used by the server's thread and the node's; `tell` hears of each event once it is kept."""
+
+    def __init__(self, protocol: Protocol, folder: Path, tell: Callable[[Story, Event], None]) -> None:
+        self.protocol = protocol
+        self.story: Story | None = None
+        self.version = 1
+        self._folder = Folder(folder)
+        self._journal: Journal | None = None
+        self._tell = tell
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """Let the next run write."""
+        with self._lock:
+            if self._journal is not None:
+                self._journal.close()
+            self._folder.close()
+
+    def go_on(self, now_s: float) -> str:
+        """Take up the session that a run before this one left unfinished: its code, or "" where there is none."""
+        with self._lock:
+            found = self._folder.unfinished(self.protocol)
+            if found is None:
+                return ""
+            self._begin(found[0].number, now_s, "a new run")
+            return found[0].code
+
+    def begin(self, number: int, now_s: float, by: str) -> None:
+        """Begin or go on with the session of a participant. Raises Refused."""
+        with self._lock:
+            if self.story is not None and not self.story.is_over and self.story.number != number:
+                raise Refused(f"the session of {self.story.code} is not over; finish it, or let {self.story.code} stop")
+            try:
+                self._begin(number, now_s, by)
+            except (UserError, OSError) as problem:
+                raise Refused(str(problem)) from problem
+
+    def _begin(self, number: int, now_s: float, by: str) -> None:
+        if self.story is not None and self.story.number == number and not self.story.is_over:
+            return
+        story, journal = open_session(self._folder, self.protocol, number, now_s, by)
+        if self._journal is not None:
+            self._journal.close()
+        self._journal, self.story = journal, story
+        self.version += 1
+        self._tell(story, Event("begin", now_s, by=by, number=number))
+        if story.phase == "running":  # the run that it was in is gone
+            self.do(lambda now: now.finish(now_s, by, "interrupted"))
+
+    def do(self, wish: Callable[[Story], Event]) -> Event:
+        """Turn a wish into an event, keep it, and tell. Raises Refused where it cannot be."""
+        with self._lock:
+            if self.story is None or self._journal is None:
+                raise Refused("no session has begun")
+            event = wish(self.story)
+            try:
+                self._journal.write(event)
+            except OSError as problem:
+                raise Refused(f"it could not be written ({problem.strerror}); nothing was changed") from problem
+            self.story.apply(event)
+            self.version += 1
+            if event.what in ("submit", "skip", "consent", "withdraw"):
+                write_table(self.story, self._journal.path)
+            self._tell(self.story, event)
+            return event
+
+    def sessions(self) -> list[str]:
+        """The codes of all who took part or take part, for the experimenter."""
+        return sorted(path.stem for path in self._folder.path.glob("*.jsonl"))

@@ -1,0 +1,255 @@
+"""`Study`: leads a participant through a protocol, with a page for them and one for the experimenter.
+
+Everything that is answered, marked or noted is written to the session's file first, then published, so that it is in
+the recording, too. The web server has a thread of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from bridges.web.messages import Mark
+from bridges.web.study.messages import StudyAnswer, StudyNote, StudyStep
+from bridges.web.page_host import PageHost
+from bridges.web.picture import JpegCache
+from bridges.web.session import Session, View
+from bridges.web.study import wire
+from bridges.web.study.keeper import Keeper
+from bridges.web.study.protocol import EXAMPLE, read_protocol
+from bridges.web.study.session import Event, Refused, Story
+from bridges.web.study.views import experimenter_view, participant_view
+from bridges.web.wire import NoteMark, Resume, Stop
+from runtime import Node, Publisher, QoS, Subscription, on
+from runtime.clock import wall_time_ns
+from runtime.health import Health
+from runtime.msgs import GuardState, Image, Interrupt, Trial, Utterance
+
+OPTIONAL = QoS(required=False)
+RECORDED_WITHIN_S = 3.0
+
+
+class Study(Node):
+    """One participant at a time; the log says where the pages are.
+
+    `protocol` is a TOML file (empty: the example that is shipped), `folder` where sessions are kept. A run that was
+    killed leaves its session there; the next one goes on with it.
+    """
+
+    provenance = "person"
+
+    head_image = Subscription(Image, "head/image", qos=OPTIONAL)
+    guard = Subscription(GuardState, "guard/state", qos=OPTIONAL)
+    heard = Subscription(Utterance, "heard", qos=OPTIONAL)
+    said = Subscription(Utterance, "said", qos=OPTIONAL)
+    recorder = Subscription(Health, "health/trial_recorder", qos=OPTIONAL)
+
+    trial = Publisher(Trial, "study/trial")
+    answer = Publisher(StudyAnswer, "study/answer")
+    note = Publisher(StudyNote, "study/note")
+    step = Publisher(StudyStep, "study/step")
+    mark = Publisher(Mark, "mark")
+    speak = Publisher(Utterance, "heard")
+    interrupt = Publisher(Interrupt, "interrupt")
+
+    def __init__(
+        self,
+        protocol: str = "",
+        folder: str = "runs/study",
+        host: str = "127.0.0.1",
+        port: int = 0,
+        certificate: str = "",
+        key: str = "",
+    ) -> None:
+        self._protocol = read_protocol(Path(protocol) if protocol else EXAMPLE)
+        self._folder = Path(folder)
+        self._pages = PageHost(host, port, certificate, key)
+        self._keeper: Keeper | None = None
+        self._count = 0
+        self._epoch_s = 0.0
+
+    def on_start(self) -> None:
+        """Open the pages, and the session that was left unfinished. Raises UserError where that cannot be."""
+        if self.clock.is_virtual:
+            self.log.warning("a study needs real time; nobody can take part in virtual time")
+            return
+        self._epoch_s = (wall_time_ns() - self.clock.now_ns()) * 1e-9
+        self._pictures = JpegCache()
+        self._keeper = Keeper(self._protocol, self._folder, self._tell)
+        if code := self._keeper.go_on(self._now_s()):
+            self.log.info("going on with the unfinished session of %s", code)
+        roles = ("experimenter", "participant")
+        self._pages.start(self, roles, self.clock, self.log, page="study.html", decode=wire.decode)
+
+    def on_stop(self) -> None:
+        """Close the pages."""
+        if self._keeper is not None:
+            self._pages.stop(self._keeper.version)
+            self._keeper.close()
+
+    def _now_s(self) -> float:
+        """Unix time as the clock counts on from the start: sessions outlive runs."""
+        return round(self._epoch_s + self.clock.now_ns() * 1e-9, 3)
+
+    @on(heard)
+    def note_heard(self, message: Utterance) -> None:
+        self._spoken(message, "heard")
+
+    @on(said)
+    def note_said(self, message: Utterance) -> None:
+        self._spoken(message, "said")
+
+    def _spoken(self, message: Utterance, topic: str) -> None:
+        """What is said while a session runs belongs to it, so that a page that comes back shows it."""
+        if self._keeper is None or self._keeper.story is None or self._keeper.story.is_over:
+            return
+        spoken = Event("said", self._now_s(), by=message.speaker, text=message.text, how=topic)
+        self._keeper.do(lambda story: spoken)
+
+    def _tell(self, story: Story, event: Event) -> None:
+        """Publish an event that is on the disk."""
+        if event.what == "answer":
+            self.answer.publish(
+                StudyAnswer(participant=story.code, step=event.step, item=event.item, value=str(event.value))
+            )
+        elif event.what == "note":
+            self.note.publish(StudyNote(participant=story.code, step=event.step, text=event.text, by=event.by))
+        elif event.what == "mark":
+            self.mark.publish(Mark(label=event.item, note=event.text, by=event.by))
+        elif event.what == "trial":
+            self._tell_trial(story, event)
+        elif event.what != "said":
+            self.step.publish(StudyStep(participant=story.code, step=event.step, what=event.what, by=event.by))
+        self._pages.poke()
+
+    def _tell_trial(self, story: Story, event: Event) -> None:
+        step = next(one for one in story.steps if one.ident == event.step)
+        assert step.task is not None
+        assert step.condition is not None
+        self.trial.publish(
+            Trial(
+                participant=story.code,
+                number=event.number,
+                attempt=event.attempt,
+                task=step.task.id,
+                condition=step.condition.id,
+                phase=cast(Literal["started", "completed", "aborted", "time", "interrupted"], event.how),
+            )
+        )
+
+    # --- what the server asks for (the server's thread)
+
+    def welcome(self, session: Session) -> dict[str, Any]:
+        """All that a page needs to know once."""
+        return {"t": "welcome", "role": session.role, "session": session.ident}
+
+    def state(self, session: Session, now_ns: int) -> dict[str, Any]:
+        """What this person may see, where their page does not have it yet."""
+        notices, session.notices = session.notices, []
+        document: dict[str, Any] = {"t": "state", "n": session.state_number, "notices": notices, "view": None}
+        keeper = self._keeper
+        if keeper is None:
+            return document
+        story, version = keeper.story, keeper.version
+        if session.told != version:
+            session.told = version
+            if session.role == "experimenter":
+                document["view"] = experimenter_view(self._protocol, story, keeper.sessions())
+            else:
+                document["view"] = participant_view(self._protocol, story)
+        is_running = story is not None and story.phase == "running"
+        document["elapsed_s"] = (
+            round(self._now_s() - story.started_at_s, 1) if story is not None and is_running else None
+        )
+        if session.role == "experimenter":
+            recorder, guard = self.recorder.stamped(), self.guard.latest()
+            document["recorder"] = recorder is not None and recorder.age_s(now_ns) < RECORDED_WITHIN_S
+            document["guard"] = None if guard is None else {"mode": guard.mode, "reason": guard.reason}
+            document["participants"] = self._pages.roles_here().count("participant")
+        return document
+
+    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
+        """The newest picture of the head camera, for the experimenter."""
+        stamped = self.head_image.stamped() if camera == "head" else None
+        if stamped is None or view.shown == (stamped.envelope.source, stamped.envelope.seq):
+            return None
+        view.shown = (stamped.envelope.source, stamped.envelope.seq)
+        height, width = stamped.message.rgb.shape[:2]
+        header = {"camera": camera, "width": width, "height": height}
+        return header, self._pictures.encode(stamped, view.pace.quality)
+
+    def came(self, session: Session) -> None:
+        """A page was opened."""
+
+    def left(self, session: Session) -> None:
+        """A page is gone; the session waits."""
+
+    def beat(self, now_ns: int) -> None:
+        """Ten times a second: a trial ends when its time is over."""
+        story = self._keeper.story if self._keeper is not None else None
+        if self._keeper is not None and story is not None and story.is_due(self._now_s()):
+            self._keeper.do(lambda now: now.finish(self._now_s(), "clock", "time"))
+
+    def handle(self, session: Session, message: Any) -> None:
+        """Do what a person asks for, where their role allows it; a refusal is told in words."""
+        if self._keeper is None:
+            return
+        try:
+            if isinstance(message, Stop):  # anybody may
+                self._interrupt("stop", f"{session.role}: {message.why}")
+            elif session.role == "experimenter":
+                self._experimenter(self._keeper, session, message)
+            else:
+                self._participant(self._keeper, session, message)
+        except Refused as refusal:
+            session.notice(str(refusal))
+
+    def _experimenter(self, keeper: Keeper, session: Session, message: Any) -> None:
+        now_s, by = self._now_s(), session.role
+        match message:
+            case wire.Begin():
+                keeper.begin(message.number, now_s, by)
+            case wire.StartTrial():
+                keeper.do(lambda story: story.start(now_s, by))
+            case wire.EndTrial():
+                keeper.do(lambda story: story.finish(now_s, by, message.how))
+            case wire.Skip():
+                keeper.do(lambda story: story.skip(now_s, by))
+            case wire.Withdraw():
+                keeper.do(lambda story: story.withdraw(now_s, by))
+            case wire.Note():
+                keeper.do(lambda story: story.note(now_s, by, message.text))
+            case NoteMark():
+                keeper.do(lambda story: story.mark(now_s, by, message.label, message.note))
+            case Resume():
+                self._interrupt("resume", "experimenter: go on")
+            case _:
+                raise Refused("only the participant does that")
+
+    def _participant(self, keeper: Keeper, session: Session, message: Any) -> None:
+        now_s = self._now_s()
+        match message:
+            case wire.Agree():
+                keeper.do(lambda story: story.consent(now_s, message.ticked))
+            case wire.Answer():
+                keeper.do(lambda story: story.answer(now_s, message.step, message.item, message.value))
+            case wire.Submit():
+                keeper.do(lambda story: story.submit(now_s, message.step))
+            case wire.Withdraw():
+                keeper.do(lambda story: story.withdraw(now_s, story.code))
+            case wire.Speak():
+                self._say(keeper, session, message.text)
+            case _:
+                raise Refused("only the experimenter does that")
+
+    def _say(self, keeper: Keeper, session: Session, text: str) -> None:
+        story, text = keeper.story, " ".join(text.split())
+        if story is None or story.phase != "running" or not self._protocol.participant.speak:
+            raise Refused("nobody listens at the moment; that was not said")
+        if not text or not session.words.allows(self.clock.now_ns()):
+            raise Refused("not so fast: that was not said")
+        self.speak.publish(Utterance(speaker="collaborator", text=text))
+
+    def _interrupt(self, depth: Literal["stop", "resume"], text: str) -> None:
+        self._count += 1
+        self.interrupt.publish(Interrupt(id=f"{self.name}-{self._count}", depth=depth, text=text, by="console"))

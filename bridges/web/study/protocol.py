@@ -1,0 +1,184 @@
+"""A study's protocol: consent, tasks, conditions in counterbalanced order, questionnaires, marks; from a TOML file."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from bridges.web.study.order import Order, order_of, rows_of
+from bridges.web.study.questionnaire import Questionnaire, convert, shipped, shipped_names
+from runtime.errors import UserError
+
+EXAMPLE = Path(__file__).with_name("clear-the-table.toml")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of the file: an unknown key is an error."""
+
+
+class Consent(_Table, frozen=True):
+    """What a participant reads first, and the statements that each need a tick."""
+
+    text: str
+    statements: tuple[str, ...]
+
+
+class Task(_Table, frozen=True):
+    """What is to be done; `notes` are for the experimenter alone. `limit_s` 0: no limit."""
+
+    id: str
+    title: str
+    text: str
+    notes: str = ""
+    limit_s: float = 0.0
+
+
+class Condition(_Table, frozen=True):
+    """Under which condition; participants never see it."""
+
+    id: str
+    title: str
+    notes: str = ""
+
+
+class Design(_Table, frozen=True):
+    """`paired`: a trial for each condition, tasks dealt out in turn; `crossed`: each task under each condition."""
+
+    trials: Literal["paired", "crossed"] = "paired"
+    conditions: Order = "latin-square"
+    tasks: Order = "fixed"
+    seed: int = 0
+
+
+class Allowed(_Table, frozen=True):
+    """What the participant's page shows while a trial runs."""
+
+    dialogue: bool = True
+    speak: bool = True
+    stop: bool = True
+
+
+class When(_Table, frozen=True):
+    """Which questionnaires come when, by id."""
+
+    before: tuple[str, ...] = ()
+    after_trial: tuple[str, ...] = ()
+    end: tuple[str, ...] = ()
+
+
+class MarkKey(_Table, frozen=True):
+    """A kind of event that is marked with one key."""
+
+    key: str
+    label: str
+
+
+class Protocol(_Table, frozen=True):
+    """The whole study."""
+
+    title: str
+    consent: Consent
+    task: tuple[Task, ...]
+    condition: tuple[Condition, ...]
+    code: str = "P{number:02}"
+    thanks: str = "Thank you. You are done; please call the experimenter."
+    agents: tuple[str, ...] = ("the robot",)
+    design: Design = Design()
+    participant: Allowed = Allowed()
+    questionnaires: When = When()
+    questionnaire: tuple[Questionnaire, ...] = ()
+    mark: tuple[MarkKey, ...] = ()
+    sha: str = ""  # of the file's text
+
+    def code_of(self, number: int) -> str:
+        """What stands for a participant in all data."""
+        return self.code.format(number=number)
+
+    def questionnaire_of(self, name: str) -> Questionnaire:
+        """The questionnaire of that id."""
+        return next(one for one in self.questionnaire if one.id == name)
+
+    def trials_of(self, number: int) -> list[tuple[Task, Condition]]:
+        """The trials of a participant (numbered from 1), in their order."""
+        design = self.design
+        conditions = order_of(len(self.condition), number, design.conditions, design.seed)
+        # Tasks move on once per round of the conditions, so that no task sticks to a condition.
+        tasks = order_of(
+            len(self.task), 1 + (number - 1) // rows_of(len(self.condition)), design.tasks, design.seed + 1
+        )
+        if design.trials == "crossed":
+            return [(self.task[task], self.condition[place]) for place in conditions for task in tasks]
+        return [(self.task[tasks[at % len(tasks)]], self.condition[place]) for at, place in enumerate(conditions)]
+
+
+def read_protocol(path: Path) -> Protocol:
+    """The protocol of a file. Raises UserError in a sentence that names file, table and what was expected."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        tables: dict[str, Any] = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise UserError(f"{path}: cannot be read as TOML: {problem}") from problem
+    if "sha" in tables:
+        raise UserError(f"{path}: Object contains unknown field `sha`")
+    own = [convert(table, f"{path}: questionnaire {at}") for at, table in enumerate(tables.get("questionnaire", ()), 1)]
+    try:
+        found = msgspec.convert({**tables, "questionnaire": ()}, Protocol)
+    except msgspec.ValidationError as problem:
+        raise UserError(f"{path}: {problem}") from problem
+    by_id = {one.id: one for one in own}
+    when = found.questionnaires
+    for name in (*when.before, *when.after_trial, *when.end):
+        one = by_id.get(name) or shipped(name)
+        if one is None:
+            known = ", ".join(sorted({*by_id, *shipped_names()}))
+            raise UserError(f"{path}: [questionnaires] names {name!r}, which there is not; known: {known}")
+        by_id[name] = one
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    found = msgspec.structs.replace(found, questionnaire=tuple(by_id.values()), sha=digest)
+    if problem_found := _problem(found):
+        raise UserError(f"{path}: {problem_found}")
+    return found
+
+
+def _problem(protocol: Protocol) -> str:
+    """What is wrong with it, as the rest of a sentence; "" for nothing."""
+    if not protocol.title.strip():
+        return "title is empty"
+    if not protocol.consent.text.strip() or not protocol.consent.statements:
+        return "[consent] needs a text and statements = [...] to agree to"
+    for name, things in (("task", protocol.task), ("condition", protocol.condition)):
+        ids = [thing.id for thing in things]
+        if not ids:
+            return f"there is no [[{name}]]; expected one or more"
+        for one in ids:
+            if not _ID.fullmatch(one):
+                return f"[[{name}]] id is {one!r}; expected letters, digits, - and _, at most 40"
+            if ids.count(one) > 1:
+                return f"[[{name}]] id {one!r} stands there twice"
+    for task in protocol.task:
+        if not 0 <= task.limit_s < float("inf"):
+            return f"[[task]] {task.id}: limit_s is {task.limit_s}; expected 0 (none) or a positive number"
+    try:
+        codes = {protocol.code_of(number) for number in (1, 2)}
+    except (KeyError, IndexError, ValueError):
+        codes = set()
+    if len(codes) != 2 or not all(_ID.fullmatch(code) for code in codes):
+        return f'code is {protocol.code!r}; expected a name with {{number}} in it, like "P{{number:02}}"'
+    keys = [mark.key for mark in protocol.mark]
+    for mark in protocol.mark:
+        if not re.fullmatch(r"[1-9]", mark.key) or keys.count(mark.key) > 1 or not mark.label.strip():
+            return f"[[mark]] {mark.label!r} has the key {mark.key!r}; expected a digit from 1 to 9 of its own"
+    needs_agents = any(protocol.questionnaire_of(name).per_agent for name in _asked(protocol.questionnaires))
+    if needs_agents and not protocol.agents:
+        return "agents is empty, and a questionnaire asks about each of them"
+    return ""
+
+
+def _asked(when: When) -> tuple[str, ...]:
+    return (*when.before, *when.after_trial, *when.end)

@@ -1,0 +1,187 @@
+"""One session of a study as a state machine without I/O: what people ask for becomes an event or a refusal.
+
+A session is its list of events, so that what was written to the file before a kill is all there is to know. `decide`
+says which event a wish becomes; `apply` is how any event changes the session, then and after a restart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from bridges.web.study.protocol import Protocol
+from bridges.web.study.questionnaire import Value
+from bridges.web.study.steps import Step, steps_of
+
+What = Literal["begin", "consent", "answer", "submit", "trial", "skip", "mark", "note", "said", "withdraw"]
+Phase = Literal["ready", "running"]
+How = Literal["completed", "aborted", "time", "interrupted"]
+LINES_KEPT = 400
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of a session's file. `at_s` is Unix time, for people and for other records."""
+
+    what: What
+    at_s: float
+    by: str = ""
+    step: str = ""
+    item: str = ""
+    value: Value = ""
+    text: str = ""
+    how: str = ""
+    number: int = 0  # of the participant, or of the trial
+    attempt: int = 0
+    protocol: str = ""
+
+
+class Refused(Exception):
+    """What was asked for cannot be done now; the text says why."""
+
+
+@dataclass(slots=True)
+class Story:
+    """A session's state."""
+
+    protocol: Protocol
+    number: int
+    steps: tuple[Step, ...]
+    place: int = 0
+    phase: Phase = "ready"
+    attempt: int = 0  # of the trial that runs or ran last
+    started_at_s: float = 0.0  # of that trial
+    has_withdrawn: bool = False
+    answers: dict[str, dict[str, Value]] = field(default_factory=dict)  # step -> item -> value
+    lines: list[dict[str, Any]] = field(default_factory=list)  # dialogue, marks and notes, newest last
+    count: int = 0  # events so far
+
+    @classmethod
+    def of(cls, protocol: Protocol, begin: Event) -> Story:
+        """A session that begins."""
+        story = cls(protocol, begin.number, steps_of(protocol, begin.number))
+        story.count = 1
+        return story
+
+    @property
+    def code(self) -> str:
+        """What stands for the participant."""
+        return self.protocol.code_of(self.number)
+
+    @property
+    def step(self) -> Step:
+        """Where the session is."""
+        return self.steps[self.place]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.has_withdrawn or self.step.kind == "thanks"
+
+    def is_due(self, now_s: float) -> bool:
+        """Whether the trial's time is over."""
+        limit_s = self.step.task.limit_s if self.step.task is not None else 0.0
+        return self.phase == "running" and limit_s > 0 and now_s - self.started_at_s >= limit_s
+
+    def apply(self, event: Event) -> None:
+        """Take in an event, new or read."""
+        self.count += 1
+        match event.what:
+            case "consent" | "submit" | "skip":
+                self.place, self.phase, self.attempt = self.place + 1, "ready", 0
+            case "answer":
+                self.answers.setdefault(event.step, {})[event.item] = event.value
+            case "trial" if event.how == "started":
+                self.phase, self.attempt, self.started_at_s = "running", event.attempt, event.at_s
+            case "trial":
+                self.phase = "ready"
+                if event.how in ("completed", "time"):
+                    self.place, self.attempt = self.place + 1, 0
+            case "withdraw":
+                self.phase, self.has_withdrawn = "ready", True
+            case "mark" | "note" | "said":
+                self.lines = [*self.lines[-LINES_KEPT:], _line(event, self.count)]
+
+    # --- what a wish becomes
+
+    def consent(self, now_s: float, ticked: int) -> Event:
+        """The participant agrees: to every statement, or not at all."""
+        self._expect("consent")
+        if ticked != len(self.protocol.consent.statements):
+            raise Refused("please tick every statement, or press “I want to stop”")
+        return Event("consent", now_s, by=self.code, step="consent", value=ticked)
+
+    def answer(self, now_s: float, step: str, item: str, value: Value) -> Event:
+        """One answer, kept at once; a later one takes its place."""
+        asked = self._expect("questionnaire", step).questionnaire
+        found = next((one for one in asked.item if one.id == item), None) if asked is not None else None
+        if found is None:
+            raise Refused(f"there is no item {item!r} on this page")
+        if problem := found.problem_of(value):
+            raise Refused(problem)
+        return Event("answer", now_s, by=self.code, step=step, item=item, value=value)
+
+    def submit(self, now_s: float, step: str) -> Event:
+        """The questionnaire is filled in."""
+        asked = self._expect("questionnaire", step).questionnaire
+        missing = asked.missing(self.answers.get(step, {})) if asked is not None else []
+        if missing:
+            raise Refused(f"{len(missing)} of the questions still {'need' if len(missing) > 1 else 'needs'} an answer")
+        return Event("submit", now_s, by=self.code, step=step)
+
+    def start(self, now_s: float, by: str) -> Event:
+        """The experimenter starts the trial."""
+        step = self._expect("trial")
+        if self.phase == "running":
+            raise Refused("the trial is running")
+        return Event("trial", now_s, by=by, step=step.ident, how="started", number=step.trial, attempt=self.attempt + 1)
+
+    def finish(self, now_s: float, by: str, how: How) -> Event:
+        """The trial ends; one that was aborted or interrupted can be started again."""
+        step = self._expect("trial")
+        if self.phase != "running":
+            raise Refused("no trial is running")
+        return Event("trial", now_s, by=by, step=step.ident, how=how, number=step.trial, attempt=self.attempt)
+
+    def skip(self, now_s: float, by: str) -> Event:
+        """The experimenter goes on without what this step asks for. Consent cannot be skipped."""
+        if self.is_over or self.step.kind == "consent":
+            raise Refused("there is nothing to skip here" if self.is_over else "consent cannot be skipped")
+        if self.phase == "running":
+            raise Refused("end or abort the trial first")
+        return Event("skip", now_s, by=by, step=self.step.ident)
+
+    def withdraw(self, now_s: float, by: str) -> Event:
+        """The participant stops taking part."""
+        if self.is_over:
+            raise Refused("the session is over")
+        return Event("withdraw", now_s, by=by, step=self.step.ident)
+
+    def mark(self, now_s: float, by: str, label: str, note: str) -> Event:
+        """Something worth finding again."""
+        return Event("mark", now_s, by=by, step=self.step.ident, item=label, text=note)
+
+    def note(self, now_s: float, by: str, text: str) -> Event:
+        """The experimenter's own words."""
+        if not text.strip():
+            raise Refused("the note is empty")
+        return Event("note", now_s, by=by, step=self.step.ident, text=text.strip())
+
+    def _expect(self, kind: str, ident: str = "") -> Step:
+        step = self.step
+        if self.has_withdrawn or step.kind != kind or (ident and step.ident != ident):
+            raise Refused(f"the session is at {self.step.title!r} now; nothing was changed")
+        return step
+
+
+def _line(event: Event, count: int) -> dict[str, Any]:
+    text = f"{event.item}: {event.text}" if event.what == "mark" and event.text else event.text or event.item
+    return {"i": count, "kind": event.what, "how": event.how, "who": event.by, "text": text, "at_s": event.at_s}
+
+
+def told(story: Story, events: list[Event]) -> Story:
+    """The session after these events."""
+    for event in events:
+        story.apply(event)
+    return story

@@ -1,0 +1,81 @@
+"""What the pages of a study say."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from bridges.web.wire import FromBrowser, Hello, NoteMark, Resume, Seen, Short, Stop, Text, Watch
+
+StepName = Annotated[str, msgspec.Meta(max_length=200)]
+Given = Annotated[str, msgspec.Meta(max_length=4000)] | int
+
+
+class Begin(FromBrowser, frozen=True, tag="begin"):
+    """The experimenter begins, or goes on with, the session of a participant."""
+
+    number: Annotated[int, msgspec.Meta(ge=1, le=9999)]
+
+
+class Agree(FromBrowser, frozen=True, tag="agree"):
+    """The participant consents; so many statements are ticked."""
+
+    ticked: Annotated[int, msgspec.Meta(ge=0, le=100)]
+
+
+class Answer(FromBrowser, frozen=True, tag="answer"):
+    """One answer, as soon as it is given."""
+
+    step: StepName
+    item: Short
+    value: Given
+
+
+class Submit(FromBrowser, frozen=True, tag="submit"):
+    """A questionnaire is filled in."""
+
+    step: StepName
+
+
+class StartTrial(FromBrowser, frozen=True, tag="start"):
+    """The experimenter starts the trial."""
+
+
+class EndTrial(FromBrowser, frozen=True, tag="end"):
+    """The experimenter ends it."""
+
+    how: Literal["completed", "aborted"] = "completed"
+
+
+class Skip(FromBrowser, frozen=True, tag="skip"):
+    """The experimenter goes on to the next step."""
+
+
+class Withdraw(FromBrowser, frozen=True, tag="withdraw"):
+    """The participant stops taking part."""
+
+
+class Note(FromBrowser, frozen=True, tag="note"):
+    """The experimenter's words."""
+
+    text: Text
+
+
+class Speak(FromBrowser, frozen=True, tag="say"):
+    """The participant says something."""
+
+    text: Text
+
+
+Incoming = (
+    Hello | Seen | Watch | Begin | Agree | Answer | Submit | StartTrial | EndTrial | Skip | Withdraw | Note | NoteMark
+    | Speak | Stop | Resume
+)  # fmt: skip
+
+_decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
+
+
+def decode(text: str | bytes) -> Incoming:
+    """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
+    return _decoder.decode(text)

@@ -1,0 +1,65 @@
+"""`TrialRecorder`: a recording of its own for each trial of a study, from its start to its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nodes.recorder import Recorder
+from runtime.errors import RecordingError
+from runtime.message import Stamped
+from runtime.msgs import Trial
+from runtime.ports import Subscription
+from runtime.qos import QoS
+
+
+class TrialRecorder(Recorder):
+    """Writes `CODE-trial-N-ATTEMPT.mcap` into `folder`, or into the run's folder; otherwise as a Recorder."""
+
+    trial = Subscription(Trial, "study/trial", qos=QoS(required=False))
+
+    def __init__(
+        self, folder: str = "", jpeg_quality: int = 90, depth: str = "none", exclude: list[str] | None = None
+    ) -> None:
+        super().__init__(jpeg_quality=jpeg_quality, depth=depth, exclude=exclude)
+        self._folder = folder
+
+    def on_start(self) -> None:
+        """Nothing is recorded before the first trial."""
+        import cv2
+
+        cv2.setNumThreads(1)
+
+    def on_any(self, stamped: Stamped[Any]) -> None:
+        """Begin and end with the trials; both words are part of the recording."""
+        message = stamped.message
+        if not isinstance(message, Trial):
+            super().on_any(stamped)
+            return
+        if message.phase == "started":
+            self._end_trial()
+            self._begin_trial(message)
+        super().on_any(stamped)
+        if message.phase != "started":
+            self._end_trial()
+
+    def _begin_trial(self, trial: Trial) -> None:
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        folder = Path(self._folder or str(info.get("folder", ".")))
+        self.path = str(folder / f"{trial.participant}-trial-{trial.number}-{trial.attempt}.mcap")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._bag = self._open()
+        except (OSError, RecordingError) as error:
+            self.log.error("the trial is not recorded: %s (%s)", self.path, error)
+            return
+        self._bag.note(
+            "trial",
+            {"participant": trial.participant, "number": str(trial.number), "attempt": str(trial.attempt)}
+            | {"task": trial.task, "condition": trial.condition},
+        )
+        self.log.info("recording %s", self.path)
+
+    def _end_trial(self) -> None:
+        if self._bag is not None:
+            super().on_stop()
