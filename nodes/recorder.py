@@ -93,7 +93,11 @@ class Recorder(Node):
 
         cv2.setNumThreads(1)
         if self._ring is None:
-            self._bag = self._open()
+            self._bag = self._first()
+
+    def _first(self) -> BagWriter | None:
+        """What is written to from the start; None: nothing yet."""
+        return self._open()
 
     def _open(self, *, continues: bool = False) -> BagWriter:
         """The next file of this run, with all that is known of the run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nodes.recorder import Recorder
 from runtime.errors import RecordingError
@@ -11,6 +11,9 @@ from runtime.message import Stamped
 from runtime.msgs import Trial
 from runtime.ports import Subscription
 from runtime.qos import QoS
+
+if TYPE_CHECKING:
+    from runtime.bag import BagWriter
 
 
 class TrialRecorder(Recorder):
@@ -24,11 +27,9 @@ class TrialRecorder(Recorder):
         super().__init__(jpeg_quality=jpeg_quality, depth=depth, exclude=exclude)
         self._folder = folder
 
-    def on_start(self) -> None:
+    def _first(self) -> BagWriter | None:
         """Nothing is recorded before the first trial."""
-        import cv2
-
-        cv2.setNumThreads(1)
+        return None
 
     def on_any(self, stamped: Stamped[Any]) -> None:
         """Begin and end with the trials; both words are part of the recording."""

@@ -71,6 +71,11 @@ def shows(page: Any, selector: str, words: str) -> None:
     wait(page, lambda: words in text(page, selector), f"{selector} says {words!r}", PATIENCE_S)
 
 
+def is_recorded(path: Path) -> bool:
+    """Whether a recording holds something that was said."""
+    return path.exists() and any(message.topic == "heard" for message in BagReader(path))
+
+
 def agree(page: Any) -> None:
     for box in page.locator(".tick input").all():
         box.check()
@@ -122,7 +127,7 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
             guide.click("h1")
             guide.keyboard.press("t")
             shows(guide, "#controls", "End trial")
-            words = "Hello robot, please wait a moment."
+            words = "Please put the cups in the bin."
             person.wait_for_selector("#words")
             person.fill("#words", words)
             person.keyboard.press("Enter")
@@ -136,7 +141,8 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
             shows(guide, "#lines", "They smiled.")
             if trial == 1:
                 wait(guide, lambda: guide.is_visible("#camera canvas"), "the camera is seen", PATIENCE_S)
-                wait(guide, lambda: "0:0" in text(guide, "#clock"), "the time is shown")
+                wait(guide, lambda: "robot moving" in text(guide, "#where"), "the robot moves", PATIENCE_S)
+                wait(guide, lambda: " of 4:00" in text(guide, "#clock"), "the time is shown")
                 assert findings(guide) == []
                 assert findings(person) == []
                 picture(guide, "study-experimenter")
@@ -191,12 +197,14 @@ def test_after_everything_is_killed_in_the_middle_nothing_is_lost_and_the_sessio
         person.wait_for_selector(".tick input")
         agree(person)
         shows(guide, "#current", "Trial 1")
+        shows(guide, "#where", "recorder ready")
         guide.click("#controls .main")
         person.wait_for_selector("#words")
         person.fill("#words", HOSTILE)
         person.keyboard.press("Enter")
         shows(person, "#talk", HOSTILE)
         shows(guide, "#lines", HOSTILE)
+        wait(guide, lambda: is_recorded(folder / "P01-trial-1-1.mcap"), "the recorder has written it", PATIENCE_S)
         run.kill()
     assert [event.what for event in read_events(folder / "P01.jsonl")] == ["begin", "consent", "trial", "said"]
     with PageRun("run", launch, "--out", tmp_path / "two", pages=2) as run:
@@ -204,6 +212,7 @@ def test_after_everything_is_killed_in_the_middle_nothing_is_lost_and_the_sessio
         person = come(chromium, run.addresses["study", "participant"], problems)
         shows(guide, "#controls", "Start again")
         shows(guide, "#lines", HOSTILE)
+        shows(guide, "#where", "recorder ready")
         guide.click("#controls .main")
         person.wait_for_selector("#words")
         shows(guide, "#controls", "End trial")
@@ -228,7 +237,7 @@ def test_after_everything_is_killed_in_the_middle_nothing_is_lost_and_the_sessio
     assert [(row["item"], row["value"]) for row in rows] == [("liking", "6"), ("words", "half a sen")]
     recorded = sorted(path.name for path in folder.glob("*.mcap"))
     assert recorded == ["P01-trial-1-1.mcap", "P01-trial-1-2.mcap"]
-    assert any(message.topic == "heard" for message in BagReader(folder / recorded[0]))
+    assert is_recorded(folder / recorded[0])
     assert [one for one in problems if "ERR_CONNECTION" not in one] == []
 
 
