@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from bridges.web.messages import Mark
-from bridges.web.study.messages import StudyAnswer, StudyNote, StudyStep
 from bridges.web.page_host import PageHost
 from bridges.web.picture import JpegCache
 from bridges.web.session import Session, View
 from bridges.web.study import wire
 from bridges.web.study.keeper import Keeper
+from bridges.web.study.messages import StudyAnswer, StudyNote, StudyStep
 from bridges.web.study.protocol import EXAMPLE, read_protocol
 from bridges.web.study.session import Event, Refused, Story
 from bridges.web.study.views import experimenter_view, participant_view
