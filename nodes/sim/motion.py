@@ -23,18 +23,21 @@ class JointSetPoints:
         self.position = position.copy()
         self.target = position.copy()
         self.velocity = np.zeros_like(position)
+        self._is_still = True
 
     def aim(self, target: Vector) -> None:
         """Move towards a target, clipped to the joints' ranges."""
         self.target = np.clip(target, self._lowest, self._highest)
         wanted = (self.target - self.position) / COMMAND_PERIOD_S
         self.velocity = np.clip(wanted, -self._speed, self._speed)
+        self._is_still = False
 
     def hold(self, position: Vector) -> None:
         """Stand still at a position."""
         self.position = np.clip(position, self._lowest, self._highest)
         self.target = self.position.copy()
         self.velocity = np.zeros_like(self.position)
+        self._is_still = True
 
     def fold(self, posture: Vector, *, first: int) -> bool:
         """Move towards a posture, one joint before all others; True once it is reached. To be called repeatedly."""
@@ -48,12 +51,13 @@ class JointSetPoints:
 
     def step(self, step_s: float) -> None:
         """Advance by one step of time."""
-        if not self.velocity.any():
+        if self._is_still:
             return
         move = self.velocity * step_s
         is_there = np.abs(self.target - self.position) <= np.abs(move)
         self.position = np.where(is_there, self.target, self.position + move)
         self.velocity = np.where(is_there, 0.0, self.velocity)
+        self._is_still = bool(is_there.all())
 
 
 class WheelSpeeds:

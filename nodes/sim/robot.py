@@ -49,6 +49,8 @@ class SimRobot:
         scene = build_scene(seed)
         self.model = mujoco.MjModel.from_xml_string(scene.xml)
         self.data = mujoco.MjData(self.model)
+        # Views: asking the data for them at each step costs as much as a small step itself.
+        self._qpos, self._ctrl, self._force = self.data.qpos, self.data.ctrl, self.data.actuator_force
         self._things = scene.things
         self._index = _Index(self.model)
         self._grip = Grip(self.model, tuple(thing.name for thing in scene.things))
@@ -198,40 +200,44 @@ class SimRobot:
             self._wheels.aim(0.0, 0.0)
         self._set_points.step(PHYSICS_STEP_S)
         self._wheels.step(PHYSICS_STEP_S)
-        index, data = self._index, self.data
+        index, ctrl = self._index, self._ctrl
         # A position servo damps velocity; offsetting its set point by what that costs makes it damp the error only.
-        wanted = self._set_points.position + self._set_points.velocity * index.damping_over_stiffness
-        data.ctrl[index.joint_actuator] = wanted[index.servo_joints]
-        data.ctrl[index.finger_actuator] = wanted[GRIPPER] / 2
+        wanted = self._set_points.velocity * index.damping_over_stiffness
+        wanted += self._set_points.position
+        ctrl[index.joint_actuator] = wanted[index.servo_joints]
+        ctrl[index.finger_actuator] = wanted[GRIPPER] / 2
         v_mps, w_radps = self._wheels.velocity
-        heading = float(data.qpos[index.base_qpos[2]])
-        data.ctrl[index.base_actuator] = (v_mps * math.cos(heading), v_mps * math.sin(heading), w_radps)
-        mujoco.mj_step(self.model, data)
+        heading = self._qpos.item(index.base_qpos[2])
+        along_x, along_y, turn = index.base_actuator
+        ctrl[along_x] = v_mps * math.cos(heading)
+        ctrl[along_y] = v_mps * math.sin(heading)
+        ctrl[turn] = w_radps
+        mujoco.mj_step(self.model, self.data)
         self._feel(heading)
 
     def _feel(self, heading: float) -> None:
         """Filter efforts, note touches of the collaborator, and close or open the grip."""
-        index, data = self._index, self.data
+        index, data, force = self._index, self.data, self._force
         share = PHYSICS_STEP_S / EFFORT_FILTER_S
-        force = data.actuator_force
-        percent = index.percent * force[index.effort_actuator]
-        percent[GRIPPER] += force[index.other_finger_actuator] * index.percent[GRIPPER]
+        percent = force[index.effort_actuator]
+        percent[GRIPPER] += force[index.other_finger_actuator]
+        percent *= index.percent
         percent -= self._effort
         percent *= share
         self._effort += percent
-        fx, fy, torque = force[index.base_actuator].tolist()
-        forward = (fx * math.cos(heading) + fy * math.sin(heading)) * 100.0 / BASE_FORCE_N
-        turning = torque * 100.0 / BASE_TORQUE_NM
+        along_x, along_y, turn = index.base_actuator
+        forward = force.item(along_x) * math.cos(heading) + force.item(along_y) * math.sin(heading)
+        forward *= 100.0 / BASE_FORCE_N
+        turning = force.item(turn) * 100.0 / BASE_TORQUE_NM
         strongest = forward if abs(forward) > abs(turning) else turning
         self._base_effort += (strongest - self._base_effort) * share
         if data.ncon:
-            pairs = data.contact.geom
-            parts = index.person_part[pairs]
+            parts = index.person_part[data.contact.geom]
             if parts.max() >= 0:  # only the robot collides with the collaborator
                 self._touched.update(PERSON_PARTS[part] for part in np.unique(parts[parts >= 0]))
-        left, right = data.qpos[index.finger_qpos].tolist()
-        opening = left + right
-        self._grip.update(data, opening, float(self._set_points.target[GRIPPER]))
+        left, right = index.finger_qpos
+        opening = self._qpos.item(left) + self._qpos.item(right)
+        self._grip.update(data, opening, self._set_points.target.item(GRIPPER))
 
     def _contact(self) -> tuple[str, ...]:
         efforts = {
@@ -277,12 +283,12 @@ class _Index:
         self.joint_qpos = np.array([model.joint(name).qposadr[0] for name in names])
         self.joint_qvel = np.array([model.joint(name).dofadr[0] for name in names])
         self.joint_actuator = np.array([model.actuator(name).id for name in names])
-        self.finger_qpos = np.array([model.joint(name).qposadr[0] for name in fingers])
+        self.finger_qpos = [int(model.joint(name).qposadr[0]) for name in fingers]
         self.finger_qvel = np.array([model.joint(name).dofadr[0] for name in fingers])
         self.finger_actuator = np.array([model.actuator(name).id for name in fingers])
-        self.base_qpos = np.array([model.joint(name).qposadr[0] for name in BASE_JOINTS])
+        self.base_qpos = [int(model.joint(name).qposadr[0]) for name in BASE_JOINTS]
         self.base_qvel = np.array([model.joint(name).dofadr[0] for name in BASE_JOINTS])
-        self.base_actuator = np.array([model.actuator(name).id for name in BASE_JOINTS])
+        self.base_actuator = [int(model.actuator(name).id) for name in BASE_JOINTS]
         servos = [SERVOS[name] for name in names]
         # For each joint the actuator whose force is its effort, and how many percent of the most a newton is.
         self.effort_actuator = np.zeros(len(JOINTS), dtype=np.int64)
