@@ -310,22 +310,25 @@ class HostedNode:
 
     def _run(self, work: Work, call: Call, node: Node) -> Any:
         method = getattr(node, work.handler)
+        stamped = work.stamped
+        arguments = () if stamped is None else (stamped if work.handler == "on_any" else stamped.message,)
+        if work.style == "async":
+            return method(*arguments) if self.journal is None else self._journalled(method, arguments, work, call)
         token = current_call.set(call)
         try:
-            if work.stamped is None:
-                result = method()
-            else:
-                result = method(work.stamped if work.handler == "on_any" else work.stamped.message)
+            return method(*arguments)
         finally:
             current_call.reset(token)
-            if self.journal is not None and work.style != "async" and call.view is None:
+            if self.journal is not None and call.view is None:
                 self.journal.end(work.handler, call, self.clock.now_ns())
-        return self._journalled(result, work, call) if self.journal is not None and work.style == "async" else result
 
-    async def _journalled(self, running: Awaitable[None], work: Work, call: Call) -> None:
+    async def _journalled(
+        self, method: Callable[..., Awaitable[None]], arguments: tuple[Any, ...], work: Work, call: Call
+    ) -> None:
+        """Called in here: a coroutine that is made before its task may be cancelled without ever having begun."""
         assert self.journal is not None
         try:
-            await running
+            await method(*arguments)
         finally:
             self.journal.end(work.handler, call, self.clock.now_ns())
 

@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.sim.casting import CURVED, FACES, Caster, Doubles, Floats
+from nodes.sim.casting import NOTHING, Caster, Doubles, Floats, Integers
 from nodes.sim.kitchen import TILE_RGB, TILE_SIZE_M
 from nodes.sim.scene import HIDDEN_GROUP
 from runtime.errors import UserError
@@ -59,7 +59,7 @@ def focal_length_px(model: mujoco.MjModel, camera_id: int, height: int) -> float
 
 
 class RayRenderer:
-    """One ray per pixel centre, shaded from the geom's colour and normal by one lamp and a light at the camera."""
+    """One ray per pixel centre, shaded from the surface's colour and normal by one lamp and a light at the camera."""
 
     def __init__(self, model: mujoco.MjModel, camera: str, width: int, height: int) -> None:
         self._camera_id = model.camera(camera).id
@@ -67,13 +67,19 @@ class RayRenderer:
         across = (np.arange(width) + 0.5 - width / 2) / self.focal_px
         up = (height / 2 - np.arange(height) - 0.5) / self.focal_px
         self._caster = Caster(model, HIDDEN_GROUP[camera], across, up, FARTHEST_M)
+        surfaces = self._caster.surfaces
         self._across, self._up = across.astype(np.float32)[None, :], up.astype(np.float32)[:, None]
         self._cosine = (1.0 / np.sqrt(self._across**2 + self._up**2 + 1.0)).astype(np.float32)
-        # The last row is the sky: a pixel that meets nothing picks it.
-        self._palette = np.vstack([np.repeat(model.geom_rgba[:, :3], FACES, axis=0), SKY_RGB]).astype(np.float32) * 255
-        floors = np.flatnonzero(model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
-        self._floor = int(floors[0]) * FACES + 4 if len(floors) else -1
-        self._tiles = np.array(TILE_RGB, dtype=np.float32) * 255
+        self._is_curved = surfaces.is_curved
+        self._flat = np.flatnonzero(surfaces.axis >= 0)
+        palette = model.geom_rgba[surfaces.geom, :3]
+        palette[NOTHING] = SKY_RGB
+        # The last colour is that of every other tile of the floor.
+        self._palette = (np.vstack([palette, TILE_RGB[1]]) * 255).astype(np.float32)
+        floor = np.flatnonzero((surfaces.geom >= 0) & (model.geom_type[surfaces.geom] == mujoco.mjtGeom.mjGEOM_PLANE))
+        self._floor = int(floor[0]) if len(floor) else -1
+        if len(floor):
+            self._palette[self._floor] = np.array(TILE_RGB[0], dtype=np.float32) * 255
         self._lamp = np.array(LAMP_DIRECTION) / np.linalg.norm(LAMP_DIRECTION)
         # What is round around the middle of an axis, which for a ball is a point.
         kind = model.geom_type
@@ -87,15 +93,13 @@ class RayRenderer:
         axes = data.cam_xmat[self._camera_id].reshape(3, 3)
         caster = self._caster
         caster.cast(data, eye, axes)
+        surface = caster.surface.astype(np.intp)
         depth: Floats = np.reciprocal(caster.nearness)
-        depth[caster.face == caster.nothing] = 0.0
-        light = self._light(data, depth, eye, axes)
-        colour = self._palette.take(caster.face, axis=0)
-        on_floor = np.flatnonzero(caster.face == self._floor)
-        if len(on_floor):
-            spot = (self._rays[on_floor] * depth.reshape(-1)[on_floor, None]) @ axes[:2].T.astype(np.float32)
-            tile = np.floor((spot + eye[:2]) * (1.0 / TILE_SIZE_M)).astype(np.int32)
-            colour.reshape(-1, 3)[on_floor] = self._tiles[(tile[:, 0] + tile[:, 1]) & 1]
+        depth *= surface != NOTHING
+        light = self._light(data, surface, depth, eye, axes)
+        if self._floor >= 0:
+            self._lay_tiles(surface, depth, eye, axes)
+        colour = self._palette.take(surface, axis=0)
         colour *= light[..., None]
         rgb: Pixels = np.minimum(colour, np.float32(255.0), out=colour).astype(np.uint8)
         return rgb, depth
@@ -103,35 +107,67 @@ class RayRenderer:
     def close(self) -> None:
         """Nothing is held."""
 
-    def _light(self, data: mujoco.MjData, depth: Floats, eye: Doubles, axes: Doubles) -> Floats:
+    def _lay_tiles(self, surface: Integers, depth: Floats, eye: Doubles, axes: Doubles) -> None:
+        """Give every other tile of the floor the other colour."""
+        on_floor = surface == self._floor
+        rows = np.flatnonzero(on_floor.any(axis=1))
+        if not len(rows):
+            return
+        seen = slice(int(rows[0]), int(rows[-1]) + 1)
+        tiles = np.zeros((1, 1), dtype=np.float32)
+        for axis in range(2):
+            right, upward, backward = (axes[axis] / TILE_SIZE_M).astype(np.float32)
+            spot = right * self._across + (upward * self._up[seen] - backward)
+            spot *= depth[seen]
+            spot += np.float32(eye[axis] / TILE_SIZE_M)
+            tiles = tiles + np.floor(spot, out=spot)
+        is_other = on_floor[seen] & (np.floor(tiles * 0.5) * 2 != tiles)
+        surface[seen] += is_other * (len(self._palette) - 1 - self._floor)
+
+    def _light(self, data: mujoco.MjData, surface: Integers, depth: Floats, eye: Doubles, axes: Doubles) -> Floats:
         """How bright each pixel is, from the normal of what it sees; 1 for the sky."""
-        face = self._caster.face
-        columns = data.geom_xmat.reshape(-1, 3, 3).transpose(0, 2, 1)  # (geoms, axis, world)
-        normals = np.zeros((len(columns), FACES, 3))
-        normals[:, 0:6:2], normals[:, 1:6:2] = columns, -columns
-        flat = np.vstack([normals.reshape(-1, 3), np.zeros(3)])
-        lamp = np.maximum(flat @ self._lamp, 0.0) * LAMP + AMBIENT
-        lamp[-1] = 1.0
-        slope = ((flat @ axes) * HEADLIGHT).astype(np.float32)
-        light: Floats = slope[:, 0].take(face) * self._across
-        light += slope[:, 1].take(face) * self._up
-        light -= slope[:, 2].take(face)
-        np.abs(light, out=light)
+        surfaces, flat = self._caster.surfaces, self._flat
+        frames = data.geom_xmat.reshape(-1, 3, 3)
+        geom = surfaces.geom[flat]
+        normal = frames[geom, :, surfaces.axis[flat]] * surfaces.side[flat, None]
+        lamp = np.ones(len(surfaces.geom), dtype=np.float32)
+        lamp[flat] = np.maximum(normal @ self._lamp, 0.0) * LAMP + AMBIENT
+        # Normal times ray is the distance from the plane of the surface over the depth.
+        away = np.zeros(len(surfaces.geom), dtype=np.float32)
+        place = data.geom_xpos[geom] - eye
+        distance = np.einsum("ij,ij->i", normal, place) + self._caster.reach[flat]
+        away[flat] = np.abs(distance) * HEADLIGHT
+        light: Floats = away.take(surface)
+        light *= self._caster.nearness
         light *= self._cosine
-        light += lamp.astype(np.float32).take(face)
-        curved = np.flatnonzero((face & (FACES - 1)) == CURVED)
+        light += lamp.take(surface)
+        curved = np.flatnonzero(self._is_curved.take(surface))
         if len(curved):
-            geom = face.reshape(-1)[curved] // FACES
-            ray = self._rays[curved] @ axes.T
-            away = eye + ray * depth.reshape(-1)[curved, None] - data.geom_xpos[geom]
-            axis = columns[geom, 2]
-            along = np.einsum("ij,ij->i", away, axis)
-            end = self._half_length[geom]
-            along = np.where(self._is_capped[geom], np.clip(along, -end, end), along)
-            away -= along[:, None] * axis
-            away /= np.sqrt(np.einsum("ij,ij->i", away, away))[:, None]
-            turned = np.abs(np.einsum("ij,ij->i", away, ray)) * self._cosine.reshape(-1)[curved]
-            light.reshape(-1)[curved] = AMBIENT + LAMP * np.maximum(away @ self._lamp, 0.0) + HEADLIGHT * turned
+            light.reshape(-1)[curved] = self._light_of_curved(data, surface, curved, depth, eye, axes)
+        return light
+
+    def _light_of_curved(
+        self,
+        data: mujoco.MjData,
+        surface: Integers,
+        curved: Integers,
+        depth: Floats,
+        eye: Doubles,
+        axes: Doubles,
+    ) -> Doubles:
+        geom = self._caster.surfaces.geom.take(surface.reshape(-1).take(curved))
+        ray = self._rays.take(curved, axis=0) @ axes.T
+        away = ray * depth.reshape(-1).take(curved)[:, None]
+        away -= (data.geom_xpos - eye).take(geom, axis=0)
+        axis = data.geom_xmat.reshape(-1, 3, 3)[:, :, 2].take(geom, axis=0)
+        along = np.einsum("ij,ij->i", away, axis)
+        end = self._half_length.take(geom)
+        along = np.where(self._is_capped.take(geom), np.clip(along, -end, end), along)
+        axis *= along[:, None]
+        away -= axis
+        away /= np.sqrt(np.einsum("ij,ij->i", away, away))[:, None]
+        turned = np.abs(np.einsum("ij,ij->i", away, ray)) * self._cosine.reshape(-1).take(curved)
+        light: Doubles = AMBIENT + LAMP * np.maximum(away @ self._lamp, 0.0) + HEADLIGHT * turned
         return light
 
 
