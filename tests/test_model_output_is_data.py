@@ -11,6 +11,7 @@ import pytest
 from nodes.guard.node import Guard
 from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.expert import ExpertPolicy
+from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.reflex import Reflex
 from nodes.sim.driver import SimDriver
 from nodes.stretch import STRETCH_3
@@ -162,7 +163,7 @@ def test_no_sentence_of_a_model_lifts_a_stop_or_an_emergency_stop() -> None:
     assert room.states[-1].estop == "test"
 
 
-@pytest.mark.parametrize("cls", [ObeyingPlanner, ObeyingVLM, ExpertPolicy])
+@pytest.mark.parametrize("cls", [ObeyingPlanner, ObeyingVLM, ExpertPolicy, OnnxPolicy])
 def test_models_have_no_port_to_command_motors_fences_leases_or_orders(cls: type[Node]) -> None:
     topics = {port.topic for port in ports_of(cls, Publisher).values()}
     assert not topics & {

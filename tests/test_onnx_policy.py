@@ -20,7 +20,7 @@ from nodes.policy.onnx_session import PolicySession
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError, PolyrhythmError
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState
+from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance
 
 HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
 
@@ -38,6 +38,14 @@ def write(tmp_path: Path, data: bytes, name: str = "other.onnx") -> str:
     return str(path)
 
 
+def standing(now_ns: int) -> RobotState:
+    zeros = (0.0,) * 8
+    return RobotState(
+        read_ns=now_ns, position=HOME, velocity=zeros, effort=zeros, base_x_m=0.0, base_y_m=0.0, base_heading_rad=0.0,
+        base_v_mps=0.0, base_w_radps=0.0,
+    )  # fmt: skip
+
+
 class Robot(Node):
     """Stands still, and sees red in so many images."""
 
@@ -49,20 +57,7 @@ class Robot(Node):
 
     @every(hz=50)
     def feel(self) -> None:
-        zeros = (0.0,) * 8
-        self.state.publish(
-            RobotState(
-                read_ns=self.clock.now_ns(),
-                position=HOME,
-                velocity=zeros,
-                effort=zeros,
-                base_x_m=0.0,
-                base_y_m=0.0,
-                base_heading_rad=0.0,
-                base_v_mps=0.0,
-                base_w_radps=0.0,
-            )
-        )
+        self.state.publish(standing(self.clock.now_ns()))
 
     @every(hz=10)
     def see(self) -> None:
@@ -73,8 +68,14 @@ class Robot(Node):
             self.image.publish(Image(camera="head", captured_ns=self.clock.now_ns(), rgb=rgb))
 
 
-def pick(ident: str = "a1") -> Action:
-    return Action(id=ident, skill="pick")
+def thing(label: str = "cup", x_m: float = 0.1) -> SeenObject:
+    return SeenObject(
+        label=label, colour="red", x_m=x_m, y_m=-0.6, z_m=0.5, width_m=0.08, height_m=0.1, u_px=1.0, v_px=1.0
+    )
+
+
+def pick(ident: str = "a1", label: str = "cup") -> Action:
+    return Action(id=ident, skill="pick", target=thing(label))
 
 
 class Story:
@@ -84,6 +85,7 @@ class Story:
         self.feedback: list[Feedback] = self.sim.record(OnnxPolicy.feedback)
         self.published: list[Stamped[Any]] = []
         self.sim.observe(self.published.append)
+        self.sim.publish("robot/state", standing(0))  # known before the first action comes
 
 
 def test_both_inputs_reach_the_model_and_its_chunk_becomes_commands(model: str) -> None:
@@ -159,6 +161,54 @@ def test_a_replan_waits_for_the_next_action(model: str) -> None:
     story.sim.publish("action", pick("a2"))
     story.sim.run(seconds=1.0)
     assert len(story.commands) > before
+
+
+@pytest.mark.parametrize(
+    ("action", "why"),
+    [
+        (Action(id="x", skill="pick"), "a pick needs a target"),
+        (Action(id="x", skill="place", target=None), "a place needs a target"),
+        (Action(id="x", skill="throw"), "'throw' is no skill"),  # type: ignore[arg-type]  # as a model might
+        (Action(id="x", skill="look", text="y" * 201), "201 characters"),
+        (Action(id="x", skill="pick", target=thing("person")), "'person' is not allowed"),
+        (Action(id="x", skill="pick", target=thing(x_m=9.0)), "m away"),
+    ],
+)
+def test_an_action_outside_the_allow_list_is_refused_with_a_target_or_without(
+    model: str, action: Action, why: str
+) -> None:
+    story = Story(model)
+    story.sim.publish("action", action)
+    story.sim.run(seconds=0.5)
+    assert story.commands == []
+    (told,) = story.feedback
+    assert (told.action_id, told.status) == ("x", "failure")
+    assert why in told.why
+
+
+def test_without_the_robot_s_state_nothing_that_has_a_place_is_taken_on(model: str) -> None:
+    sim = Simulation(OnnxPolicy(model))
+    feedback = sim.record(OnnxPolicy.feedback)
+    sim.publish("action", pick())
+    sim.run(seconds=0.1)
+    assert [told.why for told in feedback] == ["the robot's state is not known"]
+
+
+def test_a_risky_action_waits_for_a_person_s_yes(model: str) -> None:
+    story = Story(model)
+    said = story.sim.record(OnnxPolicy.said)
+    story.sim.publish("action", pick("b1", "bottle"))
+    story.sim.run(seconds=0.3)
+    assert [utterance.text for utterance in said] == ["Shall I pick the red bottle? Please say yes."]
+    assert story.commands == []
+    story.sim.publish("said", Utterance(speaker="robot", text="yes"), source="vlm")
+    story.sim.publish("action", pick("b2", "bottle"))
+    story.sim.run(seconds=0.3)
+    assert story.commands == [], "no model says yes to itself"
+    story.sim.publish("heard", Utterance(speaker="Ana", text="Yes, please."))
+    story.sim.publish("action", pick("b3", "bottle"))
+    story.sim.run(seconds=0.5)
+    assert story.commands != []
 
 
 def test_a_hold_ends_the_playing(model: str) -> None:

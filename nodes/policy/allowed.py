@@ -47,8 +47,8 @@ def rules() -> Rules:
     return msgspec.convert(tomllib.loads(Path(__file__).with_name("allowed.toml").read_text("utf-8")), Rules)
 
 
-def why_not(action: Action, state: RobotState) -> str:
-    """Why the action is refused; "" where it may be taken on."""
+def why_not(action: Action, state: RobotState | None) -> str:
+    """Why the action is refused; "" where it may be taken on. Without a state nothing that has a place is."""
     table = rules()
     rule = table.skills.get(action.skill)
     if rule is None:
@@ -60,6 +60,8 @@ def why_not(action: Action, state: RobotState) -> str:
         return f"a {action.skill} needs a target" if rule.needs_target else ""
     if action.skill in ("hold", "nod", "shake"):
         return ""  # looks at no target
+    if state is None:
+        return "the robot's state is not known"
     return _why_not_there(action.skill, rule, target, state)
 
 

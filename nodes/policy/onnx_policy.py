@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.policy.allowed import why_not
+from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.onnx_file import read_model
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import ParameterError, PolyrhythmError
 from runtime.fence import Fence
-from runtime.msgs import Action, ActionChunk, Effect, Feedback, Image, Interrupt, JointCommand, RobotState
+from runtime.msgs import Action, ActionChunk, Effect, Feedback, Image, Interrupt, JointCommand, RobotState, Utterance
 
 if TYPE_CHECKING:
     from nodes.policy.onnx_session import PolicySession
@@ -44,11 +44,13 @@ class OnnxPolicy(Node):
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
     playing = Subscription(ActionChunk, "chunk")
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
 
     chunk = Publisher(ActionChunk, "chunk")
     command = Publisher(JointCommand, "command")
     feedback = Publisher(Feedback, "feedback")
     effect = Publisher(Effect, "interrupt/effect")
+    said = Publisher(Utterance, "said")
 
     def __init__(
         self,
@@ -79,6 +81,7 @@ class OnnxPolicy(Node):
         self.needs_action = needs_action
         self.session: PolicySession | None = None
         self.is_active = not needs_action  # written by the plain handlers only
+        self.confirmations = Confirmations()
         self.action_id = ""
         self.fence_ns = -1
         self.refused = 0  # by the worker only
@@ -121,10 +124,12 @@ class OnnxPolicy(Node):
         """Act on the newest action; the model itself sees only image and joints."""
         if action.id == self.action_id:
             return
-        state = self.state.latest()
-        refusal = why_not(action, state) if state is not None and action.target is not None else ""
+        refusal = why_not(action, self.state.latest())
+        refusal = refusal or self.confirmations.question(action, self.clock.now_ns())
         if refusal:
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
+            if refusal.endswith("Please say yes."):
+                self.said.publish(Utterance(speaker="robot", text=refusal))
             return
         self.action_id = action.id
         self.is_active = action.skill != "hold" or not self.needs_action
@@ -133,6 +138,11 @@ class OnnxPolicy(Node):
         else:
             self._flush()
             self.feedback.publish(Feedback(action_id=action.id, status="success", why="holding still"))
+
+    @on(heard)
+    def listen(self, utterance: Utterance) -> None:
+        """A person's yes to what the policy asked."""
+        self.confirmations.hear(utterance, self.clock.now_ns())
 
     @on(interrupts)
     def interrupted(self, interrupt: Interrupt) -> None:
