@@ -80,7 +80,7 @@ class GatewayHealth(Message, kind="state"):
     host: str
     is_up: bool
     round_trip_ms: float = 0.0  # of the newest question
-    clock_error_ms: float = 0.0  # by which ages of that host's messages may be too high; never too low
+    clock_error_ms: float = 0.0  # by which the ages of that host's messages may be wrong, either way
     sent_mbit: float = 0.0  # in the last second
     received_mbit: float = 0.0
     image_quality: int = 0  # JPEG

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,6 +24,7 @@ from runtime.hosts.sockets import Doors
 from runtime.hosts.table import Host, Pair
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import EStop, Image, Utterance
+from tests.ports import free_ports
 from tests.running import eventually
 
 pytestmark = pytest.mark.processes
@@ -33,19 +33,6 @@ ROBOT_PUBLIC, ROBOT_SECRET = (key.decode() for key in zmq.curve_keypair())
 DESKTOP_PUBLIC, DESKTOP_SECRET = (key.decode() for key in zmq.curve_keypair())
 OTHER_PUBLIC, OTHER_SECRET = (key.decode() for key in zmq.curve_keypair())
 CLOCK = SystemClock()
-
-
-def free_port() -> int:
-    """A port of which the next one is free too."""
-    while True:
-        with socket.socket() as one, socket.socket() as two:
-            one.bind(("127.0.0.1", 0))
-            port: int = one.getsockname()[1]
-            try:
-                two.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
 
 
 @dataclass
@@ -137,8 +124,8 @@ UTTERANCE = Utterance(speaker="Sam", text="Stop")
 PRESSED = EStop(source="button", is_pressed=True)
 
 
-def test_messages_cross_encrypted_and_are_never_younger_than_they_are() -> None:
-    with link(free_port()) as (robot, desktop):
+def test_messages_cross_encrypted_with_their_stamps_moved() -> None:
+    with link(free_ports(2)) as (robot, desktop):
         until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
         before_ns = CLOCK.now_ns()
         until_it_crosses(robot, desktop, "estop", PRESSED, "button")
@@ -159,7 +146,7 @@ def test_an_image_crosses_as_jpeg_with_its_depth_and_its_stamp() -> None:
         depth_m=np.full((48, 64), 1.234, np.float32),
         focal_px=50.0,
     )
-    with link(free_port()) as (robot, desktop):
+    with link(free_ports(2)) as (robot, desktop):
         until_it_crosses(robot, desktop, "head/image", image, "camera")
         arrived = desktop.of("head/image")[0].message
         assert np.abs(arrived.rgb.astype(int) - image.rgb.astype(int)).mean() < 4.0
@@ -169,7 +156,7 @@ def test_an_image_crosses_as_jpeg_with_its_depth_and_its_stamp() -> None:
 
 
 def test_what_the_other_host_has_no_right_to_publish_is_refused_and_named(caplog: pytest.LogCaptureFixture) -> None:
-    with link(free_port()) as (robot, desktop):
+    with link(free_ports(2)) as (robot, desktop):
         until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
         known = len(robot.of("heard"))
         desktop.send("heard", UTTERANCE, seq=90_000, source="robot_node")  # a node of the robot itself
@@ -184,7 +171,7 @@ def test_what_the_other_host_has_no_right_to_publish_is_refused_and_named(caplog
 
 
 def test_a_peer_with_another_key_is_refused_and_both_ends_say_so(caplog: pytest.LogCaptureFixture) -> None:
-    port = free_port()
+    port = free_ports(2)
     stranger = Pair(meeting(port).server, Host("desktop", key=OTHER_PUBLIC), port)
     with end("robot", meeting(port), ROBOT_SECRET, DOWN) as robot, end("desktop", stranger, OTHER_SECRET, UP) as thief:
         eventually(logged(caplog, "was refused: it has not the key of desktop"), "the robot says so")
@@ -194,7 +181,7 @@ def test_a_peer_with_another_key_is_refused_and_both_ends_say_so(caplog: pytest.
 
 
 def test_who_speaks_without_encryption_is_not_heard(caplog: pytest.LogCaptureFixture) -> None:
-    port = free_port()
+    port = free_ports(2)
     with (
         end("robot", meeting(port), ROBOT_SECRET, DOWN) as robot,
         end("desktop", meeting(port, is_encrypted=False), "", UP),
@@ -204,14 +191,14 @@ def test_who_speaks_without_encryption_is_not_heard(caplog: pytest.LogCaptureFix
 
 
 def test_another_launch_file_at_the_other_end_is_said_and_nothing_crosses(caplog: pytest.LogCaptureFixture) -> None:
-    with link(free_port(), graph="other") as (robot, desktop):
+    with link(free_ports(2), graph="other") as (robot, desktop):
         eventually(logged(caplog, "desktop runs another launch file or release"), "it is said")
         desktop.send("heard", UTTERANCE)
         assert robot.of("heard") == []
 
 
 def test_a_peer_that_is_started_again_is_taken_in_again(caplog: pytest.LogCaptureFixture) -> None:
-    port = free_port()
+    port = free_ports(2)
     with end("robot", meeting(port), ROBOT_SECRET, DOWN) as robot:
         for seq in (1, 2):
             with end("desktop", meeting(port), DESKTOP_SECRET, UP) as desktop:
@@ -227,7 +214,7 @@ def test_a_peer_that_is_started_again_is_taken_in_again(caplog: pytest.LogCaptur
 
 
 def test_the_end_of_a_run_is_told_to_the_other_host_with_its_outcome() -> None:
-    port = free_port()
+    port = free_ports(2)
     with end("desktop", meeting(port), DESKTOP_SECRET, UP) as desktop:
         with end("robot", meeting(port), ROBOT_SECRET, DOWN) as robot:
             until_it_crosses(robot, desktop, "estop", PRESSED, "button")
@@ -249,7 +236,7 @@ def test_the_end_of_a_run_is_told_to_the_other_host_with_its_outcome() -> None:
     ],
 )
 def test_garbled_frames_are_counted_and_harm_nothing(frames: list[bytes]) -> None:
-    with link(free_port()) as (robot, desktop):
+    with link(free_ports(2)) as (robot, desktop):
         until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
         desktop.gateway._small.append(list(frames))
         known = len(robot.of("heard"))
@@ -261,7 +248,7 @@ def test_garbled_frames_are_counted_and_harm_nothing(frames: list[bytes]) -> Non
 
 
 def test_a_message_from_the_future_is_dropped() -> None:
-    with link(free_port()) as (robot, desktop):
+    with link(free_ports(2)) as (robot, desktop):
         until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
         envelope = Envelope("heard", "vlm", 70_000, CLOCK.now_ns() + 60_000_000_000)
         desktop.gateway._small.append([wire.MESSAGE, *encode(envelope, UTTERANCE)])
@@ -272,7 +259,7 @@ def test_a_message_from_the_future_is_dropped() -> None:
 
 
 def test_a_port_that_is_taken_is_a_sentence() -> None:
-    port = free_port()
+    port = free_ports(2)
     with (
         end("robot", meeting(port), ROBOT_SECRET, DOWN),
         pytest.raises(TransportError, match="host robot cannot be had"),

@@ -1,7 +1,7 @@
 """The gateway: a process that joins a run to that of one other host.
 
 It hears, like any process, the topics that nodes of the other host need, sends them over, and publishes here what comes
-back, with its stamps moved to this host's clock and never made younger. What a host may publish is what its nodes
+back, with its stamps moved to this host's clock. What a host may publish is what its nodes
 publish: all else is refused. Two threads, each with a socket: images never stand before what is small.
 """
 
@@ -77,6 +77,7 @@ class Gateway:
         self._round_trip_ns = 0
         self._next_ask_ns = 0
         self._was_up = False
+        self._times_up = 0
         self._small: deque[list[Frame]] = deque()
         self._bulk = Bulk(budget_mbit)
         self._bulk_lock = threading.Lock()
@@ -192,9 +193,11 @@ class Gateway:
                 self._greet(door)
         is_up = self._is_up()
         if is_up and not self._was_up:
-            self._log.info(
-                "%s is connected; clocks compared to %.1f ms", self._other, self._offset.error_ns(now_ns) / 1e6
-            )
+            again = " again" if self._times_up else ""  # after a loss people want to know, however little they read
+            level = logging.WARNING if self._times_up else logging.INFO
+            error_ms = self._offset.error_ns(now_ns) / 1e6
+            self._log.log(level, "%s is connected%s; clocks compared to %.1f ms", self._other, again, error_ms)
+            self._times_up += 1
         elif self._was_up and not is_up:
             self._log.warning("%s: link lost: no answer for %.0f s", self._other, LOST_AFTER_NS / 1e9)
             with self._bulk_lock:

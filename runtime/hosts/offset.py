@@ -6,6 +6,10 @@ DRIFT = 200e-6
 """How far two clocks may drift apart, as a share of the time that passes; crystals keep within 100 ppm each."""
 
 
+TRUST_NS = 100_000_000.0
+"""How much younger than it is a message may be taken for, where the way out and the way back may differ that much."""
+
+
 class ClockOffset:
     """Bounds of `other clock - own clock`, in ns, from questions that the other host answered with its time.
 
@@ -42,9 +46,11 @@ class ClockOffset:
         return self.answers > 0
 
     def error_ns(self, now_ns: int) -> float:
-        """How far apart the bounds are: what ages of the other host's messages may be too high by."""
-        return self._high_ns - self._low_ns + 2 * DRIFT * max(0, now_ns - self._at_ns)
+        """By how much a stamp that was moved may be wrong, either way: half of what the bounds leave open."""
+        return (self._high_ns - self._low_ns) / 2 + DRIFT * max(0, now_ns - self._at_ns)
 
     def shift_ns(self, now_ns: int) -> int:
-        """What to add to a stamp of the other host to get one of ours that is not too young."""
-        return -round(self._high_ns + DRIFT * max(0, now_ns - self._at_ns))
+        """What to add to a stamp of the other host to get one of ours, too young by `TRUST_NS` at the most."""
+        middle = (self._low_ns + self._high_ns) / 2
+        oldest = self._high_ns + DRIFT * max(0, now_ns - self._at_ns)
+        return -round(max(middle, oldest - TRUST_NS))

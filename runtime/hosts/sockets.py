@@ -142,7 +142,7 @@ class Door:
             self._say(f"a peer at {self.address} was refused: it has not the key of {self._other}")
         else:
             self._say(
-                f"{self._other} at {self.address} refused this host: a key in [hosts] is not the one that is used"
+                f"{self._other} at {self.address} refused this host, if the link did not break: is each key right?"
             )
 
     def _say(self, sentence: str) -> None:

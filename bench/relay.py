@@ -1,0 +1,136 @@
+"""A relay that makes a local TCP connection as slow and lossy as a long one: delay, bandwidth, and the waits of loss.
+
+TCP hides a lost segment behind a wait: what follows stands until it was sent again, one round trip later. So the
+relay makes the stream wait where a segment was lost.
+Run it with: python -m bench.relay 127.0.0.1:7810 127.0.0.1:7710 --delay-s 0.05 --loss 0.02 --mbit 20
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import sys
+from dataclasses import dataclass
+
+SEGMENT_BYTES = 1448
+SHORTEST_RETRANSMIT_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How bad the link is, each way."""
+
+    delay_s: float = 0.0
+    loss: float = 0.0  # of segments, 0 to 1
+    mbit: float = 0.0  # megabits per second; 0: no limit
+    queue_bytes: int = 64_000  # of the narrow place; a full one makes the sender wait
+    seed: int = 0
+
+
+class Relay:
+    """One listening address and where it leads to."""
+
+    def __init__(self, listen: tuple[str, int], target: tuple[str, int], shape: Shape) -> None:
+        self._listen, self._target, self._shape = listen, target, shape
+        self._random = random.Random(shape.seed)
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._is_cut = False
+
+    async def start(self) -> None:
+        """Begin to listen."""
+        self._server = await asyncio.start_server(self._accept, *self._listen, limit=SEGMENT_BYTES)
+
+    def cut(self) -> None:
+        """Let nothing through any more, as a pulled cable: connections stay, silent."""
+        self._is_cut = True
+
+    async def close(self) -> None:
+        """Close the address and what goes through it."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.close()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            there, back = await asyncio.open_connection(*self._target, limit=SEGMENT_BYTES)
+        except OSError:
+            writer.close()
+            return
+        self._writers |= {writer, back}
+        for source, sink in ((reader, back), (there, writer)):
+            task = asyncio.create_task(self._pass(source, sink))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        loop, shape = asyncio.get_running_loop(), self._shape
+        queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(max(4, shape.queue_bytes // SEGMENT_BYTES))
+        sending = asyncio.create_task(self._deliver(queue, sink))
+        free_at = arrival = loop.time()
+        try:
+            while segment := await source.read(SEGMENT_BYTES):
+                free_at = max(free_at, loop.time()) + (len(segment) * 8 / (shape.mbit * 1e6) if shape.mbit else 0.0)
+                await asyncio.sleep(max(0.0, free_at - loop.time() - 0.002))
+                is_lost = shape.loss > 0 and self._random.random() < shape.loss
+                again_s = max(SHORTEST_RETRANSMIT_S, 2 * shape.delay_s) if is_lost else 0.0
+                arrival = max(arrival, free_at + shape.delay_s + again_s)
+                await queue.put((arrival, segment))
+        except OSError:
+            pass
+        finally:
+            sending.cancel()
+            sink.close()
+
+    async def _deliver(self, queue: asyncio.Queue[tuple[float, bytes]], sink: asyncio.StreamWriter) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            arrival, segment = await queue.get()
+            await asyncio.sleep(max(0.0, arrival - loop.time()))
+            if self._is_cut:
+                await asyncio.Event().wait()
+            with contextlib.suppress(OSError):
+                sink.write(segment)
+                await sink.drain()
+
+
+def _place(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
+
+
+async def _serve(relays: list[Relay]) -> None:
+    for relay in relays:
+        await relay.start()
+    print("relaying", flush=True)
+    await asyncio.to_thread(sys.stdin.read)  # until whoever started it goes
+    for relay in relays:
+        await relay.close()
+
+
+def main() -> int:
+    """Relay until standard input ends."""
+    parser = argparse.ArgumentParser(description="relay TCP connections through a worse link")
+    parser.add_argument("listen", help="address:port")
+    parser.add_argument("target", help="address:port")
+    parser.add_argument("--ports", type=int, default=1, help="this many ports from there on, both here and there")
+    parser.add_argument("--delay-s", type=float, default=0.0, help="each way")
+    parser.add_argument("--loss", type=float, default=0.0, help="of segments, 0 to 1")
+    parser.add_argument("--mbit", type=float, default=0.0, help="of each connection and way")
+    arguments = parser.parse_args()
+    shape = Shape(arguments.delay_s, arguments.loss, arguments.mbit)
+    (listen, here), (target, there) = _place(arguments.listen), _place(arguments.target)
+    relays = [Relay((listen, here + n), (target, there + n), shape) for n in range(arguments.ports)]
+    asyncio.run(_serve(relays))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
