@@ -24,7 +24,7 @@ from runtime.path_check import PathAccount, accounts
 from runtime.seat_tables import SeatTable, holders_of, parse_seats
 
 TABLES = ("nodes", "seats", "links", "budgets", "hosts", "run")
-NODE_KEYS = ("use", "params", "remap", "hz", "process", "host", "restart", "latency")
+NODE_KEYS = ("use", "stand_in", "params", "remap", "hz", "process", "host", "restart", "latency")
 RUN_KEYS = ("view", "report", "seed", "for_s")
 RESTARTS = ("always", "on-failure", "never")
 
@@ -253,6 +253,7 @@ def node_spec(
         raise LaunchFileError(f"{where} lacks the key 'use'; expected a class like 'nodes.hello:Talker'")
     for key, kind, words in (
         ("use", str, "a string"),
+        ("stand_in", str, "a function like 'nodes.replay.played:played'"),
         ("params", dict, "a table"),
         ("remap", dict, "a table of topic = topic"),
         ("process", str, "a name"),
@@ -272,6 +273,7 @@ def node_spec(
         cls = load_name(table["use"])
         if not (isinstance(cls, type) and issubclass(cls, Node)):
             raise UserError(f"{table['use']!r} is no Node")
+        cls = _stand_in(cls, table["stand_in"]) if "stand_in" in table else cls
         return NodeSpec(
             name=name,
             cls=cls,
@@ -288,6 +290,15 @@ def node_spec(
         )
     except UserError as problem:
         raise LaunchFileError(f"{where} {problem}") from problem
+
+
+def _stand_in(cls: type[Node], name: str) -> type[Node]:
+    """What that function puts in the place of a node class: a class with the same publishers."""
+    make = load_name(name)
+    stand_in = make(cls) if callable(make) else None
+    if not (isinstance(stand_in, type) and issubclass(stand_in, Node)):
+        raise UserError(f"stand_in is {name!r}, which makes no node class of {cls.__name__}")
+    return stand_in
 
 
 def _rates(cls: type[Node], value: Any) -> dict[str, float]:

@@ -44,7 +44,7 @@ def told(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 
 
 TALKER = '[nodes.talker]\nuse = "nodes.hello:Talker"\n'
-NODE_KEYS = "use, params, remap, hz, process, host, restart, latency"
+NODE_KEYS = "use, stand_in, params, remap, hz, process, host, restart, latency"
 
 MISTAKES = {
     "graph.toml: unknown table [node]; known: nodes, seats, links, budgets, hosts, run": (

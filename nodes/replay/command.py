@@ -8,6 +8,8 @@ import sys
 import threading
 import tomllib
 from collections import deque
+from pathlib import Path
+from typing import Any
 
 from nodes.bag_commands.recording import Recording, add_recording, envelope_or_none
 from nodes.replay.player import NodePlayer, NodeResult
@@ -25,6 +27,14 @@ _HELD_S = 30.0
 
 def recorded_launch(recording: Recording, overrides: list[str]) -> Launch:
     """The launch of the recorded run, with what it was overridden with then and now. Raises PolyrhythmError."""
+    tables = recorded_tables(recording, overrides)
+    for table in tables.get("nodes", {}).values():
+        table.pop("latency", None)  # calls are run again at their recorded times
+    return resolve(tables, path=recording.path)
+
+
+def recorded_tables(recording: Recording, overrides: list[str]) -> dict[str, Any]:
+    """The same as tables; latencies taken from a file are left out, for the file may be gone."""
     text = next(
         (
             reader.attachments[LAUNCH_FILE_NAME]
@@ -43,8 +53,9 @@ def recorded_launch(recording: Recording, overrides: list[str]) -> Launch:
     for change in [*(then if isinstance(then, list) else []), *overrides]:
         override(tables, change)
     for table in tables.get("nodes", {}).values():
-        table.pop("latency", None)  # calls are run again at their recorded times; a trace's file may be gone
-    return resolve(tables, path=recording.path)
+        if "trace" in str(table.get("latency", "")):
+            del table["latency"]
+    return tables
 
 
 def replay_nodes(recording: Recording, specs: list[NodeSpec], *, speed: float | None = None) -> list[NodeResult]:
@@ -152,14 +163,27 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="polyrhythm replay",
         description="Run nodes again on exactly the inputs that they read in a recorded run, and compare what they "
-        "publish bit for bit; without --node, show the run in the terminal.",
-        epilog="example: polyrhythm replay run.mcap --node policy --node guard",
+        "publish bit for bit (--node); or run the recorded graph again with some nodes played from the recording and "
+        "the others alive (--in-place-of, --live); or else show the run in the terminal.",
+        epilog="examples: polyrhythm replay run.mcap --node policy --node guard; "
+        "polyrhythm replay run.mcap --in-place-of head_camera --virtual; polyrhythm replay run.mcap --live policy",
     )
     add_recording(parser)
     parser.add_argument(
         "--node", action="append", default=[], metavar="NAME", help="run this node again; several, or all"
     )
-    parser.add_argument("--virtual", action="store_true", help="as fast as it goes (the default with --node)")
+    parser.add_argument(
+        "--in-place-of", action="append", default=[], metavar="NAME",
+        help="run the graph, and let the recording speak in place of this node; several, or all",
+    )  # fmt: skip
+    parser.add_argument(
+        "--live", action="append", default=[], metavar="NAME",
+        help="run the graph, and let the recording speak in place of all nodes but this one; several",
+    )  # fmt: skip
+    parser.add_argument("--out", type=Path, metavar="DIR", help="for the graph's new recording; default: RUN-replay")
+    parser.add_argument(
+        "--virtual", action="store_true", help="in virtual time, as fast as it goes (the default with --node)"
+    )
     parser.add_argument(
         "--speed", type=float, metavar="N", help="so many times as fast as it went; default: 1 to watch"
     )
@@ -183,6 +207,8 @@ def main(argv: list[str]) -> int:
 
             return report_main([str(asked.recording), *(["--json"] if asked.json else [])])
         recording = Recording(asked.recording)
+        if asked.in_place_of or asked.live:
+            return _replay_into(recording, asked)
         if not asked.node:
             replay_view(recording, asked.speed or 1.0)
             return 0
@@ -197,6 +223,40 @@ def main(argv: list[str]) -> int:
         return 2 if isinstance(problem, UserError) else 1
     _print(results, recording.damage, as_json=asked.json)
     return 0 if all(result.is_exact for result in results) else 1
+
+
+def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
+    """Run the graph with some nodes played; 0, or 1 where a node said that the run had failed."""
+    from nodes.replay.into import mix, run_real, run_virtual
+    from runtime.view import PlainView, SilentView
+
+    if asked.node:
+        raise UserError("--node compares nodes one by one; --in-place-of and --live run the graph; give one of them")
+    tables = recorded_tables(recording, asked.set)
+    nodes = resolve(tables, path=recording.path).graph.nodes
+    known = [name for name, spec in nodes.items() if not spec.cls.subscribes_all]
+    for name in asked.live:
+        if name not in known:
+            raise UserError(f"--live {name}: the recorded run has no such node; known: {choices(known)}")
+    names = known if "all" in asked.in_place_of else list(asked.in_place_of)
+    names = [name for name in known if name not in asked.live] if asked.live else names
+    speed = asked.speed or 1.0
+    out: Path = asked.out or asked.recording.with_name(f"{asked.recording.stem}-replay")
+    out.mkdir(parents=True, exist_ok=True)
+    mixture = mix(recording, tables, played=names, speed=speed, out=out.resolve())
+    how = "virtual time" if asked.virtual else f"real time, {speed:g}x"
+    view = SilentView() if asked.json else PlainView(f"{asked.recording.name} into its graph, in {how}")
+    outcome = None
+    if asked.virtual:
+        run_virtual(mixture, recording, view)
+    else:
+        outcome = run_real(mixture, recording, view, speed=speed)
+    if asked.json:
+        result = {"played": names, "recording": str(out / "run.mcap"), "outcome": outcome}
+        print(json.dumps(result))
+    else:
+        print(f"played {', '.join(names)}; the others lived; recorded in {out / 'run.mcap'}")
+    return 0 if outcome is None or outcome[0] else 1
 
 
 def _chosen(launch: Launch, names: list[str]) -> list[NodeSpec]:

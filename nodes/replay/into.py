@@ -1,0 +1,163 @@
+"""A recording played into its own graph: some nodes say what they said then, the others live."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nodes.bag_commands.recording import Recording, envelope_or_none
+from nodes.replay.played import Played
+from nodes.replay.tape import Tape, stamps_of
+from runtime.clock import NS_PER_S
+from runtime.errors import UserError, choices
+from runtime.launch_file import Launch, check, resolve
+from runtime.seat_tables import as_data
+from runtime.simulation import Simulation
+from runtime.supervisor import Supervisor
+from runtime.view import View, ViewLog
+from runtime.virtual import TIMER
+
+STAND_IN = "nodes.replay.played:played"
+RECORDER = "nodes.recorder:Recorder"
+_LAST_S = 0.5
+"""In real time the run goes on so long after the recording's end, for the last answers."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A launch in which some nodes are played."""
+
+    launch: Launch
+    played: tuple[str, ...]
+    seed: int
+    run_info: dict[str, Any]
+
+
+def mix(recording: Recording, tables: dict[str, Any], *, played: Collection[str], speed: float, out: Path) -> Mixture:
+    """The recorded launch with stand-ins for the nodes to be played. Raises UserError for a node that there is not."""
+    tables = copy.deepcopy(tables)
+    tables.pop("budgets", None)  # of paths through nodes that take no time now
+    nodes = tables.get("nodes", {})
+    for name in played:
+        if name not in nodes:
+            raise UserError(f"--in-place-of {name}: the recorded run has no such node; known: {choices(nodes)}")
+        nodes[name] = {
+            **{key: nodes[name][key] for key in ("use", "remap", "process", "restart") if key in nodes[name]},
+            "stand_in": STAND_IN,
+            "params": {"recording": str(recording.path.resolve()), "speed": speed},
+        }
+    launch = resolve(tables, path=recording.path)
+    recorders = [name for name, spec in launch.graph.nodes.items() if spec.cls.subscribes_all]
+    for name in recorders or ["recorder"]:
+        nodes.setdefault(name, {"use": RECORDER}).setdefault("params", {})["path"] = str(out / "run.mcap")
+    launch = resolve(tables, path=recording.path)
+    check(launch)
+    seed = recording.noted("seed")
+    seed = seed if isinstance(seed, int) else 0
+    run_info = {
+        "launch_file": str(recording.path),
+        "seed": seed,
+        "folder": str(out),
+        "replayed": list(played),
+        "seats": as_data(launch.seats),
+        "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
+    }
+    return Mixture(launch, tuple(played), seed, run_info)
+
+
+def run_virtual(mixture: Mixture, recording: Recording, view: View) -> dict[str, int]:
+    """Run it in virtual time, every recorded message at its very time; how many each played node has said."""
+    instances: dict[str, Played] = {}
+    simulation = Simulation(
+        *mixture.launch.graph.nodes.values(),
+        seed=mixture.seed, health_hz=1.0, links=mixture.launch.links, seats=mixture.launch.seats,
+    )  # fmt: skip
+    simulation.run_info.update(mixture.run_info)
+    simulation.observe(view.message)
+    logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view)])
+    for name in mixture.played:
+        node = simulation.hosted[name].node
+        assert isinstance(node, Played)
+        node.is_driven = True
+        instances[name] = node
+    conductor = _Conductor(simulation, recording, instances)
+    order = [name for name, hosted in simulation.hosted.items() if not type(hosted.node).subscribes_all]
+    first_alive = next((place for place, name in enumerate(order) if name not in instances), len(order))
+    try:
+        conductor.begin(name for name in order[:first_alive] if name in instances)
+        simulation.run(until=lambda: True)  # the nodes start, and those alive set their timers
+        conductor.begin(name for name in order[first_alive:] if name in instances)
+        simulation.run(duration_s(recording))
+    finally:
+        simulation.close()
+    return {name: node.said for name, node in instances.items()}
+
+
+class _Conductor:
+    """Plays several nodes on one virtual clock: each message at its time, those of one instant in recorded order.
+
+    Every node is woken as if it had timers of its own, set when it spoke last: so, at an instant at which it and a node
+    that is alive both have their say, they go on in the order that they had.
+    """
+
+    def __init__(self, simulation: Simulation, recording: Recording, nodes: dict[str, Played]) -> None:
+        types = {name: {topic: port.message for topic, port in node.ports.items()} for name, node in nodes.items()}
+        self._scheduler = simulation.scheduler
+        self._nodes = nodes
+        self._tape = Tape(recording, types)
+        self._stamps = stamps_of(recording, types)
+
+    def begin(self, names: Iterable[str]) -> None:
+        """Wake these nodes from now on."""
+        for name in names:
+            self._arm(name)
+
+    def _arm(self, name: str) -> None:
+        stamps = self._stamps[name]
+        if stamps:
+            due_ns = stamps[0] - self._tape.start_ns
+            self._scheduler.at(due_ns, partial(self._wake, name, due_ns), priority=TIMER)
+
+    def _wake(self, name: str, due_ns: int) -> None:
+        """Play up to this node's messages, if another one's turn has not brought them already."""
+        stamps, tape = self._stamps[name], self._tape
+        is_said = False
+        while stamps and stamps[0] - tape.start_ns <= due_ns and tape.next is not None and tape.due_ns <= due_ns:
+            source = tape.next.envelope.source
+            if is_said and source != name:
+                break  # what it said later at this instant has a turn of its own
+            is_said = is_said or source == name
+            self._nodes[source].say(tape.take())
+            if self._stamps[source]:
+                self._stamps[source].popleft()
+        if stamps and not is_said and stamps[0] - tape.start_ns <= due_ns:
+            stamps.popleft()  # it could not be read
+        self._arm(name)
+
+
+def run_real(mixture: Mixture, recording: Recording, view: View, *, speed: float) -> tuple[bool, str] | None:
+    """Run it as processes; the outcome that a node gave, if one did."""
+
+    async def run() -> tuple[bool, str] | None:
+        folder = Path(str(mixture.run_info["folder"]))
+        supervisor = Supervisor(
+            mixture.launch, folder=folder, seed=mixture.seed, run_info=mixture.run_info, view=view
+        )  # fmt: skip
+        return await supervisor.run(duration_s(recording) / speed + _LAST_S)
+
+    return asyncio.run(run())
+
+
+def duration_s(recording: Recording) -> float:
+    """From the start to the end of the run, or to the last message where the recording was cut off."""
+    ended_ns = recording.noted("ended_ns")
+    if not isinstance(ended_ns, int):
+        stamps = [envelope.published_ns for message in recording if (envelope := envelope_or_none(message))]
+        ended_ns = max(stamps, default=0)
+    return max(0.001, (ended_ns - recording.start_ns) / NS_PER_S)
