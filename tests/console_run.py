@@ -19,8 +19,10 @@ ADDRESS = re.compile(r"console: (operator|viewer|participant): (https?://\S+/)#(
 class ConsoleRun:
     """`polyrhythm run` of a launch file with a console, from its start to its end."""
 
-    def __init__(self, launch: Path, folder: Path) -> None:
-        command = [sys.executable, "-m", "runtime", "run", str(launch), "--set", "console.port=0", "--out", str(folder)]
+    def __init__(self, launch: Path, folder: Path, *settings: str) -> None:
+        command = [sys.executable, "-m", "runtime", "run", str(launch), "--out", str(folder)]
+        for setting in ("console.port=0", *settings):
+            command += ["--set", setting]
         self.folder = folder
         self.lines: list[str] = []
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

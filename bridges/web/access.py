@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
-from runtime.errors import ParameterError
+from runtime.errors import ParameterError, UserError
 
 Role = str
 """What a token stands for: one of `ROLES` at the console; the other pages have roles of their own."""
@@ -22,9 +24,32 @@ def check_bind(host: str, certificate: str, key: str) -> None:
         raise ParameterError("console: certificate and key come together; give both or neither")
     if host not in LOOPBACK and not certificate:
         raise ParameterError(
-            f"console: host {host!r} is not this machine alone, and there is no TLS; "
+            f"console: address {host!r} is not this machine alone, and there is no TLS; "
             f"use one of {', '.join(LOOPBACK)}, or give certificate and key"
         )
+
+
+def check_certificate(certificate: str, key: str) -> None:
+    """Raise UserError where certificate and key cannot be used; no certificate is none."""
+    if not certificate:
+        return
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except OSError as problem:  # ssl.SSLError is one
+        raise UserError(
+            f"console: certificate {certificate} and key {key} cannot be used ({problem.strerror or problem}); "
+            "expected two PEM files that belong together"
+        ) from problem
+
+
+def check_origins(origins: Iterable[str]) -> None:
+    """Raise ParameterError for what is no origin, like http://localhost:9000."""
+    for origin in origins:
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or f"{parts.scheme}://{parts.netloc}" != origin or not parts.hostname:
+            raise ParameterError(
+                f"console: reached_as has {origin!r}; expected scheme, host and port alone, like http://localhost:9000"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +80,26 @@ class Door:
 
     names: frozenset[str]  # exact values of the Host header
     scheme: str = "http"
+    also: frozenset[str] = frozenset()  # origins behind which a tunnel or a proxy leads here
 
     @classmethod
-    def of(cls, host: str, port: int, *, has_tls: bool) -> Door:
+    def of(cls, host: str, port: int, *, has_tls: bool, also: Iterable[str] = ()) -> Door:
         names = LOOPBACK if host in LOOPBACK else (host,)
         return cls(
             frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names),
             "https" if has_tls else "http",
+            frozenset(also),
         )
 
     def admits_host(self, host: str | None) -> bool:
         """Whether a request is addressed to us by a name of ours (not by one that somebody made point here)."""
-        return host in self.names
+        return host in self.names or any(urlsplit(origin).netloc == host for origin in self.also)
 
     def admits_origin(self, host: str | None, origin: str | None) -> bool:
         """Whether a WebSocket comes from the page that this server gave out under the same name."""
-        return self.admits_host(host) and origin == f"{self.scheme}://{host}"
+        if host in self.names and origin == f"{self.scheme}://{host}":
+            return True
+        return origin is not None and origin in self.also and urlsplit(origin).netloc == host
 
 
 class Pace:

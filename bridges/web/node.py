@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from bridges.web.access import Tokens, check_bind
+from bridges.web.access import Tokens, check_bind, check_certificate, check_origins
 from bridges.web.asking import Asking
 from bridges.web.board import Board
 from bridges.web.canned import CANNED, read_canned
@@ -38,15 +38,15 @@ PLANNER = seat_index("planner")
 class Console(ConsolePorts):
     """A page for wizards, viewers and participants; the log says where.
 
-    `host` other than this machine needs `certificate` and `key`. `port` 0 is any free one. `robot` names the limits of
-    the robot that is driven, `hand` its kinematics (a `runtime.robot.Hand`). `utterances` is a file of canned
-    sentences. `head_camera_m` says where the head camera is, for what is drawn over its image: ahead, left and up of
-    the crossing of its axes, and how far ahead of it.
+    `address` other than this machine needs `certificate` and `key`. `port` 0 is any free one; `reached_as` are origins
+    under which a tunnel or a proxy leads here. `robot` names the limits of the robot that is driven, `hand` its
+    kinematics (a `runtime.robot.Hand`). `utterances` is a file of canned sentences. `head_camera_m` says where the head
+    camera is, for what is drawn over its image: ahead, left and up of the crossing of its axes, and how far before it.
     """
 
     def __init__(
         self,
-        host: str = "127.0.0.1",
+        address: str = "127.0.0.1",
         port: int = 8420,
         certificate: str = "",
         key: str = "",
@@ -54,13 +54,15 @@ class Console(ConsolePorts):
         utterances: str = "",
         speaker: str = "robot",
         hand: str = "nodes.hand:STRETCH_HAND",
+        reached_as: tuple[str, ...] = (),
         head_camera_m: tuple[float, float, float, float] = (-0.07, 0.13, 1.33, 0.035),
     ) -> None:
-        check_bind(host, certificate, key)
+        check_bind(address, certificate, key)
         if not 0 <= port <= 65535:
             raise ParameterError(f"console: port is {port}; expected 0 to 65535")
-        self._host, self._port = host, port
-        self._certificate, self._key = certificate, key
+        self._host, self._port = address, port
+        check_origins(reached_as)
+        self._certificate, self._key, self._reached_as = certificate, key, reached_as
         limits = load_name(robot)
         if not isinstance(limits, RobotLimits):
             raise ParameterError(
@@ -92,9 +94,17 @@ class Console(ConsolePorts):
         desk = ConsoleDesk(
             self, self._board, self._seats, self._supervision, self._shadows, deeds, self._hand, self._setting
         )
+        check_certificate(self._certificate, self._key)
         bound = bind(self._host, self._port)
         port = bound.getsockname()[1]
-        server = Server(desk, self.tokens, self.clock, certificate=self._certificate, key=self._key)
+        server = Server(
+            desk,
+            self.tokens,
+            self.clock,
+            certificate=self._certificate,
+            key=self._key,
+            reached_as=self._reached_as,
+        )
         self._seats.sessions = server.sessions
         server.start(bound, self._host)
         self._server = server

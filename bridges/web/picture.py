@@ -13,6 +13,13 @@ from runtime.msgs import Image
 QUALITIES = (30, 45, 60, 75, 88)
 SLOW_MS, QUICK_MS = 250.0, 80.0
 LONGEST_PAUSE_S = 1.0
+FRAME_MS = 70.0
+"""A way that takes a multiple of this holds as many more frames."""
+MOST_UNDER_WAY = 6
+LEAST_GROWS_MS = 2.0
+"""By which the quickest answer known is forgotten with each one that comes."""
+LONG_WAY_MS = 600.0
+"""Beyond this no answer is called quick."""
 NEAREST_M, FARTHEST_M = 0.2, 3.0
 """What the colours of depth span."""
 
@@ -61,10 +68,15 @@ class JpegCache:
 
 
 class LinkPace:
-    """Quality and pause between frames for one viewer of one camera, from how long its answers take."""
+    """Quality, frames under way and the pause between them for one viewer of one camera, from when its answers come.
+
+    What counts is how much later than the quickest ones they come: a long way alone is no reason for worse pictures,
+    and with several frames under way it does not cost their rate either.
+    """
 
     def __init__(self) -> None:
         self._level = len(QUALITIES) - 2
+        self._least_ms = float("inf")
         self.pause_s = 0.0
 
     @property
@@ -72,14 +84,23 @@ class LinkPace:
         """JPEG quality for the next frame."""
         return QUALITIES[self._level]
 
+    @property
+    def window(self) -> int:
+        """How many frames may be under way at once."""
+        if self._least_ms == float("inf") or self.pause_s:
+            return 1
+        return min(MOST_UNDER_WAY, 1 + int(self._least_ms // FRAME_MS))
+
     def answered(self, after_ms: float) -> None:
         """A frame has been drawn so long after it was sent."""
-        if after_ms > SLOW_MS:
+        self._least_ms = min(after_ms, self._least_ms + LEAST_GROWS_MS)
+        late_ms = after_ms - self._least_ms if self._least_ms < LONG_WAY_MS else after_ms
+        if late_ms > SLOW_MS:
             if self._level:
                 self._level -= 1
             else:
                 self.pause_s = min(LONGEST_PAUSE_S, self.pause_s * 1.5 + 0.05)
-        elif after_ms < QUICK_MS:
+        elif late_ms < QUICK_MS:
             if self.pause_s:
                 self.pause_s = self.pause_s / 2 if self.pause_s > 0.02 else 0.0
             else:

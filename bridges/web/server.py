@@ -8,7 +8,7 @@ import logging
 import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -95,6 +95,7 @@ class Server:
         certificate: str = "",
         key: str = "",
         page: str = "index.html",
+        reached_as: Iterable[str] = (),
         decode: Callable[[str], Any] = decode,
     ) -> None:
         self._desk = desk
@@ -102,6 +103,7 @@ class Server:
         self._clock = clock
         self._certificate, self._key = certificate, key
         self._front, self._decode = page, decode
+        self._also = tuple(reached_as)
         self._door = Door(frozenset())
         self.sessions: list[Session] = []
         self._open = 0
@@ -122,7 +124,7 @@ class Server:
             raise UserError(
                 f"the console needs {problem.name}, which is not installed; pip install 'polyrhythm[console]'"
             ) from problem
-        self._door = Door.of(host, bound.getsockname()[1], has_tls=bool(self._certificate))
+        self._door = Door.of(host, bound.getsockname()[1], has_tls=bool(self._certificate), also=self._also)
         self._bound = bound
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         self._server = uvicorn.Server(
@@ -350,12 +352,11 @@ class Server:
         for camera in session.watched:
             view = session.views.setdefault(camera, View()) if len(session.views) < 8 else session.views.get(camera)
             now_ns = self._clock.now_ns()
-            if view is None or view.is_under_way or now_ns - view.sent_ns < to_ns(view.pace.pause_s):
+            if view is None or not view.has_room or now_ns - view.sent_ns < to_ns(view.pace.pause_s):
                 continue
             frame = self._desk.frame(camera, view, now_ns)
             if frame is None:
                 continue
             header, jpeg = frame
-            view.number += 1
-            view.sent_ns, view.is_under_way = now_ns, True
+            view.sends(now_ns)
             await socket.send_bytes(pack_frame({**header, "n": view.number}, jpeg))

@@ -1,4 +1,4 @@
-"""`Session`: one open page. What waits for it is bounded: one state and one frame per camera are under way at most."""
+"""`Session`: one open page. What waits for it is bounded: one state, and a few frames per camera, are under way."""
 
 from __future__ import annotations
 
@@ -23,9 +23,29 @@ class View:
     shown: tuple[str, int] = ("", 0)  # source and sequence of the last image sent
     number: int = 0
     sent_ns: int = 0
-    is_under_way: bool = False
     captured_ns: int = 0  # of the last image sent
     seen_captured_ns: int = 0  # of the last image that is known to be on screen
+    under_way: dict[int, tuple[int, int]] = field(default_factory=dict)  # number -> sent, captured
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another frame may be sent before the last ones are answered."""
+        return len(self.under_way) < self.pace.window
+
+    def sends(self, now_ns: int) -> None:
+        """The next frame goes out now."""
+        self.number += 1
+        self.sent_ns = now_ns
+        self.under_way[self.number] = now_ns, self.captured_ns
+
+    def seen(self, number: int, now_ns: int) -> bool:
+        """The page has drawn that frame, and so all before it; False where it was not under way."""
+        if number not in self.under_way:
+            return False
+        sent_ns, self.seen_captured_ns = self.under_way[number]
+        self.under_way = {other: when for other, when in self.under_way.items() if other > number}
+        self.pace.answered((now_ns - sent_ns) * 1e-6)
+        return True
 
 
 class Session:
@@ -67,15 +87,12 @@ class Session:
     def seen_frame(self, camera: str, number: int, now_ns: int) -> None:
         """The page has drawn that frame."""
         view = self.views.get(camera)
-        if view is not None and view.is_under_way and view.number == number:
-            view.is_under_way = False
-            view.seen_captured_ns = view.captured_ns
-            view.pace.answered((now_ns - view.sent_ns) * 1e-6)
+        if view is not None and view.seen(number, now_ns):
             self.wake.set()
 
     def is_stalled(self, now_ns: int) -> bool:
         """Whether something that was sent has not been answered for too long."""
-        oldest = [view.sent_ns for view in self.views.values() if view.is_under_way]
+        oldest = [sent_ns for view in self.views.values() for sent_ns, _ in view.under_way.values()]
         if self.is_state_under_way:
             oldest.append(self.state_sent_ns)
         return bool(oldest) and now_ns - min(oldest) > STALLED_S * 1e9
