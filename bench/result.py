@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +15,10 @@ class Result:
     ours: float
     reference: float
     reference_name: str
-    goal: float
+    goal: float | None  # None: told, without a goal
     allowance: float = 0.0  # added to goal x reference, in the figure's unit
     more_is_better: bool = False
+    peers: Mapping[str, float] = field(default_factory=dict)  # the same figure of others, where they are installed
 
     @property
     def ratio(self) -> float:
@@ -27,9 +28,19 @@ class Result:
     @property
     def is_met(self) -> bool:
         """Whether the goal is reached."""
+        if self.goal is None:
+            return True
         if self.more_is_better:
             return self.ours >= self.goal * self.reference
         return self.ours <= self.goal * self.reference + self.allowance
+
+    @property
+    def goal_text(self) -> str:
+        """The goal for the ratio, in signs."""
+        if self.goal is None:
+            return "-"
+        sign = ">=" if self.more_is_better else "<="
+        return f"{sign} {self.goal:.3g}" + (f" + {self.allowance:g}" if self.allowance else "")
 
     def as_data(self) -> dict[str, object]:
         """For `--json`."""
@@ -46,11 +57,11 @@ def table(results: Sequence[Result]) -> str:
     """The results as text, 100 columns wide."""
     lines = [f"{'what':44} {'ours':>10} {'reference':>10} {'ratio':>7} {'goal':>12}"]
     for result in results:
-        sign = ">=" if result.more_is_better else "<="
-        plus = f" + {result.allowance:g}" if result.allowance else ""
         mark = "" if result.is_met else "   MISSED"
         name = f"{result.name} [{result.unit}]"
-        goal = f"{sign} {result.goal:g}{plus}"
-        lines.append(f"{name:44} {result.ours:10.3f} {result.reference:10.3f} {result.ratio:7.2f} {goal:>12}{mark}")
-        lines.append(f"    against {result.reference_name}")
+        lines.append(
+            f"{name:44} {result.ours:10.3f} {result.reference:10.3f} {result.ratio:7.2f} {result.goal_text:>12}{mark}"
+        )
+        others = "".join(f"; {peer} {figure:.3f}" for peer, figure in result.peers.items())
+        lines.append(f"    against {result.reference_name}{others}")
     return "\n".join(lines)

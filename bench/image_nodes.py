@@ -1,0 +1,86 @@
+"""Nodes that send and receive images for the benchmarks, and say what it took."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+
+from bench.result import percentile
+from runtime import Message, Node, Publisher, Subscription, every, on
+from runtime.msgs import Image
+
+WARM_UP = 20  # images, until memory and caches are there
+
+
+class Taken(Message):
+    """What one receiver measured."""
+
+    name: str
+    ages_us: list[float]
+    cpu_us: float  # of its process, for each image
+
+
+class ImageSource(Node):
+    """Sends an image 30 times a second, and ends the run when all receivers have told how they fared."""
+
+    realtime = True
+    image = Publisher(Image, "image")
+    taken = Subscription(Taken, "taken")
+
+    def __init__(self, width_px: int = 640, height_px: int = 480, receivers: int = 1, count: int = 90) -> None:
+        self.rgb = np.random.default_rng(0).integers(0, 256, (height_px, width_px, 3), np.uint8)
+        self.receivers = receivers
+        self.count = count
+        self.sent = 0
+        self.cpu_s = 0.0
+        self.cpu_us = 0.0
+        self.told: list[Taken] = []
+
+    @every(hz=30)
+    def send(self) -> None:
+        if self.sent == WARM_UP:
+            self.cpu_s = time.process_time()
+        self.sent += 1
+        self.image.publish(Image(camera="bench", captured_ns=self.clock.now_ns(), rgb=self.rgb))
+        if self.sent == WARM_UP + self.count:
+            self.cpu_us = (time.process_time() - self.cpu_s) * 1e6 / self.count
+
+    @on(taken)
+    def hear(self, taken: Taken) -> None:
+        self.told.append(taken)
+        if len(self.told) == self.receivers:
+            ages_us = [age_us for one in self.told for age_us in one.ages_us]
+            figures = {
+                "p50": percentile(ages_us, 50),
+                "p99": percentile(ages_us, 99),
+                "cpu": self.cpu_us + sum(one.cpu_us for one in self.told),
+            }
+            self.finish(ok=True, reason=json.dumps(figures))
+
+
+class ImageSink(Node):
+    """Collects how old images are when its handler gets them, and the processor time of its process."""
+
+    realtime = True
+    image = Subscription(Image, "image")
+    taken = Publisher(Taken, "taken")
+
+    def __init__(self, count: int = 90) -> None:
+        self.count = count
+        self.seen = 0
+        self.cpu_s = 0.0
+        self.ages_us: list[float] = []
+
+    @on(image)
+    def take(self, image: Image) -> None:
+        age_us = (self.clock.now_ns() - image.captured_ns) * 1e-3
+        self.seen += 1
+        if self.seen == WARM_UP:
+            self.cpu_s = time.process_time()
+        elif self.seen > WARM_UP and len(self.ages_us) < self.count - 5:  # a few may be lost, and none is waited for
+            self.ages_us.append(age_us)
+            if len(self.ages_us) == self.count - 5:
+                cpu_us = (time.process_time() - self.cpu_s) * 1e6 / len(self.ages_us)
+                self.taken.publish(Taken(name=self.name, ages_us=self.ages_us, cpu_us=cpu_us))
