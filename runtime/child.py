@@ -24,7 +24,7 @@ from runtime.lease import LeaseLine
 from runtime.message import Message
 from runtime.scheduling import TRANSPORT_PRIORITY, ask_for_fifo, be_ordinary
 from runtime.wiring import ProcessPlan, load_type
-from runtime.zeromq import Inlet, Outlet, Reader, schedule_transport
+from runtime.zeromq import Inlet, Outlet, Reader, schedule_readers
 
 _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
 WIRING_S = 5.0
@@ -84,7 +84,7 @@ class Process:
             await self._run_gateway(plan, plan.gateway, types)
             return
         priority = self._transport_priority(specs)
-        outlet = Outlet(self._folder, self._name)
+        outlet = Outlet(self._folder, self._name, priority)
         self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
         readers: list[Reader] = []
 
@@ -171,7 +171,7 @@ class Process:
         if refusal:
             logging.getLogger("scheduling").debug("%s", refusal)
             return 0
-        schedule_transport(TRANSPORT_PRIORITY)
+        schedule_readers(TRANSPORT_PRIORITY)
         be_ordinary()  # loading models is nothing urgent
         return TRANSPORT_PRIORITY
 

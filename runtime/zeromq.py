@@ -77,20 +77,27 @@ def endpoints(folder: Path, process: str) -> list[Path]:
     return [folder / f"{process}{way}.{kind}" for way in ("", ".in") for kind in KINDS]
 
 
-def schedule_transport(priority: int) -> None:
-    """Let ZeroMQ's own threads run with SCHED_FIFO; call before the first socket, and only where that is granted."""
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
-    context.set(zmq.THREAD_SCHED_POLICY, os.SCHED_FIFO)
-    context.set(zmq.THREAD_PRIORITY, priority)
+def _schedule(context: zmq.Context[zmq.Socket[bytes]], priority: int) -> None:
+    """Let ZeroMQ's own threads run with SCHED_FIFO; before the first socket, and only where that is granted."""
+    if priority:
+        context.set(zmq.THREAD_SCHED_POLICY, os.SCHED_FIFO)
+        context.set(zmq.THREAD_PRIORITY, priority)
+
+
+def schedule_readers(priority: int) -> None:
+    """Set the priority of the transport's threads that bring messages to this process; before the first reader."""
+    _schedule(zmq.Context.instance(), priority)
 
 
 class Outlet:
     """The publishing side of a process; any thread may send."""
 
-    def __init__(self, folder: Path, process: str) -> None:
+    def __init__(self, folder: Path, process: str, priority: int = 0) -> None:
+        """`priority`: real-time priority of the thread that sends; 0 leaves it ordinary."""
         self.kept: dict[str, Sequence[Frame]] = {}
         """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
+        _schedule(self._context, priority)
         self._lock = threading.Lock()
         self._sockets: dict[Kind, zmq.Socket[bytes]] = {}
         self._until_notices: dict[Kind, int] = dict.fromkeys(KINDS, _NOTICES_EVERY)
