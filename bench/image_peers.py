@@ -141,7 +141,9 @@ def _iceoryx2_ages(place: str, size: int, shape: tuple[int, int, int]) -> Iterat
         while (sample := subscriber.receive()) is not None:
             address = sample.payload_ptr
             stamp_ns = ctypes.c_int64.from_address(address).value
-            image = np.frombuffer((ctypes.c_uint8 * size).from_address(address + 8), np.uint8).reshape(shape)
+            image = np.frombuffer(memoryview((ctypes.c_uint8 * size).from_address(address + 8)), np.uint8).reshape(
+                shape
+            )
             assert image.shape == shape
             yield (time.monotonic_ns() - stamp_ns) * 1e-3
 

@@ -43,7 +43,13 @@ class _Whole(msgspec.Struct, Generic[M], array_like=True):
     payload: M
 
 
-_buffers = threading.local()
+class _Buffers(threading.local):
+    """The arrays of the message that this thread encodes or decodes now."""
+
+    frames: Sequence[Frame] = ()
+
+
+_buffers = _Buffers()
 
 
 def _write_array(value: object) -> object:
@@ -54,7 +60,7 @@ def _write_array(value: object) -> object:
     array = cast(Any, value)
     if not _DTYPE.fullmatch(array.dtype.str):
         raise CodecError(f"a message holds an array of {array.dtype}; expected numbers")
-    buffers: list[Frame] = _buffers.frames
+    buffers = cast("list[Frame]", _buffers.frames)
     buffers.append(memoryview(numpy.ascontiguousarray(array)).cast("B") if array.size else b"")
     return (len(buffers) - 1, array.dtype.str, array.shape)
 
@@ -63,7 +69,7 @@ def _read_array(declared: Any, value: object) -> object:
     """The array of a place in the document, checked against the type that the message declares."""
     import numpy as np
 
-    buffers: Sequence[Frame] = _buffers.frames
+    buffers = _buffers.frames
     try:
         index, dtype_name, shape = cast(Any, value)
         if not _DTYPE.fullmatch(dtype_name) or not 0 <= index < len(buffers) or any(size < 0 for size in shape):
@@ -126,7 +132,8 @@ def encode(envelope: Envelope, message: Message) -> list[Frame]:
     except (msgspec.MsgspecError, OverflowError, TypeError, UnicodeError, RecursionError) as problem:
         raise CodecError(f"{type(message).__name__} cannot be encoded: {problem}") from problem
     finally:
-        del _buffers.frames
+        if arrays:
+            _buffers.frames = ()  # or this thread would keep them until its next message
     return [envelope.topic.encode(), document, *arrays]
 
 
@@ -142,9 +149,11 @@ def decode(frames: Sequence[Frame], message: type[M]) -> Stamped[M]:
     """The message of some frames. Raises CodecError, and nothing else, where they are not one of this type."""
     if not 2 <= len(frames) <= 2 + MAX_ARRAYS:
         raise CodecError(f"{len(frames)} frames; expected a topic, a document and at most {MAX_ARRAYS} arrays")
-    if len(frames[1]) > MAX_DOCUMENT_BYTES or any(len(frame) > MAX_ARRAY_BYTES for frame in frames[2:]):
+    arrays = frames[2:]
+    if len(frames[1]) > MAX_DOCUMENT_BYTES or (arrays and max(map(len, arrays)) > MAX_ARRAY_BYTES):
         raise CodecError("a frame is larger than a message may be")
-    _buffers.frames = frames[2:]
+    if arrays:
+        _buffers.frames = arrays
     try:
         try:
             whole = _whole_decoder(message).decode(frames[1])
@@ -158,7 +167,8 @@ def decode(frames: Sequence[Frame], message: type[M]) -> Stamped[M]:
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
         raise CodecError(f"not a {message.__name__}: {problem}") from problem
     finally:
-        del _buffers.frames
+        if arrays:
+            _buffers.frames = ()
 
 
 def _check_version(document: _Document | _Whole[Any], message: type[Message]) -> None:

@@ -199,7 +199,8 @@ class Executor:
         if self._early is not None:
             self._early.append((envelope, message))
             return
-        self.deliver(Stamped(message, envelope))
+        if envelope.topic in self._routes or isinstance(message, Fence | Lease):
+            self.deliver(Stamped(message, envelope))
         self._publish(envelope, message)
 
     def deliver(self, stamped: Stamped[Any]) -> None:

@@ -38,11 +38,16 @@ class TimerState:
         self.start_ns = 0
         self.next_tick = 0
         self.stats = TimerStats()
+        self._due = (-1, -1, 0)  # of which tick after which start, when: asked for at each message
 
     @property
     def due_ns(self) -> int:
         """Start + k x period, in whole nanoseconds without drift."""
-        return self.start_ns + round(self.next_tick * NS_PER_S / self.hz)
+        tick, start_ns, due_ns = self._due
+        if tick != self.next_tick or start_ns != self.start_ns:
+            due_ns = self.start_ns + round(self.next_tick * NS_PER_S / self.hz)
+            self._due = (self.next_tick, self.start_ns, due_ns)
+        return due_ns
 
     def take(self, now_ns: int) -> bool:
         """True where a tick is due; then ticks that were missed are skipped and counted, and the phase is kept."""

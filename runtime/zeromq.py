@@ -234,6 +234,7 @@ class Reader:
         self._polled: list[tuple[Any, int]] = []
         self._ready: list[tuple[Any, int]] = []
         self._fds: list[int] = []
+        self._is_fresh = False
         self._is_woken = False
         self._ends: list[Ends] | None = [] if watches_ends else None
         self._wake_reader, self._wake_writer = os.pipe()
@@ -284,6 +285,7 @@ class Reader:
 
     def wait(self, timeout_s: float | None) -> None:
         """Return once a message may have come, `wake` was called, or the time is over; None: no time."""
+        self._is_fresh = True
         if timeout_s is None:
             self._ready = zmq_poll(self._polled, -1)
         else:
@@ -303,21 +305,29 @@ class Reader:
 
         ZeroMQ signals only what is new: `wait` is right only after a `drain` that returned 0.
         """
-        number, burst = 0, 1
-        while number < limit:
+        if self._is_fresh:  # something has just ended a wait: hand it over at once
+            self._is_fresh = False
             ready, self._ready = self._ready or zmq_poll(self._polled, 0), []
-            before = number
-            for socket, _ in ready:
-                if isinstance(socket, int):
-                    os.read(self._wake_reader, 64)
-                    self._is_woken = False  # before the caller looks for what it was woken for
-                elif socket in self._sockets["event"]:
-                    number += self._take_burst(socket, min(burst, limit - number))
-                elif number < limit:
-                    number += self._take_burst(socket, 1)  # an event may have come meanwhile
-            if number == before:
+            if number := self._take_ready(ready, 1, limit):
+                return number
+        number = 0
+        while number < limit:
+            taken = self._take_ready(zmq_poll(self._polled, 0), _BURST, limit - number)
+            if not taken:
                 break
-            burst = _BURST
+            number += taken
+        return number
+
+    def _take_ready(self, ready: list[tuple[Any, int]], burst: int, limit: int) -> int:
+        number = 0
+        for socket, _ in ready:
+            if isinstance(socket, int):
+                os.read(self._wake_reader, 64)
+                self._is_woken = False  # before the caller looks for what it was woken for
+            elif socket in self._sockets["event"]:
+                number += self._take_burst(socket, min(burst, limit - number))
+            elif number < limit:
+                number += self._take_burst(socket, 1)  # an event may have come meanwhile
         return number
 
     def drain_states(self, limit: int) -> None:
