@@ -23,6 +23,7 @@ from runtime.msgs import Action, ActionChunk, Effect, Feedback, Image, Interrupt
 
 if TYPE_CHECKING:
     from nodes.policy.onnx_session import PolicySession
+    from nodes.policy.remote_session import RemoteSession
 
 RATE_HZ = 20
 SMALLEST_PX, LARGEST_PX = 8, 4096
@@ -79,7 +80,7 @@ class OnnxPolicy(Node):
         self.max_chunk_age_s = max_chunk_age_s
         self.providers = tuple(providers)
         self.needs_action = needs_action
-        self.session: PolicySession | None = None
+        self.session: PolicySession | RemoteSession | None = None
         self.is_active = not needs_action  # written by the plain handlers only
         self.confirmations = Confirmations()
         self.action_id = ""

@@ -1,0 +1,78 @@
+"""`RemotePolicy`: an `OnnxPolicy` whose model runs on another machine, which may serve several robots.
+
+On the robot it is a seat like any other: it plays chunks at 20 Hz, keeps to the allow-list and is fenced. A chunk is as
+old as the image that it was made from, so the ages tell what the network costs; an answer that is late is not used.
+"""
+
+from __future__ import annotations
+
+from nodes.policy.onnx_policy import OnnxPolicy
+from runtime.errors import ParameterError
+
+LONGEST_S = 10.0
+
+
+class RemotePolicy(OnnxPolicy):
+    """Asks `polyrhythm serve` at `server`, like "tcp://192.168.1.30:7500"; `key` is that server's public key."""
+
+    def __init__(
+        self,
+        server: str,
+        key: str = "",
+        host: str = "robot",
+        within_s: float = 0.4,
+        jpeg_quality: int = 85,
+        step_s: float = 0.05,
+        max_chunk_age_s: float = 1.0,
+        needs_action: bool = True,
+    ) -> None:
+        super().__init__(model=server, step_s=step_s, max_chunk_age_s=max_chunk_age_s, needs_action=needs_action)
+        for problem in self.check_parameters(server, key, host, within_s, jpeg_quality):
+            raise ParameterError(f"policy: {problem}")
+        self.server = server
+        self.key = key
+        self.host = host
+        self.within_s = within_s
+        self.jpeg_quality = jpeg_quality
+
+    @classmethod
+    def check_parameters(  # type: ignore[override]  # another constructor has other parameters
+        cls,
+        server: str,
+        key: str = "",
+        host: str = "robot",
+        within_s: float = 0.4,
+        jpeg_quality: int = 85,
+        step_s: float = 0.05,
+        max_chunk_age_s: float = 1.0,
+        needs_action: bool = True,
+    ) -> list[str]:
+        """What is wrong with the server's place, in sentences; it is not called."""
+        problems = []
+        place, _, port = server.removeprefix("tcp://").rpartition(":")
+        if not server.startswith("tcp://") or not place or not port.isdigit():
+            problems.append(f"server is {server!r}; expected an address like 'tcp://192.168.1.30:7500'")
+        elif not key and place not in ("127.0.0.1", "localhost"):
+            problems.append(f"server {server} is another machine, so its public key is needed: key = '...'")
+        if not 0.0 < within_s <= LONGEST_S:
+            problems.append(f"within_s is {within_s}; expected more than 0 and at most {LONGEST_S:g} s")
+        if not 0 <= jpeg_quality <= 100:
+            problems.append(f"jpeg_quality is {jpeg_quality}; expected 1 to 100, or 0 for pixels as they are")
+        return problems
+
+    def on_start(self) -> None:
+        from nodes.policy.remote_session import RemoteSession
+        from runtime.hosts import keys
+        from runtime.hosts.service import Client
+
+        if self.clock.is_virtual:
+            raise ParameterError(f"{self.name}: a server on the network does not wait for virtual time; use OnnxPolicy")
+        secret = keys.secret_of(self.host) if self.key else ""
+        public = keys.public_of(self.host) if self.key else ""
+        self._client = Client(self.server, server_key=self.key, secret=secret, public=public)
+        self.session = RemoteSession(self._client, within_s=self.within_s, jpeg_quality=self.jpeg_quality)
+        for port in (self.chunk, self.command):
+            port.provenance = f"model:{self.server}"
+
+    def on_stop(self) -> None:
+        self._client.close()

@@ -1,0 +1,117 @@
+"""`polyrhythm serve`: one machine runs a policy's model for several robots."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+
+from nodes.policy.onnx_file import read_model
+from runtime.errors import UserError, choices
+from runtime.hosts import keys
+
+
+def main(argv: list[str]) -> int:
+    """Serve until interrupted; 0 then, 2 for what cannot be served."""
+    arguments = _parser().parse_args(argv)
+    data, problems = read_model(str(arguments.model))
+    if problems:
+        raise UserError("; ".join(problems))
+    clients = _clients(arguments.clients)
+    place = arguments.bind.rpartition(":")[0]
+    if not clients and not _is_loopback(place):
+        raise UserError(
+            f"--bind {arguments.bind} can be reached by anyone; name the robots that may ask with --clients FILE"
+        )
+    from nodes.policy.onnx_session import PolicySession
+    from nodes.policy.remote_session import answering
+    from runtime.hosts.service import Server
+
+    width_px, height_px = arguments.size
+    sessions = [
+        PolicySession(
+            data,
+            name=f"model {str(arguments.model)!r}",
+            width_px=width_px,
+            height_px=height_px,
+            providers=tuple(arguments.provider or ["CPUExecutionProvider"]),
+        )
+        for _ in range(arguments.workers)
+    ]
+    secret = keys.secret_of(arguments.host) if clients else ""
+    server = Server(
+        f"tcp://{arguments.bind}",
+        [answering(session) for session in sessions],
+        secret=secret,
+        public=keys.public_of(arguments.host) if clients else "",
+        clients=clients,
+    )
+    who = choices(clients.values()) if clients else "anyone on this machine"
+    print(f"serving {arguments.model} at {server.address} for {who}; Ctrl-C ends it", flush=True)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    stop.wait()
+    server.close()
+    counts = server.questions.counts
+    told = ", ".join(f"{name} {counts[name]}" for name in ("taken", "replaced", "late"))
+    print(f"questions: {told}", file=sys.stderr)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm serve",
+        description="Run a policy's ONNX model for several robots: nodes.policy.remote_policy:RemotePolicy. "
+        "Of each robot the newest question waits; the one that is due first goes first; late ones are not answered.",
+        epilog="example: polyrhythm serve policy.onnx --bind 192.168.1.30:7500 --host desktop --clients robots.toml",
+    )
+    parser.add_argument("model", type=Path, help="an ONNX file")
+    parser.add_argument("--bind", default="127.0.0.1:7500", metavar="ADDRESS:PORT", help="default: %(default)s")
+    parser.add_argument(
+        "--host", default="desktop", help="whose key this is: polyrhythm keys new NAME; default: %(default)s"
+    )
+    parser.add_argument("--clients", type=Path, metavar="FILE", help='TOML, a line for each robot: name = "public key"')
+    parser.add_argument(
+        "--size", type=_size, default=(160, 120), metavar="WxH", help="of the model's image; default: 160x120"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=1, choices=range(1, 17), metavar="N", help="answers at the same time"
+    )
+    parser.add_argument("--provider", action="append", help="of ONNX Runtime; default: CPUExecutionProvider")
+    return parser
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.partition("x")
+    if not (width.isdigit() and height.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; expected one like 160x120")
+    return int(width), int(height)
+
+
+def _is_loopback(place: str) -> bool:
+    try:
+        return ipaddress.ip_address(place).is_loopback
+    except ValueError:
+        return place == "localhost"
+
+
+def _clients(path: Path | None) -> dict[str, str]:
+    """Name by public key. Raises UserError."""
+    if path is None:
+        return {}
+    try:
+        table = msgspec.toml.decode(path.read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.MsgspecError) as problem:
+        raise UserError(f'{path}: {problem}; expected a line for each robot: name = "public key"') from problem
+    wrong = [name for name, key in table.items() if len(key) != 40]
+    if wrong or not table:
+        raise UserError(
+            f"{path}: {choices(wrong) or 'no robot'} has no key of 40 characters; polyrhythm keys show NAME prints it"
+        )
+    return {key: name for name, key in table.items()}

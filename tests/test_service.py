@@ -1,0 +1,262 @@
+"""A policy's model for several robots: deadlines, the newest question of each, keys, and a seat on another machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zmq
+
+from nodes.policy.make_test_model import policy_model
+from nodes.policy.onnx_session import PolicySession
+from nodes.policy.remote_policy import RemotePolicy
+from nodes.policy.remote_session import RemoteSession, answering
+from nodes.policy.serve import main as serve_main
+from runtime.clock import to_ns
+from runtime.errors import ParameterError, PolyrhythmError, TransportError, UserError
+from runtime.hosts.questions import Question, Questions
+from runtime.hosts.service import Client, Server
+from tests.ports import free_ports
+from tests.running import eventually
+
+LONG_S = 20.0
+
+
+def question(client: str, number: int, due_s: float) -> Question:
+    return Question(client, number, to_ns(due_s), ())
+
+
+def test_the_question_that_is_due_first_is_answered_first() -> None:
+    questions = Questions()
+    for client, due_s in (("a", 3.0), ("b", 1.0), ("c", 2.0)):
+        questions.ask(question(client, 1, due_s))
+    order = [questions.next(0)[0] for _ in range(3)]
+    assert [one.client for one in order if one] == ["b", "c", "a"]
+
+
+def test_a_newer_question_of_the_same_robot_replaces_the_one_that_waits() -> None:
+    questions = Questions()
+    assert questions.ask(question("a", 1, 1.0)) is None
+    replaced = questions.ask(question("a", 2, 1.1))
+    assert replaced is not None
+    assert replaced.number == 1
+    chosen, _ = questions.next(0)
+    assert chosen is not None
+    assert chosen.number == 2
+    assert questions.counts == {"replaced": 1, "taken": 1, "late": 0}
+
+
+def test_a_question_whose_answer_would_come_too_late_is_not_answered() -> None:
+    questions = Questions()
+    questions.ask(question("a", 1, 1.0))
+    questions.ask(question("b", 1, 9.0))
+    chosen, late = questions.next(to_ns(0.8), took_ns=to_ns(0.5))
+    assert chosen is not None
+    assert chosen.client == "b"
+    assert [one.client for one in late] == ["a"]
+
+
+def test_a_robot_that_asks_without_pause_leaves_every_other_its_turn() -> None:
+    questions, answered = Questions(), []
+    questions.ask(question("slow", 1, 0.5))
+    for step in range(10):
+        questions.ask(question("hasty", step, 0.1 * step + 0.4))
+        chosen, _ = questions.next(to_ns(0.1 * step))
+        answered.append(chosen.client if chosen else "")
+    assert answered.index("slow") <= 2
+
+
+Handler = Callable[[Sequence[bytes]], Sequence[bytes]]
+
+
+@contextmanager
+def server(*handlers: Handler, **security: object) -> Iterator[Server]:
+    opened = Server(f"tcp://127.0.0.1:{free_ports(1)}", handlers, **security)  # type: ignore[arg-type]
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def client(address: str, **security: str) -> Iterator[Client]:
+    opened = Client(address, **security)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def ask_until_connected(asking: Client, *content: bytes) -> list[bytes]:
+    answers: list[list[bytes]] = []
+
+    def answered() -> bool:
+        try:
+            answers.append(asking.ask(content, LONG_S))
+        except TransportError:
+            return False
+        return True
+
+    eventually(answered, "the server answers")
+    return answers[0]
+
+
+def wait_for_connection(asking: Client) -> None:
+    """Ask nonsense until the server objects to it."""
+
+    def objects() -> bool:
+        try:
+            asking.ask([b"?"], LONG_S)
+        except TransportError as problem:
+            return "expected" in str(problem)
+        return False
+
+    eventually(objects, "the server objects")
+
+
+def echo(frames: Sequence[bytes]) -> Sequence[bytes]:
+    return [b"you said", *frames]
+
+
+def test_a_question_is_answered() -> None:
+    with server(echo) as serving, client(serving.address) as asking:
+        assert ask_until_connected(asking, b"hello") == [b"you said", b"hello"]
+
+
+def test_no_answer_in_time_is_a_sentence_and_the_next_question_is_answered() -> None:
+    gate = threading.Event()
+
+    def slow(frames: Sequence[bytes]) -> Sequence[bytes]:
+        if frames[0] == b"wait":
+            gate.wait(LONG_S)
+        return frames
+
+    with server(slow) as serving, client(serving.address) as asking:
+        ask_until_connected(asking, b"ready")
+        with pytest.raises(TransportError, match="no answer within 50 ms"):
+            asking.ask([b"wait"], 0.05)
+        gate.set()
+        assert ask_until_connected(asking, b"again") == [b"again"]
+
+
+def test_a_robot_that_is_slow_to_answer_does_not_hold_up_another_one() -> None:
+    gate = threading.Event()
+
+    def work(frames: Sequence[bytes]) -> Sequence[bytes]:
+        if frames[0] == b"wait":
+            gate.wait(LONG_S)
+        return frames
+
+    with server(work, work) as serving, client(serving.address) as slow, client(serving.address) as quick:
+        ask_until_connected(slow, b"ready")
+        waiting = threading.Thread(target=lambda: slow.ask([b"wait"], LONG_S))
+        waiting.start()
+        eventually(lambda: serving.questions.counts["taken"] == 2, "the slow one is being answered")
+        assert ask_until_connected(quick, b"me too") == [b"me too"]
+        gate.set()
+        waiting.join()
+
+
+def test_what_a_model_raises_is_told_to_the_robot_and_the_server_goes_on() -> None:
+    def fails(frames: Sequence[bytes]) -> Sequence[bytes]:
+        if frames[0] == b"bad":
+            raise ValueError("the lift has no such joint")
+        return frames
+
+    with server(fails) as serving, client(serving.address) as asking:
+        ask_until_connected(asking, b"good")
+        with pytest.raises(TransportError, match="the lift has no such joint"):
+            asking.ask([b"bad"], LONG_S)
+        assert asking.ask([b"good"], LONG_S) == [b"good"]
+
+
+def test_only_robots_whose_key_is_listed_are_answered() -> None:
+    (public, secret), (robot_public, robot_secret), (other_public, other_secret) = (
+        tuple(key.decode() for key in zmq.curve_keypair()) for _ in range(3)
+    )
+    with server(echo, secret=secret, public=public, clients={robot_public: "robot"}) as serving:
+        with client(serving.address, server_key=public, secret=robot_secret, public=robot_public) as robot:
+            assert ask_until_connected(robot, b"hello") == [b"you said", b"hello"]
+        with (
+            client(serving.address, server_key=public, secret=other_secret, public=other_public) as other,
+            pytest.raises(TransportError),
+        ):
+            other.ask([b"hello"], 0.5)
+        assert serving.questions.counts["taken"] == 1
+
+
+@pytest.mark.parametrize("frames", [[b""], [b"1", b"2"], [b"x" * 8, b"y" * 7, b"z"], [b"\0" * 8, b"\xff" * 8]])
+def test_what_is_no_question_is_ignored(frames: list[bytes]) -> None:
+    with server(echo) as serving, client(serving.address) as asking:
+        ask_until_connected(asking, b"hello")
+        asking._socket.send_multipart(frames)
+        assert ask_until_connected(asking, b"still there") == [b"you said", b"still there"]
+
+
+MODEL = policy_model(32, 24)
+
+
+def session() -> PolicySession:
+    return PolicySession(MODEL, name="model", width_px=32, height_px=24, providers=("CPUExecutionProvider",))
+
+
+def test_a_remote_session_gives_the_chunk_of_the_model_itself() -> None:
+    image = np.full((24, 32, 3), (200, 30, 90), np.uint8)
+    joints = tuple(0.1 * number for number in range(8))
+    with server(answering(session())) as serving, client(serving.address) as asking:
+        wait_for_connection(asking)
+        exact = RemoteSession(asking, within_s=LONG_S, jpeg_quality=0).run(image, joints)
+        close = RemoteSession(asking, within_s=LONG_S, jpeg_quality=90).run(image, joints)
+        expected = session().run(image, joints)
+        assert np.array_equal(exact, expected)
+        assert np.abs(close - expected).max() < 0.01
+        with pytest.raises(PolyrhythmError, match=r"no answer within [01] ms|late"):
+            RemoteSession(asking, within_s=0.0005, jpeg_quality=90).run(image, joints)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"server": "desktop:7500"}, "expected an address like"),
+        ({"server": "tcp://192.168.1.30:7500"}, "its public key is needed"),
+        ({"server": "tcp://127.0.0.1:7500", "within_s": 0.0}, "within_s is 0.0"),
+        ({"server": "tcp://127.0.0.1:7500", "jpeg_quality": 101}, "jpeg_quality is 101"),
+    ],
+)
+def test_wrong_parameters_are_sentences(parameters: dict[str, object], words: str) -> None:
+    with pytest.raises(ParameterError) as refusal:
+        RemotePolicy(**parameters)  # type: ignore[arg-type]
+    assert words in str(refusal.value)
+
+
+@pytest.mark.processes
+def test_serve_refuses_to_be_open_to_anyone_and_serves_on_this_machine(tmp_path: Path) -> None:
+    model = tmp_path / "policy.onnx"
+    model.write_bytes(MODEL)
+    with pytest.raises(UserError, match="can be reached by anyone"):
+        serve_main([str(model), "--bind", "0.0.0.0:7500"])
+    command = [sys.executable, "-c", "import sys; from nodes.policy.serve import main; sys.exit(main(sys.argv[1:]))"]
+    port = free_ports(1)
+    with subprocess.Popen(
+        [*command, str(model), "--size", "32x24", "--bind", f"127.0.0.1:{port}"], stdout=subprocess.PIPE, text=True
+    ) as serving:
+        assert serving.stdout is not None
+        assert "anyone on this machine" in serving.stdout.readline()
+        with client(f"tcp://127.0.0.1:{port}") as asking:
+            remote = RemoteSession(asking, within_s=LONG_S, jpeg_quality=90)
+
+            def answers() -> bool:
+                try:
+                    return remote.run(np.zeros((24, 32, 3), np.uint8), (0.0,) * 8).shape == (16, 10)
+                except PolyrhythmError:
+                    return False
+
+            eventually(answers, "the model answers")
+        serving.terminate()
+        assert serving.wait(30) == 0
