@@ -81,9 +81,13 @@ def back_project(
     height, width = depth_m.shape
     right = (np.arange(width, dtype=np.float32) + 0.5 - width / 2) / np.float32(focal_px)
     down = (np.arange(height, dtype=np.float32) + 0.5 - height / 2) / np.float32(focal_px)
-    turn = camera_rotation.astype(np.float32)
-    ray = right[None, :, None] * turn[:, 0] + down[:, None, None] * turn[:, 1] + turn[:, 2]
-    points: NDArray[np.float32] = ray * depth_m[:, :, None] + camera_position.astype(np.float32)
+    # Coordinate by coordinate, each of them in one piece: several times as fast as point by point.
+    planes = np.empty((3, height, width), dtype=np.float32)
+    for axis, (turn, place) in enumerate(zip(camera_rotation.astype(np.float32), camera_position, strict=True)):
+        np.add(right * turn[0], (down * turn[1] + turn[2])[:, None], out=planes[axis])
+        planes[axis] *= depth_m
+        planes[axis] += np.float32(place)
+    points: NDArray[np.float32] = planes.transpose(1, 2, 0)
     return points
 
 
@@ -122,7 +126,13 @@ class _View:
 
     def points_at(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """The points (n, 3) of some pixels, counted row by row."""
-        return self.points.reshape(-1, 3).take(index, axis=0)
+        planes = self.points.transpose(2, 0, 1)
+        return _taken(planes.reshape(3, -1).T, index)
+
+
+def _taken(points: NDArray[np.float32], chosen: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Some of the points (n, 3), each coordinate in one piece as it was."""
+    return points.T.take(chosen, axis=1).T
 
 
 def _levels(
@@ -176,8 +186,8 @@ def _things(view: _View, is_known: Bools, table_z: float, hull: NDArray[np.float
     index = np.flatnonzero(is_known & (z > table_z + THING_LEAST_M) & (z < table_z + THING_MOST_M))
     points = view.points_at(index)
     if hull is not None:
-        inside = _is_inside(points[:, :2], hull, 0.03)
-        index, points = index[inside], points[inside]
+        inside = np.flatnonzero(_is_inside(points[:, :2], hull, 0.03))
+        index, points = index.take(inside), _taken(points, inside)
     pixels = _pixels(view, index[~_is_own(points, view)])
     found: list[SeenObject] = []
     for group in _groups(pixels.points, THING_CELL_M):
@@ -197,8 +207,14 @@ class _Pixels:
     value: NDArray[np.uint8]  # lightness
 
     def only(self, chosen: NDArray[np.int64] | Bools) -> _Pixels:
+        if chosen.dtype == np.bool_:
+            chosen = np.flatnonzero(chosen)
         return _Pixels(
-            self.rows[chosen], self.columns[chosen], self.points[chosen], self.codes[chosen], self.value[chosen]
+            self.rows.take(chosen),
+            self.columns.take(chosen),
+            _taken(self.points, chosen),
+            self.codes.take(chosen),
+            self.value.take(chosen),
         )
 
 
@@ -297,11 +313,11 @@ def _boxes(
     index = np.flatnonzero(is_known & (z > floor_z + 0.12) & (z < table_z + BOX_ABOVE_TABLE_M))
     points = view.points_at(index)
     away = points[:, :2] - view.camera[:2].astype(np.float32)
-    beside = away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1] > OWN_BODY_RADIUS_M**2
-    index, points = index[beside], points[beside]
+    beside = np.flatnonzero(away[:, 0] * away[:, 0] + away[:, 1] * away[:, 1] > OWN_BODY_RADIUS_M**2)
+    index, points = index.take(beside), _taken(points, beside)
     if hull is not None:
-        beside = ~_is_inside(points[:, :2], hull, 0.025)
-        index, points = index[beside], points[beside]
+        beside = np.flatnonzero(~_is_inside(points[:, :2], hull, 0.025))
+        index, points = index.take(beside), _taken(points, beside)
     pixels = _pixels(view, index[~_is_own(points, view)])
     found: list[SeenObject] = []
     for group in _groups(pixels.points, BOX_CELL_M):
@@ -400,8 +416,9 @@ def _is_inside(points: NDArray[np.float32], hull: NDArray[np.float32], margin_m:
     outward = np.column_stack([edge[:, 1], -edge[:, 0]])
     inward = outward @ hull.mean(axis=0) - (outward * start).sum(axis=1) > 0
     outward = np.where(inward[:, None], -outward, outward).astype(np.float32)
-    beyond = points @ outward.T - (outward * start).sum(axis=1)
-    inside: Bools = beyond.max(axis=1) < margin_m if len(points) else np.zeros(0, dtype=np.bool_)
+    beyond = outward @ points.T  # (edges, n)
+    beyond -= (outward * start).sum(axis=1)[:, None]
+    inside: Bools = beyond.max(axis=0) < margin_m if len(points) else np.zeros(0, dtype=np.bool_)
     return inside
 
 
@@ -415,11 +432,15 @@ def _is_own(points: NDArray[np.float32], view: _View) -> Bools:
     squared = np.maximum((line * line).sum(axis=1), np.float32(1e-9))
     local = points - view.camera.astype(np.float32)  # small numbers: the differences below cancel
     start = start - view.camera.astype(np.float32)
-    along = local @ line.T - (start * line).sum(axis=1)  # (n, parts)
-    share = np.clip(along / squared, 0.0, 1.0)
-    away = np.einsum("ij,ij->i", local, local)[:, None] - 2 * (local @ start.T) + (start * start).sum(axis=1)
-    away += share * (share * squared - 2 * along)
-    mine: Bools = (away < radius * radius).any(axis=1)
+    along = line @ local.T  # (parts, n)
+    along -= (start * line).sum(axis=1)[:, None]
+    share = np.clip(along / squared[:, None], np.float32(0.0), np.float32(1.0))
+    away = start @ local.T
+    away *= np.float32(-2.0)
+    away += np.einsum("ij,ij->i", local, local)
+    away += (start * start).sum(axis=1)[:, None]
+    away += share * (share * squared[:, None] - 2 * along)
+    mine: Bools = (away < (radius * radius)[:, None]).any(axis=0)
     return mine
 
 

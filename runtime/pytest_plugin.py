@@ -2,7 +2,8 @@
 
 Use it with `pytest_plugins = ["runtime.pytest_plugin"]` in the top conftest.py. What a failed test leaves, in
 `runs/failed/TEST/`: `report.txt` with the seed, the command that runs it again, the trace hash, the exception's place
-in virtual time and the first message that differs from the last run that passed; `timeline.txt` with all messages.
+in virtual time and the first message that differs from the last run that passed; `timeline.html` to look at, and
+`timeline.txt` with all messages.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pytest
 from runtime.graph import NodeSpec
 from runtime.node import Node
 from runtime.simulation import Simulation
+from runtime.timeline_page import page
 from runtime.tracing import Trace, first_difference, timeline
 
 Simulate = Callable[..., Simulation]
@@ -74,22 +76,27 @@ def simulate(request: pytest.FixtureRequest) -> Iterator[Simulate]:
 def _leave(folder: Path, before: Path, test: str, seed: int, simulation: Simulation) -> None:
     assert simulation.trace is not None
     lines = simulation.trace.lines or []
-    if not before.is_file():
-        parted = "no run of this test that passed is known here"
-    else:
-        difference = first_difference(before.read_text().splitlines(), lines)
-        parted = "none: the messages are those of the last run that passed"
-        if difference is not None:
-            number, old, new = difference
-            parted = f"message {number + 1}\n    passed: {old or '(ended)'}\n    failed: {new or '(ended)'}"
+    passed = before.read_text().splitlines() if before.is_file() else None
+    facts = [
+        ("test", test),
+        ("seed", str(seed)),
+        ("again", f'python -m pytest "{test}" --virtual-seed {seed}'),
+        ("trace", f"{simulation.trace.hash} ({simulation.trace.messages} messages)"),
+        ("ended at", f"{simulation.clock.now_ns() * 1e-9:.6f} s of virtual time"),
+        ("first difference from the last run that passed", _parted(passed, lines)),
+    ]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "report.txt").write_text(
-        f"test: {test}\n"
-        f"seed: {seed}\n"
-        f'again: python -m pytest "{test}" --virtual-seed {seed}\n'
-        f"trace: {simulation.trace.hash} ({simulation.trace.messages} messages)\n"
-        f"ended at: {simulation.clock.now_ns() * 1e-9:.6f} s of virtual time\n"
-        f"first difference from the last run that passed: {parted}\n"
-        f"timeline: {folder / 'timeline.txt'}\n"
-    )
+    (folder / "timeline.html").write_text(page(f"Failed: {test}", facts, lines, passed))
     (folder / "timeline.txt").write_text(timeline(lines))
+    facts.append(("timeline", str(folder / "timeline.html")))
+    (folder / "report.txt").write_text("".join(f"{name}: {value}\n" for name, value in facts))
+
+
+def _parted(passed: list[str] | None, lines: list[str]) -> str:
+    if passed is None:
+        return "no run of this test that passed is known here"
+    difference = first_difference(passed, lines)
+    if difference is None:
+        return "none: the messages are those of the last run that passed"
+    number, old, new = difference
+    return f"message {number + 1}\n    passed: {old or '(ended)'}\n    failed: {new or '(ended)'}"

@@ -154,6 +154,10 @@ def test_a_failed_test_leaves_seed_command_hash_first_difference_and_timeline(tm
     assert "ended at: 2.000000 s" in report
     assert "passed: 0.000000000 beat:talker:1" in report
     assert "Beat(count=2)" in report
+    assert str(folder / "timeline.html") in report
+    shown = (folder / "timeline.html").read_text()
+    assert "first difference, 0.000 s" in shown
+    assert "--virtual-seed 3" in shown
     timeline = (folder / "timeline.txt").read_text()
     assert timeline.splitlines()[1].startswith("beat 1.")
     assert "1.500000000 beat:talker:4" in timeline
