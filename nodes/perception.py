@@ -207,14 +207,13 @@ class _Pixels:
     value: NDArray[np.uint8]  # lightness
 
     def only(self, chosen: NDArray[np.int64] | Bools) -> _Pixels:
-        if chosen.dtype == np.bool_:
-            chosen = np.flatnonzero(chosen)
+        index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else np.asarray(chosen, dtype=np.int64)
         return _Pixels(
-            self.rows.take(chosen),
-            self.columns.take(chosen),
-            _taken(self.points, chosen),
-            self.codes.take(chosen),
-            self.value.take(chosen),
+            self.rows.take(index),
+            self.columns.take(index),
+            _taken(self.points, index),
+            self.codes.take(index),
+            self.value.take(index),
         )
 
 
@@ -440,7 +439,7 @@ def _is_own(points: NDArray[np.float32], view: _View) -> Bools:
     away += np.einsum("ij,ij->i", local, local)
     away += (start * start).sum(axis=1)[:, None]
     away += share * (share * squared[:, None] - 2 * along)
-    mine: Bools = (away < (radius * radius)[:, None]).any(axis=0)
+    mine: Bools = np.asarray((away < (radius * radius)[:, None]).any(axis=0))
     return mine
 
 
