@@ -17,16 +17,14 @@ from nodes.episodes.minds.caller import Caller, ModelSpec, NoStore, OutageError,
 from nodes.episodes.minds.chat_wire import Answer
 from nodes.episodes.minds.repair import UnreadableError
 from nodes.episodes.results.estimates import (
-    five_point,
     hard_tasks,
     holm,
     mean_of,
-    pearson,
     permutation_p,
-    randolph_kappa,
 )
 from nodes.episodes.talk.plan import Truth
 from runtime import UserError
+from runtime.agreement import five_point, pearson, randolph_kappa
 from runtime.episode_msgs import Score, Scores, Turn
 from tests.episode_cast import plan, play
 

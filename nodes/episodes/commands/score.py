@@ -91,3 +91,4 @@ class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     dimension: str
     score: float
+    rationale: str = ""

@@ -1,4 +1,4 @@
-"""The statistics of reports: bootstrap intervals, paired permutation tests, Randolph's kappa, Pearson. Seeded.
+"""The statistics of reports: bootstrap intervals, paired permutation tests. Seeded.
 
 Numbers of one episode belong together, so intervals resample episodes, not scores.
 """
@@ -67,36 +67,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
         corrected[index] = highest
     return corrected
-
-
-def pearson(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """The correlation of two series; None for fewer than two points or where one does not vary."""
-    if len(first) < 2 or len(first) != len(second):
-        return None
-    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    one, other = one - one.mean(), other - other.mean()
-    norm = float(np.sqrt((one**2).sum() * (other**2).sum()))
-    return float((one * other).sum() / norm) if norm > 0 else None
-
-
-def randolph_kappa(ratings: Sequence[Sequence[int]], categories: int) -> float | None:
-    """Free-marginal multi-rater agreement: items x raters, categories 0..k-1; None where no item has two raters."""
-    shares = []
-    for item in ratings:
-        count = len(item)
-        if count < 2:
-            continue
-        totals = np.bincount(np.asarray(item), minlength=categories)
-        shares.append(float((totals * (totals - 1)).sum()) / (count * (count - 1)))
-    if not shares or categories < 2:
-        return None
-    chance = 1.0 / categories
-    return (sum(shares) / len(shares) - chance) / (1.0 - chance)
-
-
-def five_point(score: float, low: int, high: int) -> int:
-    """A score on a scale of eleven points as one of five classes, as the paper merges them."""
-    return min(4, int((score - low) / (high - low) * 5))
 
 
 def hard_tasks(rewards: Mapping[str, Mapping[str, Sequence[float]]], target: str, low: float, high: float) -> list[str]:

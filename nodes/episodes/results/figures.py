@@ -11,15 +11,13 @@ from nodes.episodes.judging.averages import mean_scores, overall
 from nodes.episodes.judging.dimensions import NAMES, SEVEN
 from nodes.episodes.results.estimates import (
     Mean,
-    five_point,
     hard_tasks,
     holm,
     mean_of,
-    pearson,
     permutation_p,
-    randolph_kappa,
 )
 from nodes.episodes.results.store import Store
+from runtime.agreement import five_point, pearson, randolph_kappa
 
 OVERALL = "overall"
 HARD_SHARE = 0.2
