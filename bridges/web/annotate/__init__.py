@@ -1,0 +1,1 @@
+"""Rating a recording afterwards: several annotators, seven dimensions, a rationale for each."""

@@ -1,0 +1,148 @@
+"""What the annotation's pages are served: each annotator their own ratings, the viewer how far they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import msgspec
+
+from bridges.web.annotate.ratings import Rating, Ratings, agreement
+from bridges.web.annotate.recording import Recorded
+from bridges.web.session import Session, View
+from bridges.web.study.questionnaire import Item
+from bridges.web.wire import FromBrowser, Hello, Seen, Watch
+
+VIEWER = "viewer"
+
+
+class Seek(FromBrowser, frozen=True, tag="seek"):
+    """Which moment is on screen."""
+
+    at_s: Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
+
+
+class Rate(FromBrowser, frozen=True, tag="rate"):
+    """A score and why; None takes the score back."""
+
+    name: Annotated[str, msgspec.Meta(max_length=200)]
+    dimension: Annotated[str, msgspec.Meta(max_length=80)]
+    score: int | None
+    rationale: Annotated[str, msgspec.Meta(max_length=4000)] = ""
+
+
+_decoder: msgspec.json.Decoder[Hello | Seen | Watch | Seek | Rate] = msgspec.json.Decoder(
+    Hello | Seen | Watch | Seek | Rate
+)
+
+
+def decode(text: str | bytes) -> Hello | Seen | Watch | Seek | Rate:
+    """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
+    return _decoder.decode(text)
+
+
+class AnnotationDesk:
+    """Serves one recording; called in the server's thread only. `now_s` is Unix time."""
+
+    def __init__(
+        self, recorded: Recorded, ratings: Ratings, scales: tuple[Item, ...], now_s: Callable[[], float]
+    ) -> None:
+        self._recorded = recorded
+        self._ratings = ratings
+        self._scales = scales
+        self._now_s = now_s
+        self._version = 1
+        self._places: dict[str, float] = {}  # session -> seconds
+
+    def welcome(self, session: Session) -> dict[str, Any]:
+        """The whole recording but its pictures. The model's scores are shown to nobody who rates."""
+        recorded = self._recorded
+        return {
+            "t": "welcome",
+            "role": session.role,
+            "session": session.ident,
+            "may_rate": session.role != VIEWER,
+            "episode": recorded.episode,
+            "duration_s": recorded.duration_s,
+            "events": recorded.events,
+            "agents": recorded.agents,
+            "parts": recorded.parts,
+            "has_frames": bool(recorded.frames),
+            "scales": [{name: getattr(one, name) for name in one.__struct_fields__} for one in self._scales],
+        }
+
+    def state(self, session: Session, now_ns: int) -> dict[str, Any]:
+        """The annotator's own ratings, or the agreement, where the page does not have them yet."""
+        notices, session.notices = session.notices, []
+        document: dict[str, Any] = {"t": "state", "n": session.state_number, "notices": notices}
+        if session.told != self._version:
+            session.told = self._version
+            if session.role == VIEWER:
+                document["agreement"] = self._agreement()
+            else:
+                document["ratings"] = [
+                    {"name": one.name, "dimension": one.dimension, "score": one.score, "rationale": one.rationale}
+                    for one in self._ratings.by_key.values()
+                    if one.rater == session.role and one.episode == self._recorded.episode
+                ]
+        return document
+
+    def _agreement(self) -> list[dict[str, Any]]:
+        scores = {(self._recorded.episode, *key): score for key, score in self._recorded.scores.items()}
+        return [asdict(one) for one in agreement(self._ratings.by_key.values(), self._scales, scores)]
+
+    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
+        """The frame of the moment that the page is at."""
+        at_s = self._places.get(camera, 0.0)
+        place = self._recorded.frame_at(at_s)
+        if place is None or view.shown == ("frame", place):
+            return None
+        view.shown = ("frame", place)
+        return {"camera": camera, "at_s": self._recorded.frame_times_s[place]}, self._recorded.frames[place]
+
+    def came(self, session: Session) -> None:
+        """A page was opened: its picture is watched under the session's own name."""
+
+    def left(self, session: Session) -> None:
+        """A page is gone."""
+        self._places.pop(session.ident, None)
+
+    def beat(self, now_ns: int) -> None:
+        """Nothing is to be done regularly."""
+
+    def handle(self, session: Session, message: Any) -> None:
+        """Go to a moment, or keep a rating."""
+        if isinstance(message, Seek):
+            self._places[session.ident] = message.at_s
+            session.wake.set()
+        elif not isinstance(message, Rate):
+            session.notice(f"{type(message).__name__} is not expected now")
+        elif session.role == VIEWER:
+            session.notice("a viewer rates nothing; take an annotator's address")
+        else:
+            self._rate(session, message)
+
+    def _rate(self, session: Session, message: Rate) -> None:
+        scale = next((one for one in self._scales if one.id == message.dimension), None)
+        if scale is None or message.name not in self._recorded.agents:
+            session.notice(f"there is no {message.dimension} of {message.name}")
+            return
+        if message.score is not None and (problem := scale.problem_of(message.score)):
+            session.notice(problem)
+            return
+        rating = Rating(
+            self._recorded.episode,
+            session.role,
+            message.name,
+            message.dimension,
+            message.score,
+            message.rationale.strip(),
+            round(self._now_s(), 3),
+        )
+        try:
+            self._ratings.save(rating)
+        except OSError as problem_of_disk:
+            session.notice(f"this was not saved: {problem_of_disk.strerror}")
+            return
+        self._version += 1

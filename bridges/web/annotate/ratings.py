@@ -1,0 +1,150 @@
+"""Ratings beside a recording: JSON lines that only grow, read so that the newest of each counts; agreement, export."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from bridges.web.study.questionnaire import Item
+from runtime.agreement import five_point, pearson, randolph_kappa
+from runtime.errors import UserError
+
+CLASSES = 5
+
+
+class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One annotator's word on one agent in one dimension; `score` None takes it back."""
+
+    episode: str
+    rater: str
+    name: str
+    dimension: str
+    score: int | None
+    rationale: str = ""
+    at_s: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What a later rating takes the place of."""
+        return self.episode, self.rater, self.name, self.dimension
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Rating)
+
+
+def ratings_file(recording: Path) -> Path:
+    """Where the ratings of a recording are."""
+    return recording.with_suffix(".ratings.jsonl")
+
+
+def read_ratings(path: Path) -> dict[tuple[str, str, str, str], Rating]:
+    """The newest of each. Raises UserError with the line that is none; a torn last line is left out."""
+    try:
+        lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem
+    found: dict[tuple[str, str, str, str], Rating] = {}
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            rating = _decoder.decode(line)
+        except msgspec.MsgspecError as problem:
+            raise UserError(f"{path}:{number}: no rating: {problem}") from problem
+        found[rating.key] = rating
+    return found
+
+
+class Ratings:
+    """The ratings of one recording while people rate: one process writes, each word is on the disk at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.by_key = read_ratings(path)
+        try:
+            self._file = path.open("ab")
+        except OSError as problem:
+            raise UserError(f"{path}: cannot be written ({problem.strerror})") from problem
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            self._file.close()
+            raise UserError(f"{path}: another annotate writes here; use its addresses, or end it") from problem
+        data = path.read_bytes()
+        if data and not data.endswith(b"\n"):
+            os.truncate(path, data.rfind(b"\n") + 1)
+
+    def save(self, rating: Rating) -> None:
+        """Return once it is on the disk. Raises OSError where it cannot be."""
+        self._file.write(_encoder.encode(rating) + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.by_key[rating.key] = rating
+
+    def close(self) -> None:
+        """Let others write."""
+        self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One dimension: Randolph's kappa among people on five classes, Pearson of their means with the model's scores."""
+
+    dimension: str
+    raters: int
+    items: int  # agents of recordings that somebody rated
+    kappa: float | None
+    matched: int  # of these, how many the model scored, too
+    pearson: float | None
+
+
+def agreement(
+    ratings: Iterable[Rating], scales: Sequence[Item], scores: Mapping[tuple[str, str, str], float]
+) -> list[Agreement]:
+    """For each dimension that was rated; `scores` by (episode, agent, dimension)."""
+    given = [rating for rating in ratings if rating.score is not None]
+    found = []
+    for scale in scales:
+        items: dict[tuple[str, str], list[int]] = {}
+        own = [rating for rating in given if rating.dimension == scale.id]
+        for rating in own:
+            assert rating.score is not None
+            items.setdefault((rating.episode, rating.name), []).append(rating.score)
+        if not items:
+            continue
+        classes = [[five_point(score, scale.low, scale.high) for score in values] for values in items.values()]
+        pairs = [
+            (sum(values) / len(values), scores[episode, name, scale.id])
+            for (episode, name), values in items.items()
+            if (episode, name, scale.id) in scores
+        ]
+        found.append(
+            Agreement(
+                scale.id,
+                len({rating.rater for rating in own}),
+                len(items),
+                randolph_kappa(classes, CLASSES),
+                len(pairs),
+                pearson([human for human, _ in pairs], [machine for _, machine in pairs]),
+            )
+        )
+    return found
+
+
+def exported(ratings: Iterable[Rating], form: str) -> str:
+    """The ratings that stand, as "jsonl" (which `polyrhythm episodes score --ratings` takes) or "csv"."""
+    rows = sorted((one for one in ratings if one.score is not None), key=lambda one: one.key)
+    fields = ("episode", "rater", "name", "dimension", "score", "rationale")
+    if form == "jsonl":
+        return "".join(_encoder.encode({name: getattr(row, name) for name in fields}).decode() + "\n" for row in rows)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(fields)
+    writer.writerows([getattr(row, name) for name in fields] for row in rows)
+    return out.getvalue()

@@ -1,0 +1,187 @@
+"""What an annotator sees of a recording: who took part, what was said and done and when, and the camera's frames."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runtime.bag import BagMessage, BagReader
+from runtime.errors import RecordingError
+
+IMAGE_SCHEMA = "foxglove.CompressedImage"
+CAMERAS = ("head/image", "room/image", "wrist/image")
+MOST_FRAMES = 2400
+MOST_EVENTS = 5000
+SHORTEST_GAP_S = 0.2
+LINE_S = 2.0
+"""From line to line, where the recording has no times of its own."""
+
+
+@dataclass(slots=True)
+class Recorded:
+    """One recording, in seconds from its first message."""
+
+    episode: str
+    duration_s: float = 0.0
+    events: list[dict[str, Any]] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
+    parts: dict[str, dict[str, str]] = field(default_factory=dict)  # agent -> goal and background, where known
+    scores: dict[tuple[str, str], float] = field(default_factory=dict)  # (agent, dimension) -> of the judge
+    frame_times_s: list[float] = field(default_factory=list)
+    frames: list[bytes] = field(default_factory=list)  # PNG or JPEG
+
+    def frame_at(self, at_s: float) -> int | None:
+        """The frame that was on screen then; None before the first, and where there is none."""
+        place = bisect_right(self.frame_times_s, at_s) - 1
+        return place if place >= 0 else 0 if self.frames else None
+
+
+def read_recording(path: Path) -> Recorded:
+    """Read all that is shown. Raises RecordingError where there is nothing to rate."""
+    reader = BagReader(path)
+    images: dict[str, list[int]] = {}
+    first_ns: int | None = None
+    last_ns = 0
+    for message in reader:  # times only: images are decoded in the second pass, and few of them
+        first_ns = message.log_time_ns if first_ns is None else min(first_ns, message.log_time_ns)
+        last_ns = max(last_ns, message.log_time_ns)
+        if message.schema == IMAGE_SCHEMA:
+            images.setdefault(message.topic, []).append(message.log_time_ns)
+    camera = next((topic for topic in CAMERAS if topic in images), "")
+    start_ns = first_ns or 0
+    duration_s = (last_ns - start_ns) * 1e-9
+    found = Recorded(path.stem, round(duration_s, 2))
+    gap_s = max(SHORTEST_GAP_S, duration_s / MOST_FRAMES)
+    teller = _Teller(found)
+    for message in reader:
+        at_s = round((message.log_time_ns - start_ns) * 1e-9, 2)
+        if message.topic == camera:
+            if not found.frames or at_s - found.frame_times_s[-1] >= gap_s:
+                _add_frame(found, message, at_s)
+        elif message.schema != IMAGE_SCHEMA:
+            teller.take(message, at_s)
+    _spread(found)
+    if not found.agents:
+        raise RecordingError(f"{path}: nobody says anything in this recording, so there is nobody to rate")
+    return found
+
+
+def _spread(found: Recorded) -> None:
+    """In virtual time a whole episode may take no time at all: then its lines stand one after the other."""
+    if found.frames or found.duration_s > LINE_S * len(found.events) / 10:
+        return
+    for place, event in enumerate(found.events):
+        event["at_s"] = place * LINE_S
+    found.duration_s = len(found.events) * LINE_S
+
+
+def _add_frame(found: Recorded, message: BagMessage, at_s: float) -> None:
+    try:
+        data = base64.b64decode(str(message.document.get("data", "")), validate=True)
+    except (RecordingError, binascii.Error, ValueError):
+        return  # one damaged frame is no reason to show none
+    found.frames.append(data)
+    found.frame_times_s.append(at_s)
+
+
+class _Teller:
+    """Turns messages into lines; what is only repeated is left out."""
+
+    def __init__(self, found: Recorded) -> None:
+        self._found = found
+        self._last: dict[str, str] = {}
+
+    def take(self, message: BagMessage, at_s: float) -> None:
+        """Add what the message tells, if anything."""
+        topic = message.topic
+        if topic not in _TOLD and not topic.startswith("episode/seat"):
+            return
+        try:
+            document = message.document
+        except RecordingError:
+            return  # a damaged message has nothing to tell
+        if topic.startswith("episode/seat"):
+            self._brief(document)
+        elif topic == "episode/scores":
+            self._score(document)
+        else:
+            self._tell(topic, document, at_s)
+
+    def _tell(self, topic: str, document: dict[str, Any], at_s: float) -> None:
+        found = self._found
+        kind, who, text = _line(topic, document)
+        if topic in ("heard", "said", "episode/turn") and who and who not in found.agents:
+            found.agents.append(who)
+        about = f"{topic} {document.get('seat', '')}"
+        is_repeated = topic in _STATES and self._last.get(about) == text
+        if not text or is_repeated or len(found.events) >= MOST_EVENTS:
+            return
+        self._last[about] = text
+        event = {"at_s": at_s, "kind": kind, "who": who, "text": text, "note": str(document.get("note", ""))}
+        if topic == "episode/turn":
+            event |= {"to": list(document.get("to", ()))}
+        found.events.append(event)
+
+    def _brief(self, document: dict[str, Any]) -> None:
+        self._found.episode = str(document.get("episode") or self._found.episode)
+        briefing = document.get("briefing")
+        if isinstance(briefing, dict):
+            name = str(briefing.get("name", ""))
+            self._found.parts[name] = {
+                "goal": str(briefing.get("goal", "")),
+                "secret": str(briefing.get("secret", "")),
+                "scenario": str(briefing.get("scenario", "")),
+            }
+            if name and name not in self._found.agents:
+                self._found.agents.append(name)
+
+    def _score(self, document: dict[str, Any]) -> None:
+        for one in document.get("scores", ()):
+            if isinstance(one, dict) and isinstance(one.get("score"), int | float):
+                self._found.scores[str(one.get("name")), str(one.get("dimension"))] = float(one["score"])
+
+
+_TOLD = {
+    "heard", "said", "episode/turn", "episode/outcome", "episode/scores", "subtask", "action", "feedback", "interrupt",
+    "mark", "guard/state", "lease", "study/trial", "study/note",
+}  # fmt: skip
+_STATES = {"subtask", "action", "feedback", "guard/state", "lease"}
+
+
+def _line(topic: str, document: dict[str, Any]) -> tuple[str, str, str]:
+    """Kind, who, and text of a message."""
+
+    def get(name: str) -> str:
+        return str(document.get(name, "") or "")
+
+    match topic:
+        case "heard" | "said":
+            return topic, get("speaker"), get("text")
+        case "episode/turn":
+            words = {"none": "does nothing", "leave": "leaves"}.get(get("kind"), get("argument"))
+            return get("kind") or "speak", get("speaker"), words
+        case "episode/outcome":
+            return "end", "", get("reason")
+        case "subtask":
+            return "plan", "planner", get("text")
+        case "action":
+            return "action", "vlm", get("text") or get("skill")
+        case "feedback":
+            status = get("status")
+            return "feedback", "policy", "" if status == "running" else f"{status}: {get('why')}".rstrip(": ")
+        case "interrupt":
+            return "interrupt", get("by"), f"{get('depth')}: {get('text')}"
+        case "mark":
+            return "mark", get("by"), f"{get('label')}: {get('note')}".rstrip(": ")
+        case "guard/state":
+            return "guard", "guard", get("mode")
+        case "lease":
+            return "seat", get("by") or "guard", f"{get('holder')} holds {get('seat')}"
+        case "study/trial":
+            return "mark", "study", f"trial {get('number')} {get('phase')}"
+        case _:
+            return "note", get("by"), get("text")

@@ -1,0 +1,133 @@
+// Rating a recording: scrub through it, score each agent in each dimension, say why. All text goes in as text.
+import { Link } from "/static/link.js";
+import { $, all, cameIn, clock, cover, isText, make, notice, whenNew } from "/static/page.js";
+
+const SPEECH = new Set(["heard", "said", "speak", "non-verbal communication", "action", "none", "leave"]);
+const COLOURS = { mark: "#7be495", note: "#7be495", interrupt: "#ff8a80", guard: "#ff8a80", plan: "#aebace", action: "#aebace", feedback: "#aebace", seat: "#ffc857", end: "#eaeff6" };
+const PEOPLE = ["#6cd0ff", "#ffc857", "#d7a6ff", "#ffb38a"];
+let found = null, at = 0, playing = null, agent = "", bitmapNow = null;
+const ratings = new Map();    // "agent dimension" -> {score, rationale}
+
+const link = new Link({
+  welcome: (message) => {
+    const isFirst = !found; found = message; cameIn(message);
+    link.send({ t: "watch", cameras: [message.session] });
+    if (isFirst) { agent = found.agents[0]; build(); go(0); } else send();
+  },
+  state: (message) => {
+    if (message.notices.length) notice(message.notices.at(-1));
+    if (message.ratings) whenNew("ratings", message.ratings, take);
+    if (message.agreement) whenNew("agreement", message.agreement, agreement);
+  },
+  frame: (header, bitmap) => {
+    const canvas = $("#picture"); canvas.hidden = false;
+    if (canvas.width !== bitmap.width) { canvas.width = bitmap.width; canvas.height = bitmap.height; }
+    canvas.getContext("2d").drawImage(bitmap, 0, 0); bitmapNow?.close(); bitmapNow = bitmap;
+  },
+  cover,
+});
+
+const key = (name, dimension) => `${name} ${dimension}`;
+const isSpeech = (event) => SPEECH.has(event.kind) && found.agents.includes(event.who);
+
+// --- the recording
+
+function build() {
+  $("#where").textContent = `${found.episode} · ${clock(found.duration_s)} · ${found.may_rate ? `you are ${found.role}` : "you look on"}`;
+  document.title = `${found.episode} - annotation`;
+  $("#scrub").max = String(Math.max(0.1, found.duration_s)); $("#picture").hidden = !found.has_frames;
+  const line = $("#timeline"), tag = (name, values) => { const one = document.createElementNS("http://www.w3.org/2000/svg", name); for (const [key, value] of Object.entries(values)) one.setAttribute(key, value); return one; };
+  line.setAttribute("viewBox", "0 0 1000 40");
+  const x = (seconds) => 1000 * seconds / Math.max(0.1, found.duration_s);
+  for (const event of found.events) {
+    const person = found.agents.indexOf(event.who), isOfPerson = isSpeech(event);
+    line.append(tag("rect", { x: x(event.at_s) - 1.5, y: isOfPerson ? 3 : 24, width: isOfPerson ? 6 : 3, height: isOfPerson ? 18 : 13, rx: 1, fill: isOfPerson ? PEOPLE[person % PEOPLE.length] : COLOURS[event.kind] ?? "#aebace" }));
+  }
+  line.append(tag("rect", { id: "cursor", x: 0, y: 0, width: 2, height: 40, fill: "#fff" }));
+  line.addEventListener("click", (event) => { const box = line.getBoundingClientRect(); go(found.duration_s * (event.clientX - box.left) / box.width); });
+  $("#lines").append(...found.events.map((event, place) => {
+    const one = make("button", `line ${event.kind.split(" ")[0]}`, make("time", "", clock(event.at_s)), make("b", "", event.who || event.kind), `${event.to?.length ? ` (only to ${event.to.join(", ")})` : ""}: `, event.kind === "non-verbal communication" || (event.kind === "action" && found.agents.includes(event.who)) ? `[${event.text}]` : event.text);
+    one.type = "button"; one.tabIndex = -1; one.dataset.speech = String(isSpeech(event)); one.addEventListener("click", () => go(found.events[place].at_s));
+    return one;
+  }));
+  $("#agents").append(...found.agents.map((name) => {
+    const input = make("input"); Object.assign(input, { type: "radio", name: "agent", value: name, checked: name === agent });
+    input.addEventListener("change", () => { agent = name; drawScales(); });
+    return make("label", "", input, make("span", "", name));
+  }));
+  if (!found.may_rate) $("#agents").hidden = true; else drawScales();
+}
+
+function go(seconds) {
+  at = Math.min(found.duration_s, Math.max(0, seconds));
+  $("#scrub").value = String(at); $("#scrub").setAttribute("aria-valuetext", clock(at)); $("#time").textContent = `${clock(at)} of ${clock(found.duration_s)}`;
+  $("#cursor")?.setAttribute("x", String(1000 * at / Math.max(0.1, found.duration_s)));
+  const lines = all(".line"); let now = -1;
+  found.events.forEach((event, place) => { if (event.at_s <= at + 0.001) now = place; lines[place].classList.toggle("later", event.at_s > at); });
+  lines.forEach((one, place) => one.setAttribute("aria-current", String(place === now)));
+  if (now >= 0) { const box = $("#lines"), one = lines[now]; if (one.offsetTop < box.offsetTop + box.scrollTop || one.offsetTop + one.offsetHeight > box.offsetTop + box.scrollTop + box.clientHeight) box.scrollTop = one.offsetTop - box.offsetTop - box.clientHeight / 2; }
+  send();
+}
+const send = () => link.send({ t: "seek", at_s: at });
+
+function play(isOn) {
+  if (playing) { clearInterval(playing); playing = null; }
+  if (isOn) { let last = performance.now(); if (at >= found.duration_s) at = 0; playing = setInterval(() => { const now = performance.now(); go(at + (now - last) / 1000); last = now; if (at >= found.duration_s) play(false); }, 100); }
+  $("#play").firstChild.textContent = playing ? "Pause " : "Play ";
+}
+$("#play").addEventListener("click", () => play(!playing));
+$("#scrub").addEventListener("input", () => go(Number($("#scrub").value)));
+addEventListener("keydown", (event) => {
+  if (!found) return;
+  if (isText(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const isChoice = event.target instanceof HTMLInputElement && event.target.type === "radio", isScrub = event.target === $("#scrub");
+  if (event.code === "Space" && !isChoice && !(event.target instanceof HTMLButtonElement) && event.target.tagName !== "SUMMARY") { event.preventDefault(); play(!playing); }
+  else if ((event.key === "ArrowRight" || event.key === "ArrowLeft") && !isChoice) { event.preventDefault(); go(at + (event.key === "ArrowRight" ? 1 : -1) * (event.shiftKey ? 10 : 1)); }
+  else if (event.key === "]") { const next = found.events.find((one) => one.at_s > at + 0.01); if (next) go(next.at_s); }
+  else if (event.key === "[") { const last = found.events.filter((one) => one.at_s < at - 0.01).at(-1); if (last) go(last.at_s); }
+  else if (isScrub && event.key === "Home") go(0);
+}, true);
+
+// --- the ratings
+
+function drawScales() {
+  const part = found.parts[agent];
+  $("#part").hidden = !part;
+  if (part) $("#part div").replaceChildren(...[["Goal", part.goal], ["Secret", part.secret], ["Situation", part.scenario]].filter(([, text]) => text).map(([name, text]) => make("p", "", make("b", "", `${name}: `), text)));
+  $("#scales").replaceChildren(...found.scales.map((scale) => {
+    const now = ratings.get(key(agent, scale.id)) ?? { score: null, rationale: "" }, name = agent;
+    const values = Array.from({ length: (scale.high - scale.low) / scale.step + 1 }, (_, place) => scale.low + place * scale.step);
+    const why = make("textarea"); Object.assign(why, { rows: 1, maxLength: 4000, value: now.rationale, placeholder: "Why?" }); why.setAttribute("aria-label", `${scale.id}: why?`);
+    const keep = () => { const chosen = box.querySelector("input:checked"); const score = chosen ? Number(chosen.value) : null, rationale = why.value.trim(); box.dataset.done = String(score !== null && rationale !== ""); ratings.set(key(name, scale.id), { score, rationale }); link.send({ t: "rate", name, dimension: scale.id, score, rationale }); progress(); };
+    const choices = make("div", "choices", ...values.map((value) => {
+      const input = make("input"); Object.assign(input, { type: "radio", name: `scale-${scale.id}`, value, checked: now.score === value });
+      input.addEventListener("change", keep);
+      return make("label", "", input, make("span", "", String(value).replace("-", "−")));
+    }));
+    let timer = 0; why.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(keep, 400); }); why.addEventListener("change", () => { clearTimeout(timer); keep(); });
+    const box = make("fieldset", "dimension", make("legend", "", make("b", "", `${scale.id} `), scale.text), choices, make("div", "ends", make("span", "", scale.low_label), make("span", "", scale.high_label)), why);
+    box.dataset.done = String(now.score !== null && now.rationale !== "");
+    return box;
+  }));
+  progress();
+}
+
+function take(list) {
+  const isBusy = $("#scales").contains(document.activeElement);
+  for (const one of list) if (!isBusy || !ratings.has(key(one.name, one.dimension))) ratings.set(key(one.name, one.dimension), { score: one.score, rationale: one.rationale });
+  if (!isBusy && found) drawScales(); else progress();
+}
+
+function progress() {
+  if (!found?.may_rate) return;
+  const whole = found.agents.length * found.scales.length, done = [...ratings.values()].filter((one) => one.score !== null).length;
+  const reasons = [...ratings.values()].filter((one) => one.score !== null && one.rationale).length;
+  $("#progress").textContent = `${done} of ${whole} rated, ${reasons} with a reason`;
+}
+
+function agreement(list) {
+  const heads = ["dimension", "people", "items", "kappa", "Pearson with the model"], two = (value) => (value === null ? "–" : value.toFixed(2));
+  const table = make("table", "", make("thead", "", make("tr", "", ...heads.map((name) => { const one = make("th", "", name); one.scope = "col"; return one; }))), make("tbody", "", ...list.map((one) => make("tr", "", make("td", "", one.dimension), make("td", "", String(one.raters)), make("td", "", String(one.items)), make("td", "", two(one.kappa)), make("td", "", `${two(one.pearson)} on ${one.matched}`)))));
+  $("#agreement").replaceChildren(make("h2", "", "Agreement"), list.length ? table : make("p", "soft", "Nobody has rated anything yet."), make("p", "soft small", "Randolph's kappa of people on five classes; Pearson of their means with the judge's scores."));
+}
