@@ -47,6 +47,7 @@ class InterruptRecords(Node):
 
     def __init__(self) -> None:
         self.open: dict[str, Open] = {}
+        self.stops: dict[str, int] = {}  # the last ones, by id: when they were heard or felt
         self.early: dict[str, dict[str, int]] = {}  # effects that came before their interrupt
         self.state: GuardState | None = None
 
@@ -58,6 +59,10 @@ class InterruptRecords(Node):
         raised_ns = trigger.envelope.published_ns if trigger is not None else now_ns
         heard_ns = (trigger.envelope.utterance_ns or raised_ns) if trigger is not None else now_ns
         cause = (trigger.envelope.cause or trigger.envelope.ident) if trigger is not None else ""
+        if interrupt.depth == "stop":
+            self.stops[interrupt.id] = heard_ns
+            while len(self.stops) > MOST_OPEN:
+                del self.stops[next(iter(self.stops))]
         if len(self.open) >= MOST_OPEN:
             self._close(next(iter(self.open)))
         if interrupt.id in self.open:
@@ -127,6 +132,15 @@ class InterruptRecords(Node):
             while len(self.early) > MOST_OPEN:
                 del self.early[next(iter(self.early))]
 
+    def _note_on(self, one: Open) -> str:
+        """What became of a false alarm: how long it kept the robot, from the words that stopped it on."""
+        stopped_ns, resumed_ns = self.stops.get(one.interrupt.takes_back), one.effects.get("resumed")
+        if not one.interrupt.takes_back:
+            return ""
+        if stopped_ns is None or resumed_ns is None:
+            return "false alarm, not resumed"
+        return f"false alarm, resumed after {(resumed_ns - stopped_ns) * 1e-9:.1f} s"
+
     def _close_if_complete(self, one: Open) -> None:
         if all(effect in one.effects for effect in DUE[one.interrupt.depth]):
             self._close(one.interrupt.id)
@@ -142,6 +156,8 @@ class InterruptRecords(Node):
                 text=one.interrupt.text,
                 cause=one.cause,
                 heard_ns=one.heard_ns,
+                takes_back=one.interrupt.takes_back,
+                note=self._note_on(one),
                 missing=tuple(name for name in DUE[one.interrupt.depth] if name not in one.effects),
                 **times,
             )

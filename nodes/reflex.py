@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from nodes.understanding import understand
 from runtime import Node, Publisher, QoS, Subscription, on
+from runtime.call import current_call
+from runtime.clock import to_ns
 from runtime.msgs import GuardState, Interrupt, RobotState, Utterance
 
 Depth = Literal["amend", "replan", "stop", "resume"]
+
+TAKE_BACK_S = 30.0
+"""For how long a stop may be taken back as a false alarm; later "go on" resumes, and everything is decided afresh."""
+MOST_STOPS = 64
 
 
 def depths_of(text: str, *, is_stopped: bool) -> tuple[Depth, ...]:
@@ -26,6 +35,30 @@ def depths_of(text: str, *, is_stopped: bool) -> tuple[Depth, ...]:
     return ("amend",) if wants == "amend" else ()
 
 
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One stop since the robot moved last."""
+
+    ident: str
+    by: str
+    is_sure: bool
+    raised_ns: int
+
+
+def taken_back(text: str, speaker: str, stops: Sequence[Stop], now_ns: int) -> str:
+    """Which stop these words take back as a false alarm: the last one's id, or "".
+
+    Only who caused every stop since the robot moved last may do that, by words alone, and only for a while: what was
+    felt was no mistake, and after half a minute the world is another one. A stop for a bare "ah" is taken back by an
+    "okay" too; any other needs words that say so.
+    """
+    if not stops or any(stop.by != speaker or now_ns - stop.raised_ns > to_ns(TAKE_BACK_S) for stop in stops):
+        return ""
+    meaning = understand(text)
+    is_unsure = not any(stop.is_sure for stop in stops)
+    return stops[-1].ident if meaning.takes_back or (meaning.is_listening and is_unsure) else ""
+
+
 class Reflex(Node):
     """Listens to people and to the robot's contact sensing.
 
@@ -37,10 +70,13 @@ class Reflex(Node):
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     state = Subscription(RobotState, "robot/state", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
+    interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     interrupt = Publisher(Interrupt, "interrupt")
 
     def __init__(self) -> None:
         self.count = 0
+        self.stops: deque[Stop] = deque(maxlen=MOST_STOPS)
+        self.was_guard_stopped = False
         self.touching: frozenset[str] = frozenset()
         self.is_stopped = False
 
@@ -49,8 +85,14 @@ class Reflex(Node):
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
-        for depth in depths_of(utterance.text, is_stopped=self.is_stopped):
-            self._raise(depth, utterance.text, utterance.speaker)
+        text, speaker = utterance.text, utterance.speaker
+        stop = taken_back(text, speaker, self.stops, self.clock.now_ns()) if self.is_stopped else ""
+        depths = depths_of(text, is_stopped=self.is_stopped)
+        if stop and depths in ((), ("resume",)):
+            self._raise("resume", text, speaker, takes_back=stop)
+            return
+        for depth in depths:
+            self._raise(depth, text, speaker)
 
     @on(state)
     def feel(self, state: RobotState) -> None:
@@ -64,10 +106,31 @@ class Reflex(Node):
     @on(guard)
     def follow(self, state: GuardState) -> None:
         """A stop by anyone, or the end of one, as the guard sees it."""
+        was_stopped, self.was_guard_stopped = self.was_guard_stopped, state.mode == "stopped"
         self.is_stopped = state.mode == "stopped"
+        if was_stopped and not self.is_stopped:
+            self.stops.clear()
 
-    def _raise(self, depth: Depth, text: str, by: str) -> None:
+    @on(interrupts)
+    def notice(self, interrupt: Interrupt) -> None:
+        """Stops that others have raised: what was felt, the console, a ladder."""
+        call = current_call.get()
+        if call is not None and call.trigger is not None and call.trigger.envelope.source == self.name:
+            return
+        if interrupt.depth == "stop":
+            self._note(interrupt)
+
+    def _raise(self, depth: Depth, text: str, by: str, *, takes_back: str = "") -> None:
         self.count += 1
+        is_sure = depth != "stop" or by == "contact" or understand(text).is_sure
+        interrupt = Interrupt(
+            id=f"{self.name}-{self.count}", depth=depth, text=text, by=by, is_sure=is_sure, takes_back=takes_back
+        )
         if depth in ("stop", "resume"):
             self.is_stopped = depth == "stop"
-        self.interrupt.publish(Interrupt(id=f"{self.name}-{self.count}", depth=depth, text=text, by=by))
+        if depth == "stop":
+            self._note(interrupt)
+        self.interrupt.publish(interrupt)
+
+    def _note(self, interrupt: Interrupt) -> None:
+        self.stops.append(Stop(interrupt.id, interrupt.by, interrupt.is_sure, self.clock.now_ns()))

@@ -35,6 +35,9 @@ class Meaning:
     including: tuple[str, ...] = ()  # colours wanted
     is_about_current: bool = False  # objects to what is being done, without naming it
     puts_back: bool = False
+    takes_back: bool = False  # says that what made the robot stop was a false alarm
+    is_sure: bool = True  # stop: said plainly, and not a bare "ah" or "hey"
+    is_listening: bool = False  # says only "mhm" or "okay"
 
 
 @cache
@@ -156,6 +159,27 @@ def _colours(clauses: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
     return tuple(dict.fromkeys(excluding)), tuple(dict.fromkeys(c for c in including if c not in excluding))
 
 
+def _take_back(clauses: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
+    """The clauses without the words that take something back, and whether there were any."""
+    left, is_said = [], False
+    for clause in clauses:
+        for phrase in _phrases("false_alarm"):
+            start = _find(clause, phrase)
+            if start >= 0 and not _is_negated(clause, start):
+                is_said = True
+                clause = f"{clause[:start]} {clause[start + len(phrase) :]}"
+        if words := " ".join(clause.split()):
+            left.append(words)
+    return tuple(left), is_said
+
+
+def _is_plain_stop(clauses: tuple[str, ...]) -> bool:
+    """Whether a stop is more than a short sound that may have been meant for anybody."""
+    says_stop, _ = _says(clauses, "stop")
+    _, denies_resume = _says(clauses, "resume")
+    return says_stop or denies_resume or any(_opens(clause, "cry") for clause in clauses)
+
+
 def _wants(clauses: tuple[str, ...], names_something: bool, has_exclusion: bool) -> Wants:
     says_stop, denies_stop = _says(clauses, "stop")
     says_resume, denies_resume = _says(clauses, "resume")
@@ -179,7 +203,7 @@ def _wants(clauses: tuple[str, ...], names_something: bool, has_exclusion: bool)
 
 def understand(text: str) -> Meaning:
     """What the utterance asks for; unknown languages and small talk ask for nothing."""
-    clauses = clauses_of(text)
+    clauses, takes_back = _take_back(clauses_of(text))
     cores = tuple(_without_courtesy(clause) for clause in clauses)
     excluding, including = _colours(clauses)
     kinds = [name for clause in clauses for _, name in _names(clause, "kind")]
@@ -198,4 +222,7 @@ def understand(text: str) -> Meaning:
         including=including,
         is_about_current=wants == "amend" and not (excluding or including or kinds),
         puts_back=puts_back,
+        takes_back=takes_back and wants != "stop",
+        is_sure=wants != "stop" or _is_plain_stop(clauses),
+        is_listening=bool(clauses) and wants == "nothing" and _is_all(clauses, "backchannel"),
     )

@@ -157,6 +157,8 @@ class Interrupt(Message):
     depth: Literal["amend", "replan", "stop", "resume"]
     text: str  # what was said or felt
     by: str  # who: a speaker, "contact", "console"
+    is_sure: bool = True  # stop: not a bare "ah" or "hey", which may have been meant for anybody
+    takes_back: str = ""  # resume: the stop that was a false alarm; what was being done goes on as it was
 
 
 class GuardState(Message, kind="state"):
@@ -199,6 +201,8 @@ class InterruptRecord(Message):
     policy_ms: float | None = None  # its chunk was flushed
     resumed_ms: float | None = None  # resume: the guard left its stop
     missing: tuple[str, ...] = ()  # effects that are due at this depth and had not come by the bound
+    takes_back: str = ""  # resume: the stop that was a false alarm
+    note: str = ""  # for people: "false alarm, resumed after 2.3 s"
 
 
 class EStop(Message):

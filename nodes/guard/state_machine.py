@@ -106,6 +106,7 @@ class GuardMachine:
         self._pushing_since_ns: dict[int, int] = {}
         self._pushed: frozenset[int] = frozenset()
         self._last_stop_heard_ns = 0
+        self._last_stop = ""  # the id of the last stop; "" for one that nobody can take back
         self._fence_ns = -1  # commands published at or before it are void
         self._state: RobotState | None = None
         self._command: Stamped[JointCommand] | None = None
@@ -140,6 +141,7 @@ class GuardMachine:
         """Latch the emergency stop; braking begins with the next tick."""
         self._void_commands(now_ns)
         self._last_stop_heard_ns = max(self._last_stop_heard_ns, now_ns)
+        self._last_stop = ""
         if self.mode != "estopped":
             self.estop_cause = why
             if self.mode not in ("stopped", "estopped"):
@@ -192,6 +194,7 @@ class GuardMachine:
         """Act on an interrupt; `heard_ns` is the stamp of what caused it. The next tick already brakes."""
         if interrupt.depth == "stop":
             self._last_stop_heard_ns = max(self._last_stop_heard_ns, heard_ns)
+            self._last_stop = interrupt.id
             self._void_commands(now_ns)
             if self.mode != "stopped":
                 self.stop_cause, self.stop_heard_ns, self.held_ns = interrupt.id, heard_ns, 0
@@ -210,6 +213,9 @@ class GuardMachine:
             elif heard_ns <= self._last_stop_heard_ns:
                 self.rejected += 1
                 self.refusal = f"resume by {interrupt.by!r} refused: it was said before the stop"
+            elif interrupt.takes_back and interrupt.takes_back != self._last_stop:
+                self.rejected += 1
+                self.refusal = f"resume by {interrupt.by!r} refused: it takes back another stop than the last one"
             else:
                 self._void_commands(now_ns)
                 self.stop_cause, self.stop_heard_ns = "", 0

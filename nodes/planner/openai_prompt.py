@@ -108,6 +108,9 @@ class History:
         self._add(f"{quoted(utterance.speaker)} said {quoted(utterance.text)}")
 
     def interrupted(self, interrupt: Interrupt) -> None:
+        if interrupt.takes_back:
+            self._add(f"[{quoted(interrupt.by)} took the stop back: a false alarm, the robot goes on as it was]")
+            return
         self._add(f"[interrupt: {interrupt.depth}, by {quoted(interrupt.by)}, because of {quoted(interrupt.text)}]")
 
     def failed(self, why: str) -> None:

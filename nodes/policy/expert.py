@@ -143,6 +143,8 @@ class ExpertPolicy(Node):
         """Take on an action from wherever the robot is."""
         state = self.state.latest()
         if self.current is not None and action.id == self.current.id:
+            if not self.is_over:  # asked again, as after a false alarm: it is still at it
+                self.feedback.publish(Feedback(action_id=action.id, status="running", why=self.told))
             return
         if state is None:
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why="the robot's state is not known"))

@@ -124,6 +124,8 @@ class OnnxPolicy(Node):
     def begin(self, action: Action) -> None:
         """Act on the newest action; the model itself sees only image and joints."""
         if action.id == self.action_id:
+            if self.is_active:  # asked again, as after a false alarm: it is still at it
+                self.feedback.publish(Feedback(action_id=action.id, status="running"))
             return
         refusal = why_not(action, self.state.latest())
         refusal = refusal or self.confirmations.question(action, self.clock.now_ns())

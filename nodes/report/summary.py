@@ -256,7 +256,7 @@ def _interrupts(run: Run) -> Iterable[InterruptSummary]:
             depth=stamped.message.depth,
             text=stamped.message.text,
             by=stamped.message.by,
-            followed=followed(run, stamped),
+            followed=followed(run, stamped) + (f"; {record.note}" if record is not None and record.note else ""),
             is_cause=times.is_cause,
             held_ms=times.held_ms,
             at_rest_ms=times.at_rest_ms,

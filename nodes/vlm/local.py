@@ -77,6 +77,7 @@ class LocalVLM(Node):
         self.looks = 0
         self.images_since_gaze = IMAGES_PER_GAZE
         self.is_stopped = self.was_guard_stopped = False
+        self.is_taken_back = False  # the last stop, as a false alarm
         self.waiting_since_ns = 0
         self.asked_ns = 0
         self.is_answered = False
@@ -138,8 +139,9 @@ class LocalVLM(Node):
         if interrupt.depth == "stop":
             if not self.is_stopped:
                 self._say("Sorry! I have stopped.")
-            self.is_stopped, self.was_guard_stopped = True, False
+            self.is_stopped, self.was_guard_stopped, self.is_taken_back = True, False, False
         elif interrupt.depth == "resume":
+            self.is_taken_back = interrupt.takes_back != ""
             self._go_on()
         elif interrupt.depth == "replan":
             self.waiting_since_ns = self.clock.now_ns()
@@ -291,10 +293,14 @@ class LocalVLM(Node):
             self.holding = action.target
 
     def _go_on(self) -> None:
-        """After a stop: choose again from what is seen now."""
+        """After a stop: choose again from what is seen now; after a false alarm go on with what was being done."""
         if self.is_stopped:
             self.is_stopped = self.was_guard_stopped = False
-            self.doing = None
+            if self.is_taken_back and self.doing is not None and self.outcome == "running":
+                self.asked_ns, self.is_answered = self.clock.now_ns(), False
+                self.action.publish(self.doing)  # the same one, which a policy that knows it just goes on with
+            else:
+                self.doing = None
             self.said_ns.pop("Sorry! I have stopped.", None)
 
     def _say(self, text: str) -> None:
