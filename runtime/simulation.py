@@ -7,27 +7,24 @@ after the handler's declared latency; until then its lane is busy, as it would b
 from __future__ import annotations
 
 import asyncio
-import random
 import sys
 from asyncio import events
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from contextvars import copy_context
 from typing import Any
 
 from runtime.budgets import Budgets
-from runtime.call import Call, current_call
 from runtime.clock import to_ns
-from runtime.errors import EscapeError, GraphError
+from runtime.delivery import OUTSIDE, Delivery, Observer
+from runtime.errors import GraphError
 from runtime.escapes import Watch, install
-from runtime.fence import Fence, FenceLine
+from runtime.fence import FenceLine
 from runtime.graph import Graph, NodeSpec, health_topic
 from runtime.health import Health
-from runtime.hosted import HostedNode, Lane, Work
+from runtime.hosted import HostedNode
 from runtime.journal import calls_topic
-from runtime.latency import Turns
-from runtime.lease import Lease, LeaseLine
-from runtime.link import Link, Way
+from runtime.lease import LeaseLine
+from runtime.link import Link
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
 from runtime.ports import Publisher, Subscription
@@ -35,8 +32,7 @@ from runtime.reporting import health_of
 from runtime.seat_tables import SeatTable, as_data, holders_of, topics_of
 from runtime.tracing import Trace
 from runtime.virtual import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
-
-Observer = Callable[[Stamped[Any]], None]
+from runtime.virtual_lanes import VirtualLanes
 
 
 class Simulation:
@@ -62,49 +58,48 @@ class Simulation:
         self.outcome: tuple[bool, str] | None = None
         self.run_info: dict[str, Any] = {"seed": seed, "clock": "virtual"}
         self._loop = VirtualLoop(self.scheduler)
-        self._seed = seed
         self._seq = 0
-        self._observers: list[Observer] = []
-        self._newest: dict[str, Stamped[Any]] = {}
-        self._routes: dict[str, list[tuple[HostedNode, Subscription[Any], Lane | None]]] = {}
-        self._armed: dict[int, int] = {}
-        self._tasks: dict[asyncio.Task[None], tuple[HostedNode, Call]] = {}
-        self._fence = FenceLine()
         seats = seats or {}
         self.run_info["seats"] = as_data(seats)
         budgets = budgets or Budgets()
         self.run_info["budgets"] = budgets.as_data()
-        self._is_started = self._is_closing = False
-        self._failure: BaseException | None = None
+        self._is_started = False
         self._health_ns = to_ns(1 / health_hz) if health_hz else 0
         self._health_seq: dict[str, int] = {}
         self._calls_seq: dict[str, int] = {}
         specs = _named(nodes)
         self.graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
-        self._leases = LeaseLine(holders_of(seats), topics_of(seats, self.graph.nodes))
-        self._authority = self.graph.authority
         for _, problem in self.graph.problems():
             if "nobody publishes it" not in problem:
                 raise GraphError(problem)
-        self._latency = {spec.name: spec.latency for spec in specs}
         self.trace = trace
         self._watch: Watch | None = None
         if watched:
             self._watch = Watch(getattr(sys.modules.get(spec.cls.__module__), "__file__", None) or "" for spec in specs)
             self._loop.watch = self.clock.watch = self._watch
-        self._links = tuple(links)
-        self._ways: dict[tuple[str, str, str], Way] = {}
-        self._turns = {spec.name: Turns(seed, spec.name) for spec in specs}
-        self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
+        fence = FenceLine()
+        leases = LeaseLine(holders_of(seats), topics_of(seats, self.graph.nodes))
+        self._lanes = VirtualLanes(self.scheduler, self._loop, specs, seed)
+        self._lanes.watch = self._watch
+        self._delivery = Delivery(
+            self.scheduler,
+            self._lanes,
+            fence=fence,
+            leases=leases,
+            authority=self.graph.authority,
+            links=links,
+            seed=seed,
+            trace=trace,
+        )
         self.hosted = {
             spec.name: HostedNode(
                 spec.build(),
                 name=spec.name,
                 clock=self.clock,
                 seed=seed,
-                send=self._send,
-                fence=self._fence,
-                leases=self._leases,
+                send=self._delivery.send,
+                fence=fence,
+                leases=leases,
                 finish=self._finish,
                 hz=spec.hz,
                 remap=spec.remap,
@@ -117,9 +112,7 @@ class Simulation:
             vars(hosted.node)["run_info"] = self.run_info
             if self._health_ns and self.graph.is_recorded and not type(hosted.node).subscribes_all:
                 hosted.keep_journal()
-            lane_of = {port: lane for lane in hosted.lanes for _, port in lane.listeners}
-            for port in hosted.subscriptions.values():
-                self._routes.setdefault(port.topic, []).append((hosted, port, lane_of.get(port)))
+            self._delivery.connect(hosted)
 
     def record(self, port: Publisher[M] | Subscription[M]) -> list[M]:
         """A list that grows by each message published on this port's topic from now on."""
@@ -138,28 +131,28 @@ class Simulation:
 
     def observe(self, observer: Observer) -> None:
         """Call this with every message, at the time when it is published."""
-        self._observers.append(observer)
+        self._delivery.observers.append(observer)
 
     def latest(self, topic: str) -> Message | None:
         """The newest message that was published on the topic; None before the first."""
-        stamped = self._newest.get(topic)
+        stamped = self._delivery.newest.get(topic)
         return None if stamped is None else stamped.message
 
     def latest_stamped(self, topic: str) -> Stamped[Any] | None:
         """The same with its envelope."""
-        return self._newest.get(topic)
+        return self._delivery.newest.get(topic)
 
     @property
     def topics_seen(self) -> tuple[str, ...]:
         """Every topic that something was published on."""
-        return tuple(self._newest)
+        return tuple(self._delivery.newest)
 
-    def publish(self, topic: str, message: Message, *, source: str = "test") -> None:
+    def publish(self, topic: str, message: Message, *, source: str = OUTSIDE) -> None:
         """Put a message on a topic now, from outside the graph."""
         self._seq += 1
         now_ns = self.scheduler.now_ns
         own = {message.message_origin or "": getattr(message, "captured_ns", now_ns)}
-        self._send(
+        self._delivery.send(
             Envelope(
                 topic,
                 source,
@@ -190,8 +183,8 @@ class Simulation:
                 if next_ns is None or (end_ns is not None and next_ns >= end_ns):
                     break
                 self.scheduler.step()
-                if self._failure is not None:
-                    failure, self._failure = self._failure, None
+                if self._lanes.failure is not None:
+                    failure, self._lanes.failure = self._lanes.failure, None
                     if self._watch is not None:
                         self._watch.found = None
                     raise failure
@@ -239,9 +232,8 @@ class Simulation:
         events_loop = events._get_running_loop()
         events._set_running_loop(self._loop)
         try:
-            self._is_closing = True
-            for task in tuple(self._tasks):
-                task.cancel()
+            self._lanes.is_closing = True
+            self._lanes.cancel()
             if self._is_started:
                 self._publish_health(last=True)
                 self._settle()
@@ -276,139 +268,14 @@ class Simulation:
             self._raise_escape()
         for hosted in self.hosted.values():
             for lane in hosted.lanes:
-                self._arm(hosted, lane)
+                self._lanes.arm(hosted, lane)
         if self._health_ns:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
-
-    def _send(self, envelope: Envelope, message: Message) -> None:
-        stamped = Stamped(message, envelope)
-        self.scheduler.at(envelope.published_ns, lambda: self._deliver(stamped))
-
-    def _deliver(self, stamped: Stamped[Any]) -> None:
-        if self.trace is not None:
-            self.trace.add(stamped)
-        self._newest[stamped.envelope.topic] = stamped
-        for observer in self._observers:
-            observer(stamped)
-        if isinstance(stamped.message, Lease) and stamped.envelope.source in (self._authority, "test"):
-            self._leases.take(stamped.message)
-        if isinstance(stamped.message, Fence):
-            self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause)
-            for task, (hosted, call) in tuple(self._tasks.items()):
-                if self._fence.voids(hosted.seat, call.epochs, call.cause):
-                    task.cancel()
-        for receiver, port, lane in self._routes.get(stamped.envelope.topic, ()):
-            if self._links:
-                self._pass_links(stamped, receiver, port, lane)
-            else:
-                self._arrive(stamped, receiver, port, lane)
-
-    def _pass_links(
-        self, stamped: Stamped[Any], receiver: HostedNode, port: Subscription[Any], lane: Lane | None
-    ) -> None:
-        topic, sender = stamped.envelope.topic, stamped.envelope.source
-        way = self._ways.get((topic, sender, receiver.name))
-        if way is None:
-            hears_all = type(receiver.node).subscribes_all
-            links = [link for link in self._links if link.carries(topic, sender, receiver.name, hears_all=hears_all)]
-            way = self._ways[topic, sender, receiver.name] = Way(links, self._seed, topic, sender, receiver.name)
-        if way.is_direct:
-            self._arrive(stamped, receiver, port, lane)
-            return
-        times_ns = way.arrivals(self.scheduler.now_ns)
-        if not times_ns:
-            port.lose("link", 1)
-        for time_ns in times_ns:
-            self.scheduler.at(time_ns, lambda: self._arrive(stamped, receiver, port, lane))
-
-    def _arrive(self, stamped: Stamped[Any], receiver: HostedNode, port: Subscription[Any], lane: Lane | None) -> None:
-        port.push(stamped)
-        if lane is not None:
-            self._drive(receiver, lane)
-
-    def _arm(self, hosted: HostedNode, lane: Lane) -> None:
-        """Make sure that the lane is driven when its next tick is due."""
-        due_ns = lane.next_due_ns()
-        if due_ns is None or self._armed.get(id(lane)) == due_ns:
-            return
-        self._armed[id(lane)] = due_ns
-        self.scheduler.at(due_ns, lambda: self._drive(hosted, lane), priority=TIMER)
-
-    def _drive(self, hosted: HostedNode, lane: Lane) -> None:
-        if self._is_closing and not type(hosted.node).subscribes_all:
-            return
-        while not lane.is_busy and (self.outcome is None or self._is_closing):
-            work = lane.take(self.scheduler.now_ns)
-            if work is None:
-                break
-            self._run(hosted, lane, work)
-        if not lane.is_busy:
-            self._arm(hosted, lane)
-
-    def _run(self, hosted: HostedNode, lane: Lane, work: Work) -> None:
-        latency = self._latency[hosted.name].get(work.handler)
-        latency_ns = 0
-        if latency is not None:
-            turn = self._turns[hosted.name].take(work.handler)
-            latency_ns = to_ns(latency.draw_s(self._random[hosted.name], turn))
-        call = hosted.call(work)
-        call.not_before_ns = self.scheduler.now_ns + latency_ns
-        watch = self._watch
-        if watch is not None:
-            watch.handler = f"{hosted.name}.{work.handler}"
-        try:
-            result = hosted.run(work, call)
-        except EscapeError:
-            if watch is not None:
-                watch.found = None
-            raise
-        except Exception as problem:
-            problem.add_note(self._place(hosted, work))
-            raise
-        finally:
-            if watch is not None:
-                watch.handler = ""
-        lane.is_busy = True
-        if lane.style == "async":
-            self._run_task(hosted, lane, work, call, result)
-        elif latency_ns:
-            self.scheduler.at(call.not_before_ns, lambda: self._end(hosted, lane, work, call))
-        else:
-            hosted.commit(work, call)
-            lane.is_busy = False
-
-    def _run_task(self, hosted: HostedNode, lane: Lane, work: Work, call: Call, coroutine: Any) -> None:
-        context = copy_context()
-        context.run(current_call.set, call)
-        task = self._loop.create_task(coroutine, name=f"{hosted.name}.{work.handler}", context=context)
-        self._tasks[task] = (hosted, call)
-
-        def done(task: asyncio.Task[None]) -> None:
-            del self._tasks[task]
-            if not task.cancelled() and (problem := task.exception()) is not None:
-                problem.add_note(self._place(hosted, work))
-                self._failure = problem  # raised by `run`; asyncio would only log it here
-            elif not task.cancelled() and call.not_before_ns > self.scheduler.now_ns:
-                self.scheduler.at(call.not_before_ns, lambda: self._free(hosted, lane))
-            else:
-                self._free(hosted, lane)
-
-        task.add_done_callback(done)
-
-    def _place(self, hosted: HostedNode, work: Work) -> str:
-        return f"in {hosted.name}.{work.handler} at {self.scheduler.now_ns * 1e-9:.3f} s of virtual time"
-
-    def _end(self, hosted: HostedNode, lane: Lane, work: Work, call: Call) -> None:
-        hosted.commit(work, call)
-        self._free(hosted, lane)
-
-    def _free(self, hosted: HostedNode, lane: Lane) -> None:
-        lane.is_busy = False
-        self._drive(hosted, lane)
 
     def _finish(self, name: str, ok: bool, reason: str) -> None:
         if self.outcome is None:
             self.outcome = (ok, reason)
+            self._lanes.is_over = True
 
     def _publish_health(self, *, last: bool = False) -> None:
         if not self._health_ns:
@@ -416,11 +283,11 @@ class Simulation:
         for name, hosted in self.hosted.items():
             seq = self._health_seq[name] = self._health_seq.get(name, 0) + 1
             health: Health = health_of(hosted, pid=0, cpu_s=0.0, rss_mb=0.0)
-            self._send(Envelope(health_topic(name), name, seq, self.scheduler.now_ns), health)
+            self._delivery.send(Envelope(health_topic(name), name, seq, self.scheduler.now_ns), health)
             calls = hosted.journal.take(name) if hosted.journal is not None else None
             if calls is not None:
                 seq = self._calls_seq[name] = self._calls_seq.get(name, 0) + 1
-                self._send(Envelope(calls_topic(name), name, seq, self.scheduler.now_ns), calls)
+                self._delivery.send(Envelope(calls_topic(name), name, seq, self.scheduler.now_ns), calls)
         if not last:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
 
