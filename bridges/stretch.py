@@ -11,15 +11,11 @@ firmware drops after a second without news.
 from __future__ import annotations
 
 import atexit
-import importlib
 import logging
 import math
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from typing import Any
 
+from bridges.stretch_library import avoid_collisions, chain, handlers_kept, is_homed, open_body
 from bridges.stretch_units import (
     CHAINS,
     GRIPPER_NAME,
@@ -68,10 +64,12 @@ GRIPPER = JOINTS.index("gripper")
 class StretchRobot:
     """The robot that this process runs on. `speed` is one of stretch_body's motion profiles."""
 
-    def __init__(self, speed: str = "default") -> None:
+    def __init__(self, speed: str = "default", avoid_collisions: bool = True) -> None:
+        """`avoid_collisions`: let stretch_body narrow the joints' ranges where the arm would hit the robot itself."""
         if speed not in PROFILES:
             raise ParameterError(f"stretch: speed is {speed!r}; known: {', '.join(PROFILES)}")
         self._profile = speed
+        self._avoids_collisions = avoid_collisions
         self._body: Any = None
         self._limits: RobotLimits | None = None
         self._reading = Reading()
@@ -94,10 +92,12 @@ class StretchRobot:
     def start(self, now_ns: int) -> None:
         """Take hold of the robot. Raises RobotError where the library, or the robot, cannot be had."""
         self._now_ns = self._measured_ns = self._commanded_ns = now_ns
-        with _handlers_kept():
+        with handlers_kept():
             self._body = open_body()
         atexit.register(self.close)
         try:
+            if self._avoids_collisions:
+                avoid_collisions(self._body)
             self._limits = limits_of(self._body, self._profile)
             self._refresh(now_ns)
         except BaseException:
@@ -138,7 +138,7 @@ class StretchRobot:
             read_ns=self._measured_ns,
             mode=mode,
             why=why,
-            is_homed=_is_homed(self._body),
+            is_homed=is_homed(self._body),
             is_runstopped=self._reading.is_runstopped,
             battery_v=float(pimu["voltage"]),
             battery_a=float(pimu["current"]),
@@ -191,17 +191,17 @@ class StretchRobot:
         body.push_command()
         for name in CHAINS:
             if name != "gripper":
-                _chain(body, name).motors[name].quick_stop()
+                chain(body, name).motors[name].quick_stop()
 
     def home(self) -> None:
         """Find the joints' zeros; about half a minute. Raises RobotError where that is refused or fails."""
         self._occupy("homing", "home")
-        if not _is_homed(self._open_body()):
+        if not is_homed(self._open_body()):
             raise RobotError("the robot is not homed after homing; was something in its way, or its runstop pressed?")
 
     def stow(self) -> None:
         """Fold the robot. Raises RobotError where that is refused."""
-        if not _is_homed(self._open_body()):
+        if not is_homed(self._open_body()):
             raise RobotError("the robot does not stow before it is homed; home it first")
         self._occupy("stowing", "stow")
 
@@ -261,7 +261,7 @@ class StretchRobot:
             return "runstopped"
         if self._busy is not None:
             return self._busy
-        return "ready" if _is_homed(self._body) else "unhomed"
+        return "ready" if is_homed(self._body) else "unhomed"
 
     def _contact(self) -> tuple[str, ...]:
         touching: list[str] = [
@@ -269,7 +269,7 @@ class StretchRobot:
         ]
         if any(abs(effort) > CONTACT_EFFORT_PERCENT for effort in self._reading.wheel_effort):
             touching.append("base")
-        return tuple(touching)
+        return (*touching, *self._reading.dangers)  # the guard stops for them as for whatever is touched
 
     def _is_grasping(self) -> bool:
         """It was told to close further than it is, and does not move any more."""
@@ -350,7 +350,7 @@ class StretchRobot:
             if name == "gripper":
                 self._body.end_of_arm.move_to(GRIPPER_NAME, to_percent(target))
             else:
-                _chain(self._body, name).move_to(name, target, limit.speed, limit.acceleration)
+                chain(self._body, name).move_to(name, target, limit.speed, limit.acceleration)
 
     def _is_news(self, name: str, target: float) -> bool:
         sent = self._sent.get(name)
@@ -358,55 +358,3 @@ class StretchRobot:
             return False
         self._sent[name] = target
         return True
-
-
-def open_body() -> Any:
-    """A started stretch_body Robot. Raises RobotError in words where it cannot be had."""
-    try:
-        module = importlib.import_module("stretch_body.robot")
-        body = module.Robot()
-    except ImportError as problem:
-        raise RobotError(
-            f"stretch_body cannot be imported ({problem}); on the robot: pip install 'polyrhythm[stretch]'"
-        ) from problem
-    except (Exception, SystemExit) as problem:  # it reads the environment and files, and may exit
-        raise RobotError(
-            f"stretch_body does not load: {type(problem).__name__}: {problem}; "
-            "are HELLO_FLEET_PATH and HELLO_FLEET_ID set, as on the robot's own account?"
-        ) from problem
-    try:
-        is_started = bool(body.startup())
-    except (Exception, SystemExit) as problem:
-        with suppress(Exception):
-            body.stop()
-        raise RobotError(f"the Stretch does not start: {type(problem).__name__}: {problem}") from problem
-    if not is_started:
-        with suppress(Exception):
-            body.stop()
-        raise RobotError(
-            "the Stretch does not start: another program holds it (stretch_free_robot_process.py ends that), "
-            "or a device does not answer (stretch_system_check.py tells which)"
-        )
-    return body
-
-
-@contextmanager
-def _handlers_kept() -> Iterator[None]:
-    """stretch_body takes over SIGINT, SIGTERM and the hook for threads' exceptions; the runtime needs its own."""
-    hook = threading.excepthook
-    is_main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)} if is_main else {}
-    try:
-        yield
-    finally:
-        threading.excepthook = hook
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _is_homed(body: Any) -> bool:
-    return bool(body.is_homed() if hasattr(body, "is_homed") else body.is_calibrated())
-
-
-def _chain(body: Any, name: str) -> Any:
-    return getattr(body, CHAINS[name])

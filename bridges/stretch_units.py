@@ -42,6 +42,7 @@ class Reading:
     wheel_effort: tuple[float, ...] = ()
     guarded: frozenset[str] = field(default_factory=frozenset)
     is_runstopped: bool = False
+    dangers: tuple[str, ...] = ()  # "cliff", "tilt": what the base must not go on into
 
     def of(self, joint: str) -> float:
         """Where a joint is."""
@@ -99,6 +100,8 @@ def reading_of(status: Status, before: Reading) -> Reading:
         wheel_effort=tuple(_number(value) for value in base.get("effort", ())),
         guarded=frozenset(name for name in ("lift", "arm") if status[name]["motor"]["in_guarded_event"]),
         is_runstopped=bool(pimu["runstop_event"]),
+        dangers=(("cliff",) if any(pimu.get("at_cliff", ())) else ())
+        + (("tilt",) if pimu.get("over_tilt_alert") else ()),
     )
 
 

@@ -84,13 +84,18 @@ def _shipped_folders() -> list[Path]:
     return [folder for folder in (here.parent / "launch", here / "launch_files") if folder.is_dir()]
 
 
-def load(path: Path, overrides: Sequence[str] = (), *, host: str = "") -> Launch:
-    """Read a launch file, to run that host's part of it. Raises LaunchFileError at what is not understood."""
+def load(path: Path, overrides: Sequence[str] = (), *, added: Sequence[str] = (), host: str = "") -> Launch:
+    """Read a launch file, to run that host's part of it. Raises LaunchFileError at what is not understood.
+
+    `added`: nodes that the file does not have, as NAME=MODULE:CLASS; `overrides`: NODE.PARAM=VALUE, of those too.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         tables = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise LaunchFileError(f"{path}: cannot be read as TOML: {problem}") from problem
+    for text_of_node in added:
+        _add(tables, text_of_node)
     for change in overrides:
         override(tables, change)
     return resolve(tables, path=path, text=text, host=host)
@@ -350,6 +355,18 @@ def _from_environment(value: Any) -> Any:
     if match[1] not in os.environ:
         raise UserError(f"a parameter is taken from the environment variable {match[1]!r}, which is not set")
     return os.environ[match[1]]
+
+
+def _add(tables: dict[str, Any], node: str) -> None:
+    """Put a node into the tables that the file does not have."""
+    name, equals, use = node.partition("=")
+    if not equals or not name or not use:
+        raise LaunchFileError(f"--add {node}: expected name=module:Class, like mqtt=bridges.mqtt:MqttBridge")
+    nodes = tables.setdefault("nodes", {})
+    if isinstance(nodes, dict) and name in nodes:
+        raise LaunchFileError(f"--add {node}: there is a node {name!r} already; --set {name}.use={use} changes it")
+    if isinstance(nodes, dict):
+        nodes[name] = {"use": use}
 
 
 def override(tables: dict[str, Any], change: str) -> None:

@@ -41,7 +41,7 @@ class RobotState(Message, kind="state"):
     base_heading_rad: float
     base_v_mps: float
     base_w_radps: float
-    contact: tuple[str, ...] = ()  # joints, or "base", whose guarded-contact threshold is exceeded
+    contact: tuple[str, ...] = ()  # joints, or "base", that touch something; "cliff", "tilt": the base must not go on
     is_grasping: bool = False  # both fingers press on something
 
 

@@ -53,6 +53,10 @@ class World:
         self.is_held = False  # by some program's startup
         self.is_asleep = False  # the library's threads have died
         self.is_homing = False
+        self.at_cliff = [False] * 4
+        self.is_tilted = False
+        self.avoids_collisions = False
+        self.has_collision_management = True
         self.starts = True
         self.battery_v = 12.4
         self.obstacle_m: dict[str, float] = {}  # lift or arm: it cannot go above
@@ -280,7 +284,8 @@ class Pimu:
     def refresh(self) -> None:
         self.status.update(
             voltage=self.world.battery_v, current=2.1, runstop_event=self.world.is_runstopped,
-            low_voltage_alert=self.world.battery_v < 10.5, over_tilt_alert=False, high_current_alert=False,
+            low_voltage_alert=self.world.battery_v < 10.5, over_tilt_alert=self.world.is_tilted,
+            at_cliff=list(self.world.at_cliff), high_current_alert=False,
             charger_is_charging=False, timestamp=self.world.now_s,
         )  # fmt: skip
 
@@ -318,6 +323,11 @@ class Robot:
 
     def is_homed(self) -> bool:
         return self.world.is_homed
+
+    def enable_collision_mgmt(self) -> None:
+        if not self.world.has_collision_management:
+            raise AttributeError("no collision models for this robot")
+        self.world.avoids_collisions = True
 
     def get_status(self) -> dict[str, Any]:
         return copy.copy(self.status)

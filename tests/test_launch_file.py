@@ -242,3 +242,26 @@ def test_an_unknown_command_is_refused_with_the_known_ones(capsys: pytest.Captur
     error = capsys.readouterr().err
     assert "invalid choice: 'fly'" in error
     assert all(command in error for command in ("run", "check", "graph"))
+
+
+def test_a_node_is_added_to_a_file_and_gets_parameters_like_any_other(write: Any) -> None:
+    path = write(TALKER)
+    launch = load(path, ["ear.process=one"], added=["ear=nodes.hello:Listener"])
+    assert set(launch.graph.nodes) == {"talker", "ear"}
+    assert set(launch.processes) == {"talker", "one"}
+    assert "ear" not in load(path).graph.nodes
+
+
+@pytest.mark.parametrize(
+    ("added", "words"),
+    [
+        ("ear", "expected name=module:Class"),
+        ("talker=nodes.hello:Listener", "there is a node 'talker' already"),
+        ("ear=nodes.hello:Lisener", "has no 'Lisener'"),
+    ],
+)
+def test_a_node_that_cannot_be_added_is_a_sentence(write: Any, added: str, words: str) -> None:
+    path = write(TALKER)
+    with pytest.raises(LaunchFileError) as refusal:
+        load(path, added=[added])
+    assert words in str(refusal.value)

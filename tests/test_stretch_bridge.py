@@ -205,9 +205,9 @@ def test_battery_and_alerts_are_told(bench: StretchBench) -> None:
     assert bench.robot.status(bench.now_ns).alerts == ()
     assert bench.robot.status(bench.now_ns).battery_v == 12.4
     bench.world.battery_v = 10.2
+    bench.world.at_cliff = [False, True, False, False]
     bench.drift(0.1)
     body = bench.world.robots[0]
-    body.pimu.status["at_cliff"] = [False, True, False, False]
     body.head.motors["head_pan"].status["overload_error"] = True
     assert bench.robot.status(bench.now_ns).alerts == ("low voltage", "cliff", "overloaded head_pan")
 
@@ -290,3 +290,23 @@ def test_the_doctor_names_what_a_laptop_lacks(monkeypatch: pytest.MonkeyPatch) -
 def test_an_unknown_speed_is_refused() -> None:
     with pytest.raises(ParameterError, match="slow, default, fast, max"):
         StretchRobot(speed="ludicrous")
+
+
+@pytest.mark.parametrize(("danger", "name"), [("at_cliff", "cliff"), ("is_tilted", "tilt")])
+def test_an_edge_or_a_slope_counts_as_contact_for_the_guard(bench: StretchBench, danger: str, name: str) -> None:
+    assert bench.robot.read(bench.now_ns).contact == ()
+    setattr(bench.world, danger, [True, False, False, False] if danger == "at_cliff" else True)
+    bench.drift(0.1)
+    assert bench.robot.read(bench.now_ns).contact == (name,)
+
+
+def test_the_robots_own_collision_management_is_switched_on_where_it_can_be(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    for wanted, has, expected in ((True, True, True), (False, True, False), (True, False, False)):
+        world.avoids_collisions, world.has_collision_management = False, has
+        robot = StretchRobot(avoid_collisions=wanted)
+        robot.start(0)
+        robot.close()
+        assert world.avoids_collisions is expected
+    assert "does not avoid collisions with itself" in caplog.text

@@ -18,6 +18,9 @@ def _parser(name: str, does: str, example: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
     )
+    parser.add_argument(
+        "--add", action="append", default=[], metavar="NAME=MODULE:CLASS", help="a node more than the file has"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
@@ -30,7 +33,7 @@ def check_main(argv: list[str]) -> int:
         "polyrhythm check launch/laptop.toml --set planner.model=gpt-4o",
     )
     arguments = parser.parse_args(argv)
-    launch = load(find(arguments.file), arguments.set)
+    launch = load(find(arguments.file), arguments.set, added=arguments.add)
     check(launch)
     for meeting in meetings(launch.hosts):
         check_pair(meeting)
@@ -63,7 +66,7 @@ def graph_main(argv: list[str]) -> int:
     parser = _parser("graph", "Draw the graph of a launch file.", "polyrhythm graph laptop --mermaid > graph.mmd")
     parser.add_argument("--mermaid", action="store_true", help="as a Mermaid flowchart, which Markdown viewers draw")
     arguments = parser.parse_args(argv)
-    launch = load(find(arguments.file), arguments.set)
+    launch = load(find(arguments.file), arguments.set, added=arguments.add)
     if arguments.json:
         print(json.dumps(_as_data(launch), sort_keys=True))
     elif arguments.mermaid:

@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv)
     if arguments.virtual:
         _use_one_thread()
-    launch = load(find(arguments.file), arguments.set, host=arguments.host)
+    launch = load(find(arguments.file), arguments.set, added=arguments.add, host=arguments.host)
     if arguments.record is not None:
         launch = _recorded(launch, arguments.record)
     check(launch)
@@ -117,6 +117,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for recording and pictures; default: runs/...")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
+    )
+    parser.add_argument(
+        "--add", action="append", default=[], metavar="NAME=MODULE:CLASS", help="a node more than the file has"
     )
     parser.add_argument("--record", type=Path, metavar="FILE", help="record into this file; adds a recorder if needed")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
