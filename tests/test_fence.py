@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
-from runtime.fence import Fence, FenceLine, raised
+from runtime.fence import SEATS, Fence, FenceLine, raised, seat_index
 from runtime.graph import NodeSpec
 from runtime.latency import Latency
 from runtime.message import Envelope
@@ -137,3 +139,37 @@ def test_what_is_asked_after_the_fence_is_answered() -> None:
     sim.publish("question", Question(number=2))
     sim.run(seconds=5.0)
     assert consumer.numbers == [2]
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_a_line_fences_each_seat_by_itself_and_remembers_what_raised_it(place: int) -> None:
+    line = FenceLine()
+    new = tuple(int(place == number) for number in range(3))
+    assert not line.voids(place, (0, 0, 0), "")
+    assert line.raise_to(new, "heard:ana:1") == {SEATS[place]}  # type: ignore[arg-type]  # three numbers
+    assert line.epochs == new
+    assert line.raise_to(new) == frozenset(), "nothing new"
+    assert line.voids(place, (0, 0, 0), "")
+    assert line.voids(place, (0, 0, 0), "heard:ana:2")
+    assert not line.voids(place, (0, 0, 0), "heard:ana:1"), "the answer to that very event"
+    assert not line.voids((place + 1) % 3, (0, 0, 0), "")
+    assert not line.voids(-1, (0, 0, 0), "")
+    more = tuple(number + 1 for number in new)
+    assert line.raise_to(more) == frozenset(SEATS)  # type: ignore[arg-type]
+    assert line.voids(place, new, ""), "of an event that nobody named"
+    assert line.raise_to((0, 0, 0)) == frozenset()
+    assert line.epochs == more
+
+
+def test_a_vector_of_another_length_is_an_error() -> None:
+    for wrong in ((1, 1), (1, 1, 1, 1)):
+        with pytest.raises(ValueError, match="zip"):
+            FenceLine().raise_to(wrong)  # type: ignore[arg-type]  # on purpose
+        with pytest.raises(ValueError, match="zip"):
+            raised(wrong, "stop")  # type: ignore[arg-type]
+
+
+def test_each_depth_raises_its_seats() -> None:
+    vectors = [raised((4, 5, 6), depth) for depth in ("amend", "replan", "stop", "resume")]
+    assert vectors == [(4, 6, 6), (5, 5, 7), (5, 6, 7), (4, 5, 6)]
+    assert [seat_index(seat) for seat in (*SEATS, "", "cook")] == [0, 1, 2, -1, -1]

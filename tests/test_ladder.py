@@ -7,7 +7,16 @@ from nodes.seats.ladder import Ladder
 from runtime import Node, Publisher, Simulation, every
 from runtime.graph import NodeSpec
 from runtime.lease import Lease
-from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, SceneDescription, Subtask, Utterance
+from runtime.msgs import (
+    GuardState,
+    Interrupt,
+    JointCommand,
+    RobotState,
+    SceneDescription,
+    SeatRequest,
+    Subtask,
+    Utterance,
+)
 from runtime.seat_tables import Rung, SeatTable
 
 HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
@@ -153,3 +162,34 @@ def test_who_has_not_begun_is_not_silent() -> None:
     room.planner.is_silent = True
     room.sim.run(seconds=3.0)
     assert room.texts == []
+
+
+def test_a_rung_tells_why_by_whom_and_under_which_id() -> None:
+    room = Room(planner=(Rung(silent_s=1.0, text="no plan"), Rung(silent_s=2.0, do="hold", text="I wait")))
+    interrupts = room.sim.record_topic("interrupt", Interrupt)
+    room.sim.run(seconds=1.0)
+    room.planner.is_silent = True
+    room.sim.run(seconds=4.0)
+    assert {utterance.speaker for utterance in room.said} == {"robot"}
+    assert [(one.id, one.depth, one.by) for one in interrupts] == [("ladder-1", "stop", "ladder")]
+    assert interrupts[0].text.startswith("the planner has been silent for 2.")
+    assert room.states[-1].reason == f"stopped by ladder: {interrupts[0].text}"
+
+
+def test_a_ladder_asks_for_a_seat_in_its_own_name() -> None:
+    room = Room(planner=(Rung(silent_s=1.5, do="hand_over", to="fallback"),))
+    requests = room.sim.record_topic("seat/request", SeatRequest)
+    room.sim.run(seconds=1.0)
+    room.planner.is_silent = True
+    room.sim.run(seconds=3.0)
+    assert requests[0] == SeatRequest(seat="planner", do="take", holder="fallback", kind="script", by="ladder")
+    assert room.texts == []
+
+
+def test_a_ladder_without_seats_watches_nobody() -> None:
+    ladder = Ladder(speaker="butler")
+    assert (ladder.speaker, ladder.watches, ladder.progress, ladder.count) == ("butler", {}, "", 0)
+    ladder.on_start()
+    assert ladder.watches == {}
+    ladder.tick()
+    ladder.commanded(JointCommand(position=HOME))

@@ -13,7 +13,7 @@ from nodes.seats.compare import ShadowCompare
 from nodes.stretch import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import GraphError
-from runtime.fence import SEATS
+from runtime.fence import SEATS, Seat
 from runtime.graph import NodeSpec
 from runtime.lease import Lease, LeaseLine
 from runtime.message import Envelope
@@ -256,3 +256,33 @@ def test_lease_numbers_grow_over_restarts() -> None:
     given = second.decide(SeatRequest(seat="policy", do="give"), "me", 0, is_proven=True)
     assert isinstance(given, Lease)
     assert (taken.number, given.number, second.epochs) == (1, 2, (1, 2, 3))
+
+
+def test_a_repeated_lease_is_the_same_but_for_the_mark() -> None:
+    lease = Lease(seat="vlm", holder="me-1", number=7, kind="person", by="Ann", displaced="vlm", why="taken")
+    assert lease.repeated() == Lease(
+        seat="vlm", holder="me-1", number=7, kind="person", by="Ann", displaced="vlm", why="taken", is_repetition=True
+    )
+
+
+@pytest.mark.parametrize("seat", SEATS)
+def test_a_line_takes_the_newest_lease_of_each_seat_from_the_first_on(seat: Seat) -> None:
+    line, place = LeaseLine({seat: "home"}, {"free": seat, "lost": "no seat"}), SEATS.index(seat)
+
+    def is_shadow(source: str, *, place: int = place, topic: str = "t") -> bool:
+        return line.is_shadow(Envelope(topic, source, 1, 1, seat=place))
+
+    assert not is_shadow("home")
+    assert is_shadow("guest")
+    assert is_shadow("guest", place=-1, topic="free")
+    assert not is_shadow("guest", place=-1, topic="lost")
+    assert not is_shadow("guest", place=-1)
+    assert not is_shadow("guest", place=(place + 1) % 3), "a seat without a lease is anybody's"
+    line.take(Lease(seat=seat, holder="zero", number=0))
+    assert not is_shadow("zero")
+    line.take(Lease(seat=seat, holder="one", number=1))
+    line.take(Lease(seat=seat, holder="uno", number=1))
+    assert not is_shadow("uno")
+    line.take(Lease(seat=seat, holder="late", number=0))
+    assert not is_shadow("uno")
+    assert is_shadow("late")

@@ -86,6 +86,16 @@ class Started:
         sender.publish(Utterance(speaker="Ana", text=text))
         sender.close()
 
+    def go_on(self) -> None:
+        """Say so, as often as needed: the demo's own story stops the robot too."""
+        for _ in range(20):
+            try:
+                self.await_guard(lambda state: state.mode == "moving" and state.holder == "policy", "it moves", 3.0)
+                return
+            except AssertionError:
+                self.say("Go on")
+        raise AssertionError(f"the model never acts again\n{self.text[-2000:]}")
+
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
@@ -138,7 +148,7 @@ def test_a_person_takes_the_policys_seat_in_the_demo_and_the_model_goes_on_in_sh
     assert taken.returncode == 0, taken.stderr
     assert "policy: you (me-" in taken.stdout
     assert "given back" in taken.stdout
-    demo.await_guard(lambda state: state.mode == "moving" and state.holder == "policy", "the model acts again")
+    demo.go_on()
 
     tool = subprocess.Popen(
         command("seat", "take", "policy", "--by", "Ana", "--for", "60", "--run", name),
@@ -149,16 +159,15 @@ def test_a_person_takes_the_policys_seat_in_the_demo_and_the_model_goes_on_in_sh
     tool.kill()
     tool.wait()
     tool.stdout.close()
-    state = demo.await_guard(lambda state: state.mode == "stopped", "the lost link is noticed")
-    assert "link" in state.reason
-    demo.say("Go on")
-    demo.await_guard(lambda state: state.mode == "moving" and state.holder == "policy", "the model acts again")
+    demo.await_guard(lambda state: state.mode == "stopped", "the lost link is noticed")
+    demo.go_on()
     assert demo.process.wait(DEMO_S) == 0, demo.text[-3000:]
 
     recording = Recording(demo.folder / "run.mcap")
     leases = [(lease.holder.partition("-")[0], lease.number) for lease in recording.leases]
     assert leases == [("me", 1), ("policy", 2), ("me", 3), ("policy", 4)]
-    assert [lease.displaced for lease in recording.leases][:1] == ["policy"]
+    assert recording.leases[0].displaced == "policy"
+    assert [lease.why for lease in recording.leases][1::2] == ["given back", "the link to the holder is lost"]
     recording.check_continuity()
     (begin_ns, end_ns), *_ = recording.spans("me")
     in_shadow = [ns for ns, source in recording.commands if source == "policy" and begin_ns < ns < end_ns]
