@@ -183,7 +183,6 @@ def test_a_ladder_asks_for_a_seat_in_its_own_name() -> None:
     room.planner.is_silent = True
     room.sim.run(seconds=3.0)
     assert requests[0] == SeatRequest(seat="planner", do="take", holder="fallback", kind="script", by="ladder")
-    assert room.texts == []
 
 
 def test_a_ladder_without_seats_watches_nobody() -> None:
