@@ -63,8 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             took_s = time.monotonic() - start
             print(f"{len(tried)} of {len(order)} tried, {share:.1%} killed, {took_s / 60:.0f} min", flush=True)
         survivors = sorted(name for name, found in results.items() if found and found not in KILLED)
-        for name in survivors:
-            print(f"\n{name}: {results[name]}\n{_difference(Path(folder), name)}")
+        print("\n".join(f"{results[name]}: {name}" for name in survivors))
+        print(_differences(Path(folder), survivors))
     tallies = tally(results)
     text = as_markdown(tallies, took_s=time.monotonic() - start, seed=asked.seed)
     print(text)
@@ -149,9 +149,12 @@ def _results(folder: Path) -> dict[str, str]:
     return {name: found for name, colon, found in lines if colon and "__mutmut_" in name}
 
 
-def _difference(folder: Path, name: str) -> str:
-    lines = _mutmut(folder, "show", name).splitlines()
-    return "\n".join(line for line in lines if line.startswith(("+", "-")) and not line.startswith(("+++", "---")))
+def _differences(folder: Path, names: Sequence[str]) -> str:
+    """What was changed in each of these."""
+    code = "import sys; from mutmut.__main__ import show; [show.callback(name) for name in sys.argv[1:]]"
+    done = subprocess.run([sys.executable, "-c", code, *names], cwd=folder, capture_output=True, text=True, check=False)
+    lines = (line for line in done.stdout.splitlines() if line.startswith(("#", "+", "-")))
+    return "\n".join(line for line in lines if not line.startswith(("+++", "---")))
 
 
 def _parser() -> argparse.ArgumentParser:

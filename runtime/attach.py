@@ -92,9 +92,13 @@ def topic_of(run: FoundRun, name: str) -> TopicInfo:
 
 
 def hear(
-    run: FoundRun, topics: Iterable[str], interruption: Interruption, for_s: float | None = None
+    run: FoundRun,
+    topics: Iterable[str],
+    interruption: Interruption,
+    for_s: float | None = None,
+    turn_s: float = _TURN_S,
 ) -> Iterator[Arrival | None]:
-    """Messages as they come, and None whenever there is none for a moment.
+    """Messages as they come, and None whenever there is none for `turn_s`.
 
     Ends after `for_s` seconds, at an interruption, and at the end of the run.
     """
@@ -104,7 +108,7 @@ def hear(
     tap = Tap(run.folder, run.info.processes, kinds, f"tool-{os.getpid()}-{next(_numbers)}")
     try:
         while not interruption.is_set and (end_ns is None or clock.now_ns() < end_ns):
-            frames = tap.receive(_TURN_S)
+            frames = tap.receive(turn_s)
             if frames is not None and len(frames) >= 2:
                 yield Arrival(bytes(frames[0]).decode(errors="replace"), frames, clock.now_ns())
             elif run.is_alive:

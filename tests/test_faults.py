@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.faults.matrix import MATRIX, Bound, Fault
-from bench.faults.run import measure
-from bench.faults.table import BEGIN, END, Row, write
+from bench.faults.run import Rigs, measure
+from bench.faults.table import BEGIN, END, Row, as_markdown, write
 
 
 @pytest.mark.processes
@@ -34,6 +36,36 @@ def test_a_row_passes_within_its_bound_and_what_the_machine_itself_is_late() -> 
     assert not Row("f", None, problem="it broke").is_passed
     assert Row("f", None, skipped="skipped: needs root").is_passed
     assert not Row("f", bound).is_passed
+
+
+def test_a_row_says_when_only_the_machines_lateness_let_it_pass() -> None:
+    bound = Bound("stop, ms", 100.0, p99=50.0)
+    assert not Row("f", bound, (49.0,), lateness_ms=9.0).is_widened
+    late = Row("f", bound, (51.0,), lateness_ms=9.0)
+    assert late.is_widened
+    assert "yes, widened" in late.as_markdown()
+    assert not Row("f", bound, (99.0,), lateness_ms=9.0).is_widened, "it did not pass at all"
+    text = as_markdown([late, Row("f", bound, (1.0,))], took_s=60.0, load=(1.0, 2.0))
+    assert "2 of 2 figures within their bounds" in text
+    assert "1 of the figures needed that" in text
+    assert late.as_data()["widened"]
+    assert json.loads(json.dumps(late.as_data())) == late.as_data()
+
+
+def test_a_fault_that_raises_anything_is_a_failed_row_and_not_the_end_of_the_matrix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(rig: object) -> dict[str, float]:
+        raise ZeroDivisionError("no such thing")
+
+    class NoRigs(Rigs):
+        def for_(self, fault: Fault) -> Any:
+            return None
+
+    fault = Fault("f", broken, (Bound("x", 1),), is_fresh=True)
+    (row,) = measure(fault, 2, NoRigs())
+    assert not row.is_passed
+    assert "ZeroDivisionError: no such thing" in row.as_markdown()
 
 
 def test_the_table_replaces_what_stands_between_its_markers(tmp_path: Path) -> None:

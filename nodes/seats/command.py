@@ -26,6 +26,8 @@ from runtime.registry import FoundRun
 LIST_S = 0.8
 ANSWER_S = 2.0
 RENEW_S = 0.1
+TURN_S = 0.02
+"""How long a line on standard input may wait: commands at 20 Hz are not to arrive in pairs."""
 KEYS = "keys: w s a d drive, u j lift, i k arm, o p gripper, q gives back"
 
 
@@ -124,6 +126,8 @@ class Sitting:
         self.senders: dict[str, Sender] = {}
         self.renewed_ns = 0
         self.is_seated = False
+        self.unread = b""  # of standard input: the beginning of a line
+        self.is_at_end = sys.stdin.closed
 
     def hold(self) -> int:
         """Take the seat, keep it until the end, give it back."""
@@ -138,7 +142,7 @@ class Sitting:
 
                 drive = Keys(self._sender("command")).drive
             try:
-                for arrival in hear(self.run, topics, interruption, for_s=self.for_s):
+                for arrival in hear(self.run, topics, interruption, self.for_s, TURN_S):
                     if arrival is not None and arrival.topic == "lease" and not self._heard(arrival):
                         return 0
                     self._renew()
@@ -183,16 +187,23 @@ class Sitting:
 
     def _speak(self) -> bool:
         """Publish what stands on standard input as `TOPIC JSON`, line by line; False at its end."""
-        while not sys.stdin.closed and not sys.stdin.isatty() and select.select([sys.stdin], [], [], 0)[0]:
-            line = sys.stdin.readline()
-            if not line:
-                return self.for_s is not None  # with --for the seat is kept in silence
-            topic, _, text = line.strip().partition(" ")
-            try:
-                self._sender(topic).publish(prepare(self.run, topic, text, force=f"{self.by} holds {self.seat}"))
-            except UserError as problem:
-                print(f"polyrhythm: {problem}", file=sys.stderr)
-        return True
+        while not self.is_at_end and not sys.stdin.isatty() and select.select([sys.stdin], [], [], 0)[0]:
+            # Not by sys.stdin.readline: what it reads ahead is not seen by select.
+            data = os.read(sys.stdin.fileno(), 1 << 16)
+            self.is_at_end = not data
+            *lines, self.unread = (self.unread + data).split(b"\n")
+            if self.is_at_end and self.unread:
+                lines, self.unread = [self.unread], b""
+            for line in lines:
+                self._publish(line.decode(errors="replace"))
+        return not self.is_at_end or self.for_s is not None  # with --for the seat is kept in silence
+
+    def _publish(self, line: str) -> None:
+        topic, _, text = line.strip().partition(" ")
+        try:
+            self._sender(topic).publish(prepare(self.run, topic, text, force=f"{self.by} holds {self.seat}"))
+        except UserError as problem:
+            print(f"polyrhythm: {problem}", file=sys.stderr)
 
     def _sender(self, topic: str) -> Sender:
         if topic not in self.senders:
