@@ -47,7 +47,7 @@ function build() {
   line.addEventListener("click", (event) => { const box = line.getBoundingClientRect(); go(found.duration_s * (event.clientX - box.left) / box.width); });
   $("#lines").append(...found.events.map((event, place) => {
     const one = make("button", `line ${event.kind.split(" ")[0]}`, make("time", "", clock(event.at_s)), make("b", "", event.who || event.kind), `${event.to?.length ? ` (only to ${event.to.join(", ")})` : ""}: `, event.kind === "non-verbal communication" || (event.kind === "action" && found.agents.includes(event.who)) ? `[${event.text}]` : event.text);
-    one.type = "button"; one.tabIndex = -1; one.dataset.speech = String(isSpeech(event)); one.addEventListener("click", () => go(found.events[place].at_s));
+    one.type = "button"; one.tabIndex = -1; one.dataset.speech = String(isSpeech(event)); if (isSpeech(event)) one.style.borderColor = PEOPLE[found.agents.indexOf(event.who) % PEOPLE.length]; one.addEventListener("click", () => go(found.events[place].at_s));
     return one;
   }));
   $("#agents").append(...found.agents.map((name) => {
