@@ -80,6 +80,9 @@ class Facts(Message, forbid_unknown_fields=True):
         default_factory=dict
     )  # a thing or person known -> what is known about it; told to this seat only
     seeks: tuple[str, ...] = ()  # keys of others' `knows` that this seat wants to learn
+    says: tuple[str, ...] = ()  # lines for a rule-based player: opening, reasons, a question, an offer, a yes
+    does: tuple[str, ...] = ()  # what this seat wants done with hands: "red cup in the bin"
+    spares: tuple[str, ...] = ()  # what this seat wants left undone
     hides: tuple[str, ...] = ()  # words that, said aloud, give this seat's intention away
 
 

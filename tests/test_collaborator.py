@@ -181,7 +181,7 @@ def test_patience_ends() -> None:
 
 
 def test_an_unknown_script_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UserError, match="script is 'opera'; known: demo, quiet"):
+    with pytest.raises(UserError, match="script is 'opera'; known: demo, spare, quiet"):
         Collaborator(script="opera")
 
 

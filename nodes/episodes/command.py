@@ -72,10 +72,19 @@ def _parser() -> argparse.ArgumentParser:
     sample.add_argument("--per-scenario", type=int, default=1, metavar="N", help="N casts that honour the constraints")
     sample.add_argument("--seed", type=int, default=0)
     sample.set_defaults(command=_sample)
-    embody = commands.add_parser("embody", help="take in a recording of the robot graph as an episode of the same log")
-    embody.add_argument("recording", type=Path, help="a .mcap file that polyrhythm run wrote")
-    embody.add_argument("--task", required=True, metavar="NAME", help="the embodied scenario that it played")
-    embody.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the recording")
+    embody = commands.add_parser(
+        "embody",
+        help="a scenario with a robot, played by the robot graph: in simulation now, or as a recording has it",
+        epilog="example: polyrhythm episodes embody --task clear-table-by-four --beside-text --out runs/table.sqlite",
+    )
+    embody.add_argument("recording", type=Path, nargs="?", help="a .mcap file of polyrhythm run; default: play it now")
+    embody.add_argument("--task", required=True, metavar="NAME", help="the embodied scenario")
+    embody.add_argument("--beside-text", action="store_true", help="play it as text too, and compare the two")
+    embody.add_argument("--seed", type=int, default=0, help="of the robot's run")
+    embody.add_argument(
+        "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="of launch/laptop.toml, for its run"
+    )
+    embody.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the recording, or in runs/")
     embody.set_defaults(command=_embody)
     browse = commands.add_parser("browse", help="a local page to read, filter and compare episodes")
     _add_path(browse)

@@ -16,7 +16,7 @@ from runtime.clock import to_ns
 from runtime.errors import UserError
 from runtime.msgs import GuardState, Utterance
 
-SCRIPTS = ("demo", "quiet")
+SCRIPTS = ("demo", "spare", "quiet")
 
 ORDER = "Please clear the table: put the cups in the bin"
 OUCH = "Ouch! That's my toe!"
@@ -45,9 +45,9 @@ DONE_UNSAID_S = 20.0
 
 
 class Collaborator(Node):
-    """Plays a script: "demo" is the whole story, "quiet" only orders and judges.
+    """Plays a script: "demo" is the whole story, "spare" the same without a foot in the way, "quiet" only orders.
 
-    Gives up `patience_s` after the order. `spares` is the colour that is to be left alone in "demo".
+    Gives up `patience_s` after the order. `spares` is the colour that is to be left alone, but in "quiet".
     """
 
     provenance = "script:collaborator-1"
@@ -66,7 +66,7 @@ class Collaborator(Node):
             raise UserError(f"collaborator: script is {script!r}; known: {', '.join(SCRIPTS)}")
         self.script = script
         self.patience_s = patience_s
-        self.spares = spares if script == "demo" else ""
+        self.spares = "" if script == "quiet" else spares
         self.speaker = name
         self.planned: list[tuple[int, str]] = []  # due, text
         self.done_ns: dict[str, int] = {}  # what has happened, and when
@@ -100,6 +100,8 @@ class Collaborator(Node):
         self._order(now_ns)
         if truth.is_moving and "ordered" in self.done_ns:
             self._mark("motion")
+        if self.spares and self._since(now_ns, "motion") > OBJECT_BY_S:
+            self._object()
         if self.script == "demo":
             self._put_foot_in_the_way(now_ns, truth, speed)
         self._forgive(now_ns)
@@ -125,8 +127,6 @@ class Collaborator(Node):
 
     def _put_foot_in_the_way(self, now_ns: int, truth: Truth, speed: float) -> None:
         since_motion = self._since(now_ns, "motion")
-        if since_motion > OBJECT_BY_S:
-            self._object()
         if "hurt" in self.done_ns:
             self._withdraw(now_ns, truth)
             return

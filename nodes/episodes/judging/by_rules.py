@@ -114,6 +114,14 @@ def _goal(
     if checks.mutual:
         named = checks.first_mention is not None
         parts.append((10.0 if named else 0.0, f"what they have in common was {'' if named else 'not '}named"))
+    truth = next(truth for truth in plan.truths if truth.name == seat.name)
+    acts = [turn.argument for turn in (*own, *others) if turn.kind == "action" and not turn.argument.endswith(")")]
+    if wanted := truth.facts.does:
+        done = sum(any(what in act for act in acts) for what in wanted)
+        parts.append((10.0 * done / len(wanted), f"{done} of the {len(wanted)} things wanted were done"))
+    if spared := truth.facts.spares:
+        left = sum(not any(what in act for act in acts) for what in spared)
+        parts.append((10.0 * left / len(spared), f"{left} of the {len(spared)} things to be left were left"))
     if not parts:
         agreed = _is_settled(own, others)
         said_yes = any(turn.kind == "speak" and says_yes(turn.argument) for turn in others)

@@ -107,6 +107,7 @@ def first_person(text: str) -> str:
         (r"\byou(?:'re|’re)\b", lambda found: "I'm"),
         (r"\byou(?:'ve|’ve)\b", lambda found: "I've"),
         (r"\byou were\b", "I was"),
+        (r"\b(until|till|before|after|when|while|if|that|because|as|where|what|how|why|whether) you\b", r"\1 I"),
         (rf"\byou ({_VERBS})\b", r"I \1"),
         (r"\byou\b", lambda found: "me"),
     ]

@@ -291,7 +291,7 @@ def check_deal(deal: Deal) -> None:
 def check_facts(facts: Facts, where: str) -> None:
     """Raise ValueError unless what a seat privately knows and wants fits together."""
     check_name(facts, "role")
-    for field in ("knows", "seeks", "hides"):
+    for field in ("knows", "seeks", "hides", "says", "does", "spares"):
         check_text(facts, field, TEXT_LENGTH)
     target, reserve = facts.target, facts.reserve
     if target is not None and reserve is not None:

@@ -7,51 +7,115 @@ act of the robot; an interrupt that cut it short is noted on the act. The log li
 from __future__ import annotations
 
 import argparse
+import asyncio
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec import to_builtins
 
-from nodes.episodes.play.runner import Judges, Settings, judge_and_keep
+from nodes.episodes.judging.averages import mean_scores
+from nodes.episodes.judging.dimensions import NAMES
+from nodes.episodes.minds.caller import Servers
+from nodes.episodes.play.runner import Judges, Settings, judge_and_keep, play_and_keep
 from nodes.episodes.results.card import card_of
+from nodes.episodes.results.show import episode_text, find_episode
 from nodes.episodes.results.store import Store
 from nodes.episodes.talk.plan import EpisodePlan
 from nodes.episodes.talk.planning import plan_of_task
 from runtime.bag import BagReader
+from runtime.clock import wall_time_text
 from runtime.episode_msgs import ActKind, Outcome, Turn
-from runtime.errors import UserError
+from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs import Action, Feedback, Interrupt, Utterance
 
 _TOPICS = ("heard", "said", "action", "feedback", "interrupt")
 
 
+BODIES: dict[str, tuple[str, ...]] = {
+    "clear-table-by-four": ("collaborator.script=spare", "collaborator.spares=blue"),
+}
+"""The scenarios whose person the simulated collaborator can play, and how: by `--set` of launch/laptop.toml."""
+
+
 def embody(asked: argparse.Namespace) -> int:
-    """Write the run's file for one recording, and judge it."""
-    import asyncio
-
-    from nodes.episodes.minds.caller import Servers
-    from nodes.episodes.results.show import episode_text, find_episode
-
+    """Write the run's file for one embodied episode, recorded or played now, and judge it; beside it one as text."""
     plan = embodied_plan(asked.task)
-    turns, seconds = turns_of(asked.recording, plan)
+    path: Path | None = asked.out or (asked.recording.with_suffix(".sqlite") if asked.recording else None)
+    if path is None:
+        path = Path("runs") / f"embodied-{wall_time_text()}.sqlite"
+    recording = asked.recording or play_body(plan, path.with_suffix(".mcap"), seed=asked.seed, overrides=asked.set)
+    turns, seconds = turns_of(recording, plan)
     if not turns:
-        raise UserError(f"{asked.recording}: nobody says or does anything in it")
+        raise UserError(f"{recording}: nobody says or does anything in it")
     outcome = Outcome(
         episode=plan.id, state="done", reason=f"recorded: {seconds:.1f} s", turns=len(turns), seconds=round(seconds, 3)
     )
-    path = asked.out or asked.recording.with_suffix(".sqlite")
     judges = Judges(("rules",))
-    with Store.create(
-        path, {"judges": list(judges.specs), "dimensions": msgspec.to_builtins(judges.dimensions)}
-    ) as store:
-        store.add([plan])
-        store.set_card({**card_of([plan], judges.specs), "modalities": ["speech", "physical action"]})
+    settings = Settings(Servers(), judges)
+    plans = [plan]
+    if asked.beside_text:
+        plans.append(plan_of_task(asked.task, order="asynchronous", mode="AGENTS", max_turns=20))
+    with Store.create(path, {"judges": list(judges.specs), "dimensions": to_builtins(judges.dimensions)}) as store:
+        store.add(plans)
+        store.set_card({**card_of(plans, judges.specs), "modalities": ["text", "speech", "physical action"]})
         store.save_played(plan.id, turns, [], outcome)
-        store.link_recording(plan.id, str(asked.recording))
-        asyncio.run(judge_and_keep(plan, turns, store, Settings(Servers(), judges)))
-        print(episode_text(store, find_episode(store, plan.id)))
+        store.link_recording(plan.id, str(recording))
+        asyncio.run(judge_and_keep(plan, turns, store, settings))
+        for text_plan in plans[1:]:
+            asyncio.run(play_and_keep(text_plan, store, settings))
+        for each in reversed(plans):
+            print(episode_text(store, find_episode(store, each.id)), end="\n\n")
+        if asked.beside_text:
+            print(_side_by_side(store, plans[1].id, plan.id))
     print(f"\nrun: {path}", file=sys.stderr)
     return 0
+
+
+def play_body(plan: EpisodePlan, recording: Path, *, seed: int, overrides: Sequence[str]) -> Path:
+    """Let the robot graph play the scenario in virtual time with the simulated robot and person; the recording.
+
+    Raises UserError where the simulated person cannot play it, PolyrhythmError where the robot's run cannot start.
+    """
+    if plan.scenario not in BODIES:
+        raise UserError(
+            f"task {plan.task}: the simulated person plays {', '.join(BODIES)} only; record a run with a person "
+            "(polyrhythm run laptop --record FILE.mcap) and name it: polyrhythm episodes embody FILE.mcap --task ..."
+        )
+    assert plan.robot_seat is not None
+    robot = plan.names[plan.robot_seat]
+    person = next(name for name in plan.names if name != robot)
+    values = [f"collaborator.name={person.split()[0]}", f"planner.speaker={robot.split()[0]}"]
+    values += [*BODIES[plan.scenario], *overrides]
+    recording.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "runtime", "run", "laptop", "--virtual", "--json", "--seed", str(seed)]
+    command += ["--record", str(recording), "--out", str(recording.with_suffix(""))]
+    command += [part for value in values for part in ("--set", value)]
+    print("the robot graph plays it in virtual time; this takes about half a minute of CPU ...", file=sys.stderr)
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    if not recording.is_file():
+        raise PolyrhythmError(f"the robot's run wrote no recording: {done.stderr.strip()[-400:]}")
+    return recording
+
+
+def _side_by_side(store: Store, text: str, body: str) -> str:
+    """The two episodes' scores and figures in one table."""
+    lines = [f"{'':34}{'as text':>12}{'with a body':>14}"]
+    means = [mean_scores(store.scores(episode)) for episode in (text, body)]
+    for name in means[0]:
+        for dimension in NAMES:
+            values = [mean.get(name, {}).get(dimension) for mean in means]
+            cells = ["-" if value is None else f"{value:g}" for value in values]
+            lines.append(f"{name:28.28}{dimension:6}{cells[0]:>12}{cells[1]:>14}")
+    turns = [store.turns(episode) for episode in (text, body)]
+    for what, kind in (("things said", "speak"), ("things done", "action")):
+        counts = [sum(turn.kind == kind for turn in one) for one in turns]
+        lines.append(f"{what:34}{counts[0]:>12}{counts[1]:>14}")
+    seconds = [max((turn.at_s + turn.lasts_s for turn in one), default=0.0) for one in turns]
+    lines.append(f"{'seconds':34}{seconds[0]:>12.0f}{seconds[1]:>14.0f}")
+    return "\n".join(lines)
 
 
 def embodied_plan(task: str) -> EpisodePlan:
