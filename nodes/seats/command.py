@@ -9,6 +9,8 @@ import os
 import select
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -18,7 +20,7 @@ from runtime.codec import decode
 from runtime.commands.pub import prepare
 from runtime.errors import PolyrhythmError, UserError
 from runtime.fence import SEATS, Seat
-from runtime.lease import Lease
+from runtime.lease import Kind, Lease
 from runtime.msgs import Comparison
 from runtime.proof import request, token_of
 from runtime.registry import FoundRun
@@ -49,6 +51,12 @@ def main(argv: list[str]) -> int:
         return _ask(run, "take", asked.seat, asked.holder, asked.by)
     if asked.keys and asked.seat != "policy":
         raise UserError("--keys drives the robot: it goes with the seat policy")
+    if asked.replay is not None:
+        from nodes.seats.playing import Playing
+
+        if asked.keys:
+            raise UserError("--keys and --replay: one of the two sits there")
+        return Playing(run, asked.seat, asked.by, recording=asked.replay, from_s=asked.from_s, for_s=asked.for_s).hold()
     return Sitting(run, asked.seat, asked.by, keys=asked.keys, for_s=asked.for_s).hold()
 
 
@@ -113,13 +121,17 @@ def _ask(run: FoundRun, do: str, seat: Seat, holder: str, by: str) -> int:
 class Sitting:
     """A person on a seat, from taking it to giving it back. Dies with its process: then the guard takes the lease."""
 
+    kind: ClassVar[Kind] = "person"
+    turn_s = TURN_S  # how often it is looked what there is to say
+
     def __init__(self, run: FoundRun, seat: Seat, by: str, *, keys: bool, for_s: float | None) -> None:
         self.run = run
         self.seat: Seat = seat
         self.by = by
         self.keys = keys
         self.for_s = for_s
-        self.source = f"me-{os.getpid()}"
+        self.source = f"{'me' if self.kind == 'person' else self.kind}-{os.getpid()}"
+        self.provenance = f"person:{by}"
         self.clock = SystemClock()
         self.token = token_of(run.folder)
         self.requests = Sender(run, "seat/request", provenance="person", source=self.source)
@@ -132,7 +144,7 @@ class Sitting:
     def hold(self) -> int:
         """Take the seat, keep it until the end, give it back."""
         now_ns = self.clock.now_ns()
-        self.requests.publish(request(self.token, "take", self.seat, self.source, self.by, now_ns))
+        self.requests.publish(request(self.token, "take", self.seat, self.source, self.by, now_ns, kind=self.kind))
         give_up_ns = now_ns + to_ns(ANSWER_S)
         drive: Callable[[Arrival | None], bool] | None = None
         topics = ["lease", "robot/command"] if self.keys else ["lease"]
@@ -142,7 +154,7 @@ class Sitting:
 
                 drive = Keys(self._sender("command")).drive
             try:
-                for arrival in hear(self.run, topics, interruption, self.for_s, TURN_S):
+                for arrival in hear(self.run, topics, interruption, self.for_s, self.turn_s):
                     if arrival is not None and arrival.topic == "lease" and not self._heard(arrival):
                         return 0
                     self._renew()
@@ -207,7 +219,7 @@ class Sitting:
 
     def _sender(self, topic: str) -> Sender:
         if topic not in self.senders:
-            self.senders[topic] = Sender(self.run, topic, provenance=f"person:{self.by}", source=self.source)
+            self.senders[topic] = Sender(self.run, topic, provenance=self.provenance, source=self.source)
         return self.senders[topic]
 
     def _leave(self) -> None:
@@ -225,7 +237,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Who sits on the seats planner, vlm and policy of a running graph. Taking one hands over at once; "
         "the displaced model goes on in shadow: recorded and compared, never acting. While a person holds the policy "
         "seat and sends nothing, the robot holds. Lines `TOPIC JSON` on standard input are published from the seat.",
-        epilog="example: polyrhythm seat take policy --as me --keys",
+        epilog="examples: polyrhythm seat take policy --as me --keys; polyrhythm seat take policy --replay run.mcap",
     )
     parser.add_argument("do", choices=("list", "take", "give", "shadow"))
     parser.add_argument("seat", nargs="?", choices=SEATS)
@@ -234,6 +246,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--by", default=getpass.getuser(), help="who you are; default: %(default)s")
     parser.add_argument("--keys", action="store_true", help="drive the robot with the keyboard")
+    parser.add_argument(
+        "--replay", type=Path, metavar="RUN.mcap", help="what the seat's holder did in that recording is done again"
+    )
+    parser.add_argument(
+        "--from", dest="from_s", type=float, default=0.0, metavar="S", help="with --replay: from that run time on"
+    )
     parser.add_argument("--for", dest="for_s", type=float, metavar="S", help="end after that many seconds")
     add_run_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -1,0 +1,107 @@
+"""A recording on a seat: says again what the seat's holder said in it, once somebody has put it there.
+
+    [nodes.replayed]
+    use    = "nodes.seats.replayed:ReplayedPolicy"
+    params = { recording = "runs/monday/run.mcap" }
+
+    [seats.policy]
+    holder  = "policy"
+    shadows = ["replayed"]
+
+It begins at the hand-over (`polyrhythm seat take policy --as replayed`) and at nothing else: neither starting it, nor
+naming it as the holder, nor a restart of the guard moves the robot. Its ages are its own: no image is behind it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from nodes.seats.score import Score, read_score
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.errors import ParameterError
+from runtime.lease import LEASE_TOPIC, Lease
+from runtime.msgs import Action, JointCommand, SceneDescription, Subtask
+from runtime.node import ports_of
+
+RATE_HZ = 50
+
+
+class Replayed(Node):
+    """What the three have in common."""
+
+    provenance = "replay"
+
+    lease = Subscription(Lease, LEASE_TOPIC, qos=QoS(required=False))
+
+    def __init__(self, recording: str, from_s: float = 0.0) -> None:
+        if not 0.0 <= from_s < float("inf"):
+            raise ParameterError(f"replayed: from_s is {from_s}; expected 0 or more seconds of the recording")
+        self.path = Path(recording)
+        self.from_s = from_s
+        self.score: Score | None = None
+        self.began_ns = 0  # 0: it does not play
+
+    @classmethod
+    def check_parameters(cls, recording: str, from_s: float = 0.0) -> list[str]:
+        """What these parameters lack, in sentences."""
+        return [] if Path(recording).is_file() else [f"recording is {recording!r}; there is no such file"]
+
+    def on_start(self) -> None:
+        seat = type(self).seat
+        assert seat != ""
+        ports = self._ports()
+        self.score = read_score(
+            self.path, seat, {topic: port.message for topic, port in ports.items()}, from_s=self.from_s
+        )
+        for port in ports.values():
+            port.provenance = f"replay:{self.score.name}"
+        self.log.info("%.1f s of %s, to be played when the seat is taken", self.score.length_s, self.path)
+
+    @on(lease)
+    def seated(self, lease: Lease) -> None:
+        """Begin when somebody puts it on its seat, end when somebody else sits there."""
+        if lease.seat != type(self).seat or lease.is_repetition or self.score is None:
+            return
+        self.began_ns = 0
+        if lease.holder == self.name:
+            self.score.begin()
+            self.began_ns = self.clock.now_ns()
+
+    @every(hz=RATE_HZ)
+    def play(self) -> None:
+        """Say what is due."""
+        if not self.began_ns or self.score is None:
+            return
+        ports = self._ports()
+        notes = self.score.due(self.clock.now_ns() - self.began_ns)
+        for note in notes:
+            ports[note.topic].publish(note.message)
+        if notes and self.score.is_over:
+            self.log.info("%s is over; the seat is silent now", self.score.name)
+
+    def _ports(self) -> dict[str, Publisher[Any]]:
+        """By topic, as remapped."""
+        return {port.topic: port for name in ports_of(type(self), Publisher) if (port := getattr(self, name))}
+
+
+class ReplayedPolicy(Replayed):
+    """On the policy's seat: its commands."""
+
+    seat = "policy"
+    command = Publisher(JointCommand, "command")
+
+
+class ReplayedVLM(Replayed):
+    """On the VLM's seat: its actions and what it saw."""
+
+    seat = "vlm"
+    action = Publisher(Action, "action")
+    description = Publisher(SceneDescription, "description")
+
+
+class ReplayedPlanner(Replayed):
+    """On the planner's seat: its subtasks."""
+
+    seat = "planner"
+    subtask = Publisher(Subtask, "subtask")
