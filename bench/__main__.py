@@ -10,7 +10,7 @@ import sys
 
 from bench.result import Result, table
 
-SUBJECTS = ("startup", "latency", "throughput", "images", "timers", "recording", "virtual", "episodes")
+SUBJECTS = ("startup", "latency", "throughput", "images", "timers", "recording", "virtual", "hosts", "episodes")
 
 
 def main() -> int:

@@ -29,11 +29,21 @@ class Shape:
     seed: int = 0
 
 
+class Cable:
+    """The narrow place that all connections share: when it is free again, each way."""
+
+    def __init__(self) -> None:
+        self.free_at = [0.0, 0.0]
+
+
 class Relay:
     """One listening address and where it leads to."""
 
-    def __init__(self, listen: tuple[str, int], target: tuple[str, int], shape: Shape) -> None:
+    def __init__(
+        self, listen: tuple[str, int], target: tuple[str, int], shape: Shape, cable: Cable | None = None
+    ) -> None:
         self._listen, self._target, self._shape = listen, target, shape
+        self._cable = cable or Cable()
         self._random = random.Random(shape.seed)
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -65,23 +75,24 @@ class Relay:
             writer.close()
             return
         self._writers |= {writer, back}
-        for source, sink in ((reader, back), (there, writer)):
-            task = asyncio.create_task(self._pass(source, sink))
+        for way, (source, sink) in enumerate(((reader, back), (there, writer))):
+            task = asyncio.create_task(self._pass(way, source, sink))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _pass(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        loop, shape = asyncio.get_running_loop(), self._shape
+    async def _pass(self, way: int, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        loop, shape, free_at = asyncio.get_running_loop(), self._shape, self._cable.free_at
         queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(max(4, shape.queue_bytes // SEGMENT_BYTES))
         sending = asyncio.create_task(self._deliver(queue, sink))
-        free_at = arrival = loop.time()
+        arrival = loop.time()
         try:
             while segment := await source.read(SEGMENT_BYTES):
-                free_at = max(free_at, loop.time()) + (len(segment) * 8 / (shape.mbit * 1e6) if shape.mbit else 0.0)
-                await asyncio.sleep(max(0.0, free_at - loop.time() - 0.002))
+                takes_s = len(segment) * 8 / (shape.mbit * 1e6) if shape.mbit else 0.0
+                through_at = free_at[way] = max(free_at[way], loop.time()) + takes_s
+                await asyncio.sleep(max(0.0, through_at - loop.time() - 0.002))
                 is_lost = shape.loss > 0 and self._random.random() < shape.loss
                 again_s = max(SHORTEST_RETRANSMIT_S, 2 * shape.delay_s) if is_lost else 0.0
-                arrival = max(arrival, free_at + shape.delay_s + again_s)
+                arrival = max(arrival, through_at + shape.delay_s + again_s)
                 await queue.put((arrival, segment))
         except OSError:
             pass
@@ -123,11 +134,11 @@ def main() -> int:
     parser.add_argument("--ports", type=int, default=1, help="this many ports from there on, both here and there")
     parser.add_argument("--delay-s", type=float, default=0.0, help="each way")
     parser.add_argument("--loss", type=float, default=0.0, help="of segments, 0 to 1")
-    parser.add_argument("--mbit", type=float, default=0.0, help="of each connection and way")
+    parser.add_argument("--mbit", type=float, default=0.0, help="each way, for all connections together")
     arguments = parser.parse_args()
-    shape = Shape(arguments.delay_s, arguments.loss, arguments.mbit)
+    shape, cable = Shape(arguments.delay_s, arguments.loss, arguments.mbit), Cable()
     (listen, here), (target, there) = _place(arguments.listen), _place(arguments.target)
-    relays = [Relay((listen, here + n), (target, there + n), shape) for n in range(arguments.ports)]
+    relays = [Relay((listen, here + n), (target, there + n), shape, cable) for n in range(arguments.ports)]
     asyncio.run(_serve(relays))
     return 0
 

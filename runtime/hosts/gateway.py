@@ -137,6 +137,11 @@ class Gateway:
         self._doors.small.send(wire.word(wire.Bye(ok, reason)))
 
     @property
+    def bytes_sent(self) -> int:
+        """Since the start."""
+        return self._bytes["sent"]
+
+    @property
     def _place(self) -> str:
         return self._doors.small.address
 
