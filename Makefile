@@ -38,8 +38,8 @@ faults: $(STAMP) ## kill, freeze, starve and mislead a running graph and measure
 	GUARD_STEPS=200000 $(BIN)/python -m pytest tests/test_guard_invariants.py
 	$(BIN)/python -m bench.faults --trials $(if $(FULL),100,5)
 
-mutants: $(STAMP) ## change the guard's code in every way that mutmut knows; how many changes do the tests notice?
-	$(BIN)/python -m bench.mutants
+mutants: $(STAMP) ## change the code of the guard in every way; how many changes do tests notice? MINUTES=40: a sample
+	nice -n 10 $(BIN)/python -m bench.mutants $(if $(MINUTES),--minutes $(MINUTES))
 
 clean: ## remove the environment and what runs left behind
 	rm -rf $(VENV) .interop runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -18,7 +18,7 @@ from runtime.fence import Fence
 from runtime.graph import NodeSpec
 from runtime.lease import Lease
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, SeatRequest
-from runtime.proof import Proofs, order, request
+from runtime.proof import Proofs, order, request, token_of
 from runtime.seat_tables import SeatTable
 
 HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
@@ -239,7 +239,7 @@ def started(folder: Path, memory: str = "run") -> Guard:
 
 def test_what_is_latched_stands_in_the_ledger_as_it_is(tmp_path: Path) -> None:
     guard = started(tmp_path)
-    assert guard.proofs.token
+    assert guard.proofs.token == token_of(tmp_path)
     assert guard.keeper is not None
     path = guard.keeper.path
     guard.interrupted(Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
@@ -309,3 +309,13 @@ def test_parameters_reach_the_machine() -> None:
     assert guard.machine.limits.joints[0].speed == STRETCH_3.joints[0].speed * 0.5
     guard.on_start()
     assert guard.heard_ns.keys() == {"a", "b"}
+
+
+def test_what_a_launch_file_does_not_say_is_on_the_safe_side() -> None:
+    guard = Guard()
+    assert (guard.arm, guard.memory, guard.estop_sources) == ("manual", "machine", ())
+    assert guard.estop_silence_ns == to_ns(0.5)
+    assert guard.machine.settings.lifespan_s == guard.command.qos.lifespan_s == 0.150
+    assert (guard.machine.settings.max_image_age_s, guard.machine.settings.max_effort_percent) == (1.0, 95.0)
+    assert guard.machine.limits == STRETCH_3
+    assert (guard.ticks, guard.pressed, guard.heard_ns, guard.felt, guard.reported) == (0, set(), {}, "", None)

@@ -187,3 +187,9 @@ def test_what_is_restored_goes_on_and_never_back(authority: Authority) -> None:
     assert authority.leases["policy"] is same
     assert authority.expired(NOW_NS + LATE_NS) == []
     assert [lease.displaced for lease in authority.expired(NOW_NS + LATE_NS + 1)] == ["me-8"]
+
+
+def test_a_person_who_was_never_heard_to_renew_loses_the_seat_at_once(authority: Authority) -> None:
+    authority.leases["policy"] = Lease(seat="policy", holder="ghost", number=5, kind="person")
+    assert authority.expired(LATE_NS) == []
+    assert [lease.number for lease in authority.expired(LATE_NS + 1)] == [6]

@@ -11,7 +11,7 @@ import pytest
 from runtime.clock import NS_PER_S
 from runtime.errors import PolyrhythmError
 from runtime.msgs import SeatRequest
-from runtime.proof import MOST_PROOFS, Proofs, make_token, order, request, token_of
+from runtime.proof import GOOD_FOR_NS, MOST_PROOFS, Proofs, make_token, order, request, token_of
 
 NOW_NS = 10 * NS_PER_S
 
@@ -71,3 +71,29 @@ def test_proofs_do_not_fill_the_memory_and_are_forgotten_when_they_are_old() -> 
     assert not proofs.holds(order("t", "arm", "Ann", NOW_NS + MOST_PROOFS), NOW_NS)
     later_ns = NOW_NS + 3 * NS_PER_S
     assert proofs.holds(order("t", "arm", "Ann", later_ns), later_ns)
+
+
+def test_a_proof_is_good_for_exactly_its_time_in_both_directions() -> None:
+    asked = order("t", "arm", "Ann", NOW_NS)
+    for shift_ns in (GOOD_FOR_NS, -GOOD_FOR_NS):
+        assert Proofs("t").holds(asked, NOW_NS + shift_ns)
+        assert not Proofs("t").holds(asked, NOW_NS + shift_ns + (1 if shift_ns > 0 else -1))
+    assert Proofs("t", since_ns=NOW_NS).holds(asked, NOW_NS), "signed at the very moment"
+    assert not Proofs("t", since_ns=NOW_NS + 1).holds(asked, NOW_NS)
+
+
+def test_a_proof_that_is_no_text_of_ours_is_refused_and_not_an_error() -> None:
+    asked = order("t", "arm", "Ann", NOW_NS)
+    for proof in ("", "\udcff", "x" * 64, asked.proof.upper()):
+        assert not Proofs("t").holds(cast(Any, msgspec.structs.replace)(asked, proof=proof), NOW_NS)
+
+
+def test_what_is_signed_says_all_that_was_asked() -> None:
+    asked = request("t", "take", "vlm", "eyes", "Ann", NOW_NS, kind="replay")
+    wanted = SeatRequest(seat="vlm", do="take", holder="eyes", kind="replay", by="Ann", stamp_ns=NOW_NS)
+    assert changed(asked, proof="") == wanted
+    assert request("t", "give", "vlm", "", "Ann", NOW_NS).kind == "person"
+    ordered = order("t", "rearm", "Bo", NOW_NS)
+    assert (ordered.do, ordered.by, ordered.stamp_ns) == ("rearm", "Bo", NOW_NS)
+    assert len(ordered.proof) == 64
+    assert len(asked.proof) == 64

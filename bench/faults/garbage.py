@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from random import Random
+from typing import Any
 
 from nodes.stretch import STOW
 from runtime.codec import Frame, encode
@@ -81,8 +81,8 @@ outlets: list[Outlet] = []
 _open = Outlet.__init__
 
 
-def _open_and_note(outlet: Outlet, folder: Path, process: str) -> None:
-    _open(outlet, folder, process)
+def _open_and_note(outlet: Outlet, *arguments: Any, **named: Any) -> None:
+    _open(outlet, *arguments, **named)
     outlets.append(outlet)
 
 
