@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runtime.clock import NS_PER_S, Clock, to_ns
+from runtime.errors import UserError
 
 Pixels = NDArray[np.uint8]
 
@@ -103,12 +104,17 @@ class FileSource:
 
 
 def open_source(source: str, is_file: bool, loop: bool, clock: Clock) -> Source | None:
-    """The source of that name, or None where it cannot be opened now."""
+    """The source of that name, or None where it cannot be opened now. Raises UserError: a live one in virtual time."""
     if is_file:
         capture = cv2.VideoCapture(source, cv2.CAP_FFMPEG)
         if not capture.isOpened():
             return None
         return FileSource(capture, loop, clock)
+    if clock.is_virtual:
+        raise UserError(
+            f"camera {source} is live and does not wait for virtual time; give source a video file, or use "
+            "nodes.sim.camera:SimCamera, or run without --virtual"
+        )
     if "://" in source:
         timeouts = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, OPEN_MS, cv2.CAP_PROP_READ_TIMEOUT_MSEC, READ_MS]
         capture = cv2.VideoCapture(source, cv2.CAP_FFMPEG, timeouts)

@@ -45,7 +45,12 @@ class Driver(Node):
         self.robot: Robot | None = None
 
     def on_start(self) -> None:
-        """Connect to the robot; never moves it."""
+        """Connect to the robot; never moves it. Raises UserError for a real robot in virtual time."""
+        if self.clock.is_virtual and getattr(robot_class(self._robot_name), "is_hardware", False):
+            raise UserError(
+                f"node {self.name}: robot {self._robot_name!r} is a real one and does not wait for virtual time; run "
+                'without --virtual, or with a simulated one, such as "nodes.kinematic_robot:KinematicRobot"'
+            )
         self.robot = make_robot(self._robot_name, self._robot_params)
         self.robot.start(self.clock.now_ns())
 
@@ -115,14 +120,18 @@ def is_complete(command: JointCommand) -> bool:
     return len(command.position) == len(JOINTS) and all(math.isfinite(value) for value in values)
 
 
-def make_robot(name: str, params: dict[str, Parameter]) -> Robot:
-    """The robot of a "module:Class" name. Raises UserError where there is none, or its arguments do not fit."""
+def robot_class(name: str) -> type[Robot]:
+    """The class of a "module:Class" name. Raises UserError where there is none."""
     module_name, _, class_name = name.partition(":")
     try:
-        robot_class = getattr(importlib.import_module(module_name), class_name)
+        return cast(type[Robot], getattr(importlib.import_module(module_name), class_name))
     except (ImportError, AttributeError, ValueError) as error:
         raise UserError(f'robot {name!r} cannot be loaded: {error}; expected "module:Class"') from error
+
+
+def make_robot(name: str, params: dict[str, Parameter]) -> Robot:
+    """The robot of a "module:Class" name. Raises UserError where there is none, or its arguments do not fit."""
     try:
-        return cast(Robot, robot_class(**params))
+        return robot_class(name)(**params)
     except TypeError as error:
         raise UserError(f"robot {name!r} does not take these robot_params: {error}") from error
