@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import json
-import platform
 import sys
 
+from bench import report
 from bench.result import Result, table
 
-SUBJECTS = ("startup", "latency", "throughput", "images", "timers", "recording", "virtual", "hosts", "episodes")
+SUBJECTS = (
+    "startup",
+    "latency",
+    "throughput",
+    "images",
+    "urgent",
+    "timers",
+    "stalled",
+    "recording",
+    "virtual",
+    "hosts",
+    "episodes",
+)
 
 
 def main() -> int:
@@ -18,17 +31,33 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", epilog="example: python -m bench latency --json")
     parser.add_argument("subjects", nargs="*", choices=[*SUBJECTS, []], default=[], help=", ".join(SUBJECTS))
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and a shorter pause, where there are such")
+    parser.add_argument("--write", action="store_true", help="write docs/performance.md and .png; measures everything")
     arguments = parser.parse_args()
+    if arguments.write and arguments.subjects:
+        parser.error("--write is for the whole table; leave the subjects out")
+    machine = report.machine()
     results: list[Result] = []
     for name in arguments.subjects or SUBJECTS:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        results.extend(importlib.import_module(f"bench.{name}").measure())
+        results.extend(_measure(name, is_quick=arguments.quick))
     if arguments.json:
-        machine = {"python": platform.python_version(), "system": platform.platform()}
         print(json.dumps({"machine": machine, "results": [result.as_data() for result in results]}, indent=2))
     else:
         print(table(results))
-    return 0 if all(result.is_met for result in results) else 1
+    if arguments.write:
+        report.write(results, machine)
+    missed = [result.name for result in results if not result.is_met]
+    if missed:
+        print(f"missed: {', '.join(missed)}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+def _measure(name: str, *, is_quick: bool) -> list[Result]:
+    measure = importlib.import_module(f"bench.{name}").measure
+    options = {"is_quick": True} if is_quick and "is_quick" in inspect.signature(measure).parameters else {}
+    results: list[Result] = measure(**options)
+    return results
 
 
 if __name__ == "__main__":

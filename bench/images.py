@@ -12,7 +12,7 @@ from bench.measure import run_nodes
 from bench.result import Result
 
 SIZES = {"640x480": (640, 480), "1080p": (1920, 1080)}
-COUNT = 60
+COUNT = 45
 
 
 def ours(width_px: int, height_px: int, receivers: int) -> dict[str, float]:
@@ -26,13 +26,13 @@ def ours(width_px: int, height_px: int, receivers: int) -> dict[str, float]:
     return run_nodes(nodes)
 
 
-def measure(rounds: int = 2) -> list[Result]:
+def measure(rounds: int = 2, *, is_quick: bool = False) -> list[Result]:
     """Interleaved rounds; the best of each, which other load on the machine disturbed least."""
     results = []
     for name, (width_px, height_px) in SIZES.items():
         for receivers in (1, 4):
             told: dict[str, list[dict[str, float]]] = {}
-            for _ in range(rounds):
+            for _ in range(1 if is_quick else rounds):
                 for way in image_peers.available():
                     told.setdefault(way, []).append(image_peers.run(way, width_px, height_px, receivers, COUNT))
                 told.setdefault("ours", []).append(ours(width_px, height_px, receivers))

@@ -35,6 +35,16 @@ class Result:
         return self.ours <= self.goal * self.reference + self.allowance
 
     @property
+    def share(self) -> float:
+        """How much of what is allowed was needed: up to 1 the goal is met. 0 without a goal."""
+        if self.goal is None:
+            return 0.0
+        allowed = self.goal * self.reference + self.allowance
+        if self.more_is_better:
+            return allowed / self.ours if self.ours else float("inf")
+        return self.ours / allowed if allowed else float(self.ours > 0) * 10
+
+    @property
     def goal_text(self) -> str:
         """The goal for the ratio, in signs."""
         if self.goal is None:

@@ -191,7 +191,7 @@ class HostedNode:
         self.voided = 0  # messages that a handler published after its seat had been fenced
         self.journal: Journal | None = None
         self._seq: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._order: dict[str, threading.Lock] = {}  # by topic: numbered and sent in the same order, by any thread
         vars(node).update(
             _name=name,
             _clock=clock,
@@ -205,6 +205,7 @@ class HostedNode:
             publisher: Publisher[Any] = getattr(node, attribute)
             publisher.topic = remap.get(publisher.topic, publisher.topic)
             publisher.sink = self._publish
+            self._order.setdefault(publisher.topic, threading.Lock())
             self.publishers.append(publisher)
         self.meters = meters_for(paths or {}, frozenset(publisher.topic for publisher in self.publishers))
         self.subscriptions: dict[str, Subscription[Any]] = {}
@@ -345,7 +346,7 @@ class HostedNode:
                 call.notes.sent.append("")
             return
         now_ns = self.clock.now_ns() if call is None else max(self.clock.now_ns(), call.not_before_ns)
-        with self._lock:
+        with self._order[publisher.topic]:  # an event does not wait for a worker's image
             seq = self._seq[publisher.topic] = self._seq.get(publisher.topic, 0) + 1
             envelope = inherit(
                 call,

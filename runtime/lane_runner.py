@@ -31,6 +31,10 @@ class Source(Protocol):
         """Deliver the states that have come."""
         ...
 
+    def drain_events(self, limit: int) -> None:
+        """Deliver the events that have come, at most that many."""
+        ...
+
     def wait(self, timeout_s: float | None) -> None:
         """Return once a message may have come, `wake` was called, or the time is over."""
         ...
@@ -174,6 +178,9 @@ class Bell:
     def drain_states(self, limit: int) -> None:
         pass
 
+    def drain_events(self, limit: int) -> None:
+        pass
+
     def wait(self, timeout_s: float | None) -> None:
         with self._condition:
             if not self._has_rung:
@@ -230,10 +237,14 @@ class ThreadRunner:
         hosted, lane, source, now = self._hosted, self._lane, self._source, self._clock.now_ns
         drained_ns = 0
         # All queues are empty when the thread takes more in; none may overflow while it alone could have emptied it.
-        most = min((port.qos.depth for _, port in lane.listeners if port.message.message_kind == "event"), default=64)
+        events = [port for _, port in lane.listeners if port.message.message_kind == "event"]
+        most = min((port.qos.depth for port in events), default=64)
         while not self._is_stopped:
             now_ns = now()
             if now_ns - drained_ns > _STALE_NS:  # a handler took its time: what waits may be overtaken by now
+                room = min((port.qos.depth - port.pending for port in events), default=0)
+                if room > 0:  # what waits elsewhere may be more urgent than what waits here
+                    source.drain_events(room)
                 source.drain_states(_WORKS_PER_TURN)
                 drained_ns = now_ns
             work = lane.take(now_ns)

@@ -98,7 +98,7 @@ class Outlet:
         """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
         _schedule(self._context, priority)
-        self._lock = threading.Lock()
+        self._locks: dict[Kind, threading.Lock] = {kind: threading.Lock() for kind in KINDS}
         self._sockets: dict[Kind, zmq.Socket[bytes]] = {}
         self._until_notices: dict[Kind, int] = dict.fromkeys(KINDS, _NOTICES_EVERY)
         self._whole: Counter[str] = Counter()  # topic -> subscribers who cannot reach our shared memory
@@ -145,7 +145,7 @@ class Outlet:
         kind = message.message_kind
         place = self._store(envelope.topic, frames) if len(frames) > 2 and kind == "state" else None
         packed = pack(frames) if place is None else announce(frames, place)
-        with self._lock:
+        with self._locks[kind]:
             if envelope.topic in self.kept:
                 self.kept[envelope.topic] = packed
             send(self._sockets[kind], packed)
@@ -181,8 +181,8 @@ class Outlet:
 
     def greet(self) -> None:
         """Send the newest states to those who have come since the last time (any thread)."""
-        with self._lock:
-            for kind in KINDS:
+        for kind in KINDS:
+            with self._locks[kind]:
                 self._greet(kind)
 
     def _greet(self, kind: Kind) -> None:
@@ -198,8 +198,8 @@ class Outlet:
 
     def close(self) -> None:
         """Send what is queued, for at most half a second, and close."""
-        with self._lock:
-            for socket in self._sockets.values():
+        for kind, socket in self._sockets.items():
+            with self._locks[kind]:
                 socket.close()
         self._context.term()
         self._pool.close()
@@ -334,6 +334,11 @@ class Reader:
         """Deliver the states that have come; events stay where they are, in order and not yet counted."""
         for socket in self._sockets["state"]:
             self._take_burst(socket, limit)
+
+    def drain_events(self, limit: int) -> None:
+        """Deliver the events that have come, at most that many; states stay where they are."""
+        for socket in self._sockets["event"]:
+            limit -= self._take_burst(socket, limit)
 
     def _take_burst(self, socket: zmq.Socket[bytes], burst: int) -> int:
         for number in range(burst):

@@ -1,0 +1,102 @@
+"""Writes what was measured to docs/performance.md and docs/performance.png."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench.result import Result
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+_HEAD = """# How fast it is
+
+Each figure stands beside a reference that was measured in the same run, in turns with ours, and the goal is for the
+ratio of the two: absolute figures change by the hour with what else a machine does, ratios hardly do. `make bench`
+measures again and exits with 1 where a goal is missed; `python -m bench --write` also writes this page, and
+`python -m bench NAME` measures one subject.
+
+{machine}
+
+![How much of what its goal allows each figure needed; one figure to a bar](performance.png)
+
+| what | ours | reference | ratio | goal | reached | against |
+|---|---:|---:|---:|---|---|---|
+"""
+_FOOT = """
+"Bare" references send the same bytes and do nothing else: no envelope, no types, no queues, no counting. CPU is that of
+all processes that send or receive, per image. Peers are measured where they are installed.
+"""
+
+
+def machine() -> dict[str, object]:
+    """On what, when, and beside how much other work it was measured."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "load": round(os.getloadavg()[2], 1),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+
+
+def write(results: Sequence[Result], found: dict[str, object], folder: Path = DOCS) -> None:
+    """Write the page and its picture."""
+    words = (
+        f"Measured {found['date']} on {found['cores']} cores of {found['processor']}, {found['system']}, "
+        f"CPython {found['python']}; load average before it began {found['load']}."
+    )
+    rows = []
+    for result in results:
+        peers = "".join(f"; {peer} {_figure(value)}" for peer, value in result.peers.items())
+        reached = "-" if result.goal is None else "yes" if result.is_met else "**no**"
+        rows.append(
+            f"| {result.name} [{result.unit}] | {_figure(result.ours)} | {_figure(result.reference)} | "
+            f"{result.ratio:.2f} | {result.goal_text} | {reached} | {result.reference_name}{peers} |"
+        )
+    (folder / "performance.md").write_text(_HEAD.format(machine=words) + "\n".join(rows) + "\n" + _FOOT)
+    draw([result for result in results if result.goal is not None], folder / "performance.png")
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def draw(results: Sequence[Result], file: Path) -> None:
+    """One bar for each figure: how much of what its goal allows was needed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(10, 1.2 + 0.32 * len(results)), layout="constrained")
+    shares = [min(10.0, max(0.01, result.share)) for result in results]
+    colours = ["#2a7f62" if result.is_met else "#c0392b" for result in results]
+    names = [f"{result.name} [{result.unit}]" for result in results]
+    axes.barh(range(len(results)), shares, color=colours, left=0.0)
+    axes.set_xscale("log")
+    axes.set_xlim(0.01, 14)
+    axes.axvline(1.0, color="#333333", linewidth=1)
+    axes.set_yticks(range(len(results)), names, fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xticks([0.01, 0.1, 1, 10], ["1 %", "10 %", "the goal", "10 x"])
+    for place, (share, result) in enumerate(zip(shares, results, strict=True)):
+        axes.text(
+            share * 1.06, place, f"{_figure(result.ours)} vs {_figure(result.reference)}", va="center", fontsize=7
+        )
+    axes.set_xlabel("share of what the goal allows (logarithmic; left of the line: reached)")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    figure.savefig(file, dpi=110)
+    pyplot.close(figure)
