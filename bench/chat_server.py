@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-ACT = json.dumps({"action_type": "speak", "argument": "Shall we say half past three, at the usual place?", "to": []})
+ACT = json.dumps({"action_type": "speak", "argument": "Shall we say half past three, at the usual place?"})
 _BODY = json.dumps(
     {
         "id": "1",

@@ -34,6 +34,22 @@ class Request:
 Behaviour = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
 
 
+class Reader(asyncio.StreamReader):
+    """A stream that says when the client has closed, without reading what it sent before."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=1 << 24, loop=loop)
+        self.ended = asyncio.Event()
+
+    def feed_eof(self) -> None:
+        super().feed_eof()
+        self.ended.set()
+
+    def set_exception(self, exc: Exception) -> None:
+        super().set_exception(exc)
+        self.ended.set()
+
+
 class FakeOpenAI:
     """`with FakeOpenAI(answers("...")) as server:` then `server.url` and `server.requests`."""
 
@@ -81,7 +97,12 @@ class FakeOpenAI:
                 tasks.discard(task)
                 writer.close()
 
-        server = await asyncio.start_server(connected, "127.0.0.1", 0)
+        loop = self._loop
+
+        def connection() -> asyncio.StreamReaderProtocol:
+            return asyncio.StreamReaderProtocol(Reader(loop), connected, loop=loop)
+
+        server = await loop.create_server(connection, "127.0.0.1", 0)
         host, port = server.sockets[0].getsockname()[:2]
         self.url = f"http://{host}:{port}/v1"
         self._ready.set()
@@ -93,6 +114,7 @@ class FakeOpenAI:
             await asyncio.wait(tasks, timeout=5)
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        assert isinstance(reader, Reader)
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             if not head:
@@ -107,7 +129,7 @@ class FakeOpenAI:
                 self._got.notify_all()
             behaviour = self.script.pop(0) if len(self.script) > 1 else self.script[0]
             answering = asyncio.ensure_future(behaviour(request, writer))
-            leaving = asyncio.ensure_future(_end_of(reader, writer))
+            leaving = asyncio.ensure_future(reader.ended.wait())
             try:
                 await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
                 if leaving.done() and not answering.done():
@@ -172,7 +194,7 @@ async def silence(request: Request, writer: asyncio.StreamWriter) -> None:
 
 
 async def trickle(request: Request, writer: asyncio.StreamWriter) -> None:
-    """A stream of one character each 50 ms, for ever."""
+    """A stream of one character each 50 ms, until the client hangs up: the pace is what is tested."""
     _begin_stream(writer)
     while True:
         _chunk(writer, "x", None)
@@ -194,12 +216,6 @@ async def polite_half_a_stream(request: Request, writer: asyncio.StreamWriter) -
     _chunk(writer, '{"verb": "pu', None)
     writer.write(b"0\r\n\r\n")
     await writer.drain()
-
-
-async def _end_of(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Returns when the client has closed; does not read, since the next request may be on its way."""
-    while not (reader.at_eof() or writer.is_closing()):
-        await asyncio.sleep(0.01)
 
 
 def _completion(text: str, finish: str) -> dict[str, Any]:

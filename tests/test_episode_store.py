@@ -45,7 +45,7 @@ path, calls, kills = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 calls.touch()
 
 async def ask(prompt, schema):
-    await asyncio.sleep(0.001)
+    await asyncio.sleep(0)  # others go on meanwhile, as with a real server
     number = zlib.crc32(prompt.encode())
     with calls.open("a") as log:
         log.write(f"{number:10d}\\n")

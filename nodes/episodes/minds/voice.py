@@ -112,7 +112,7 @@ class Voice:
         """What opens a talk; "" once it is open."""
         if self.mine or self.theirs:
             return ""
-        ways = {"low": ("", f"{self.other}."), "medium": (f"Hi {self.other}.",), "high": (f"Hello {self.other}!",)}
+        ways = {"low": ("",), "medium": (f"Hi {self.other}.",), "high": (f"Hello {self.other}!",)}
         greeting = self.chance.choice(ways[self.trait("extraversion")])
         return greeting + " " if greeting else ""
 

@@ -58,7 +58,7 @@ def work_and_talk(voice: Voice) -> Act:
     if left and spoke_last:
         return Act(kind="action", argument=f"puts the {left[0]}")
     if lines:
-        return Act(kind="speak", argument=voice.greets() + voice.takes_up() + lines[0])
+        return Act(kind="speak", argument=voice.takes_up() + lines[0])
     if left:
         return Act(kind="action", argument=f"puts the {left[0]}")
     spared = [what for what in voice.facts.does if what not in done]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+import sys
+from typing import Protocol, Self, TextIO
 
 from nodes.episodes.minds.caller import Servers
 from nodes.episodes.talk.plan import EpisodePlan
@@ -35,9 +36,9 @@ class Quiet:
 
 
 class Live:
-    """A bar on the terminal."""
+    """A bar on the terminal, or on another file that is one."""
 
-    def __init__(self, total: int, servers: Servers) -> None:
+    def __init__(self, total: int, servers: Servers, file: TextIO | None = None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -49,7 +50,7 @@ class Live:
             MofNCompleteColumn(),
             TimeRemainingColumn(),
             TextColumn("{task.fields[cost]}"),
-            console=Console(stderr=True),
+            console=Console(file=file or sys.stderr),
         )
         self._task = self._bar.add_task("episodes", total=total, cost="")
 
