@@ -42,6 +42,7 @@ class Tally:
     tried: int
     killed: int
     all: int
+    timeouts: int = 0  # of those killed: a mutant that does not end, or on a busy machine one that had too little time
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,13 +78,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def tally(results: Mapping[str, str]) -> list[Tally]:
     """By module; names are mutmut's, `package.module.function__mutmut_number`."""
-    everything, tried, killed = Counter[str](), Counter[str](), Counter[str]()
+    everything, tried, killed, timeouts = (Counter[str]() for _ in range(4))
     for name, found in results.items():
         module = name.rpartition("__mutmut_")[0].rpartition(".")[0]
         everything[module] += 1
         tried[module] += bool(found)
         killed[module] += found in KILLED
-    return [Tally(module, tried[module], killed[module], everything[module]) for module in sorted(everything)]
+        timeouts[module] += found == "timeout"
+    return [
+        Tally(module, tried[module], killed[module], everything[module], timeouts[module])
+        for module in sorted(everything)
+    ]
 
 
 def share_of(tallies: Sequence[Tally]) -> float:
@@ -94,12 +99,15 @@ def share_of(tallies: Sequence[Tally]) -> float:
 
 def as_markdown(tallies: Sequence[Tally], *, took_s: float, seed: int) -> str:
     """The figure with what it was measured on."""
-    tried, killed, everything = (sum(getattr(one, name) for one in tallies) for name in ("tried", "killed", "all"))
+    tried, killed, everything, timeouts = (
+        sum(getattr(one, name) for one in tallies) for name in ("tried", "killed", "all", "timeouts")
+    )
     which = "all" if tried == everything else f"a random sample (seed {seed}) of {tried}"
     return "\n".join(
         [
-            f"{killed} of {tried} mutants killed, **{share_of(tallies):.1%}** (goal: {GOAL:.0%}). Tried were {which} "
-            f"of {everything}, in {took_s / 60:.0f} minutes.",
+            f"{killed} of {tried} mutants killed, **{share_of(tallies):.1%}** (goal: {GOAL:.0%}); "
+            f"{timeouts} of them because they did not end. Tried were {which} of {everything}, "
+            f"in {took_s / 60:.0f} minutes.",
             "",
             "| module | mutants | tried | killed | share |",
             "|---|---|---|---|---|",

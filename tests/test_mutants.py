@@ -15,7 +15,7 @@ RESULTS = {
 
 def test_mutants_are_counted_by_module_and_only_those_tried_share_in_the_figure() -> None:
     tallies = tally(RESULTS)
-    assert tallies == [Tally("nodes.guard.node", 3, 2, 3), Tally("runtime.lease", 1, 0, 2)]
+    assert tallies == [Tally("nodes.guard.node", 3, 2, 3, 1), Tally("runtime.lease", 1, 0, 2)]
     assert share_of(tallies) == 0.5
     assert share_of([]) == 0.0
 

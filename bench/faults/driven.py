@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 from bench.faults.nodes import SPEED_MPS
-from bench.faults.rig import MOVING, ROOT, STOPPED, Rig
+from bench.faults.rig import MOVING, ROOT, STOPPED, FaultError, Rig
 from bench.faults.trials import STALE, Figures, Trial, held, stale
 from nodes.stretch import STOW
 from runtime.proof import request, token_of
@@ -80,8 +80,7 @@ def lost(person: Person, number: signal.Signals, process: str = "") -> Trial:
     def trial(rig: Rig) -> Figures:
         rig.wait_moving()
         with person(rig) as hand:
-            begun_ns = time.monotonic_ns()
-            rig.wait("a person drives", lambda: _is_driven(rig, begun_ns))
+            _await_person(rig, hand)
             start_ns = rig.send_signal(process, number) if process else _signal(hand, number)
             figures = held(rig, start_ns)
             held_ns = next(record[0] for record in rig.guard.since(start_ns) if record[1] != MOVING)
@@ -97,6 +96,18 @@ def lost(person: Person, number: signal.Signals, process: str = "") -> Trial:
         return figures
 
     return trial
+
+
+def _await_person(rig: Rig, hand: subprocess.Popen[bytes]) -> None:
+    """Until the person has the robot at full speed. Raises FaultError, at once where their process has ended."""
+    begun_ns = time.monotonic_ns()
+
+    def drives() -> bool:
+        if hand.poll() is not None:
+            raise FaultError(f"the person's process ended with {hand.returncode}; the run said:\n{rig.tail()}")
+        return _is_driven(rig, begun_ns)
+
+    rig.wait("a person drives", drives, 60.0)
 
 
 def give_back(rig: Rig) -> None:

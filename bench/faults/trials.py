@@ -201,7 +201,7 @@ def without(name: str, number: signal.Signals) -> Trial:
 
 def crash_loop(rig: Rig) -> Figures:
     """A process that dies at every start: three restarts, then the run ends as failed and the robot stands."""
-    rig.process.wait(30.0)
+    rig.process.wait(120.0)
     rig.wait("standing", lambda: rig.motors.count == 0 or _stands(rig), 5.0)
     text = "".join(rig.output)
     return {"restarts": text.count("] restarted"), "exit code": float(rig.process.returncode or 0)}
