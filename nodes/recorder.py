@@ -80,6 +80,7 @@ class Recorder(Node):
         self._next_seq: dict[tuple[str, str], int] = {}
         self._bag: BagWriter | None = None
         self._unwritten = 0
+        self._most_behind_ns = self._slowest_write_ns = 0
         self.split_s, self.split_mb, self.ring_s, self.reserve_mb = split_s, split_mb, ring_s, reserve_mb
         self._ring = Ring(ring_s) if ring_s else None
         self._ledger: dict[str, dict[str, dict[str, int]]] = {}  # node -> topic -> reason -> messages not delivered
@@ -153,10 +154,13 @@ class Recorder(Node):
         if self._bag is None:
             self._unwritten += 1
             return
+        began_ns = self.clock.now_ns()
+        self._most_behind_ns = max(self._most_behind_ns, began_ns - envelope.published_ns)
         try:
             self._write(self._bag, stamped)
         except OSError as error:
             self._give_up(error)
+        self._slowest_write_ns = max(self._slowest_write_ns, self.clock.now_ns() - began_ns)
 
     @on(save)
     def save_ring(self, wanted: SaveRecording) -> None:
@@ -242,8 +246,18 @@ class Recorder(Node):
         return _as_text(
             {key: info[key] for key in ("outcome", "stats", "trace") if key in info}
             | {"ended_ns": self.clock.now_ns(), "messages": messages, "missed": dict(sorted(self.missed.items()))}
+            | {"recorder": self._health()}
             | {"ledger": {node: losses for node, losses in sorted(self._ledger.items()) if losses}}
         )
+
+    def _health(self) -> dict[str, float | int]:
+        """How the recorder itself fared, in the file that nobody else outlives."""
+        return {
+            "most_behind_s": round(self._most_behind_ns * 1e-9, 6),
+            "slowest_write_s": round(self._slowest_write_ns * 1e-9, 6),
+            "missed": sum(self.missed.values()),
+            "unwritten": self._unwritten,
+        }
 
     def _write_image(self, bag: BagWriter, stamped: Stamped[Image]) -> None:
         from nodes import recorded_image

@@ -84,6 +84,7 @@ class Info:
     topics: list[TopicInfo]
     dropped: dict[str, int]  # by reason, from every node's last account
     missed_by_recorder: dict[str, int]
+    recorder: dict[str, float]  # how the recorder fared: most_behind_s, slowest_write_s...
     outcome: Any
     warnings: list[str]
 
@@ -115,7 +116,7 @@ def inspect(path: Path) -> Info:
     for health in ledger.values():
         for port in health.ports:
             dropped.update(port.dropped)
-    missed = recording.noted("missed")
+    missed, fared = recording.noted("missed"), recording.noted("recorder")
     warnings = [
         f"topic {topic}: changes its type in this recording ({', '.join(sorted(names))})"
         for topic, names in sorted(types.items())
@@ -138,6 +139,7 @@ def inspect(path: Path) -> Info:
         topics=[topics[name] for name in sorted(topics)],
         dropped=dict(sorted(dropped.items())),
         missed_by_recorder=missed if isinstance(missed, dict) else {},
+        recorder=fared if isinstance(fared, dict) else {},
         outcome=recording.noted("outcome"),
         warnings=warnings,
     )
@@ -162,6 +164,14 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _fared(recorder: dict[str, float]) -> str:
+    """How far the recorder was behind, where it said so."""
+    if "most_behind_s" not in recorder:
+        return ""
+    behind_s, slowest_s = recorder["most_behind_s"], recorder.get("slowest_write_s", 0.0)
+    return f"; it was at most {behind_s * 1e3:.0f} ms behind, and its slowest write took {slowest_s * 1e3:.0f} ms"
+
+
 def _print(info: Info) -> None:
     size_mb = sum(part["bytes"] for part in info.parts) / 1e6
     parts = f", {len(info.parts)} parts" if len(info.parts) > 1 else ""
@@ -180,7 +190,7 @@ def _print(info: Info) -> None:
     lost = ", ".join(f"{number} {reason}" for reason, number in info.dropped.items()) or "nothing"
     print(f"\nnot delivered to nodes: {lost}")
     missed = ", ".join(f"{number} of {topic}" for topic, number in info.missed_by_recorder.items()) or "nothing"
-    print(f"missed by the recorder: {missed}")
+    print(f"missed by the recorder: {missed}{_fared(info.recorder)}")
     for text in (*info.warnings, *info.damage):
         print(f"! {text}")
     if not info.is_complete:
