@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.message import Envelope, M, Message
+from runtime.message import Envelope, M, Message, array_fields
 
 ENVELOPE_KEY = "_envelope"
 LISTED = 4096
@@ -88,11 +88,15 @@ def _dtype_of(annotation: Any) -> np.dtype[Any] | None:
     return None
 
 
-def message_schema(message: type[Message]) -> bytes:
-    """The JSON Schema of a message type as it is recorded."""
+def message_schema(message: type[Message], example: Message | None = None) -> bytes:
+    """The JSON Schema of a message type as it is recorded; how many dimensions its arrays have, an example tells."""
     whole = msgspec.json.schema(message, schema_hook=_array_schema)
     definitions: Document = whole.get("$defs", {})
     schema = _plain(whole, definitions, ())
+    for name in array_fields(message):
+        array = getattr(example, name, None)
+        if array is not None:
+            schema["properties"][name] = _schema_of(array)
     schema["properties"][ENVELOPE_KEY] = envelope_schema()
     return msgspec.json.encode(schema)
 
@@ -109,9 +113,25 @@ def envelope_schema() -> Document:
 
 
 def _array_schema(annotation: Any) -> Document:
-    dtype = _dtype_of(annotation)
-    kind = "number" if dtype is None or dtype.kind == "f" else "boolean" if dtype.kind == "b" else "integer"
-    return {"type": "array", "items": {"type": kind}}
+    return {"type": "array", "items": {"type": _json_type(_dtype_of(annotation))}}
+
+
+def _schema_of(array: NDArray[Any]) -> Document:
+    """Of an array as `_encode_array` writes it."""
+    if not 0 < array.size <= LISTED:
+        shape = {"type": "array", "items": {"type": "integer"}}
+        return {
+            "type": "object",
+            "properties": {"dtype": {"type": "string"}, "shape": shape, "data": {"type": "string"}},
+        }
+    schema: Document = {"type": _json_type(array.dtype)}
+    for _ in range(array.ndim):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+def _json_type(dtype: np.dtype[Any] | None) -> str:
+    return "number" if dtype is None or dtype.kind == "f" else "boolean" if dtype.kind == "b" else "integer"
 
 
 def _plain(schema: Document, definitions: Document, inside: tuple[str, ...]) -> Document:

@@ -113,6 +113,18 @@ def test_schemas_are_plain_enough_for_a_viewer(message: type[Message]) -> None:
         assert part["type"] != "array" or isinstance(part["items"], dict)
 
 
+@pytest.mark.parametrize(("shape", "kinds"), [((3,), ["array"]), ((2, 3), ["array", "array"]), ((70, 70), ["object"])])
+def test_the_schema_of_an_array_has_the_dimensions_that_it_has(shape: tuple[int, ...], kinds: list[str]) -> None:
+    scan = Scan(ranges_m=np.zeros(shape, np.float32))
+    part = json.loads(message_schema(Scan, scan))["properties"]["ranges_m"]
+    found = []
+    while part.get("items"):
+        found.append(part["type"])
+        part = part["items"]
+    assert (found or [part["type"]]) == kinds
+    assert part["type"] in ("number", "object")
+
+
 def test_a_number_that_is_not_finite_is_recorded_as_null(tmp_path: Path) -> None:
     (record,) = BagReader(
         write(tmp_path / "a.mcap", Stamped(Scan(ranges_m=np.ones(1, np.float32), maybe=float("nan")), envelope("scan")))
