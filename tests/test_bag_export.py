@@ -12,9 +12,13 @@ import pyarrow.parquet as parquet
 import pytest
 
 from nodes.bag_commands.command import main
+from nodes.bag_commands.episode import read_episode
+from nodes.bag_commands.recording import Recording
 from nodes.recorded_image import SCHEMA, SCHEMA_NAME, image_document
 from runtime.bag import BagReader, BagWriter
 from runtime.clock import to_ns
+from runtime.errors import RecordingError
+from runtime.lease import Lease
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image, JointCommand, RobotState, Subtask
 
@@ -79,6 +83,55 @@ def test_a_dataset_has_state_sent_action_task_intervention_and_success(tmp_path:
         shown.append(float(read[1].mean()))
     assert len(shown) == 38
     assert shown == sorted(shown)
+
+
+def test_the_intervention_flag_follows_two_hand_overs_frame_by_frame(tmp_path: Path) -> None:
+    """A person sits from 0.6 s to 0.9 s and from 1.2 s to 1.5 s; the displaced model goes on in shadow all the time."""
+    path = tmp_path / "run.mcap"
+    writer = BagWriter(path, {"clock": "virtual"})
+    kinds = {0: "script", 60: "person", 90: "script", 120: "person", 150: "script"}
+    holder = ""
+    for tick in range(200):
+        stamp_ns = to_ns(tick / 100)
+        if tick in kinds:
+            holder = kinds[tick]
+            lease = Lease(seat="policy", holder=holder, number=tick, kind="person" if holder == "person" else "script")
+            writer.write(Stamped(lease, Envelope("lease", "guard", tick + 1, stamp_ns)))
+            other = Lease(seat="planner", holder="x", number=tick, kind="person" if holder == "script" else "script")
+            writer.write(Stamped(other, Envelope("lease", "guard", tick + 2, stamp_ns)))
+        if tick % 2 == 0:
+            state = RobotState(
+                read_ns=stamp_ns, position=ZEROS, velocity=ZEROS, effort=ZEROS, base_x_m=0.0, base_y_m=0.0,
+                base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
+            )  # fmt: skip
+            writer.write(Stamped(state, Envelope("robot/state", "driver", tick + 1, stamp_ns)))
+        if tick % 5 == 0:
+            command = JointCommand(position=ZEROS)
+            hand = Envelope("command", "hand", tick + 1, stamp_ns, provenance="person:Ann")
+            model = Envelope("command", "policy", tick + 1, stamp_ns, provenance="model:x")
+            for said in (hand, model) if holder == "person" else (model,):
+                writer.write(Stamped(command, said))
+            writer.write(Stamped(command, Envelope("robot/command", "guard", tick + 1, stamp_ns)))
+    writer.close({})
+    episode = read_episode(Recording(path), fps=20, show=lambda topic, frame, rgb: None)
+    expected = [60 <= 5 * frame < 90 or 120 <= 5 * frame < 150 for frame in range(len(episode))]
+    assert episode.interventions == expected
+    assert len(episode) == 40
+    assert sum(expected) == 12
+
+
+def test_a_jump_of_the_stamps_is_refused_and_fills_no_memory(tmp_path: Path) -> None:
+    path = recording(tmp_path / "run.mcap", seconds=0.5)
+    broken = BagWriter(tmp_path / "broken.mcap", {"clock": "virtual"})
+    for message in BagReader(path):
+        broken.copy(message)
+    late = Envelope("said", "node", 1, 1 << 61)
+    broken.write(Stamped(Subtask(id="late", text="late"), late))
+    broken.close()
+    with pytest.raises(RecordingError, match="its stamps jump by more than 60 s"):
+        read_episode(Recording(tmp_path / "broken.mcap"), fps=20, show=lambda topic, frame, rgb: None)
+    assert main(["plot", str(tmp_path / "broken.mcap"), "--out", str(tmp_path / "plot.png")]) == 0
+    assert main(["export", str(tmp_path / "broken.mcap"), "--to", "mp4", "--out", str(tmp_path / "videos")]) == 0
 
 
 def test_several_recordings_are_several_episodes(tmp_path: Path) -> None:

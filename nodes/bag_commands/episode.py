@@ -12,11 +12,14 @@ from nodes.bag_commands.recording import Recording, envelope_or_none, with_progr
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recorded_image import pixels
 from runtime.bag import BagMessage
-from runtime.clock import NS_PER_S
+from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import RecordingError
+from runtime.lease import LEASE_TOPIC, Lease
 from runtime.message import Envelope
 from runtime.msgs import JointCommand, RobotState, Subtask
 
+LONGEST_STILL_S = 60.0
+"""A longer jump of the stamps is no still scene, but damage or a gap."""
 NO_TASK = "wait"
 """The task of frames before the first subtask."""
 
@@ -53,6 +56,7 @@ class _Sampler:
         self._is_fresh = False  # whether a command was sent in the last frame's period
         self._task = NO_TASK
         self._is_person = False
+        self._is_leased = False  # leases say who is in command
         self._first_ns = 0
 
     def take(self, message: BagMessage, envelope: Envelope) -> None:
@@ -68,7 +72,11 @@ class _Sampler:
             if len(self.episode) and not self._is_fresh and self._sent_ns < self._frame_ns(len(self.episode)):
                 self.episode.actions[-1] = self._sent  # the first one of this frame's period
                 self._is_fresh = True
-        elif message.topic == "command":
+        elif message.topic == LEASE_TOPIC:
+            lease = message.message(Lease)
+            if lease.seat == "policy":
+                self._is_leased, self._is_person = True, lease.kind == "person"
+        elif message.topic == "command" and not self._is_leased:  # with leases it may be a shadow's
             self._is_person = envelope.provenance.startswith("person")
         elif message.topic == "subtask":
             self._task = message.message(Subtask).text or NO_TASK
@@ -82,6 +90,12 @@ class _Sampler:
         return self._state is not None and self._sent is not None and self._cameras <= self._images.keys()
 
     def _make_frames(self, until_ns: int) -> None:
+        if self._first_ns and until_ns - self._frame_ns(len(self.episode)) > to_ns(LONGEST_STILL_S):
+            at_s = self._frame_ns(len(self.episode)) * 1e-9
+            raise RecordingError(
+                f"its stamps jump by more than {LONGEST_STILL_S:g} s at {at_s:.3f} s; "
+                "`polyrhythm bag cut` takes a span without the gap"
+            )
         while self._first_ns and (frame_ns := self._frame_ns(len(self.episode))) < until_ns:
             assert self._state is not None
             assert self._sent is not None

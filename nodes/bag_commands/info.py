@@ -16,6 +16,9 @@ from runtime.errors import RecordingError
 from runtime.health import Health
 from runtime.message import Envelope
 
+OWN = ("health/", "calls/")
+"""What each node tells of itself."""
+
 
 @dataclass
 class TopicInfo:
@@ -50,6 +53,8 @@ class TopicInfo:
             self.longest_gap_s = max(self.longest_gap_s, (envelope.published_ns - self._last_ns) * 1e-9)
         self._first_ns = self._first_ns or envelope.published_ns
         self._last_ns = max(self._last_ns, envelope.published_ns)
+        if envelope.topic != self.topic:
+            return  # a view that the recorder made of another topic's messages, not of each
         before = self._seq.get(envelope.source, 0)
         if envelope.seq > before + 1 and before:
             self.missing += envelope.seq - before - 1
@@ -153,6 +158,7 @@ def main(argv: list[str]) -> int:
         epilog="example: polyrhythm bag info runs/latest/run.mcap --json",
     )
     add_recording(parser)
+    parser.add_argument("--all", action="store_true", help="list every topic, health/... and calls/... included")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     asked = parser.parse_args(argv)
     info = inspect(asked.recording)
@@ -160,7 +166,7 @@ def main(argv: list[str]) -> int:
         document = {**info.__dict__, "topics": [topic.document() for topic in info.topics]}
         print(msgspec.json.format(json.dumps(document), indent=2))
     else:
-        _print(info)
+        _print(info, is_whole=asked.all)
     return 0
 
 
@@ -172,21 +178,24 @@ def _fared(recorder: dict[str, float]) -> str:
     return f"; it was at most {behind_s * 1e3:.0f} ms behind, and its slowest write took {slowest_s * 1e3:.0f} ms"
 
 
-def _print(info: Info) -> None:
+def _print(info: Info, *, is_whole: bool) -> None:
     size_mb = sum(part["bytes"] for part in info.parts) / 1e6
     parts = f", {len(info.parts)} parts" if len(info.parts) > 1 else ""
     print(f"{info.recording}: {info.duration_s:.1f} s, {info.messages} messages, {size_mb:.1f} MB{parts}")
     print(f"{info.clock or 'unknown'} time, seed {info.seed or '?'}, {info.launch_file} {info.git}".rstrip())
-    width = max([len(topic.topic) for topic in info.topics] + [5])
+    topics = [topic for topic in info.topics if is_whole or not topic.topic.startswith(OWN)]
+    width = max([len(topic.topic) for topic in topics] + [5])
     print(
         f"\n{'topic':{width}}  {'messages':>8}  {'Hz':>7}  {'longest gap':>11}  {'missing':>7}  {'image age':>9}  type"
     )
-    for topic in info.topics:
+    for topic in topics:
         age = f"{topic.oldest_image_s * 1e3:.0f} ms" if topic.oldest_image_s is not None else ""
         print(
             f"{topic.topic:{width}}  {topic.messages:8}  {topic.hz:7.2f}  {topic.longest_gap_s:9.3f} s  "
             f"{topic.missing:7}  {age:>9}  {', '.join(topic.schemas)}"
         )
+    if hidden := len(info.topics) - len(topics):
+        print(f"and {hidden} topics with what each node tells of itself (--all lists them)")
     lost = ", ".join(f"{number} {reason}" for reason, number in info.dropped.items()) or "nothing"
     print(f"\nnot delivered to nodes: {lost}")
     missed = ", ".join(f"{number} of {topic}" for topic, number in info.missed_by_recorder.items()) or "nothing"

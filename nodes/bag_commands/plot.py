@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from runtime.msgs import JOINTS
 
 KEPT = 20_000
 """Points of one curve; a longer run is thinned out evenly."""
+BINS = 2000
+"""Of the rates, at most; in a longer run, or one whose stamps are damaged, a bin is longer than a second."""
+AGED = ("robot/command", "command", "guard/state", "description", "head/image")
+"""Whose image ages are drawn: from the camera to the motors."""
 EVENTS = ("heard", "said", "interrupt", "subtask", "action", "feedback")
 
 
@@ -50,10 +55,12 @@ class Curves:
                 continue
             at_s = (envelope.published_ns - start_ns) * 1e-9
             self.end_s = max(self.end_s, at_s)
-            if not message.topic.startswith(("health/", "calls/", "log")):
+            if message.topic != envelope.topic:
+                continue  # the recorder's own view of another topic
+            if not message.topic.startswith(("health/", "calls/")):
                 seconds = self.counts.setdefault(message.topic, {})
                 seconds[int(at_s)] = seconds.get(int(at_s), 0) + 1
-            if envelope.image_ns:
+            if envelope.image_ns and message.topic in AGED:
                 age_ms = (envelope.published_ns - envelope.image_ns) * 1e-6
                 self.ages_ms.setdefault(message.topic, Curve()).add(at_s, age_ms)
             if message.topic in EVENTS:
@@ -74,15 +81,22 @@ def draw(curves: Curves, path: Path, title: str) -> None:
 
     figure, axes = pyplot.subplots(4, 1, figsize=(14, 13), sharex=True, layout="constrained")
     rates, ages, joints, events = axes
-    for topic, seconds in sorted(curves.counts.items()):
-        if sum(seconds.values()) > curves.end_s:  # streams; what is rarer is below
-            last = int(curves.end_s)
-            rates.step(range(last), [seconds.get(second, 0) for second in range(last)], where="post", label=topic)
-    rates.set_ylabel("messages in 1 s")
-    rates.set_yscale("symlog", linthresh=10)
-    for topic, curve in sorted(curves.ages_ms.items()):
-        if len(curve.points) > 20:
-            ages.plot(*_columns(curve.points), ".", markersize=2, label=topic)
+    streams = {topic: seconds for topic, seconds in curves.counts.items() if sum(seconds.values()) > curves.end_s}
+    order = sorted(streams, key=lambda topic: -sum(streams[topic].values()))
+    colours = {topic: pyplot.get_cmap("tab20")(number % 20) for number, topic in enumerate(order)}
+    for topic in order:
+        starts_s, per_s = rate(streams[topic], curves.end_s)
+        mean_hz = sum(streams[topic].values()) / max(curves.end_s, 1e-9)
+        rates.step(starts_s, per_s, where="post", color=colours[topic], label=f"{topic}  {mean_hz:.1f} Hz")
+    rates.set_ylabel("messages in a second")
+    rates.set_yscale("symlog", linthresh=1)
+    rates.set_yticks([0, 1, 2, 5, 10, 20, 50, 100], ["0", "1", "2", "5", "10", "20", "50", "100"])
+    rates.set_ylim(bottom=0)
+    for topic in AGED:
+        if topic in curves.ages_ms and len(curves.ages_ms[topic].points) > 20:
+            colour = colours.get(topic)
+            ages.plot(*_columns(curves.ages_ms[topic].points), ".", markersize=3, color=colour, label=topic)
+    ages.set_ylim(bottom=0)
     ages.set_ylabel("age of the oldest image behind it, ms")
     for index, name in enumerate(JOINTS):
         rows = [(at_s, values[index]) for at_s, values in curves.joints.points if index < len(values)]
@@ -90,6 +104,7 @@ def draw(curves: Curves, path: Path, title: str) -> None:
             joints.plot(*_columns(rows), linewidth=1, label=name)
     joints.set_ylabel("joints, m or rad")
     names = [name for name in EVENTS if name in curves.events]
+    names.reverse()  # from a person's words at the top to the robot's at the bottom
     events.eventplot(
         [curves.events[name] for name in names] or [[]], lineoffsets=list(range(len(names) or 1)), linelengths=0.7
     )
@@ -104,6 +119,16 @@ def draw(curves: Curves, path: Path, title: str) -> None:
     figure.suptitle(title)
     figure.savefig(path, dpi=100)
     pyplot.close(figure)
+
+
+def rate(seconds: Mapping[int, int], end_s: float) -> tuple[list[float], list[float]]:
+    """Messages a second by the second, or by so many that there are BINS at most; without the last, partial one."""
+    width = max(1, math.ceil(end_s / BINS))
+    bins: dict[int, int] = {}
+    for second, number in seconds.items():
+        bins[second // width] = bins.get(second // width, 0) + number
+    whole = range(max(1, int(end_s) // width))
+    return [float(place * width) for place in whole], [bins.get(place, 0) / width for place in whole]
 
 
 def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
