@@ -62,7 +62,9 @@ def meeting(port: int, is_encrypted: bool = True) -> Pair:
 
 
 @contextmanager
-def end(name: str, pair: Pair, secret: str, traffic: Traffic, *, graph: str = "same") -> Iterator[End]:
+def end(
+    name: str, pair: Pair, secret: str, traffic: Traffic, *, graph: str = "same", clock: SystemClock = CLOCK
+) -> Iterator[End]:
     """A gateway that runs until the block ends, and says goodbye with the outcome in `endings`, if there is one."""
     came: list[Stamped[Any]] = []
     endings: list[tuple[bool, str]] = []
@@ -77,6 +79,7 @@ def end(name: str, pair: Pair, secret: str, traffic: Traffic, *, graph: str = "s
         finish=lambda ok, reason: endings.append((ok, reason)),
         shrinker=JpegImages(),
         own_nodes=frozenset({f"{name}_node"}),
+        clock=clock,
     )
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
@@ -265,3 +268,29 @@ def test_a_port_that_is_taken_is_a_sentence() -> None:
         pytest.raises(TransportError, match="host robot cannot be had"),
     ):
         Doors(meeting(port), "robot", ROBOT_SECRET)
+
+
+class ClockAnHourOff(SystemClock):
+    """Another host's: an hour ahead."""
+
+    def now_ns(self) -> int:
+        return super().now_ns() + 3_600_000_000_000
+
+
+def test_a_host_whose_clock_is_an_hour_off_is_understood() -> None:
+    port, clock = free_ports(2), ClockAnHourOff()
+    with (
+        end("robot", meeting(port), ROBOT_SECRET, DOWN) as robot,
+        end("desktop", meeting(port), DESKTOP_SECRET, UP, clock=clock) as desktop,
+    ):
+        numbers = iter(range(1, 10_000))
+
+        def crossed() -> bool:
+            envelope = Envelope("heard", "vlm", next(numbers), clock.now_ns(), utterance_ns=clock.now_ns())
+            desktop.gateway.from_here(Stamped(UTTERANCE, envelope))
+            return bool(robot.of("heard"))
+
+        eventually(crossed, "it crosses")
+        arrived = robot.of("heard")[0].envelope
+        assert 0 <= CLOCK.now_ns() - arrived.published_ns < 5_000_000_000
+        assert 0 <= CLOCK.now_ns() - arrived.utterance_ns < 5_000_000_000

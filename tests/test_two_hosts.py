@@ -102,6 +102,7 @@ networks = pytest.mark.skipif(
 def test_the_laptop_graph_in_two_networks_stops_when_the_cable_is_pulled_and_goes_on_later(tmp_path: Path) -> None:
     port = free_ports(2)
     cable = Networks()
+    cable.shape(mbit=20)
     relay_command = [sys.executable, "-m", "bench.relay", f"{Networks.ROBOT}:{port}", f"127.0.0.1:{port}"]
     relay = subprocess.Popen(
         [*cable.within("robot"), *relay_command, "--ports", "2", "--delay-s", "0.05"], cwd=ROOT, stdin=subprocess.PIPE

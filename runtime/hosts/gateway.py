@@ -61,6 +61,7 @@ class Gateway:
         shrinker: Shrinker | None = None,
         budget_mbit: float = 0.0,
         own_nodes: frozenset[str] = frozenset(),
+        clock: SystemClock | None = None,
     ) -> None:
         self._doors = doors
         self._traffic = traffic
@@ -68,7 +69,7 @@ class Gateway:
         self._publish, self._finish = publish, finish
         self._shrinker = shrinker
         self._own_nodes = own_nodes
-        self._clock = SystemClock()
+        self._clock = clock or SystemClock()
         self._log = logging.getLogger(f"gateway-{other}")
         self._session = secrets.token_hex(8)
         self._peer_session = ""
