@@ -146,6 +146,10 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
                 assert findings(guide) == []
                 assert findings(person) == []
                 picture(guide, "study-experimenter")
+                guide.set_viewport_size(PHONE)
+                assert findings(guide) == []
+                picture(guide, "study-experimenter-phone")
+                guide.set_viewport_size({"width": 1280, "height": 800})
                 picture(person, "study-trial-phone")
             guide.keyboard.press("t")
             if trial == 1:

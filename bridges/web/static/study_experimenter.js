@@ -7,7 +7,7 @@ export function experimenter(link) {
 
   $("#begin").addEventListener("submit", (event) => { event.preventDefault(); link.send({ t: "begin", number: Number($("#number").value) }); $("#number").blur(); });
   $("#note").addEventListener("submit", (event) => { event.preventDefault(); const text = $("#note-text").value.trim(); if (text) { link.send({ t: "note", text }); $("#note-text").value = ""; } $("#note-text").blur(); });
-  const mark = (label) => { link.send({ t: "mark", label, note: $("#note-text").value.trim() }); $("#note-text").value = ""; notice(`marked: ${label}`); };
+  const mark = (label) => { link.send({ t: "mark", label, note: $("#note-text").value.trim() }); $("#note-text").value = ""; };
 
   function toggleTrial() {
     if (view?.kind !== "trial" || view.over) return;

@@ -100,6 +100,7 @@ export function participant(link) {
       $("#where").dataset.mode = view.running ? "running" : view.over ? "over" : "";
       $("#withdraw").hidden = !step || view.over; $("#stop").hidden = !(view.stop && view.running);
       whenNew("step", [step?.ident, view.running, view.withdrawn, view.code], () => {
+        notice("");
         if (!step) main.replaceChildren(make("section", "wait soft", "Welcome. The experimenter will begin in a moment."));
         else if (view.withdrawn) main.replaceChildren(make("h2", "", "You have stopped."), make("section", "wait", "Thank you for your time. Please call the experimenter."));
         else if (step.kind === "thanks") main.replaceChildren(bar(), make("h2", "", "Thank you"), make("section", "", make("p", "text", step.text)));
