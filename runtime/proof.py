@@ -86,7 +86,7 @@ class Proofs:
     """Checks proofs against one token; without a token nothing is ever proven."""
 
     def __init__(self, token: str = "", since_ns: int = 0) -> None:
-        """What was signed before `since_ns` was meant for the guard before this one."""
+        """What was signed by `since_ns` was meant for the guard before this one."""
         self.token = token
         self._since_ns = since_ns
         self._seen: dict[str, int] = {}  # proofs that were good, with their stamps; several people may sign at a time
@@ -94,7 +94,7 @@ class Proofs:
     def holds(self, message: Signed, now_ns: int) -> bool:
         """Whether the message's proof is right, fresh and not seen before."""
         stamp_ns, proof = message.stamp_ns, message.proof
-        if not self.token or abs(now_ns - stamp_ns) > GOOD_FOR_NS or stamp_ns < self._since_ns:
+        if not self.token or abs(now_ns - stamp_ns) > GOOD_FOR_NS or stamp_ns <= self._since_ns:
             return False
         if not hmac.compare_digest(prove(self.token, message).encode(), proof.encode(errors="replace")):
             return False
