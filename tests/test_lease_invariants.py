@@ -77,7 +77,7 @@ class Stories(RuleBasedStateMachine):
             }  # fmt: skip
             self.story.ask(changed(asked, **{field: fields[field]}), source)
 
-    @rule(seat=SEAT, holder=HOLDER)
+    @rule(seat=SEAT, holder=HOLDER | st.sampled_from(["second", "replayed"]))
     def step_down_the_ladder(self, seat: Seat, holder: str) -> None:
         """Needs no proof, and goes where the launch file says or nowhere."""
         asked = SeatRequest(seat=seat, do="take", holder=holder, kind="script", by="ladder")
