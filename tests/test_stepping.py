@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -161,3 +162,9 @@ def test_a_failed_test_leaves_seed_command_hash_first_difference_and_timeline(tm
     timeline = (folder / "timeline.txt").read_text()
     assert timeline.splitlines()[1].startswith("beat 1.")
     assert "1.500000000 beat:talker:4" in timeline
+
+
+def test_the_walk_in_the_documentation_goes_as_it_says() -> None:
+    text = (Path(__file__).resolve().parent.parent / "docs" / "virtual-time.md").read_text()
+    (block,) = [part for part in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "simulation.step()" in part]
+    exec(compile(block, "docs/virtual-time.md", "exec"), {})

