@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 os.environ["SOTOPIA_STORAGE_BACKEND"] = "local"
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # its client asks the network for prices otherwise
 ROUNDS, EPISODES = 4, 20
 HTTP_ROUNDS, AT_A_TIME = 3, 10
 ACT = '{"action_type": "speak", "argument": "Shall we say half past three, at the usual place?"}'
@@ -67,19 +68,18 @@ def main() -> None:
         for _ in range(EPISODES):
             await episode()
 
-    async def over_http() -> None:
-        for _ in range(EPISODES // AT_A_TIME):
-            await asyncio.gather(*(episode() for _ in range(AT_A_TIME)))
-
-    found: dict[str, float] = {}
-    if len(sys.argv) > 1:
+    async def over_http() -> dict[str, float]:
+        """All rounds on one loop: the package's client belongs to the loop that it was first used on."""
         best_cpu, best_rate = float("inf"), 0.0
         for _ in range(HTTP_ROUNDS):
             began_s, wall_s = time.process_time(), time.monotonic()
-            asyncio.run(over_http())
+            for _ in range(EPISODES // AT_A_TIME):
+                await asyncio.gather(*(episode() for _ in range(AT_A_TIME)))
             best_cpu = min(best_cpu, (time.process_time() - began_s) / EPISODES)
             best_rate = max(best_rate, EPISODES / (time.monotonic() - wall_s))
-        found = {"over_http_s": best_cpu, "over_http_per_s": best_rate}
+        return {"over_http_s": best_cpu, "over_http_per_s": best_rate}
+
+    found = asyncio.run(over_http()) if len(sys.argv) > 1 else {}
     generate.acompletion = stub
     best = float("inf")
     for _ in range(ROUNDS):
