@@ -23,6 +23,7 @@ SUBJECTS = (
     "virtual",
     "hosts",
     "episodes",
+    "web",
 )
 
 
