@@ -56,3 +56,12 @@ def test_pace_allows_a_burst_and_then_the_rate() -> None:
     assert [pace.allows(0) for _ in range(4)] == [True, True, True, False]
     assert pace.allows(100_000_000)
     assert not pace.allows(100_000_000)
+
+
+def test_behind_a_tunnel_only_the_named_origin_leads_here() -> None:
+    door = Door.of("127.0.0.1", 8420, has_tls=False, also=["http://localhost:9000"])
+    assert door.admits_origin("localhost:9000", "http://localhost:9000")
+    assert not door.admits_origin("localhost:9000", "https://localhost:9000")
+    assert not door.admits_origin("localhost:9000", "http://localhost:8420")
+    assert not door.admits_origin("localhost:9001", "http://localhost:9001")
+    assert door.admits_origin("localhost:8420", "http://localhost:8420")

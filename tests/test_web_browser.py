@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,7 +139,7 @@ def test_a_draft_of_the_planner_waits_for_a_yes_and_may_be_edited(run: ConsoleRu
         page.click("#tab-planner")
         page.click("button.seat[data-seat=planner]")
         wait(page, lambda: text(page, ".holder[data-seat=planner]") == "you", "the planner's seat is taken")
-        page.check("input[value=approve]", force=True)
+        page.dispatch_event("input[value=approve]", "click")
         page.fill("#drafts [name=wait]", "60")
         page.press("#drafts [name=wait]", "Tab")
         page.fill("#words", "Please clear the table: put the bowls in the bin")
@@ -205,8 +203,6 @@ def test_an_order_that_is_typed_makes_the_robot_move_and_the_button_stops_it(run
         page.press("#words", "Enter")
         wait(page, lambda: text(page, "#guard-mode") == "moving", "the robot moves")
         wait(page, lambda: "cup" in text(page, "#action"), "it goes for a cup", 60.0)
-        if folder := os.environ.get("POLYRHYTHM_SCREENSHOTS"):
-            page.screenshot(path=str(Path(folder) / "console.png"))
         page.click("#tab-vlm")
         page.click("button.seat[data-seat=vlm]")
         wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "you", "the VLM's seat is taken")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from bridges.web.board import Board, age_ms, guard_document, robot_document, scene_document, status_document
@@ -16,13 +17,14 @@ from bridges.web.shadows import Shadows
 from bridges.web.supervision import Supervision
 from bridges.web.wire import Incoming
 from runtime import Stamped, Subscription
-from runtime.msgs import Image
+from runtime.msgs import JOINTS, Image, RobotState
 from runtime.robot import Hand
 
 DEPTH = " depth"
 """What a camera's name ends in whose depth is meant."""
 FRESH_S = 1.0
 """A chunk or command that is older says nothing about where the robot is going."""
+PAN, TILT = JOINTS.index("head_pan"), JOINTS.index("head_tilt")
 RATE_OVER_NS = 2_500_000_000
 RECORDING_MS = 3000.0
 """A recorder whose health is younger than this records."""
@@ -40,6 +42,7 @@ class ConsoleDesk:
         shadows: Shadows,
         deeds: Deeds,
         hand: Hand,
+        states: deque[RobotState],
         setting: dict[str, Any],
     ) -> None:
         """`setting`: what each page is told once: joints, head_camera, canned."""
@@ -50,6 +53,7 @@ class ConsoleDesk:
         self._shadows = shadows
         self._deeds = deeds
         self._hand = hand
+        self._states = states
         self._setting = setting
         self._cameras = {"head": ports.head_image, "wrist": ports.wrist_image, "room": ports.room_image}
         self._rates: dict[str, tuple[int, int, float]] = {}  # camera -> received, when, Hz
@@ -110,8 +114,19 @@ class ConsoleDesk:
             "focal": round(image.focal_px, 2),
             "quality": view.pace.quality,
         }
+        if pose := self._pose_at(image.captured_ns):
+            header["pose"] = pose
         encode = self._pictures.encode_depth if camera.endswith(DEPTH) else self._pictures.encode
         return header, encode(stamped, view.pace.quality)
+
+    def _pose_at(self, when_ns: int) -> list[float] | None:
+        """Base and head when a picture was taken: x, y, heading, pan, tilt."""
+        states = list(self._states)
+        if not states:
+            return None
+        then = min(states, key=lambda state: abs(state.read_ns - when_ns))
+        head = then.position[PAN], then.position[TILT]
+        return [round(value, 4) for value in (then.base_x_m, then.base_y_m, then.base_heading_rad, *head)]
 
     def came(self, session: Session) -> None:
         """A page was opened."""

@@ -6,6 +6,7 @@ nobody can sit at a page, so there the console does nothing.
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,10 +30,12 @@ from runtime.fence import seat_index
 from runtime.launch_file import load_name
 from runtime.lease import Lease
 from runtime.message import Envelope
-from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, Subtask, Utterance
+from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, Subtask, Utterance
 from runtime.robot import Hand, RobotLimits
 
 PLANNER = seat_index("planner")
+STATES_KEPT = 100
+"""Two seconds of the robot's states: longer than any picture is under way."""
 
 
 class Console(ConsolePorts):
@@ -87,12 +90,21 @@ class Console(ConsolePorts):
         self._seats = Seats(self, Asking(getattr(self, "run_info", {})))
         self._supervision = Supervision(self, self._speaker)
         self._shadows = Shadows(self._limits.joints)
+        self._states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         if self.clock.is_virtual:
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")
             return
         deeds = Deeds(self, self._board, self._seats, self._supervision, self._limits, self._hand, self._speaker)
         desk = ConsoleDesk(
-            self, self._board, self._seats, self._supervision, self._shadows, deeds, self._hand, self._setting
+            self,
+            self._board,
+            self._seats,
+            self._supervision,
+            self._shadows,
+            deeds,
+            self._hand,
+            self._states,
+            self._setting,
         )
         check_certificate(self._certificate, self._key)
         bound = bind(self._host, self._port)
@@ -117,6 +129,10 @@ class Console(ConsolePorts):
         """Close the page."""
         if self._server is not None:
             self._server.stop()
+
+    @on(ConsolePorts.robot)
+    def robot_read(self, state: RobotState) -> None:
+        self._states.append(state)
 
     @on(ConsolePorts.head_image)
     def head_seen(self, image: Image) -> None:

@@ -16,6 +16,7 @@ let pending = null;           // an action that waits for the VLM's seat
 const depths = new Set();     // cameras whose depth is shown
 const frames = {};            // camera -> {header, bitmap, at}
 const trail = [];             // of the base
+const drawn = {};             // what the drawings show
 
 const link = new Link({
   welcome: (message) => { welcome = message; document.body.dataset.role = message.role; sessionStorage.setItem("session", message.session); build(); watch(); },
@@ -79,7 +80,7 @@ function show(message) {
   $("#contact").textContent = robot ? [robot.contact.length ? `touches: ${robot.contact.join(", ")}` : "nothing touched", robot.grasping ? "holds something" : ""].filter(Boolean).join("; ") : "–";
   $("#contact").classList.toggle("late", Boolean(robot?.contact.length));
   const strained = robot ? welcome.joints.map((joint, place) => [Math.abs(robot.effort[place]), joint.name.replace("_", " ")]).sort((one, other) => other[0] - one[0]).slice(0, 2) : [];
-  $("#effort").textContent = [...strained.map(([percent, name]) => `${name} ${percent} %`), ...(status?.alerts ?? [])].join(", ") || "–"; $("#effort").classList.toggle("late", (strained[0]?.[0] ?? 0) > 70);
+  $("#effort").textContent = [...strained.map(([percent, name]) => `${name} ${percent} %`), ...(status?.alerts ?? [])].join(", ") || "–"; $("#effort").classList.toggle("late", strained.some(([percent, name]) => percent > 70 && name !== "gripper"));
   for (const holder of all(".holder")) {
     const seat = message.seats[holder.dataset.seat];
     holder.textContent = seat.by ? (seat.mine ? "you" : seat.by) + (seat.lost ? " (gone)" : "") : seat.holder || "nobody";
@@ -105,7 +106,10 @@ function show(message) {
     const last = trail.at(-1);
     if (!last || Math.hypot(robot.x - last[0], robot.y - last[1]) > 0.01) trail.push([robot.x, robot.y]);
     if (trail.length > 600) trail.shift();
-    drawRobot($("#robot"), robot); drawMap($("#map"), robot, message.scene?.objects ?? [], trail, message.action?.target, message.path, spot);
+    const body = JSON.stringify([robot.position.map((value) => value.toFixed(3)), robot.contact, robot.grasping, robot.effort.map((value) => Math.round(value / 10))]);
+    if (body !== drawn.body) { drawn.body = body; drawRobot($("#robot"), robot); }      // what stands still is not drawn again
+    const floor = JSON.stringify([robot.x, robot.y, robot.heading.toFixed(2), robot.position[1].toFixed(2), message.scene?.objects.map((one) => [one.label, one.x.toFixed(2), one.y.toFixed(2)]), message.action?.target?.x, message.path?.base, spot]);
+    if (floor !== drawn.floor) { drawn.floor = floor; drawMap($("#map"), robot, message.scene?.objects ?? [], trail, message.action?.target, message.path, spot); }
     $("#odometry").textContent = `x ${robot.x.toFixed(2)} m, y ${robot.y.toFixed(2)} m, ${Math.round(robot.heading * 180 / Math.PI)}°; ${robot.v.toFixed(2)} m/s`;
     for (const slider of all("input[data-joint]")) {
       const place = welcome.joints.findIndex((joint) => joint.name === slider.dataset.joint), value = robot.position[place];
@@ -165,6 +169,13 @@ function select(thing) {
 
 // --- pictures
 
+// The robot as it was when the picture was taken: what is drawn over it belongs there.
+function poseOf(header) {
+  if (!header.pose) return state?.robot ?? null;
+  const [x, y, heading, pan, tilt] = header.pose, position = []; position[6] = pan; position[7] = tilt;
+  return { x, y, heading, position };
+}
+
 function paint(camera) {
   const frame = frames[camera]; if (!frame) return;
   const canvas = $(`[data-camera=${camera}] canvas`), { header, bitmap } = frame;
@@ -172,8 +183,9 @@ function paint(camera) {
   if (canvas.width !== header.width * scale) { canvas.width = header.width * scale; canvas.height = header.height * scale; }
   const context = canvas.getContext("2d");
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-  if (camera === "head" && state?.robot && state.scene) overlay(context, scale, header, state.robot, state.scene.objects, state.action?.target, selected, welcome.head_camera);
-  if (camera === "head" && state?.robot) overlayPath(context, scale, header, state.robot, state.path, selected ? null : spot, welcome.head_camera);
+  const robot = poseOf(header);
+  if (camera === "head" && robot && state?.scene) overlay(context, scale, header, robot, state.scene.objects, state.action?.target, selected, welcome.head_camera);
+  if (camera === "head" && robot && state) overlayPath(context, scale, header, robot, state.path, selected ? null : spot, welcome.head_camera);
 }
 
 setInterval(() => {
@@ -187,9 +199,9 @@ $("[data-camera=head]").addEventListener("click", (event) => {
   const canvas = $("[data-camera=head] canvas"), box = canvas.getBoundingClientRect(), { width, height } = frame.header;
   const fit = Math.min(box.width / width, box.height / height);
   const u = (event.clientX - box.left - (box.width - width * fit) / 2) / fit, v = (event.clientY - box.top - (box.height - height * fit) / 2) / fit;
-  const thing = pickAt(u, v, frame.header, state.robot, state.scene.objects, welcome.head_camera);
+  const thing = pickAt(u, v, frame.header, poseOf(frame.header), state.scene.objects, welcome.head_camera);
   select(thing);
-  if (thing) { spot = null; if (!state.seats.policy.mine) tab("vlm"); } else goal(floorAt(u, v, frame.header, state.robot, welcome.head_camera));
+  if (thing) { spot = null; if (!state.seats.policy.mine) tab("vlm"); } else goal(floorAt(u, v, frame.header, poseOf(frame.header), welcome.head_camera));
 });
 $("#map").addEventListener("click", (event) => {
   const svg = $("#map"), at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
