@@ -60,5 +60,6 @@ def test_depth_is_drawn_in_colours_and_what_is_not_known_is_black() -> None:
     envelope = Envelope(topic="head/image", source="camera", seq=1, published_ns=0)
     stamped = Stamped(Image(camera="head", captured_ns=0, rgb=rgb, depth_m=depth_m), envelope)
     seen = cv2.imdecode(np.frombuffer(JpegCache().encode_depth(stamped, 88), np.uint8), cv2.IMREAD_COLOR)
+    assert seen is not None
     assert seen[8, 2, 2] > 100  # red: near
     assert seen[8, 14].max() < 40
