@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nodes.guard.authority import Authority, Home
 from nodes.guard.ledger import Ledger, place_of, read
 from nodes.guard.node import MOST_ESTOP_SOURCES, Guard
 from nodes.stretch import STRETCH_3
@@ -20,6 +21,7 @@ from runtime.lease import Lease
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, SeatRequest
 from runtime.proof import Proofs, order, request, token_of
 from runtime.seat_tables import SeatTable
+from tests.guard_story import command
 
 HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
 ZEROS = (0.0,) * 8
@@ -319,3 +321,25 @@ def test_what_a_launch_file_does_not_say_is_on_the_safe_side() -> None:
     assert (guard.machine.settings.max_image_age_s, guard.machine.settings.max_effort_percent) == (1.0, 95.0)
     assert guard.machine.limits == STRETCH_3
     assert (guard.ticks, guard.pressed, guard.heard_ns, guard.felt, guard.reported) == (0, set(), {}, "", None)
+
+
+def test_a_restarted_guard_writes_nothing_that_stands_there_already(tmp_path: Path) -> None:
+    first = started(tmp_path)
+    first.emergency(EStop(source="button", is_pressed=True))
+    path = tmp_path / "guard.json"
+    known = read(path)
+    assert known is not None
+    second = started(tmp_path)
+    assert second.keeper is not None
+    path.unlink()
+    second.keeper.note(known)
+    assert not path.exists()
+
+
+def test_what_somebody_else_said_before_a_hand_over_is_not_offered_to_the_machine() -> None:
+    guard = Guard()
+    guard.authority = Authority({"policy": Home(holder="other")})
+    guard._offer(command("policy", 1, guard.clock.now_ns()))
+    assert guard.machine.rejected == 0
+    guard._offer(command("other", 1, guard.clock.now_ns()))
+    assert guard.machine.rejected == 1
