@@ -35,6 +35,11 @@ PEOPLE = ("me-1", "me-2")
 TICK_NS = 20 * MS
 
 
+def is_candidate(name: str, seat: Seat) -> bool:
+    """Whether the launch file names it for that seat; all others have to renew their lease."""
+    return name in (HOLDERS[seat], *SHADOWS[seat])
+
+
 class Hand:
     """A clock that stands until it is moved."""
 
@@ -101,8 +106,7 @@ class LeaseStory:
             assert lease.seat == asked.seat, "another seat than the one asked for"
             assert asked.do in ("take", "give"), "a renewal handed over"
             assert is_good or is_of_ladder, "handed over without proof"
-            known = (HOLDERS[asked.seat], *SHADOWS[asked.seat])
-            assert lease.holder in known or lease.holder == source, "a stranger was seated"
+            assert is_candidate(lease.holder, lease.seat) or lease.holder == source, "a stranger was seated"
             assert lease.number == number[asked.seat] + 1
 
     def request(self, do: Any, seat: Seat, holder: str, *, age_ms: int = 0, is_forged: bool = False) -> SeatRequest:
@@ -137,7 +141,7 @@ class LeaseStory:
             self.guard.tick()
             for lease in self.news[before:]:
                 silent_ns = self.clock.ns - renewed_ns[lease.seat]
-                assert held[lease.seat] in PEOPLE, "a candidate of the launch file need not renew"
+                assert not is_candidate(held[lease.seat], lease.seat), "a candidate of the launch file need not renew"
                 assert silent_ns > to_ns(RENEWED_WITHIN_S), "lost a seat that was renewed in time"
                 assert lease.holder == HOLDERS[lease.seat], "a lost seat goes home"
                 if lease.seat == "policy":
@@ -147,7 +151,7 @@ class LeaseStory:
 
     def _check_overdue(self) -> None:
         for seat, holder in self.holder.items():
-            if holder in PEOPLE:
+            if not is_candidate(holder, seat):
                 late_ns = self.clock.ns - self.renewed_ns[seat]
                 assert late_ns <= to_ns(RENEWED_WITHIN_S), f"{holder} keeps {seat} without renewing it"
 
