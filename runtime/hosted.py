@@ -29,6 +29,9 @@ from runtime.worker_view import WorkerView
 Send = Callable[[Envelope, Message], None]
 
 
+MOST_TO_CATCH_UP = 100  # ticks; what was missed before them is skipped
+
+
 class TimerState:
     """One timer of one node: when its next tick is due, and how the past ones went."""
 
@@ -50,7 +53,7 @@ class TimerState:
         return due_ns
 
     def take(self, now_ns: int) -> bool:
-        """True where a tick is due; then ticks that were missed are skipped and counted, and the phase is kept."""
+        """True where a tick is due. Missed ones are skipped and counted, or run one by one; the phase is kept."""
         if now_ns < self.due_ns:
             return False
         newest = max(self.next_tick, int((now_ns - self.start_ns) * self.hz / NS_PER_S))
@@ -58,6 +61,8 @@ class TimerState:
             newest -= 1  # the float above may be one tick ahead
         while self.start_ns + round((newest + 1) * NS_PER_S / self.hz) <= now_ns:
             newest += 1  # or behind
+        if self.timer.overrun == "catch-up":
+            newest = max(self.next_tick, newest - MOST_TO_CATCH_UP + 1)
         skipped = newest - self.next_tick
         self.next_tick = newest
         self.stats.tick(now_ns, now_ns - self.due_ns, skipped)

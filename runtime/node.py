@@ -25,6 +25,7 @@ N = TypeVar("N")
 R = TypeVar("R", None, Awaitable[None])
 
 Style = Literal["plain", "async", "blocking"]
+Overrun = Literal["skip", "catch-up"]
 
 _MARK = "__polyrhythm_handler__"
 
@@ -36,6 +37,7 @@ class Timer:
     name: str
     style: Style
     hz: float
+    overrun: Overrun = "skip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +67,24 @@ class _Mark:
     port: Port[Any] | None
     blocking: bool
     is_deadline: bool = False
+    overrun: Overrun = "skip"
 
 
-def every(*, hz: float, blocking: bool = False) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
-    """Run the method `hz` times a second. Late ticks are skipped and counted; the phase is kept."""
+def every(
+    *, hz: float, blocking: bool = False, overrun: Overrun = "skip"
+) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
+    """Run the method `hz` times a second; the phase is kept.
+
+    Ticks that a late one has overrun are skipped and counted, or, with `overrun="catch-up"`, run at once one after
+    another, at most the last 100 of them.
+    """
     if not 0 < hz < float("inf"):
         raise UserError(f"every(hz={hz}): expected a positive rate")
+    if overrun not in ("skip", "catch-up"):
+        raise UserError(f"every(overrun={overrun!r}): known: skip, catch-up")
 
     def mark(method: Callable[[N], R]) -> Callable[[N], R]:
-        setattr(method, _MARK, _Mark(hz=hz, port=None, blocking=blocking))
+        setattr(method, _MARK, _Mark(hz=hz, port=None, blocking=blocking, overrun=overrun))
         return method
 
     return mark
@@ -206,7 +217,7 @@ def _handlers_of(cls: Any) -> list[Handler]:
             if style == "async" and cls.realtime:
                 raise UserError(f"{cls.__name__}.{name}: a realtime node has no async handlers; make it plain")
             if mark.hz is not None:
-                found[name] = Timer(name, style, mark.hz)
+                found[name] = Timer(name, style, mark.hz, mark.overrun)
             else:
                 port = attribute_of.get(id(mark.port))
                 if port is None:

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nodes.hello import Beat
+from runtime import Node, Publisher, Simulation, every
 from runtime.clock import NS_PER_S
-from runtime.hosted import TimerState
-from runtime.node import Timer
+from runtime.errors import UserError
+from runtime.hosted import MOST_TO_CATCH_UP, TimerState
+from runtime.node import Timer, handlers_of
 
 START_NS = 123_456_789
 
@@ -64,3 +67,54 @@ def test_whatever_the_delays_each_tick_runs_once_or_is_counted(hz: float, gaps: 
         assert state.due_ns > now_ns
         assert state.stats.ticks + state.stats.overruns == state.next_tick
         assert state.stats.lateness.highest_ns <= NS_PER_S / hz + 1  # a tick is at most one period late
+
+
+def test_a_timer_that_catches_up_runs_each_missed_tick_and_then_keeps_its_phase() -> None:
+    state = TimerState(Timer("tick", "plain", 10, "catch-up"), 10)
+    state.start_ns = START_NS
+    assert state.take(START_NS)
+    late_ns = START_NS + 450_000_000
+    taken = [state.take(late_ns) for _ in range(5)]
+    assert taken == [True, True, True, True, False]  # ticks 1 to 4
+    assert (state.stats.ticks, state.stats.overruns) == (5, 0)
+    assert state.due_ns == START_NS + 500_000_000
+
+
+def test_catching_up_has_a_bound_and_what_lies_before_it_is_counted() -> None:
+    state = TimerState(Timer("tick", "plain", 10, "catch-up"), 10)
+    state.start_ns = START_NS
+    late_ns = START_NS + 60 * NS_PER_S
+    number = 0
+    while state.take(late_ns):
+        number += 1
+    assert (number, state.stats.overruns) == (MOST_TO_CATCH_UP, 601 - MOST_TO_CATCH_UP)
+    assert state.due_ns == late_ns + NS_PER_S // 10
+
+
+class Metronome(Node):
+    """Ticks, and is kept from it for a while by its own handler."""
+
+    beat = Publisher(Beat, "beat")
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @every(hz=10, overrun="catch-up")
+    def tick(self) -> None:
+        self.count += 1
+        self.beat.publish(Beat(count=self.count))
+
+
+def test_the_overrun_policy_of_a_mark_reaches_its_timer() -> None:
+    (timer_,) = handlers_of(Metronome)
+    assert isinstance(timer_, Timer)
+    assert timer_.overrun == "catch-up"
+    sim = Simulation(Metronome())
+    beats = sim.record(Metronome.beat)
+    sim.run(seconds=1.0)
+    assert [beat.count for beat in beats] == list(range(1, 11))
+
+
+def test_an_unknown_overrun_policy_is_refused() -> None:
+    with pytest.raises(UserError, match=r"every\(overrun='repeat'\): known: skip, catch-up"):
+        every(hz=1, overrun="repeat")  # type: ignore[arg-type]  # the mistake
