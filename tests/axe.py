@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 SERIOUS = ("serious", "critical")
-RUN = "() => axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})"
+RUN = "(within) => axe.run(within, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})"
 
 
 @cache
@@ -15,10 +15,10 @@ def _axe() -> str:
     return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 
 
-def findings(page: Any, impacts: tuple[str, ...] = SERIOUS) -> list[str]:
+def findings(page: Any, impacts: tuple[str, ...] = SERIOUS, within: str = "html") -> list[str]:
     """The serious findings on the page as it is now, one line per element: contrast of WCAG AA among them."""
     page.evaluate(_axe())  # by the debugger's door: the page's own policy lets no other script in
-    found = page.evaluate(RUN)["violations"]
+    found = page.evaluate(RUN, within)["violations"]
     return [
         f"{rule['impact']} {rule['id']}: {' '.join(node['target'])}: {node['failureSummary'].splitlines()[-1].strip()}"
         for rule in found
