@@ -115,6 +115,7 @@ function send() {
   if (!words && !silent) { notice("Write something first, or choose Nothing."); $("#words").focus(); return; }
   if (kind() === "leave" && !isSure) { isSure = true; $("#send").textContent = "Really leave"; notice("Leaving ends your part. Press again to leave."); return; }
   link.send({ t: "act", ask: state.ask, kind: kind(), text: kind() === "none" ? "" : words, to: !silent && $("#to").value ? [$("#to").value] : [] });
+  show({ ...state, ask: 0, problem: "", waiting: "Sent." });   // one answer to one question, whatever the link's delay
   $("#words").value = ""; keep(); $("#to").value = "";
   $("#kinds input[value=speak]").checked = true; choose(); $("#words").focus();
 }
