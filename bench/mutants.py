@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         order = sorted(results)
         random.Random(asked.seed).shuffle(order)
         for place in range(0, len(order), BATCH):
-            if asked.minutes and time.monotonic() - start > asked.minutes * 60:
+            if place and asked.minutes and time.monotonic() - start > asked.minutes * 60:
                 break
             batch = order[place : place + BATCH]
             results.update(_try(Path(folder), batch, asked.processes))
