@@ -134,6 +134,7 @@ class Reply(Message):
     note: str = ""
     held: tuple[int, ...] = ()  # the turns that the prompt held, by index
     prompt_sha: str = ""  # of the prompt's text, where a model was asked
+    is_open: bool = False  # asynchronous: no words yet, and perhaps never; the ask may be answered at any time
 
 
 class Outcome(Message):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from nodes.episodes.minds.brains import RulesBrain, ScriptedBrain
 from nodes.episodes.people.library import Library
 from nodes.episodes.people.profiles import Character, Relationship, Scenario, Task, Win
-from nodes.episodes.talk.conduct import Conduct
+from nodes.episodes.talk.conduct import Conduct, Sent
+from nodes.episodes.talk.floor import Floor
 from nodes.episodes.talk.messages import Begin
 from nodes.episodes.talk.moderator import Moderator
 from nodes.episodes.talk.planning import plan_episode
@@ -230,6 +231,34 @@ def test_two_who_begin_at_once_overlap_and_one_yields() -> None:
     )
     notes = sorted(turn.note.split()[0] if turn.note else "" for turn in moderator.conduct.turns)
     assert notes == ["", "overlaps"]
+
+
+def test_people_may_be_silent_as_long_as_an_answer_may_take() -> None:
+    """One line of an agent and a person who never speaks: others are asked ever less often, then the talk is stale."""
+    floor = Floor("e", plan().briefings, Rules(order="asynchronous"), random.Random(0))
+    floor.answer_s = 100.0
+    sent, now_s, asks, line = floor.begin(0.0), 0.0, 0, "Hello there."
+    while sent.outcome is None:
+        step = Sent()
+        for seat, seen in sent.observations:
+            if seat == 1:
+                reply = Reply(episode="e", seat=1, ask=seen.ask, act=Act(), is_open=True)
+            else:
+                asks += 1
+                reply = Reply(episode="e", seat=0, ask=seen.ask, act=act("speak", line) if line else Act(), urgency=0.7)
+                line = ""
+            answered = floor.reply(reply, now_s)
+            step = answered if answered.pause or answered.outcome else step
+        if not step.pause and not step.outcome:
+            step = sent
+        if step.outcome is None:
+            assert step.pause is not None
+            now_s += step.pause.seconds
+            step = floor.waited(step.pause.token, now_s)
+        sent = step
+    assert sent.outcome.reason == "stale: nobody spoke for 100 s"
+    assert 80.0 < now_s < 110.0
+    assert asks < 25
 
 
 word = st.text("abcdefghijklmnopqrstuvwxyz", min_size=6, max_size=12)

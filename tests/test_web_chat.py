@@ -11,9 +11,16 @@ from bridges.web.chat.board import Board, people_of
 from bridges.web.chat.node import PersonAtPage
 from bridges.web.chat.wire import Play, decode
 from bridges.web.session import Session
+from nodes.episodes.minds.agent import Agent
+from nodes.episodes.minds.brains import ScriptedBrain
+from nodes.episodes.talk.messages import Begin
+from nodes.episodes.talk.moderator import Moderator
 from nodes.episodes.talk.planning import plan_of_task
+from nodes.episodes.talk.rules import Rules
 from runtime import Simulation
 from runtime.episode_msgs import ACT_KINDS, Observation, Outcome, Reply, Score, Scores, Turn
+from runtime.graph import NodeSpec
+from tests.episode_cast import act, plan
 
 BRIEFING = plan_of_task("cello-with-a-crack", order="round-robin", mode="AGENTS", max_turns=20).briefings[1]
 
@@ -101,6 +108,34 @@ def test_a_second_answer_or_a_late_one_says_nothing() -> None:
     seat.does(ask=1, kind="speak", text="late")
     assert [reply.act.argument for reply in seat.replies] == ["yes"]
     assert seat.session.notices[-1] == "it is not your turn any more; nothing was said"
+
+
+class Scripted(Agent):
+    """Bids to say four lines, one after the other."""
+
+    def on_start(self) -> None:
+        self._brain = ScriptedBrain([act("speak", f"line {at}. and more of it.") for at in range(4)])
+
+
+def test_a_silent_person_holds_up_nobody_and_speaks_whenever_there_is_something_to_say() -> None:
+    moderator = Moderator(plan(rules=Rules(order="asynchronous", max_turns=6)))
+    moderator.conduct.answer_s = 600.0
+    agent = NodeSpec("agent", Scripted, remap={"episode/seat": "episode/seat0"})
+    person = PersonAtPage()
+    at_page = NodeSpec("person", PersonAtPage, instance=person, remap={"episode/seat": "episode/seat1"})
+    sim = Simulation(NodeSpec("moderator", Moderator, instance=moderator), agent, at_page)
+    sim.publish("episode/begin", Begin())
+    sim.run(seconds=6.0)
+    said = [turn.argument for turn in moderator.conduct.turns]
+    assert said[:2] == ["line 0. and more of it.", "line 1. and more of it."]
+    session = Session("s", "participant", "Ada")
+    page = person.state(session, 0)["episode"]
+    assert (page["ask"], [turn["argument"] for turn in page["turns"]][:2]) == (1, said[:2])
+    person.handle(session, Play(ask=1, kind="speak", text="At last, let me say something."))
+    sim.run(seconds=10.0)
+    [mine] = [turn for turn in moderator.conduct.turns if turn.speaker == "Ben Okafor"]
+    assert mine.argument == "At last, let me say something."
+    sim.close()
 
 
 def test_empty_words_are_no_act_and_a_refusal_is_shown() -> None:

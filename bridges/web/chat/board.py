@@ -16,6 +16,7 @@ class Board:
         self.version = 1  # a page that was told nothing is at 0
         self._lock = threading.Lock()
         self._turns: dict[int, dict[str, Any]] = {}
+        self._answered = 0  # the ask that was answered last
         self.document: dict[str, Any] = {
             "episode": "",
             "name": "",
@@ -38,6 +39,7 @@ class Board:
     ) -> None:
         """The episode begins for this participant: all that they know."""
         self._turns = {}
+        self._answered = 0
         self._change(
             episode=episode,
             name=name,
@@ -61,7 +63,9 @@ class Board:
     def ask(
         self, ask: int, *, available: tuple[str, ...], others: tuple[str, ...], problem: str, is_last: bool
     ) -> None:
-        """It is this participant's turn; `others` are those who are present."""
+        """It is this participant's turn; `others` are those who are present. An answered ask stays answered."""
+        if ask == self._answered and not problem:
+            return
         self._change(ask=ask, available=list(available), others=list(others), problem=problem, is_last=is_last)
 
     def answer(self, ask: int) -> bool:
@@ -69,6 +73,7 @@ class Board:
         with self._lock:
             if not ask or ask != self.document["ask"]:
                 return False
+            self._answered = ask
             self.document = {**self.document, "ask": 0, "problem": "", "is_last": False}
             self.version += 1
             return True

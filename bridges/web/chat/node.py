@@ -80,7 +80,15 @@ class PersonAtPage(Node):
                 problem=observation.problem,
                 is_last=observation.is_last,
             )
+        if observation.asks == "bid" and self._briefing is not None:
+            self._leave_open(observation, self._briefing)
         self._pages.poke()
+
+    def _leave_open(self, observation: Observation, briefing: Briefing) -> None:
+        """In asynchronous talk nobody waits for this person, who may speak at any time."""
+        self.reply.publish(
+            Reply(episode=observation.episode, seat=briefing.seat, ask=observation.ask, act=Act(), is_open=True)
+        )
 
     @on(turn)
     def perceive(self, turn: Turn) -> None:

@@ -74,6 +74,10 @@ class Conduct:
         """Who has been asked and has not answered."""
         return tuple(self.names[seat] for seat in sorted(self._waiting))
 
+    def expects(self, reply: Reply) -> bool:
+        """Whether this answers an ask that is open."""
+        return self.outcome is None and self._waiting.get(reply.seat) == reply.ask
+
     def begin(self, now_s: float) -> Sent:
         """The first turn's observations."""
         sent = Sent()
@@ -84,7 +88,7 @@ class Conduct:
     def reply(self, reply: Reply, now_s: float) -> Sent:
         """Take in an answer; when all who were asked have answered, the turn is played."""
         sent = Sent()
-        if self.outcome is not None or self._waiting.get(reply.seat) != reply.ask:
+        if not self.expects(reply):
             self.refused += 1
             return sent
         self._answered(reply.seat)
@@ -217,7 +221,7 @@ class Conduct:
         )
 
     def _answered(self, seat: int) -> None:
-        del self._waiting[seat]
+        self._waiting.pop(seat, None)
         self._told[seat] = self._sent[seat]
         self._has_replied[seat] = True
 

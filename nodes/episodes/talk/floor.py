@@ -3,6 +3,8 @@
 Pure like `conduct.py`. While somebody speaks, the others are asked after each sentence: an urgency above `INTERRUPT`
 takes the floor at once, and what was said is kept only as far as it really got; one or two words ("mhm") or a gesture
 overlap and take nothing. When nobody wants to speak there is silence, and after `patience_s` of it the talk is stale.
+
+A person leaves an ask open until there is something to say: nobody waits for it, and it may be answered at any time.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from nodes.episodes.talk.conduct import Conduct, PromptRecord, Sent
 from nodes.episodes.talk.messages import Pause
@@ -56,6 +60,8 @@ class Floor(Conduct):
         self._speech: Speech | None = None
         self._next: tuple[int, Act, str] | None = None  # who begins when the gap is over
         self._bids: dict[int, tuple[Act, float]] = {}
+        self._open: dict[int, int] = {}  # seat -> the ask that a person may answer at any time
+        self._people: set[int] = set()  # seats that have left an ask open
         self._token = 0
         self._sentence = 0
         self._silence_s = 0.0
@@ -65,15 +71,19 @@ class Floor(Conduct):
         sent = Sent()
         if self.number == 0 and self.outcome is None:
             self.number = 1
-            self._ask_all(sent)
+            self._ask_all(sent, now_s)
         return sent
 
     def reply(self, reply: Reply, now_s: float) -> Sent:
         """Take in a bid: an interruption or overlap of who speaks now, or a wish to speak next."""
         sent = Sent()
-        if self.outcome is not None or self._waiting.get(reply.seat) != reply.ask:
+        if not self.expects(reply):
             self.refused += 1
             return sent
+        if reply.is_open:
+            self._leave_open(reply, sent, now_s)
+            return sent
+        was_open = self._open.pop(reply.seat, None) is not None
         self._answered(reply.seat)
         self.prompts.append(PromptRecord(reply.seat, reply.ask, self.number, reply.held, reply.prompt_sha))
         if reply.failure:
@@ -87,11 +97,29 @@ class Floor(Conduct):
         speech = self._speech
         if speech is not None and reply.seat != speech.seat:
             self._while_speaking(reply.seat, act, urgency, speech, now_s, sent)
-        else:
+        elif not (was_open and act.kind == "none"):  # nobody waited for a person's nothing
             self._bids[reply.seat] = (act, urgency)
+        else:
+            return sent
+        self._decide_if_free(sent, now_s)
+        return sent
+
+    def expects(self, reply: Reply) -> bool:
+        is_open = self._open.get(reply.seat) == reply.ask
+        return super().expects(reply) or (is_open and self.outcome is None)
+
+    def _leave_open(self, reply: Reply, sent: Sent, now_s: float) -> None:
+        """A silent person is a silent participant: the talk goes on."""
+        if self._open.get(reply.seat) == reply.ask:
+            return
+        self._answered(reply.seat)
+        self._open[reply.seat] = reply.ask
+        self._people.add(reply.seat)
+        self._decide_if_free(sent, now_s)
+
+    def _decide_if_free(self, sent: Sent, now_s: float) -> None:
         if self.outcome is None and self._speech is None and self._next is None and not self._waiting:
             self._decide(sent, now_s)
-        return sent
 
     def waited(self, token: int, now_s: float) -> Sent:
         """A sentence, a gap or a silence is over."""
@@ -105,11 +133,11 @@ class Floor(Conduct):
         elif self._speech is not None:
             self._sentence_over(self._speech, now_s, sent)
         else:
-            self._ask_all(sent)
+            self._ask_all(sent, now_s)
         return sent
 
     def _decide(self, sent: Sent, now_s: float) -> None:
-        """All bids are in and nobody speaks."""
+        """All bids are in, but those of silent people, and nobody speaks."""
         bids, self._bids = self._bids, {}
         for seat, (act, _) in sorted(bids.items()):
             if act.kind == "leave" and seat in self._present:
@@ -122,11 +150,7 @@ class Floor(Conduct):
             if act.kind not in ("none", "leave") and urgency >= WISH:
                 wishes.append((urgency, self._chance.random(), seat, act))
         if not wishes:
-            self._silence_s += SILENCE_S
-            if self._silence_s > self.rules.patience_s:
-                self._end(f"stale: nobody spoke for {self.rules.patience_s:g} s", sent, now_s)
-            else:
-                self._pause(SILENCE_S, sent)
+            self._be_silent(sent, now_s)
             return
         self._silence_s = 0.0
         wishes.sort(key=lambda wish: (-wish[0], wish[1]))
@@ -134,7 +158,21 @@ class Floor(Conduct):
         if len(wishes) > 1 and urgency - wishes[1][0] < CLASH and wishes[1][3].kind == act.kind == "speak":
             self._break_off(wishes[1][2], wishes[1][3], seat, now_s, sent)
         self._next = (seat, act, "")
+        for _, _, other, _ in wishes[1:]:
+            if other in self._people:  # what a person typed waits for the floor and is not asked for again
+                self._bids[other] = bids[other]
         self._pause(round(0.2 + 0.8 * (1.0 - urgency), 3), sent)
+
+    def _be_silent(self, sent: Sent, now_s: float) -> None:
+        """Ask again after a while, less and less often; people may be silent as long as an answer may take."""
+        has_people = any(seat in self._open for seat in self._present)
+        patience_s = max(self.rules.patience_s, self.answer_s if has_people else 0.0)
+        pause_s = max(SILENCE_S, self._silence_s / 4.0)
+        self._silence_s += pause_s
+        if self._silence_s > patience_s:
+            self._end(f"stale: nobody spoke for {patience_s:g} s", sent, now_s)
+        else:
+            self._pause(pause_s, sent)
 
     def _break_off(self, seat: int, act: Act, winner_seat: int, now_s: float, sent: Sent) -> None:
         """Two began at once; this one says a few words and yields."""
@@ -149,7 +187,7 @@ class Floor(Conduct):
             self._last_seat = seat
             self.number += 1
             if not self._ended(now_s, sent, played=self.number - 1):
-                self._ask_all(sent)
+                self._ask_all(sent, now_s)
             return
         ends = _sentence_ends(act.argument)
         seconds = tuple(end / self.rules.words_per_s for end in ends)
@@ -162,7 +200,7 @@ class Floor(Conduct):
         if self._sentence >= len(speech.ends_s):
             self._speech_over(speech, len(speech.words), now_s, sent, note=speech.note)
             if self.outcome is None:
-                self._ask_all(sent)
+                self._ask_all(sent, now_s)
             return
         said = speech.words[: self._words_said(speech, now_s)]
         for seat in self._present:
@@ -221,6 +259,8 @@ class Floor(Conduct):
             self._present.remove(seat)
             self._left.append(self.names[seat])
             self._waiting.pop(seat, None)
+            self._open.pop(seat, None)
+            self._bids.pop(seat, None)
 
     def _ended(self, now_s: float, sent: Sent, *, played: int | None = None) -> bool:
         reasons = []
@@ -237,10 +277,12 @@ class Floor(Conduct):
     def _hears(self, seat: int, act: Act) -> bool:
         return not act.to or self.names[seat] in act.to
 
-    def _ask_all(self, sent: Sent) -> None:
+    def _ask_all(self, sent: Sent, now_s: float) -> None:
         for seat in self._present:
-            if seat not in self._waiting:
+            if seat not in self._waiting and seat not in self._bids:
                 self._ask_bid(seat, sent)
+        if not self._waiting:
+            self._decide(sent, now_s)  # all who are here are people, and none has to say anything
 
     def _ask_bid(self, seat: int, sent: Sent, *, speaking: str = "", so_far: str = "") -> None:
         observation = self._observation(
@@ -251,7 +293,10 @@ class Floor(Conduct):
             silence_s=self._silence_s,
             is_last=self.number >= self.rules.max_turns,
         )
-        self._send_ask(seat, sent, observation)
+        if seat in self._open:  # the same ask, with what is new
+            sent.observations.append((seat, msgspec.structs.replace(observation, ask=self._open[seat])))
+        else:
+            self._send_ask(seat, sent, observation)
 
     def _pause(self, seconds: float, sent: Sent) -> None:
         self._token += 1
