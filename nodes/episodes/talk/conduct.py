@@ -199,6 +199,7 @@ class Conduct:
         so_far: str = "",
         silence_s: float = 0.0,
         is_last: bool = False,
+        ask: int | None = None,
     ) -> Observation:
         """With all that the seat is not known to know; what an interruption kept it from answering comes again."""
         name = self.names[seat]
@@ -206,7 +207,7 @@ class Conduct:
             heard = tuple(turn for turn in self.turns[self._told[seat] :] if turn.is_for(name))
         return Observation(
             episode=self.episode,
-            ask=self._asked[seat] + (asks != "nothing"),
+            ask=self._asked[seat] + (asks != "nothing") if ask is None else ask,
             turn=self.number,
             asks=asks,
             recipients=self._others(seat),

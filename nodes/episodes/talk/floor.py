@@ -14,8 +14,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from nodes.episodes.talk.conduct import Conduct, PromptRecord, Sent
 from nodes.episodes.talk.messages import Pause
 from nodes.episodes.talk.rules import Rules, problem_of, winner
@@ -292,9 +290,10 @@ class Floor(Conduct):
             so_far=so_far,
             silence_s=self._silence_s,
             is_last=self.number >= self.rules.max_turns,
+            ask=self._open.get(seat),
         )
         if seat in self._open:  # the same ask, with what is new
-            sent.observations.append((seat, msgspec.structs.replace(observation, ask=self._open[seat])))
+            sent.observations.append((seat, observation))
         else:
             self._send_ask(seat, sent, observation)
 
