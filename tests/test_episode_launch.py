@@ -53,9 +53,9 @@ def test_a_dead_agent_fails_the_episode_and_is_never_silence() -> None:
     assert "Lucia Petrov did not answer: 127.0.0.1:9 cannot be reached" in done.stdout
 
 
-def test_the_episode_is_logged_where_the_judge_is_told_to(tmp_path: Path) -> None:
+def test_the_episode_is_logged_where_the_moderator_is_told_to(tmp_path: Path) -> None:
     log = tmp_path / "episode.sqlite"
-    assert run("--virtual", "--set", f"judge.log={log}").returncode == 0
+    assert run("--virtual", "--set", f"moderator.log={log}").returncode == 0
     from nodes.episodes.command import main
     from nodes.episodes.results.store import Store
 

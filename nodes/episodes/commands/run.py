@@ -56,6 +56,10 @@ def resume(asked: argparse.Namespace) -> int:
     """Play what is waiting or has failed, and judge what is not judged yet."""
     with Store.open(asked.run) as store:
         spec = store.spec
+        if spec.get("is_live"):
+            raise UserError(
+                f"{asked.run}: is of a launch file; go on with: polyrhythm run FILE --set moderator.log={asked.run}"
+            )
         judges = Judges(tuple(spec["judges"]), _dimensions_from(spec))
         settings = settings_of(asked, judges)
         code = _play(store.unfinished(), store, settings, asked, quiet_end=True)

@@ -19,25 +19,26 @@ RULES = ("rules", "scripted")
 
 
 class RulesBrain:
-    """The offline agent that pursues its goal by rules."""
+    """The offline agent that pursues its goal by rules; its chance depends on seed and ask, so it can be asked again."""
+
+    def __init__(self) -> None:
+        self._seed: int | None = None
 
     async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
-        return decide(sight, chance)
+        if self._seed is None:
+            self._seed = chance.getrandbits(64)
+        return decide(sight, random.Random(self._seed + sight.observation.ask))
 
 
 class ScriptedBrain:
-    """Says its lines one after the other, then nothing."""
+    """Says its lines one after the other, one each time that it is asked, then nothing."""
 
     def __init__(self, acts: Iterable[Act]) -> None:
         self._acts = list(acts)
-        self._next = 0
 
     async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
-        if self._next >= len(self._acts):
-            return Choice(urgency=0.0)
-        act = self._acts[self._next]
-        self._next += 1
-        return Choice(act=act, urgency=0.6)
+        place = sight.observation.ask - 1
+        return Choice(act=self._acts[place], urgency=0.6) if place < len(self._acts) else Choice(urgency=0.0)
 
 
 def read_script(path: Path) -> list[Act]:

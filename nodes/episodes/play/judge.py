@@ -1,10 +1,6 @@
-"""`Judge`: the evaluation of an episode on the bus, and its log, for episodes run from a launch file."""
+"""`Judge`: the evaluation of an episode on the bus, for episodes run from a launch file."""
 
 from __future__ import annotations
-
-from pathlib import Path
-
-import msgspec
 
 from nodes.episodes.judging.by_rules import JUDGE, judge_by_rules
 from nodes.episodes.talk.planning import plan_of_task
@@ -26,30 +22,26 @@ class Judge(Node):
         order: str = "round-robin",
         mode: str = "AGENTS",
         max_turns: int = 20,
-        log: str = "",
         wins: tuple[str, ...] = (),
     ) -> None:
         self._plan = plan_of_task(task, order=order, mode=mode, max_turns=max_turns, wins=wins)
         self._judge = judge
-        self._log_path = log
-        self._turns: list[Turn] = []
+        self._turns: dict[int, Turn] = {}
 
     @on(turn)
     def hear(self, turn: Turn) -> None:
-        self._turns.append(turn)
+        self._turns[turn.index] = turn  # a moderator that comes back tells all of them again
 
     @on(outcome)
     async def end(self, outcome: Outcome) -> None:
         """Events of two topics come in no order of their own: the outcome says how many turns there were."""
         while len(self._turns) < outcome.turns:
             await self.clock.sleep(0.02)
-        turns = sorted(self._turns, key=lambda turn: turn.index)
+        turns = [self._turns[index] for index in sorted(self._turns)]
         if self._judge == JUDGE:
             scores = judge_by_rules(self._plan, turns)
         else:
             scores = await self.clock.external(self._ask(turns), 0.0)
-        if self._log_path:
-            self._keep(turns, outcome, scores)
         self.scores.publish(scores)
 
     async def _ask(self, turns: list[Turn]) -> Scores:
@@ -62,18 +54,3 @@ class Judge(Node):
             return await judge_by_model(self._judge, caller, self._plan, turns)
         finally:
             await servers.close()
-
-    def _keep(self, turns: list[Turn], outcome: Outcome, scores: Scores) -> None:
-        """The same log that `polyrhythm episodes` writes."""
-        from nodes.episodes.judging.checks import check_episode
-        from nodes.episodes.results.card import card_of
-        from nodes.episodes.results.store import Store
-
-        path = Path(self._log_path)
-        plan = msgspec.structs.replace(self._plan, id=outcome.episode)
-        with Store.create(path, {"judges": [self._judge], "dimensions": []}) as store:
-            store.add([plan])
-            store.set_card(card_of([plan], [self._judge]))
-            store.save_played(plan.id, turns, [], outcome)
-            store.save_checks(plan.id, check_episode(plan, turns))
-            store.save_scores(scores)

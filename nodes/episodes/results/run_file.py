@@ -37,6 +37,8 @@ CREATE TABLE IF NOT EXISTS calls (
   episode TEXT NOT NULL, seat INTEGER NOT NULL, number INTEGER NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL,
   sha TEXT NOT NULL, prompt TEXT NOT NULL, answer TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
   completion_tokens INTEGER NOT NULL, PRIMARY KEY (episode, seat, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS steps (
+  episode TEXT NOT NULL, idx INTEGER NOT NULL, step TEXT NOT NULL, PRIMARY KEY (episode, idx)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS evaluations (
   episode TEXT NOT NULL, judge TEXT NOT NULL, name TEXT NOT NULL, dimension TEXT NOT NULL, score REAL,
   reasoning TEXT NOT NULL, PRIMARY KEY (episode, judge, name, dimension)) WITHOUT ROWID;

@@ -7,8 +7,11 @@ It owns the turn order, the acts, who is present, what each seat has heard, and 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
 
 from nodes.episodes.talk.messages import Pause
 from nodes.episodes.talk.rules import Rules, check, problem_of, seats_to_ask, why_ended
@@ -168,6 +171,20 @@ class Conduct:
             self._end("the script is over", sent, now_s)
         for seat in seats:
             self._ask(seat, sent)
+
+    def again(self, asked: Mapping[int, Observation]) -> list[tuple[int, Observation]]:
+        """What all are told by a moderator that comes back: all they may know, and what of `asked` is still open."""
+        found = []
+        for seat, name in enumerate(self.names):
+            self._told[seat], self._has_replied[seat] = 0, False
+            heard = tuple(turn for turn in self.turns if turn.is_for(name))
+            if seat not in self._waiting:
+                found.append((seat, self._observation(seat, "nothing", heard)))
+                continue
+            self._sent[seat] = len(self.turns)
+            old: Any = asked[seat]
+            found.append((seat, msgspec.structs.replace(old, heard=heard, briefing=self.briefings[seat])))
+        return found
 
     def telling(self, sent: Sent) -> list[tuple[int, Observation]]:
         """What those perceive at once whom a step asks nothing: for people, who want to see it as it happens."""

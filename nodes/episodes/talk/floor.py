@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nodes.episodes.talk.conduct import Conduct, PromptRecord, Sent
 from nodes.episodes.talk.messages import Pause
 from nodes.episodes.talk.rules import Rules, problem_of, winner
-from runtime.episode_msgs import Act, Briefing, Reply, Turn
+from runtime.episode_msgs import Act, Briefing, Observation, Reply, Turn
 from runtime.msgs import Interrupt
 
 INTERRUPT = 0.8
@@ -105,6 +105,11 @@ class Floor(Conduct):
     def expects(self, reply: Reply) -> bool:
         is_open = self._open.get(reply.seat) == reply.ask
         return super().expects(reply) or (is_open and self.outcome is None)
+
+    def again(self, asked: Mapping[int, Observation]) -> list[tuple[int, Observation]]:
+        self._waiting.update(self._open)
+        self._open.clear()
+        return super().again(asked)
 
     def _leave_open(self, reply: Reply, sent: Sent, now_s: float) -> None:
         """A silent person is a silent participant: the talk goes on."""

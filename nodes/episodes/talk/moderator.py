@@ -69,12 +69,22 @@ class Moderator(Node):
     @on(begin)
     def start(self, begin: Begin) -> None:
         if self.conduct.number == 0:
-            self._began_ns = self.clock.now_ns()
-            self._send(self.conduct.begin(0.0))
+            self.begin_talk()
+
+    def begin_talk(self) -> None:
+        """The first observations go out."""
+        self._began_ns = self.clock.now_ns()
+        self._send(self.conduct.begin(0.0))
+
+    def happens(self, at_s: float, *, reply: Reply | None = None, token: int = 0) -> None:
+        """Called before a reply, or the end of a pause, has any effect."""
 
     @on(reply)
     def answered(self, reply: Reply) -> None:
-        self._send(self.conduct.reply(reply, self.seconds))
+        at_s = self.seconds
+        if self.conduct.expects(reply):
+            self.happens(at_s, reply=reply)
+        self._send(self.conduct.reply(reply, at_s))
 
     @on(pause)
     async def wait(self, pause: Pause) -> None:
@@ -86,7 +96,9 @@ class Moderator(Node):
             async with asyncio.timeout(pause.seconds):
                 await self._voided.wait()
         except TimeoutError:
-            self._send(self.conduct.waited(pause.token, self.seconds))
+            at_s = self.seconds
+            self.happens(at_s, token=pause.token)
+            self._send(self.conduct.waited(pause.token, at_s))
 
     def _send(self, sent: Sent) -> None:
         for turn in sent.turns:
@@ -177,7 +189,12 @@ class LiveModerator(Moderator):
     @on(scores)
     def scored(self, scores: Scores) -> None:
         if self._ended is not None:
-            self.finish(ok=self._ended.state == "done" and scores.state == "done", reason=self._ended.reason)
+            self.judged(scores)
+
+    def judged(self, scores: Scores) -> None:
+        """The judge has spoken, and the run is over."""
+        assert self._ended is not None
+        self.finish(ok=self._ended.state == "done" and scores.state == "done", reason=self._ended.reason)
 
     def ended(self, outcome: Outcome) -> None:
         self._ended = outcome

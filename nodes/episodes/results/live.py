@@ -1,0 +1,100 @@
+"""`LiveLog`: the results file of an episode of a launch file, in which every answer is committed before it is used.
+
+A step is a seat's answer or the end of a pause, with its time; a moderator that takes the steps again stands where the
+killed one stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from nodes.episodes.results.card import card_of
+from nodes.episodes.results.run_file import to_json
+from nodes.episodes.results.store import Store
+from nodes.episodes.talk.conduct import PromptRecord
+from nodes.episodes.talk.plan import EpisodePlan
+from runtime.episode_msgs import Outcome, Reply, Scores, Turn
+from runtime.errors import UserError
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What moved the episode on: a reply, or the pause of that token that was over."""
+
+    at_s: float
+    reply: Reply | None = None
+    token: int = 0
+
+
+class LiveLog:
+    """An open results file with one episode. Raises UserError where the file holds something else, or is complete."""
+
+    def __init__(self, path: Path, plan: EpisodePlan) -> None:
+        self._plan = plan
+        self._store = _opened(path, plan)
+        found = self._store._db.execute("SELECT step FROM steps WHERE episode = ? ORDER BY idx", (plan.id,))
+        self.steps = [msgspec.json.decode(row[0], type=Step) for row in found]
+        self.turns = self._store.turns(plan.id)
+        self._count = len(self.steps)
+
+    def note(self, step: Step) -> None:
+        """Commit a step, before anything follows from it."""
+        with self._store._db:
+            self._store._db.execute("INSERT INTO steps VALUES (?,?,?)", (self._plan.id, self._count, to_json(step)))
+        self._count += 1
+
+    def save_turns(self, turns: Sequence[Turn]) -> None:
+        """Keep turns as they happen, for whoever reads along."""
+        self._store.save_turns(self._plan.id, turns)
+
+    def save_played(self, turns: Sequence[Turn], prompts: Sequence[PromptRecord], outcome: Outcome) -> None:
+        """Keep the whole episode and, where it is done, what rules can tell of it."""
+        from nodes.episodes.judging.checks import check_episode
+
+        self._store.save_played(self._plan.id, turns, prompts, outcome)
+        if outcome.state == "done":
+            self._store.save_checks(self._plan.id, check_episode(self._plan, turns))
+
+    def save_scores(self, scores: Scores) -> None:
+        """Keep the judge's scores, and name the judge on the simulation card."""
+        self._store.save_scores(scores)
+        self._store.set_card(card_of([self._plan], [scores.judge]))
+
+    def close(self) -> None:
+        """Let others write the file."""
+        self._store.close()
+
+
+def _opened(path: Path, plan: EpisodePlan) -> Store:
+    if not path.exists():
+        store = Store.create(path, {"judges": [], "dimensions": [], "is_live": True})
+        store.add([plan])
+        store.set_card(card_of([plan], []))
+        return store
+    store = Store.open(path)
+    try:
+        _check(store, plan)
+    except UserError:
+        store.close()
+        raise
+    return store
+
+
+def _check(store: Store, plan: EpisodePlan) -> None:
+    rows = store.episodes()
+    another = f"read it with: polyrhythm episodes show {store.path}, or name another file"
+    if not store.spec.get("is_live"):
+        raise UserError(
+            f"{store.path}: is of polyrhythm episodes run; go on with: polyrhythm episodes resume {store.path}, "
+            "or name another file"
+        )
+    if rows and rows[0].id != plan.id:
+        raise UserError(
+            f"{store.path}: holds the episode {rows[0].id}, and this launch file plays {plan.id}; {another}"
+        )
+    if rows and rows[0].state == "done" and any(one.state == "done" for one in store.scores(plan.id)):
+        raise UserError(f"{store.path}: its episode is over ({rows[0].reason}); {another}")
+    if not rows:  # killed before there was anything to play
+        store.add([plan])
