@@ -11,7 +11,7 @@ from runtime.episode_msgs import Observation, Outcome, Reply, Scores
 
 
 class KeptModerator(LiveModerator):
-    """Without `log` a `LiveModerator`. Raises UserError where `log` names a file of other episodes, or a complete one."""
+    """Without `log` a `LiveModerator`. Raises UserError where `log` is a file of other episodes, or complete."""
 
     def __init__(
         self,
