@@ -19,7 +19,7 @@ RULES = ("rules", "scripted")
 
 
 class RulesBrain:
-    """The offline agent that pursues its goal by rules; its chance depends on seed and ask, so it can be asked again."""
+    """The offline agent that pursues its goal by rules; chance depends on seed and ask, so it can be asked again."""
 
     def __init__(self) -> None:
         self._seed: int | None = None

@@ -1,4 +1,4 @@
-"""`KeptModerator`: the moderator of a launch file with a results file. Killed and started again, it goes on from there."""
+"""`KeptModerator`: a launch file's moderator with a results file. Killed and started again, it goes on from there."""
 
 from __future__ import annotations
 
