@@ -216,8 +216,8 @@ def test_a_remote_session_gives_the_chunk_of_the_model_itself() -> None:
         expected = session().run(image, joints)
         assert np.array_equal(exact, expected)
         assert np.abs(close - expected).max() < 0.01
-        with pytest.raises(PolyrhythmError, match=r"no answer within [01] ms|late"):
-            RemoteSession(asking, within_s=0.0005, jpeg_quality=90).run(image, joints)
+        with pytest.raises(PolyrhythmError, match="no answer within 0 ms"):
+            RemoteSession(asking, within_s=1e-6, jpeg_quality=90).run(image, joints)
 
 
 @pytest.mark.parametrize(
