@@ -227,6 +227,23 @@ def test_a_cup_is_carried_from_the_table_into_the_bin(offset_m: tuple[float, flo
             assert (now.x_m, now.y_m) == pytest.approx((laid.x_m, laid.y_m), abs=0.01)
 
 
+def test_a_cup_that_is_let_go_after_a_long_pause_in_the_air_falls() -> None:
+    hand = Hand(seed=1)
+    thing = cup(1, "green")
+    grasp(hand, thing)
+    hand.move(lift=hand.state.position[0] + 0.2)
+    for periods in range(0, 200, 7):  # whatever the engine makes of a thing that has not moved for so long
+        hand.wait(periods // 100)
+        hand.tick(hand.position)
+    for _ in range(150):
+        hand.tick(hand.position)
+    hand.move(gripper=0.12)
+    for _ in range(50):
+        hand.tick(hand.position)
+    dropped = next(truth for truth in hand.robot.truth().objects if truth.name == thing.name)
+    assert dropped.z_m == pytest.approx(thing.z_m, abs=0.03)
+
+
 def test_the_same_commands_give_the_same_run() -> None:
     worlds = []
     for _ in range(2):

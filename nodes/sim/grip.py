@@ -13,6 +13,9 @@ SETTLE_STEPS = 4
 RELEASE_M = 0.006
 """A target opening wider than the held thing by this much lets go."""
 
+AWAKE_STEPS = 25
+"""Steps in which a thing that was let go may not fall asleep: it hangs still at first, and has a way to fall."""
+
 Vector = NDArray[np.float64]
 
 
@@ -30,6 +33,8 @@ class Grip:
         self._held_opening_m = 0.0
         self._pressed_steps = 0
         self._pressed_thing = -1
+        self._let_go = -1
+        self._awake_steps = 0
 
     @property
     def is_grasping(self) -> bool:
@@ -38,6 +43,9 @@ class Grip:
 
     def update(self, data: mujoco.MjData, opening_m: float, target_m: float) -> None:
         """After each physics step, with the gripper's opening and the opening that it aims at."""
+        if self._awake_steps:
+            self._awake_steps -= 1
+            self._keep_awake(data)
         if self._held >= 0:
             if target_m > self._held_opening_m + RELEASE_M:
                 self._release(data)
@@ -87,5 +95,12 @@ class Grip:
 
     def _release(self, data: mujoco.MjData) -> None:
         data.eq_active[self._weld_of[self._held]] = 0
+        self._let_go, self._awake_steps = self._held, AWAKE_STEPS
+        self._keep_awake(data)
         self._held = -1
         self._pressed_steps = 0
+
+    def _keep_awake(self, data: mujoco.MjData) -> None:
+        tree = self._model.body_treeid[self._let_go]
+        if data.tree_asleep[tree] < 0:  # the count of its steps at rest, upwards to -1; from 0 on it sleeps
+            data.tree_asleep[tree] = -(1 + mujoco.mjMINAWAKE)
