@@ -173,3 +173,29 @@ def test_each_depth_raises_its_seats() -> None:
     vectors = [raised((4, 5, 6), depth) for depth in ("amend", "replan", "stop", "resume")]
     assert vectors == [(4, 6, 6), (5, 5, 7), (5, 6, 7), (4, 5, 6)]
     assert [seat_index(seat) for seat in (*SEATS, "", "cook")] == [0, 1, 2, -1, -1]
+
+
+def test_a_vector_of_another_length_is_refused_and_raises_nothing() -> None:
+    line = FenceLine()
+    for wrong in ((9, 9), (9, 9, 9, 9)):
+        with pytest.raises(ValueError, match=r"shorter|longer"):
+            line.raise_to(wrong)  # type: ignore[arg-type]  # as a stranger might send it
+        assert line.epochs == (0, 0, 0)
+
+
+@pytest.mark.parametrize("seat", range(3))
+def test_no_event_is_the_cause_of_a_fence_that_was_raised_without_one(seat: int) -> None:
+    line = FenceLine()
+    assert line._causes == ["", "", ""]
+    line.raise_to((1, 1, 1))
+    assert line.voids(seat, (0, 0, 0), "heard:Ana:1")
+    assert line.voids(seat, (0, 0, 0))
+    assert line._causes == ["", "", ""]
+
+
+def test_who_answers_the_event_that_raised_the_fence_is_not_behind_it() -> None:
+    line = FenceLine()
+    line.raise_to((1, 0, 0), "heard:Ana:7")
+    mine = Envelope("plan", "planner", 1, 1, epochs=(0, 0, 0), cause="heard:Ana:7", seat=0)
+    assert not line.is_behind(mine)
+    assert line.is_behind(Envelope("plan", "planner", 2, 2, epochs=(0, 0, 0), cause="heard:Ana:6", seat=0))

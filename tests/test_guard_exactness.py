@@ -198,3 +198,31 @@ def test_a_refusal_is_logged_once_with_its_count(caplog: pytest.LogCaptureFixtur
         "disarmed: not armed",
         "refused: policy: the guard is disarmed (1 so far)",
     ]
+
+
+def test_a_turn_that_is_commanded_comes_out() -> None:
+    story = armed()
+    turn = JointCommand(position=HOME, base_v_mps=0.0, base_w_radps=0.3)
+    envelope = Envelope("command", "policy", 1, story.now_ns)
+    assert story.machine.offer(Stamped(turn, envelope), story.now_ns) == ""
+    out = story.machine.tick(story.now_ns + to_ns(0.02))
+    assert out is not None
+    assert out.base_w_radps > 0.0
+
+
+def test_the_report_says_since_when_the_robot_rests() -> None:
+    story = armed()
+    story.tick(3, sees=True)
+    assert story.machine.at_rest_ns > 0
+    assert story.machine.report().at_rest_ns == story.machine.at_rest_ns
+
+
+def test_an_emergency_stop_that_comes_again_keeps_when_the_first_one_held() -> None:
+    story = moving()
+    story.machine.estop("button", story.now_ns)
+    story.tick(1, sees=True)
+    held_ns = story.machine.report().held_ns
+    story.tick(3, sees=True)
+    story.machine.estop("button", story.now_ns)
+    assert story.machine.report().held_ns == held_ns
+    assert held_ns > 0

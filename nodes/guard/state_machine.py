@@ -144,7 +144,7 @@ class GuardMachine:
         self._last_stop = ""
         if self.mode != "estopped":
             self.estop_cause = why
-            if self.mode not in ("stopped", "estopped"):
+            if self.mode != "stopped":
                 self.stop_cause, self.stop_heard_ns, self.held_ns = "estop", now_ns, 0
         self._enter("estop", f"emergency stop: {self.estop_cause}")
 
