@@ -11,6 +11,7 @@ from bridges.web.messages import Mark
 from bridges.web.ports import ConsolePorts
 from bridges.web.seats import Seats
 from bridges.web.session import Session
+from bridges.web.standstill import Standstill
 from bridges.web.supervision import Supervision
 from bridges.web.wire import (
     Act,
@@ -69,7 +70,12 @@ class Deeds:
         self._limits = limits
         self._hand = hand
         self._speaker = speaker
+        self._standstill = Standstill()
         self._count = 0
+
+    def beat(self, now_ns: int) -> None:
+        """Ten times a second."""
+        self._standstill.beat(now_ns)
 
     def handle(self, session: Session, message: Incoming) -> None:
         """Do what a person asks for."""
@@ -136,6 +142,8 @@ class Deeds:
             session.notice("take the policy's seat first")
             return
         now_ns = self._ports.clock.now_ns()
+        if self._standstill.distrusts(now_ns):
+            return  # it may be a key that was let go meanwhile
         state = self._ports.robot.stamped()
         if state is None or state.age_s(now_ns) > OLDEST_SETPOINT_S:
             session.notice("the robot's state is not known: not driving")

@@ -138,6 +138,7 @@ class ConsoleDesk:
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
+        self._deeds.beat(now_ns)
         self._seats.beat(now_ns)
         self._supervision.beat(now_ns, is_seated=self._seats.has_person("planner"))
 
