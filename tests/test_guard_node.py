@@ -12,33 +12,11 @@ from nodes.stretch import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError
 from runtime.message import Stamped
-from runtime.msgs import Interrupt, JointCommand, RobotState
+from runtime.msgs import Interrupt, JointCommand
+from tests.still_robot import StillRobot
 
 HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
 FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)
-
-
-class StillRobot(Node):
-    """Says every 20 ms where it stands."""
-
-    state = Publisher(RobotState, "robot/state")
-
-    @every(hz=50)
-    def tick(self) -> None:
-        zeros = (0.0,) * 8
-        self.state.publish(
-            RobotState(
-                read_ns=self.clock.now_ns(),
-                position=HOME,
-                velocity=zeros,
-                effort=zeros,
-                base_x_m=0.0,
-                base_y_m=0.0,
-                base_heading_rad=0.0,
-                base_v_mps=0.0,
-                base_w_radps=0.0,
-            )
-        )
 
 
 class Driving(Node):

@@ -11,31 +11,14 @@ from runtime.msgs import (
     GuardState,
     Interrupt,
     JointCommand,
-    RobotState,
     SceneDescription,
     SeatRequest,
     Subtask,
     Utterance,
 )
 from runtime.seat_tables import Rung, SeatTable
-
-HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
-
-
-class StillRobot(Node):
-    """Says every 20 ms where it stands."""
-
-    state = Publisher(RobotState, "robot/state")
-
-    @every(hz=50)
-    def tick(self) -> None:
-        zeros = (0.0,) * 8
-        self.state.publish(
-            RobotState(
-                read_ns=self.clock.now_ns(), position=HOME, velocity=zeros, effort=zeros, base_x_m=0.0, base_y_m=0.0,
-                base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
-            )
-        )  # fmt: skip
+from tests.guard_story import HOME
+from tests.still_robot import StillRobot
 
 
 class Planner(Node):

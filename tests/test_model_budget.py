@@ -20,9 +20,10 @@ from runtime.budgets import Budgets, ModelBudget
 from runtime.graph import NodeSpec
 from runtime.health import Health
 from runtime.lease import Lease
-from runtime.msgs import GuardState, OutOfBudget, RobotState, SceneDescription, Subtask, Utterance
+from runtime.msgs import GuardState, OutOfBudget, SceneDescription, Subtask, Utterance
 from runtime.seat_tables import Rung, SeatTable
 from tests.fake_openai_server import FakeOpenAI, answers, half_a_stream, raw, status
+from tests.still_robot import StillRobot
 
 WAIT = json.dumps({"verb": "wait", "what": "", "where": "", "excluding": [], "text": "", "say": ""})
 QUESTION = Question(system="Be brief.", text="What now?", schema={"type": "object"})
@@ -178,20 +179,6 @@ class Eyes(Node):
         self.count += 1
         self.heard.publish(Utterance(speaker="Ana", text=f"What about {self.count}?"))
         self.description.publish(SceneDescription(text=f"{self.count}", subtask_id="", progress="idle"))
-
-
-class StillRobot(Node):
-    state = Publisher(RobotState, "robot/state")
-
-    @every(hz=50)
-    def tick(self) -> None:
-        zeros = (0.0,) * 8
-        self.state.publish(
-            RobotState(
-                read_ns=self.clock.now_ns(), position=(0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0), velocity=zeros,
-                effort=zeros, base_x_m=0.0, base_y_m=0.0, base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
-            )
-        )  # fmt: skip
 
 
 class Fallback(Node):

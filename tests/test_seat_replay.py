@@ -23,8 +23,9 @@ from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, GuardState, JointCommand, RobotState, SceneDescription, Subtask
 from runtime.proof import Proofs, request
 from runtime.seat_tables import SeatTable
+from tests.guard_story import HOME
+from tests.still_robot import StillRobot
 
-HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
 TOKEN = "t" * 64
 MS = 1_000_000
 START_NS = 77_000_000_000
@@ -118,20 +119,6 @@ def test_a_recording_in_which_the_seat_said_nothing_is_told(recording: Path) -> 
 
 
 # --- on a seat
-
-
-class StillRobot(Node):
-    state = Publisher(RobotState, "robot/state")
-
-    @every(hz=50)
-    def tick(self) -> None:
-        zeros = (0.0,) * 8
-        self.state.publish(
-            RobotState(
-                read_ns=self.clock.now_ns(), position=HOME, velocity=zeros, effort=zeros, base_x_m=0.0, base_y_m=0.0,
-                base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
-            )
-        )  # fmt: skip
 
 
 class Drive(Node):
