@@ -48,15 +48,10 @@ class Relay:
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
-        self._is_cut = False
 
     async def start(self) -> None:
         """Begin to listen."""
         self._server = await asyncio.start_server(self._accept, *self._listen, limit=SEGMENT_BYTES)
-
-    def cut(self) -> None:
-        """Let nothing through any more, as a pulled cable: connections stay, silent."""
-        self._is_cut = True
 
     async def close(self) -> None:
         """Close the address and what goes through it."""
@@ -105,8 +100,6 @@ class Relay:
         while True:
             arrival, segment = await queue.get()
             await asyncio.sleep(max(0.0, arrival - loop.time()))
-            if self._is_cut:
-                await asyncio.Event().wait()
             with contextlib.suppress(OSError):
                 sink.write(segment)
                 await sink.drain()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import zmq
@@ -38,9 +38,7 @@ class Hosts:
         self.launch = folder / "split.toml"
         self.launch.write_text(text + tables)
 
-    def start(
-        self, host: str, *arguments: str, within: Sequence[str] = (), extra: Mapping[str, str] | None = None
-    ) -> None:
+    def start(self, host: str, *arguments: str, within: Sequence[str] = ()) -> None:
         """Start one host's part; what it prints goes to `<host>.log`."""
         sockets = self.sockets / host[0]
         sockets.mkdir(exist_ok=True, mode=0o700)
@@ -49,7 +47,6 @@ class Hosts:
             "POLYRHYTHM_KEYS": str(self.folder / "keys"),
             "XDG_RUNTIME_DIR": str(sockets),
             "PYTHONPATH": str(ROOT),
-            **(extra or {}),
         }
         command = [sys.executable, "-m", "runtime", "run", str(self.launch), "--host", host, *arguments]
         with (self.folder / f"{host}.log").open("ab") as log:

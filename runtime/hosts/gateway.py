@@ -26,13 +26,15 @@ from runtime.hosts.offset import ClockOffset
 from runtime.hosts.shrink import Shrinker, SmallImage
 from runtime.hosts.sockets import Door, Doors
 from runtime.hosts.stamps import shifted
-from runtime.message import Envelope, Message, Stamped
+from runtime.message import Envelope, Message, Stamped, array_fields
 from runtime.msgs import Image
 
 ASK_EVERY_NS = to_ns(0.1)
 LOST_AFTER_NS = to_ns(1.0)
 ANSWERS_NEEDED = 3  # before messages are let through
 FUTURE_NS = to_ns(0.005)
+FAREWELLS, FAREWELL_S = 20, 0.05
+HEARD_BYE = 0  # no image has this number
 _QUEUED = 1024
 _SAY_AGAIN_NS = to_ns(5.0)
 
@@ -96,7 +98,7 @@ class Gateway:
         """Send one message over, if the link is up; an image when its turn comes."""
         if not self._is_up():
             self._drop("link down")
-        elif is_large(type(stamped.message)):
+        elif array_fields(type(stamped.message)):
             with self._bulk_lock:
                 self._bulk.offer(stamped)
             self._doors.bulk.wake()
@@ -133,9 +135,16 @@ class Gateway:
                 thread.join()
 
     def leave(self, outcome: tuple[bool, str] | None) -> None:
-        """Tell the other host that the run ends here, and how; after `run`."""
+        """Tell the other host that the run ends here, and how, until it has heard it; after `run`."""
         ok, reason = outcome if outcome is not None else (None, "")
-        self._doors.small.send(wire.word(wire.Bye(ok, reason)))
+        door = self._doors.small
+        for _ in range(FAREWELLS):
+            if not door.send(wire.word(wire.Bye(ok, reason))):
+                return  # nobody is there
+            door.wait(FAREWELL_S)
+            while (frames := door.receive()) is not None:
+                if frames == wire.word(wire.Ack(HEARD_BYE)):
+                    return
 
     @property
     def bytes_sent(self) -> int:
@@ -235,6 +244,9 @@ class Gateway:
                     self._bulk.acknowledged(number)
                 self._doors.bulk.wake()
             case wire.Bye(ok=ok, reason=reason):
+                door.send(wire.word(wire.Ack(HEARD_BYE)))
+                if not self._peer_session:
+                    return  # it says so until it knows that we know
                 self._peer_session = ""
                 if ok is None:
                     self._log.warning("%s has left", self._other)
@@ -368,8 +380,3 @@ class Gateway:
 
     def _count(self, way: str, frames: list[bytes] | list[Frame]) -> None:
         self._bytes[way] += sum(len(frame) for frame in frames)
-
-
-def is_large(message: type[Message]) -> bool:
-    """Whether a message of this type carries arrays."""
-    return any("numpy.ndarray" in str(field.type) for field in msgspec.structs.fields(message))  # type: ignore[arg-type]  # a Struct at run time

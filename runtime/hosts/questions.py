@@ -46,6 +46,3 @@ class Questions:
         del self._waiting[chosen.client]
         self.counts["taken"] += 1
         return chosen, late
-
-    def __len__(self) -> int:
-        return len(self._waiting)
