@@ -19,7 +19,7 @@ import msgspec
 import zstandard
 from mcap.exceptions import EndOfFile, McapError
 from mcap.opcode import Opcode
-from mcap.records import Attachment, Channel, Chunk, Footer, Metadata, Schema
+from mcap.records import Attachment, Channel, Chunk, Footer, Metadata, Schema, Statistics
 from mcap.records import Message as Record
 from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
@@ -226,6 +226,7 @@ class BagReader:
         self.damage: list[str] = []
         self._schemas: dict[int, Schema] = {}  # of the index at the end, for where a chunk that holds them is damaged
         self._channels: dict[int, Channel] = {}
+        self._promised: int | None = None  # how many messages its index says it has
         for record in self._records():
             if isinstance(record, Metadata):
                 self.metadata[record.name] = dict(record.metadata)
@@ -235,6 +236,8 @@ class BagReader:
                 self._schemas[record.id] = record
             elif isinstance(record, Channel):
                 self._channels[record.id] = record
+            elif isinstance(record, Statistics):
+                self._promised = record.message_count
         about = self.metadata.get("polyrhythm")
         if about is None:
             raise RecordingError(f"{path}: is an MCAP file, but not one that Polyrhythm recorded")
@@ -250,6 +253,7 @@ class BagReader:
 
     def __iter__(self) -> Iterator[BagMessage]:
         schemas, channels = dict(self._schemas), dict(self._channels)
+        count = 0
         for record in self._records():
             if not isinstance(record, Chunk):
                 continue
@@ -259,7 +263,11 @@ class BagReader:
                 elif isinstance(part, Channel):
                     channels[part.id] = part
                 elif isinstance(part, Record):
+                    count += 1
                     yield _bag_message(part, channels.get(part.channel_id), schemas)
+        # A record whose type was damaged is, to MCAP, one of a kind unknown, and passed over in silence.
+        if not self.damage and self._promised not in (None, count):
+            self.damage.append(f"{self.path}: {count} messages can be read of the {self._promised} its index counts")
 
     def _unpack(self, chunk: Chunk) -> list[Any]:
         """What is in a chunk; nothing, and a word about it, where the chunk is damaged."""

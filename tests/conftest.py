@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a red run is of the change and not of the dice; `EXPLORE=1` throws them.
+settings.register_profile("repeatable", derandomize=True)
+settings.load_profile("default" if os.environ.get("EXPLORE") else "repeatable")
 
 pytest_plugins = ["runtime.pytest_plugin"]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nodes.bag_commands.command import COMMANDS, main
 from nodes.bag_commands.diff import first_difference
-from runtime.bag import BagReader, BagWriter, part_of
+from runtime.bag import BagReader, BagWriter, next_chunk, part_of
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Utterance
 from tests.synthetic_run import write_run
@@ -184,6 +184,22 @@ def test_unknown_commands_are_refused(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["dance"]) == 2
     assert "known: info, diff, recover" in capsys.readouterr().err
     assert main([]) == 2
+
+
+def test_a_chunk_whose_type_was_damaged_is_missed_and_not_passed_over_in_silence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "a.mcap", *(said(tick, at_s=tick / 2) for tick in range(1, 9)))
+    whole = bytearray(path.read_bytes())
+    with path.open("rb") as file:
+        chunk = next_chunk(file, 8, len(whole))
+    assert chunk is not None
+    whole[chunk] ^= 1 << 5
+    path.write_bytes(whole)
+    assert main(["recover", str(path), "--out", str(tmp_path / "b.mcap")]) == 1
+    assert "messages can be read of the 8 its index counts" in capsys.readouterr().out
+    assert main(["info", str(path)]) == 0
+    assert "of the 8 its index counts" in capsys.readouterr().out
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
