@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 import termios
@@ -49,10 +50,12 @@ class Keys:
         if arrival is not None and arrival.topic == "robot/command" and now_ns > self.until_ns:
             self.posture = decode(arrival.frames, JointCommand).message.position
         while select.select([sys.stdin], [], [], 0)[0]:
-            key = sys.stdin.read(1)
-            if key in ("", "q"):
+            # Not by sys.stdin.read: what it reads ahead is not seen by select, and would act after the key's release.
+            data = os.read(sys.stdin.fileno(), 1 << 10)
+            if not data or b"q" in data:
                 return False
-            self.press(key, now_ns)
+            for key in data.decode(errors="replace"):
+                self.press(key, now_ns)
         if self.posture and now_ns < self.until_ns and now_ns - self.sent_ns > to_ns(PERIOD_S):
             self.sent_ns = now_ns
             v_mps, w_radps = self.base

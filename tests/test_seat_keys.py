@@ -1,0 +1,64 @@
+"""Keys from a terminal: all that were typed are read at once, and none acts later."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from nodes.seats.keys import Keys
+from runtime.attach import Arrival, Sender
+from runtime.codec import encode
+from runtime.message import Envelope
+from runtime.msgs import JOINTS, JointCommand
+from tests.running import eventually
+
+
+class Heard:
+    """What was sent."""
+
+    def __init__(self) -> None:
+        self.commands: list[JointCommand] = []
+
+    def publish(self, message: JointCommand) -> None:
+        self.commands.append(message)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The other end of what the keys take for their terminal."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        yield ours
+        Keys.restore()
+    os.close(ours)
+
+
+def posture(*position: float) -> Arrival:
+    envelope = Envelope(topic="robot/command", source="guard", seq=1, published_ns=1)
+    return Arrival("robot/command", encode(envelope, JointCommand(position=position)), 1)
+
+
+def test_keys_typed_together_are_all_read_before_anything_is_sent(terminal: int) -> None:
+    heard = Heard()
+    keys = Keys(cast(Sender, heard))
+    assert keys.drive(posture(*[0.0] * len(JOINTS)))
+    assert heard.commands == []
+    os.write(terminal, b"wsd")
+
+    def is_turning() -> bool:
+        assert keys.drive(None)
+        return bool(heard.commands) and heard.commands[-1].base_w_radps < 0.0
+
+    eventually(is_turning, "the last key acts, and not the first")
+
+
+def test_the_key_that_gives_back_is_seen_behind_others(terminal: int) -> None:
+    keys = Keys(cast(Sender, Heard()))
+    os.write(terminal, b"sssssq")
+    eventually(lambda: not keys.drive(None), "it is given back")
