@@ -1,0 +1,67 @@
+"""What ZeroMQ carries of a message: topic and document in one frame, and the arrays in further frames or elsewhere.
+
+The first frame is the topic, two zero bytes, the number of arrays that follow as a byte, and the document. Where the
+arrays lie in shared memory that byte is SHARED, the place follows with its length before it, and no frame comes
+after. Who cannot reach that memory subscribes to the topic with WHOLE before it, and gets the arrays in frames.
+Processes subscribe to the topic and one zero byte, tools to both of them, so that the publisher can tell them apart;
+and no topic is the prefix of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import zmq
+
+from runtime.codec import Frame
+from runtime.shared_memory import Place
+
+MAX_MESSAGE_BYTES = 64 << 20
+COUNTED = b"\0"
+PASSING = b"\0\0"
+SHARED = b"\x80"
+WHOLE = b"\x01"
+SHARED_FROM_BYTES = 32 << 10
+"""From this size on arrays go through shared memory; see docs/decisions/shared-memory.md."""
+READY = b"\xff"  # with its name after it: an inlet's subscription that tells an injector that it is connected
+
+# Plain numbers: pyzmq's flags are enumerations, slow to combine and to convert.
+NOBLOCK, _NOBLOCK_MORE, _RCVMORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.RCVMORE)
+
+_place_encoder = msgspec.msgpack.Encoder()
+
+
+def send(socket: zmq.Socket[bytes], frames: Sequence[Frame]) -> None:
+    """Send without waiting."""
+    for frame in frames[:-1]:
+        socket.send(frame, _NOBLOCK_MORE)
+    socket.send(frames[-1], NOBLOCK)
+
+
+def pack(frames: Sequence[Frame]) -> Sequence[Frame]:
+    """What ZeroMQ carries of a topic, a document and arrays: the first two as one, which costs less."""
+    topic, document, *arrays = frames
+    return [b"".join((topic, PASSING, bytes((len(arrays),)), document)), *arrays]
+
+
+def announce(frames: Sequence[Frame], place: Place) -> Sequence[Frame]:
+    """What ZeroMQ carries of a message whose arrays lie in shared memory."""
+    where = _place_encoder.encode(place)
+    return [b"".join((frames[0], PASSING, SHARED, len(where).to_bytes(2, "little"), where, frames[1]))]
+
+
+def unpack(head: bytes, socket: zmq.Socket[bytes]) -> tuple[bytes, list[Frame], bytes | None]:
+    """Of a message with this first frame: the topic, the document and arrays, and the place of arrays elsewhere."""
+    end = head.find(PASSING)
+    topic = head[1:end] if head[:1] == WHOLE else head[:end]
+    mark = head[end + 2 : end + 3] if end >= 0 else b""
+    if mark == SHARED:
+        begin = end + 5
+        middle = begin + int.from_bytes(head[end + 3 : begin], "little")
+        return topic, [head[middle:]], head[begin:middle]
+    frames: list[Frame] = [head[end + 3 :]]
+    if mark != b"\0":
+        while socket.get(_RCVMORE):
+            frames.append(socket.recv(NOBLOCK))
+    return topic, frames, None

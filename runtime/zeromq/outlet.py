@@ -1,0 +1,139 @@
+"""`Outlet`: how a process sends to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import zmq
+
+from runtime.clock import SystemClock, to_ns
+from runtime.codec import Frame, encode
+from runtime.errors import TransportError
+from runtime.message import Envelope, Kind, Message
+from runtime.shared_memory import Place, Pool, sweep
+from runtime.zeromq.frames import NOBLOCK, PASSING, READY, SHARED_FROM_BYTES, WHOLE, announce, pack, send
+from runtime.zeromq.sockets import KINDS, QUEUE_LENGTH, endpoint, schedule
+
+_POLL_S = 0.005
+_NOTICES_EVERY = 256  # messages sent, between two looks at who came and went
+
+
+class Outlet:
+    """The publishing side of a process; any thread may send."""
+
+    def __init__(self, folder: Path, process: str, priority: int = 0) -> None:
+        """`priority`: real-time priority of the thread that sends; 0 leaves it ordinary."""
+        self.kept: dict[str, Sequence[Frame]] = {}
+        """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
+        schedule(self._context, priority)
+        self._locks: dict[Kind, threading.Lock] = {kind: threading.Lock() for kind in KINDS}
+        self._sockets: dict[Kind, zmq.Socket[bytes]] = {}
+        self._until_notices: dict[Kind, int] = dict.fromkeys(KINDS, _NOTICES_EVERY)
+        self._whole: Counter[str] = Counter()  # topic -> subscribers who cannot reach our shared memory
+        sweep()  # what an earlier process left behind when it was killed
+        self._pool = Pool()
+        self._told_problem = ""
+        for kind in KINDS:
+            socket = self._context.socket(zmq.XPUB)
+            socket.setsockopt(zmq.SNDHWM, QUEUE_LENGTH[kind])
+            socket.setsockopt(zmq.XPUB_VERBOSER, 1)
+            socket.setsockopt(zmq.LINGER, 500)
+            address = endpoint(folder, process, kind)
+            try:
+                socket.bind(address)
+            except zmq.ZMQError as problem:
+                raise TransportError(f"{address} cannot be bound: {problem}") from problem
+            self._sockets[kind] = socket
+
+    async def await_subscribers(self, expected: Mapping[str, int], timeout_s: float, stop: asyncio.Event) -> list[str]:
+        """Wait until each topic has that many processes subscribed; return the topics that still lack some at the end.
+
+        Tools that hear a topic are not counted.
+        """
+        missing = Counter(expected)
+        clock = SystemClock()
+        end_ns = clock.now_ns() + to_ns(timeout_s)
+        while True:
+            for socket in self._sockets.values():
+                while socket.poll(0):
+                    notice = socket.recv()
+                    if notice[1:2] == READY:
+                        continue
+                    topic, change = self._note(notice)
+                    if not notice.endswith(PASSING):
+                        missing[topic] -= change
+            lacking = sorted(topic for topic, count in missing.items() if count > 0)
+            if not lacking or stop.is_set() or clock.now_ns() >= end_ns:
+                return lacking
+            await clock.sleep(_POLL_S)
+
+    def publish(self, envelope: Envelope, message: Message) -> None:
+        """Send to whoever subscribes; never waits. A full queue drops, which the receiver sees as a gap."""
+        frames = encode(envelope, message)
+        kind = message.message_kind
+        place = self._store(envelope.topic, frames) if len(frames) > 2 and kind == "state" else None
+        packed = pack(frames) if place is None else announce(frames, place)
+        with self._locks[kind]:
+            if envelope.topic in self.kept:
+                self.kept[envelope.topic] = packed
+            send(self._sockets[kind], packed)
+            if place is not None and self._whole[envelope.topic] > 0:
+                send(self._sockets[kind], pack([WHOLE + frames[0], *frames[1:]]))
+            self._until_notices[kind] -= 1
+            if not self._until_notices[kind]:
+                self._until_notices[kind] = _NOTICES_EVERY
+                self._greet(kind)
+
+    def _store(self, topic: str, frames: Sequence[Frame]) -> Place | None:
+        """Where the arrays of a message lie in shared memory; None where they have to travel inside it.
+
+        Only states go there, where a newer one may overwrite one that nobody has taken in yet; and not those that are
+        kept for late joiners, for the same reason.
+        """
+        if sum(len(frame) for frame in frames[2:]) < SHARED_FROM_BYTES or topic in self.kept:
+            return None
+        place = self._pool.store(frames[2:])
+        if place is None and self._pool.problem != self._told_problem:
+            self._told_problem = self._pool.problem
+            logging.getLogger("bus").warning("%s; large messages travel whole, which costs more", self._told_problem)
+        return place
+
+    def _note(self, notice: bytes) -> tuple[str, int]:
+        """The topic that somebody has subscribed to (1) or leaves (-1)."""
+        change = 1 if notice[:1] == b"\x01" else -1
+        topic = notice[1:].rstrip(b"\0").decode(errors="replace")
+        if topic.startswith(WHOLE.decode()):
+            topic = topic[1:]
+            self._whole[topic] += change
+        return topic, change
+
+    def greet(self) -> None:
+        """Send the newest states to those who have come since the last time (any thread)."""
+        for kind in KINDS:
+            with self._locks[kind]:
+                self._greet(kind)
+
+    def _greet(self, kind: Kind) -> None:
+        socket = self._sockets[kind]
+        joined = set()
+        while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # ZeroMQ keeps these notices until somebody reads them
+            topic, change = self._note(socket.recv(NOBLOCK))
+            if change > 0:
+                joined.add(topic)
+        for topic in joined:
+            if frames := self.kept.get(topic):
+                send(socket, frames)  # to those too who have it already; they know it by its number
+
+    def close(self) -> None:
+        """Send what is queued, for at most half a second, and close."""
+        for kind, socket in self._sockets.items():
+            with self._locks[kind]:
+                socket.close()
+        self._context.term()
+        self._pool.close()
