@@ -19,9 +19,9 @@ from runtime.errors import PolyrhythmError
 from runtime.executor import Deliver, Executor, Lost
 from runtime.graph import NodeSpec
 from runtime.hosts.plan import GatewayPlan
-from runtime.launch_file import node_spec
 from runtime.lease import LeaseLine
 from runtime.message import Message
+from runtime.node_tables import node_spec
 from runtime.scheduling import TRANSPORT_PRIORITY, ask_for_fifo, be_ordinary
 from runtime.wiring import ProcessPlan, load_type
 from runtime.zeromq import Inlet, Outlet, Reader, schedule_readers

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
-from runtime.launch_file import load_name
+from runtime.node_tables import load_name
 from runtime.registry import check_root, find_runs, left_behind
 
 Level = Literal["ok", "note", "problem"]

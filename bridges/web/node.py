@@ -27,10 +27,10 @@ from runtime import on
 from runtime.call import current_call
 from runtime.errors import ParameterError
 from runtime.fence import seat_index
-from runtime.launch_file import load_name
 from runtime.lease import Lease
 from runtime.message import Envelope
 from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, Subtask, Utterance
+from runtime.node_tables import load_name
 from runtime.robot import Hand, RobotLimits
 
 PLANNER = seat_index("planner")

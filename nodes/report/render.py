@@ -9,7 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from nodes.report.summary import InterruptSummary, NodeSummary, Spread, Summary
+from nodes.report.healths import NodeSummary
+from nodes.report.summary import InterruptSummary, Spread, Summary
 
 WIDEST = 100
 

@@ -6,15 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
+from nodes.report import healths
 from nodes.report.actions import action_spans
 from nodes.report.followed import followed, stop_times
+from nodes.report.healths import NodeSummary, PathSummary, SpendingSummary, TimerSummary
 from nodes.report.run import Run
-from runtime.budgets import MISSES
-from runtime.health import Health, PathHealth, TimerHealth
 from runtime.msgs import InterruptRecord
 
 TASK_LABEL = "cup"
@@ -39,37 +39,6 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class TimerSummary:
-    """How one timer kept its rate over all lives of its node."""
-
-    node: str
-    timer: str
-    hz_target: float
-    hz_achieved: float
-    ticks: int
-    overruns: int
-    lateness_p50_ms: float
-    lateness_p99_ms: float
-    lateness_max_ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSummary:
-    """One node: how often it was started, what it took in and lost, what it cost."""
-
-    node: str
-    starts: int
-    pids: tuple[int, ...]
-    errors: int
-    sent: int
-    received: int
-    delivered: int
-    dropped: dict[str, int]  # by reason
-    cpu_s: float
-    rss_mb: float
-
-
-@dataclass(frozen=True, slots=True)
 class InterruptSummary:
     """One interrupt and what followed it."""
 
@@ -84,39 +53,6 @@ class InterruptSummary:
     resumed_s: float | None = None  # stop: to the guard no longer stopped
     effects_ms: dict[str, float] = field(default_factory=dict)  # from its record: when each effect came
     missing: tuple[str, ...] = ()  # effects that were due and did not come
-
-
-@dataclass(frozen=True, slots=True)
-class PathSummary:
-    """How a path kept to its budget, over all lives of the node that measured it."""
-
-    node: str
-    path: str
-    topics: tuple[str, ...]
-    p99_budget_ms: float
-    count: int
-    over: int
-    p50_ms: float
-    p99_ms: float
-    max_ms: float
-    is_met: bool | None  # None: nothing was measured
-
-
-@dataclass(frozen=True, slots=True)
-class SpendingSummary:
-    """What a node spent on its model; a limit of 0 is none."""
-
-    node: str
-    model: str
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    estimated_tokens: int
-    money: float
-    max_calls: int
-    max_tokens: int
-    max_money: float
-    spent: str  # why nothing more was asked, or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +130,7 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
     seed = run.noted("seed")
     versions = run.noted("versions")
     interrupts = tuple(_interrupts(run))
-    nodes = _nodes(run)
+    nodes = healths.nodes(run)
     missed = run.noted("missed")
     return Summary(
         is_success=is_success,
@@ -208,13 +144,13 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
         interrupts=interrupts,
         image_age_ms=spread((published - image) * 1e-6 for published, image in run.sent if image),
         stop_to_held_ms=spread(one.held_ms for one in interrupts if one.is_cause and one.held_ms is not None),
-        paths=_paths(run),
-        spending=_spending(run),
-        timers=_timers(run),
+        paths=healths.paths(run),
+        spending=healths.spending(run),
+        timers=healths.timers(run),
         nodes=nodes,
         topics=tuple(_topic(name, stamps) for name, stamps in sorted(run.stamps.items())),
         messages=sum(len(stamps) for stamps in run.stamps.values()),
-        dropped=_total(node.dropped for node in nodes),
+        dropped=healths.total(node.dropped for node in nodes),
         missed_by_recorder=missed if isinstance(missed, dict) else {},
         is_complete=run.is_complete,
         damage=tuple(run.damage),
@@ -293,110 +229,6 @@ def _task(run: Run) -> TaskSummary | None:
 def _topic(name: str, stamps: Sequence[int]) -> TopicSummary:
     length_s = (stamps[-1] - stamps[0]) * 1e-9
     return TopicSummary(name, len(stamps), (len(stamps) - 1) / length_s if length_s > 0 else 0.0)
-
-
-def _lives(run: Run) -> dict[str, list[Health]]:
-    """The last health of each life of each node; a new pid, or a counter that fell, is a new life."""
-    lives: dict[str, list[Health]] = {}
-    for stamped in run.health.messages:
-        health = stamped.message
-        known = lives.setdefault(health.node, [])
-        if known and known[-1].pid == health.pid and _age(health) >= _age(known[-1]):
-            known[-1] = health
-        else:
-            known.append(health)
-    return dict(sorted(lives.items()))
-
-
-def _age(health: Health) -> int:
-    return sum(health.sent.values()) + sum(timer.ticks for timer in health.timers)
-
-
-def _nodes(run: Run) -> tuple[NodeSummary, ...]:
-    return tuple(
-        NodeSummary(
-            node=name,
-            starts=len(lives),
-            pids=tuple(health.pid for health in lives),
-            errors=sum(health.errors for health in lives),
-            sent=sum(sum(health.sent.values()) for health in lives),
-            received=sum(port.received for health in lives for port in health.ports),
-            delivered=sum(port.delivered for health in lives for port in health.ports),
-            dropped=_total(port.dropped for health in lives for port in health.ports),
-            cpu_s=sum(health.cpu_s for health in lives),
-            rss_mb=max(health.rss_mb for health in lives),
-        )
-        for name, lives in _lives(run).items()
-    )
-
-
-def _paths(run: Run) -> tuple[PathSummary, ...]:
-    found = []
-    for node, lives in _lives(run).items():
-        by_name: dict[str, list[PathHealth]] = {}
-        for health in lives:
-            for path in health.paths:
-                by_name.setdefault(path.name, []).append(path)
-        for name, parts in by_name.items():
-            longest = max(parts, key=lambda part: part.count)
-            count, over = sum(part.count for part in parts), sum(part.over for part in parts)
-            found.append(
-                PathSummary(
-                    node=node,
-                    path=name,
-                    topics=longest.topics,
-                    p99_budget_ms=longest.p99_budget_ms,
-                    count=count,
-                    over=over,
-                    p50_ms=longest.p50_ms,
-                    p99_ms=longest.p99_ms,
-                    max_ms=max(part.max_ms for part in parts),
-                    is_met=over <= MISSES * count if count else None,
-                )
-            )
-    return tuple(found)
-
-
-def _spending(run: Run) -> tuple[SpendingSummary, ...]:
-    """The last account of each node, which counts all of its lives."""
-    last = {node: lives[-1].spending for node, lives in _lives(run).items()}
-    return tuple(
-        SpendingSummary(node=node, **msgspec.structs.asdict(cast(Any, spending)))
-        for node, spending in last.items()
-        if spending is not None
-    )
-
-
-def _timers(run: Run) -> tuple[TimerSummary, ...]:
-    found = []
-    for name, lives in _lives(run).items():
-        by_timer: dict[str, list[TimerHealth]] = {}
-        for health in lives:
-            for timer in health.timers:
-                by_timer.setdefault(timer.name, []).append(timer)
-        for timer_name, parts in by_timer.items():
-            longest = max(parts, key=lambda part: part.ticks)
-            found.append(
-                TimerSummary(
-                    node=name,
-                    timer=timer_name,
-                    hz_target=longest.hz_target,
-                    hz_achieved=longest.hz_achieved,
-                    ticks=sum(part.ticks for part in parts),
-                    overruns=sum(part.overruns for part in parts),
-                    lateness_p50_ms=longest.lateness_p50_ms,
-                    lateness_p99_ms=longest.lateness_p99_ms,
-                    lateness_max_ms=max(part.lateness_max_ms for part in parts),
-                )
-            )
-    return tuple(sorted(found, key=lambda timer: (timer.node, -timer.hz_target, timer.timer)))
-
-
-def _total(parts: Iterable[dict[str, int]]) -> dict[str, int]:
-    counted: Counter[str] = Counter()
-    for part in parts:
-        counted.update(part)
-    return {reason: number for reason, number in sorted(counted.items()) if number}
 
 
 def _rounded(value: Any) -> Any:

@@ -10,8 +10,9 @@ from pathlib import Path
 import msgspec
 
 from runtime.errors import LaunchFileError, UserError
-from runtime.launch_file import check, find, load, load_name, node_spec
+from runtime.launch_file import check, find, load
 from runtime.machine import Finding, as_lines, examine
+from runtime.node_tables import load_name, node_spec
 
 
 def doctor_main(argv: list[str]) -> int:

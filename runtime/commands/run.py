@@ -18,7 +18,8 @@ from typing import Any
 
 from runtime.clock import wall_time_text
 from runtime.errors import UserError
-from runtime.launch_file import Launch, check, find, load, load_name, resolve
+from runtime.launch_file import Launch, check, find, load, resolve
+from runtime.node_tables import load_name
 from runtime.seat_tables import as_data
 from runtime.simulation import Simulation
 from runtime.stepping import Stepper

@@ -16,7 +16,7 @@ import msgspec
 from nodes.episodes.talk.messages import Pause
 from nodes.episodes.talk.rules import Rules, check, problem_of, seats_to_ask, why_ended
 from runtime.episode_msgs import Act, Asks, Briefing, Observation, Outcome, Reply, Turn
-from runtime.msgs import Interrupt
+from runtime.interrupt_msgs import Interrupt
 
 FAILURES_IN_A_ROW = 3
 """So many unreadable answers of one seat, one after the other, and the episode has failed."""

@@ -18,7 +18,7 @@ from nodes.episodes.talk.conduct import Conduct, PromptRecord, Sent
 from nodes.episodes.talk.messages import Pause
 from nodes.episodes.talk.rules import Rules, problem_of, winner
 from runtime.episode_msgs import Act, Briefing, Observation, Reply, Turn
-from runtime.msgs import Interrupt
+from runtime.interrupt_msgs import Interrupt
 
 INTERRUPT = 0.8
 WISH = 0.2

@@ -16,8 +16,8 @@ from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.episode_msgs import Observation, Outcome, Reply, Scores, Turn
 from runtime.fence import FENCE_TOPIC, Fence, raised
+from runtime.interrupt_msgs import Interrupt
 from runtime.message import Epochs
-from runtime.msgs import Interrupt
 
 
 class Moderator(Node):

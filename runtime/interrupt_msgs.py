@@ -1,0 +1,47 @@
+"""Interrupts and what became of them: messages of every graph, with a robot or without, so without arrays."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from runtime.message import Message
+
+
+class Interrupt(Message):
+    """A demand to change what is going on, at one of three depths; `resume` lifts a stop."""
+
+    id: str
+    depth: Literal["amend", "replan", "stop", "resume"]
+    text: str  # what was said or felt
+    by: str  # who: a speaker, "contact", "console"
+    is_sure: bool = True  # stop: not a bare "ah" or "hey", which may have been meant for anybody
+    takes_back: str = ""  # resume: the stop that was a false alarm; what was being done goes on as it was
+
+
+class Effect(Message):
+    """What one node did about an interrupt, told when it was done."""
+
+    interrupt_id: str
+    effect: Literal["planner cancelled", "vlm voided", "chunk flushed"]
+    was_busy: bool = False  # something was in flight and is void now
+
+
+class InterruptRecord(Message):
+    """One interrupt and when each of its effects came, in ms after what was heard or felt; None: it did not come."""
+
+    id: str
+    depth: Literal["amend", "replan", "stop", "resume"]
+    by: str
+    text: str
+    cause: str  # the event behind it, as "topic:source:seq"
+    heard_ns: int
+    fenced_ms: float | None = None
+    held_ms: float | None = None  # the guard's output had entered its braking profile
+    at_rest_ms: float | None = None  # zero velocity, asked and measured
+    planner_ms: float | None = None  # its request was cancelled, or it had none
+    vlm_ms: float | None = None  # its pending answer was voided
+    policy_ms: float | None = None  # its chunk was flushed
+    resumed_ms: float | None = None  # resume: the guard left its stop
+    missing: tuple[str, ...] = ()  # effects that are due at this depth and had not come by the bound
+    takes_back: str = ""  # resume: the stop that was a false alarm
+    note: str = ""  # for people: "false alarm, resumed after 2.3 s"
