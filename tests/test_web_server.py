@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
+from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
 from runtime.clock import SystemClock
@@ -51,7 +52,7 @@ def hello(run: ConsoleRun, role: str = "operator", **more: str) -> str:
     return json.dumps({"t": "hello", "token": run.tokens[role], **more})
 
 
-def next_of(socket: ClientConnection, kind: str) -> dict[str, Any]:
+def next_of(socket: Connection, kind: str) -> dict[str, Any]:
     """The next message of that kind; states are acknowledged on the way, as a page does."""
     while True:
         message: dict[str, Any] = json.loads(socket.recv(timeout=10.0))
@@ -61,7 +62,7 @@ def next_of(socket: ClientConnection, kind: str) -> dict[str, Any]:
             return message
 
 
-def code_of(socket: ClientConnection) -> int:
+def code_of(socket: Connection) -> int:
     """The code with which the server ends the conversation."""
     try:
         while True:
