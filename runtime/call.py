@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from runtime.call_notes import CallNotes
 from runtime.message import Envelope, Epochs, Stamped
-
-if TYPE_CHECKING:
-    from runtime.journal import CallNotes
-    from runtime.worker_view import WorkerView
+from runtime.worker_view import WorkerView
 
 current_call: ContextVar[Call | None] = ContextVar("current_call", default=None)
 

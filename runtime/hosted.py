@@ -15,10 +15,11 @@ from typing import Any
 
 from runtime.budgets import PathBudget, meters_for
 from runtime.call import Call, current_call, inherit
+from runtime.call_notes import CallNotes
 from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.fence import FenceLine, seat_index
-from runtime.journal import CallNotes, Journal, JournalClock, JournalLog
+from runtime.journal import Journal, JournalClock, JournalLog
 from runtime.lease import LeaseLine
 from runtime.message import Envelope, Message, Stamped, array_fields
 from runtime.node import DeadlineWatch, Node, Style, Timer, handlers_of, ports_of

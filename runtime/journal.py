@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.call import Call, current_call
 from runtime.clock import Clock
-from runtime.message import Epochs, Message, Stamped
+from runtime.message import Epochs, Message
 
 KEPT_CALLS = 8192
 """Of one batch; a node that makes more calls a second than this loses the rest, and says how many."""
 KEPT_LINES = 256
 """Log lines of one batch."""
-KEPT_READS = 4096
-"""Of one call."""
 
 
 class CallRecord(Message):
@@ -65,32 +62,6 @@ class Calls(Message):
 def calls_topic(node: str) -> str:
     """The topic of a node's journal."""
     return f"calls/{node}"
-
-
-@dataclass(slots=True)
-class CallNotes:
-    """What is noted while a call runs."""
-
-    started_ns: int
-    reads: list[str] = field(default_factory=list)
-    nows_ns: list[int] = field(default_factory=list)
-    sent: list[str] = field(default_factory=list)
-    is_cut: bool = False
-    begun: int = 0
-
-    def read(self, port: str, stamped: Stamped[Any] | None) -> None:
-        """The handler looked at a port."""
-        if len(self.reads) < KEPT_READS:
-            self.reads.append(f"{port}={stamped.envelope.ident if stamped is not None else ''}")
-        else:
-            self.is_cut = True
-
-    def looked_at_clock(self, now_ns: int) -> None:
-        """The handler asked for the time."""
-        if len(self.nows_ns) < KEPT_READS:
-            self.nows_ns.append(now_ns - self.started_ns)
-        else:
-            self.is_cut = True
 
 
 class Journal:

@@ -9,19 +9,18 @@ same: hand over whole values, such as tuples.
 from __future__ import annotations
 
 import random
-
-from runtime.node import Node
+from typing import Any
 
 
 class WorkerView:
     """`node` is the copy to call; `generator` stands in for the node's own random numbers, which the others draw."""
 
-    def __init__(self, original: Node, generator: random.Random) -> None:
+    def __init__(self, original: object, generator: random.Random) -> None:
         self._before = {**vars(original), "_random": generator}
-        self.node = object.__new__(type(original))
+        self.node: Any = object.__new__(type(original))
         vars(self.node).update(self._before)
 
-    def commit(self, original: Node) -> None:
+    def commit(self, original: object) -> None:
         """Give the original what the call set, and take from it what the call deleted."""
         after = vars(self.node)
         for name, value in after.items():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodes.seats.command import Sitting
 from nodes.seats.score import SPOKEN, read_score
+from nodes.seats.sitting import Sitting
 from runtime.errors import UserError
 from runtime.fence import Seat
 from runtime.message import Message
