@@ -135,7 +135,8 @@ def test_at_thirty_percent_loss_both_ways_nothing_is_lost() -> None:
             link.step(10)
         link.settle()
         assert ear.heard == list(range(1, 301)), seed
-        assert ear.lost == 0 and not link.outbox.unacknowledged
+        assert ear.lost == 0
+        assert not link.outbox.unacknowledged
 
 
 def tag(number: int, first: int = 1, *, session: int = 7, sent_ns: int = 10, hold_ns: int = ORDERED.hold_ns) -> Tag:
@@ -255,7 +256,8 @@ def test_a_topic_that_nobody_acknowledges_is_not_kept() -> None:
     outbox = Outbox("mouth", 7, {}, {"said": ORDERED})
     assert outbox.add("said", [b"1"], 0).number == 1
     assert outbox.add("said", [b"1"], 0).first == 2
-    assert outbox.is_empty and outbox.next_ns() is None
+    assert outbox.is_empty
+    assert outbox.next_ns() is None
 
 
 @given(st.binary(max_size=80))
