@@ -7,7 +7,6 @@ costs the robot nothing: the bridge comes back by itself. docs/mqtt.md has the p
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import os
 from collections import deque
@@ -17,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 
 from bridges.mqtt_commands import VERBS, Command, Gatekeeper, Reply
-from bridges.mqtt_topics import Document, Topics, discovery, state_document, telemetry_document
-from runtime import Message, Node, Publisher, QoS, Subscription, every, on
-from runtime.clock import to_ns, wall_time_ns
-from runtime.errors import ParameterError, TransportError, choices
+from bridges.mqtt_news import News
+from bridges.mqtt_topics import Topics, discovery_documents
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.clock import wall_time_ns
+from runtime.errors import ParameterError, choices
 from runtime.msgs import (
     Action,
     EStop,
@@ -35,15 +35,8 @@ from runtime.msgs import (
 )
 
 if TYPE_CHECKING:
-    from bridges.mqtt_client import Broker, Connection, Incoming
+    from bridges.mqtt_client import Incoming
 
-PERIOD_S = 0.2
-"""Telemetry goes out at most this often, and so do changes of the state."""
-STATE_PERIOD_S = 1.0
-BACKOFF_S = (0.5, 30.0)
-MOST_EVENTS = 200
-"""Events that wait for a broker; the oldest make room."""
-GOODBYE_S = 0.5
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 OPTIONAL = QoS(required=False)
 
@@ -88,15 +81,7 @@ class MqttBridge(Node):
         self.place = (host, port, tls, ca_file)
         self.gate = Gatekeeper(robot, self.commands, self.topics.replies)
         self.accepted: deque[tuple[str, Command]] = deque(maxlen=100)
-        self.events: deque[bytes] = deque(maxlen=MOST_EVENTS)
-        self.lost_events = 0
-        self.newest_state: RobotState | None = None
-        self.newest_status: RobotStatus | None = None
-        self.newest_guard: GuardState | None = None
-        self.task = self.words = ""
-        self._header_id = 0
-        self._fault: str | None = None
-        self._wants_discovery = False
+        self.news = News()
 
     @classmethod
     def check_parameters(
@@ -146,45 +131,41 @@ class MqttBridge(Node):
 
     @on(robot_state)
     def keep_state(self, state: RobotState) -> None:
-        self.newest_state = state
+        self.news.state = state
 
     @on(robot_status)
     def keep_status(self, status: RobotStatus) -> None:
-        self.newest_status = status
+        self.news.status = status
 
     @on(guard)
     def keep_guard(self, guard: GuardState) -> None:
-        self.newest_guard = guard
+        self.news.guard = guard
 
     @on(said)
     def tell_said(self, utterance: Utterance) -> None:
-        self.words = utterance.text
-        self._event("said", utterance)
+        self.news.said = utterance.text
+        self.news.happened("said", utterance)
 
     @on(heard)
     def tell_heard(self, utterance: Utterance) -> None:
-        self._event("heard", utterance)
+        self.news.happened("heard", utterance)
 
     @on(subtask)
     def tell_subtask(self, subtask: Subtask) -> None:
-        self.task = subtask.text
-        self._event("subtask", subtask)
+        self.news.subtask = subtask.text
+        self.news.happened("subtask", subtask)
 
     @on(action)
     def tell_action(self, action: Action) -> None:
-        self._event("action", action)
+        self.news.happened("action", action)
 
     @on(feedback)
     def tell_feedback(self, feedback: Feedback) -> None:
-        self._event("feedback", feedback)
+        self.news.happened("feedback", feedback)
 
     @on(interrupts)
     def tell_interrupt(self, interrupt: Interrupt) -> None:
-        self._event("interrupt", interrupt)
-
-    def _event(self, topic: str, message: Message) -> None:
-        self.lost_events += len(self.events) == MOST_EVENTS
-        self.events.append(self._encoded({"topic": topic, "data": message}))
+        self.news.happened("interrupt", interrupt)
 
     # to the graph: in a handler of its own, whose outputs stem from nothing that the long connection read
 
@@ -214,100 +195,23 @@ class MqttBridge(Node):
 
     @every(hz=1)
     async def serve(self) -> None:
-        """Hold a connection for as long as the node lives, with a pause that grows where there is none."""
+        """Hold a connection for as long as the node lives."""
         from bridges.mqtt_client import Broker
+        from bridges.mqtt_link import Link
 
         host, port, tls, ca_file = self.place
         name, word = os.environ.get("MQTT_USERNAME", ""), os.environ.get("MQTT_PASSWORD", "")
-        broker = Broker(host, port, name, word, tls, ca_file)
-        pause_s = BACKOFF_S[0]
-        while True:
-            start_ns = self.clock.now_ns()
-            try:
-                await self._connected(broker)
-            except TransportError as problem:
-                self._tell(str(problem))
-            if self.clock.now_ns() - start_ns > to_ns(BACKOFF_S[1]):
-                pause_s = BACKOFF_S[0]
-            await self.clock.sleep(pause_s * (0.5 + self.random.random()))
-            pause_s = min(2 * pause_s, BACKOFF_S[1])
-
-    async def _connected(self, broker: Broker) -> None:
-        from bridges.mqtt_client import connect
-
-        will = self._encoded({"state": "CONNECTION_BROKEN"})
-        identifier = f"{self.topics.robot[:10]}-{wall_time_ns() // 1000 % 16**12:x}"
-        async with connect(broker, identifier=identifier, will_topic=self.topics.connection, will=will) as connection:
-            await self._be_born(connection)
-            self._tell("")
-            tasks = [
-                asyncio.create_task(self._write(connection)),
-                asyncio.create_task(self._read(connection)),
-            ]
-            try:
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
-            except asyncio.CancelledError:
-                await self._cancel(tasks)
-                farewell = connection.publish(
-                    self.topics.connection, self._encoded({"state": "OFFLINE"}), qos=1, retain=True
-                )
-                await asyncio.wait_for(farewell, GOODBYE_S)
-                raise
-            finally:
-                await self._cancel(tasks)
-
-    async def _cancel(self, tasks: list[asyncio.Task[None]]) -> None:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _be_born(self, connection: Connection) -> None:
-        await connection.publish(self.topics.connection, self._encoded({"state": "ONLINE"}), qos=1, retain=True)
-        if self.commands:
-            await connection.subscribe(self.topics.commands)
-        if self.discovery:
-            await connection.subscribe(f"{self.discovery}/status")
-            self._wants_discovery = True
-
-    async def _write(self, connection: Connection) -> None:
-        """State once a second and on change, telemetry, and events in order."""
-        shown: Document | None = None
-        shown_ns = told_ns = 0
-        while True:
-            if self._wants_discovery:
-                self._wants_discovery = False
-                for topic, payload in discovery(self.discovery, self.topics, self.commands).items():
-                    await connection.publish(topic, payload, qos=1, retain=True)
-            now_ns = self.clock.now_ns()
-            document = state_document(self.newest_guard, self.newest_status, self.task, self.words)
-            if document != shown or now_ns - shown_ns >= to_ns(STATE_PERIOD_S):
-                shown, shown_ns = document, now_ns
-                await connection.publish(self.topics.state, self._encoded(document), qos=1, retain=True)
-            state = self.newest_state
-            if state is not None and state.read_ns != told_ns:
-                told_ns = state.read_ns
-                document = telemetry_document(state)
-                await connection.publish(self.topics.telemetry, self._encoded(document), qos=0)
-            while self.events:
-                event = self.events.popleft()
-                try:
-                    await connection.publish(self.topics.event, event, qos=1)
-                except TransportError:
-                    if len(self.events) < MOST_EVENTS:
-                        self.events.appendleft(event)
-                    raise
-            await self.clock.sleep(PERIOD_S)
-
-    async def _read(self, connection: Connection) -> None:
-        async for incoming in connection.incoming():
-            if self.discovery and incoming.topic == f"{self.discovery}/status":
-                self._wants_discovery = self._wants_discovery or incoming.payload == b"online"
-                continue
-            reply, topic = self.take(incoming)
-            if topic:
-                await connection.publish(topic, msgspec.json.encode(reply), qos=1)
+        link = Link(
+            Broker(host, port, name, word, tls, ca_file),
+            self.topics,
+            self.news,
+            self.take if self.commands else None,
+            discovery=discovery_documents(self.discovery, self.topics, self.commands) if self.discovery else {},
+            reborn=f"{self.discovery}/status" if self.discovery else "",
+            clock=self.clock,
+            log=self.log,
+        )
+        await link.hold(self.random)
 
     def take(self, incoming: Incoming) -> tuple[Reply, str]:
         """Judge a command; the answer, and where to send it (or "")."""
@@ -328,18 +232,3 @@ class MqttBridge(Node):
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return ""
         return wanted if isinstance(wanted, str) and self.gate.may_reply_to(wanted) else ""
-
-    def _encoded(self, document: Document) -> bytes:
-        self._header_id += 1
-        header = {"header_id": self._header_id, "timestamp_ms": wall_time_ns() // 1_000_000}
-        return msgspec.json.encode(header | document)
-
-    def _tell(self, fault: str) -> None:
-        """Once for each change."""
-        if fault == self._fault:
-            return
-        if fault:
-            self.log.warning("%s; it is tried again", fault)
-        else:
-            self.log.info("connected; topics below %s/", self.topics.root)
-        self._fault = fault

@@ -105,7 +105,7 @@ def telemetry_document(state: RobotState) -> Document:
     }
 
 
-def discovery(prefix: str, topics: Topics, commands: tuple[str, ...]) -> dict[str, bytes]:
+def discovery_documents(prefix: str, topics: Topics, commands: tuple[str, ...]) -> dict[str, bytes]:
     """Home Assistant's discovery: topic to retained payload."""
     common: Document = {
         "availability_topic": topics.connection,

@@ -26,7 +26,7 @@ Level = Literal["ok", "note", "problem"]
 OLDEST_PYTHON = (3, 11)
 _GL_PROBE = "nodes.sim.gl_probe:enable_gl"
 _PROGRAMS = {
-    "mosquitto": "only the MQTT bridge wants a broker, which may also run elsewhere",
+    "mosquitto": "only the MQTT bridge wants a broker; polyrhythm run mqtt-broker is one",
     "chromium": "only pictures of the console are made with it",
 }
 _CLOCKS = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")

@@ -9,13 +9,16 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from tests.running import eventually
 
 BROKER = shutil.which("mosquitto") or ("/usr/sbin/mosquitto" if Path("/usr/sbin/mosquitto").exists() else None)
+needs_clients = pytest.mark.skipif(
+    shutil.which("mosquitto_sub") is None, reason="mosquitto_sub is not installed (apt install mosquitto-clients)"
+)
 needs_mosquitto = pytest.mark.skipif(
     BROKER is None or shutil.which("mosquitto_sub") is None,
     reason="mosquitto is not installed (apt install mosquitto mosquitto-clients)",
@@ -37,45 +40,12 @@ def make_certificate(folder: Path) -> Path:
     return folder / "cert.pem"
 
 
-class Mosquitto:
-    """A broker on a port of its own; with a password file it lets in nobody without."""
+class Foreigners:
+    """Eclipse's command-line clients, for a broker of this machine."""
 
-    def __init__(
-        self, folder: Path, port: int = 0, users: dict[str, str] | None = None, *, is_tls: bool = False
-    ) -> None:
-        self.port = port or free_port()
-        lines = [f"listener {self.port} 127.0.0.1", f"allow_anonymous {'false' if users else 'true'}", "user root"]
-        if users:
-            passwords = folder / "passwords"
-            passwords.touch(mode=0o600)
-            for name, word in users.items():
-                subprocess.run(["mosquitto_passwd", "-b", str(passwords), name, word], check=True, capture_output=True)
-            lines.append(f"password_file {passwords}")
-        self.ca_file = make_certificate(folder) if is_tls else None
-        if is_tls:
-            lines += [f"certfile {folder}/cert.pem", f"keyfile {folder}/key.pem", f"cafile {folder}/cert.pem"]
-        self._config = folder / f"mosquitto-{self.port}.conf"
-        self._config.write_text("\n".join(lines) + "\n")
-        self._login = next(iter((users or {}).items()), None)
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, port: int, login: tuple[str, str] | None = None, ca_file: Path | None = None) -> None:
+        self.port, self.login, self.ca_file = port, login, ca_file
         self._listeners: list[Listener] = []
-
-    def start(self) -> None:
-        assert BROKER is not None
-        self._process = subprocess.Popen(
-            [BROKER, "-c", str(self._config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        eventually(self._answers, "mosquitto answers")
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait(10)
-            self._process = None
-
-    def _answers(self) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def publish(self, topic: str, payload: str | dict[str, Any], *options: str) -> None:
         """By mosquitto_pub, QoS 1."""
@@ -88,18 +58,64 @@ class Mosquitto:
         self._listeners.append(Listener(["mosquitto_sub", *self._arguments(), "-t", "#", "-F", "%j"]))
         return self._listeners[-1]
 
+    def answers(self) -> bool:
+        """Whether somebody listens at the port."""
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
     def _arguments(self) -> list[str]:
-        login = ["-u", self._login[0], "-P", self._login[1]] if self._login else []
+        login = ["-u", self.login[0], "-P", self.login[1]] if self.login else []
         tls = ["--cafile", str(self.ca_file)] if self.ca_file else []
         return ["-h", "127.0.0.1", "-p", str(self.port), *login, *tls]
 
-    def __enter__(self) -> Mosquitto:
-        self.start()
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         for listener in self._listeners:
             listener.close()
+
+
+class Mosquitto(Foreigners):
+    """A broker on a port of its own; with a password file it lets in nobody without."""
+
+    def __init__(
+        self, folder: Path, port: int = 0, users: dict[str, str] | None = None, *, is_tls: bool = False
+    ) -> None:
+        certificate = make_certificate(folder) if is_tls else None
+        super().__init__(port or free_port(), next(iter((users or {}).items()), None), certificate)
+        lines = [f"listener {self.port} 127.0.0.1", f"allow_anonymous {'false' if users else 'true'}", "user root"]
+        if users:
+            passwords = folder / "passwords"
+            passwords.touch(mode=0o600)
+            for name, word in users.items():
+                subprocess.run(["mosquitto_passwd", "-b", str(passwords), name, word], check=True, capture_output=True)
+            lines.append(f"password_file {passwords}")
+        if is_tls:
+            lines += [f"certfile {folder}/cert.pem", f"keyfile {folder}/key.pem", f"cafile {folder}/cert.pem"]
+        self._config = folder / f"mosquitto-{self.port}.conf"
+        self._config.write_text("\n".join(lines) + "\n")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        assert BROKER is not None
+        self._process = subprocess.Popen(
+            [BROKER, "-c", str(self._config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        eventually(self.answers, "mosquitto answers")
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
         self.stop()
 
 

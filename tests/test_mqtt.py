@@ -16,7 +16,7 @@ import pytest
 from bridges.mqtt import MqttBridge
 from bridges.mqtt_client import Broker, Incoming, connect
 from bridges.mqtt_commands import LONGEST_LIFE_MS, Gatekeeper
-from bridges.mqtt_topics import Topics, discovery
+from bridges.mqtt_topics import Topics, discovery_documents
 from runtime import Simulation
 from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, TransportError
@@ -117,8 +117,14 @@ def test_accepted_commands_become_messages_of_the_graph() -> None:
 
 def test_discovery_has_an_emergency_stop_only_where_it_is_allowed() -> None:
     topics = Topics("polyrhythm", "arm7")
-    assert [topic.split("/")[3] for topic in discovery("homeassistant", topics, ())] == ["battery", "mode", "said"]
-    button = json.loads(discovery("homeassistant", topics, ("estop",))["homeassistant/button/arm7/estop/config"])
+    assert [topic.split("/")[3] for topic in discovery_documents("homeassistant", topics, ())] == [
+        "battery",
+        "mode",
+        "said",
+    ]
+    button = json.loads(
+        discovery_documents("homeassistant", topics, ("estop",))["homeassistant/button/arm7/estop/config"]
+    )
     assert button["command_topic"] == f"{ROOT}/cmd/estop"
     assert button["availability_topic"] == f"{ROOT}/connection"
     assert button["unique_id"] == "polyrhythm_arm7_estop"

@@ -41,7 +41,8 @@ def check_main(argv: list[str]) -> int:
         print(json.dumps(_as_data(launch), sort_keys=True))
     else:
         nodes, topics, processes = len(launch.graph.nodes), len(launch.graph.topics), len(launch.processes)
-        print(f"{launch.path}: {nodes} nodes in {processes} processes on {topics} topics; all of it fits")
+        counts = f"{_several(nodes, 'node')} in {_several(processes, 'process', 'es')} on {_several(topics, 'topic')}"
+        print(f"{launch.path}: {counts}; all of it fits")
         for meeting in meetings(launch.hosts):
             _tell_meeting(launch, meeting)
         for account in path_accounts(launch):
@@ -49,6 +50,10 @@ def check_main(argv: list[str]) -> int:
         for name, budget in launch.budgets.models.items():
             print(_model_line(launch, name, budget))
     return 0
+
+
+def _several(count: int, word: str, ending: str = "s") -> str:
+    return f"{count} {word}{'' if count == 1 else ending}"
 
 
 def _tell_meeting(launch: Launch, meeting: Pair) -> None:
