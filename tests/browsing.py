@@ -66,7 +66,7 @@ def page_of(chromium: Any, run: ConsoleRun, role: str = "operator", **more: Any)
     assert problems == []
 
 
-def wait(page: Any, fact: Callable[[], bool], what: str, within_s: float = 20.0) -> None:
+def wait(page: Any, fact: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
     """As `eventually`, with the browser's own events handled meanwhile."""
 
     def looked() -> bool:
@@ -91,3 +91,16 @@ def take_driving(page: Any) -> None:
     """Sit down on the policy's seat, also where another page was."""
     page.keyboard.press("p")
     wait(page, lambda: text(page, ".holder[data-seat=policy]") == "you", "the seat is taken")
+
+
+def go_on(page: Any) -> None:
+    """Lift what stop there is: latched, of a person, or of one whose page was lost a moment ago."""
+
+    def may_move() -> bool:
+        mode = text(page, "#guard-mode")
+        if mode == "stopped":
+            page.click("#resume")  # a latch takes two of these
+            page.wait_for_timeout(300)
+        return mode in ("holding", "moving", "armed")
+
+    wait(page, may_move, "the robot may move")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import pairwise
 from types import TracebackType
 
 from runtime.attach import Interruption, hear
@@ -13,14 +14,18 @@ from runtime.registry import find_runs
 from tests.running import eventually
 
 LESS_MPS = 1e-6
+HAND = "human_policy"
+PERIOD_MS = 50.0
+"""So often the page of a person who drives says what is held down."""
 
 
 class MotionWatch:
-    """Hears `robot/command` in a thread of its own, from `with` to its end."""
+    """Hears `robot/command` and what people drive in a thread of its own, from `with` to its end."""
 
     def __init__(self, supervisor_pid: int) -> None:
         self._pid = supervisor_pid
         self._speeds: list[tuple[int, float]] = []  # when it was sent, base speed in m/s
+        self._hands: list[int] = []  # when the console passed on what a person drives
         self._end = Interruption()
         self._thread = threading.Thread(target=self._hear, name="motion watch")
 
@@ -42,10 +47,21 @@ class MotionWatch:
                 return (at_ns - after_ns) * 1e-6
         return float("inf")
 
+    def late_ms(self, since_ns: int, until_ns: int) -> float:
+        """What this machine adds to the way from page to guard: how late the latest of the commands meanwhile was."""
+        sent = [at_ns for at_ns in self._hands if since_ns < at_ns <= until_ns]
+        gaps_ms = [(later - earlier) * 1e-6 for earlier, later in pairwise(sent)]
+        return max([0.0, *(gap_ms - PERIOD_MS for gap_ms in gaps_ms)])
+
     def _hear(self) -> None:
         run = next(one for one in find_runs() if one.info.supervisor_pid == self._pid)
-        for arrival in hear(run, ["robot/command"], self._end):
-            if arrival is not None:
+        for arrival in hear(run, ["robot/command", "command"], self._end):
+            if arrival is None:
+                continue
+            if arrival.envelope.topic == "command":
+                if arrival.envelope.source == HAND:
+                    self._hands.append(arrival.envelope.published_ns)
+            else:
                 stamped = decode(arrival.frames, JointCommand)
                 self._speeds.append((stamped.envelope.published_ns, stamped.message.base_v_mps))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.axe import findings
-from tests.browsing import MARKS, a_browser, page_of, take_driving, text, wait, x_of
+from tests.browsing import MARKS, a_browser, go_on, page_of, take_driving, text, wait, x_of
 from tests.console_run import ROOT, ConsoleRun
 
 pytestmark = MARKS
@@ -91,14 +91,6 @@ def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
         wait(one, lambda: text(one, ".holder[data-seat=policy]") == "operator", "one has it no more")
         other.keyboard.press("p")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "policy", "given back")
-
-
-def go_on(page: Any) -> None:
-    """Lift what stop a test before has left."""
-    wait(page, lambda: text(page, "#guard-mode") in ("stopped", "holding", "moving", "armed"), "the guard is heard")
-    if text(page, "#guard-mode") == "stopped":
-        page.click("#resume")
-        wait(page, lambda: text(page, "#guard-mode") != "stopped", "it may go on")
 
 
 def lift_of(page: Any) -> float:
