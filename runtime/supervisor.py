@@ -22,7 +22,7 @@ from runtime.wiring import ProcessPlan, describe, plan
 from runtime.zeromq import Inlet
 
 READY_S = 60.0  # loading a large model takes that long
-RESTARTS, WINDOW_S = 3, 10.0  # more restarts than this within the window end the run
+RESTARTS, WINDOW_S = 3, 10.0  # more restarts than this while it runs for so long end the run
 BACKOFF_S, LONGEST_BACKOFF_S = 0.2, 3.0
 _OBSERVER = "supervisor-view"  # no process has a name with a dash
 LAST_WORDS_S = 2.0  # the processes have ended, and what they said last is still to be read
@@ -30,18 +30,30 @@ PATIENCE_S, RECORDER_PATIENCE_S = 3.0, 10.0
 
 
 class RestartWindow:
-    """Says how long to wait before the next restart, and when to give up."""
+    """Says how long to wait before the next restart, and when to give up.
+
+    Its window is of the time that the process ran: loading counts not, so one that loads for long and then always
+    crashes is given up too.
+    """
 
     def __init__(self) -> None:
-        self._restarts_ns: deque[int] = deque()
+        self._ran_ns = 0
+        self._since_ns: int | None = None  # when it began to run, where it does
+        self._restarts_ns: deque[int] = deque()  # at which times of its running
+
+    def runs(self, now_ns: int) -> None:
+        """The process has started and begins its work."""
+        self._since_ns = now_ns
 
     def next_backoff_s(self, now_ns: int) -> float | None:
         """Seconds to wait before a restart that is wanted now; None where there were too many in the window."""
-        while self._restarts_ns and now_ns - self._restarts_ns[0] > to_ns(WINDOW_S):
+        if self._since_ns is not None:
+            self._ran_ns, self._since_ns = self._ran_ns + now_ns - self._since_ns, None
+        while self._restarts_ns and self._ran_ns - self._restarts_ns[0] > to_ns(WINDOW_S):
             self._restarts_ns.popleft()
         if len(self._restarts_ns) >= RESTARTS:
             return None
-        self._restarts_ns.append(now_ns)
+        self._restarts_ns.append(self._ran_ns)
         backoff_s: float = BACKOFF_S * 2 ** (len(self._restarts_ns) - 1)
         return min(LONGEST_BACKOFF_S, backoff_s)
 
@@ -90,8 +102,7 @@ class Supervisor:
             await self._start_all(sockets)
             self._is_going = True
             for child in self._children.values():
-                child.order("go")
-                self._show(child, "running")
+                self._go(child)
             try:
                 return await asyncio.wait_for(asyncio.shield(self._ending), for_s)
             except TimeoutError:
@@ -125,6 +136,11 @@ class Supervisor:
             "nodes": msgspec.to_builtins(nodes),
             "topics": msgspec.to_builtins(topics),
         }
+
+    def _go(self, child: ChildProcess) -> None:
+        child.order("go")
+        self._windows[child.name].runs(self._clock.now_ns())
+        self._show(child, "running")
 
     def _show(self, child: ChildProcess, state: str) -> None:
         """Tell the view and the registry how a process fares."""
@@ -183,8 +199,7 @@ class Supervisor:
         if kind == "ready":
             self._ready.add(child.name)
             if self._is_going:
-                child.order("go")
-                self._show(child, "running")
+                self._go(child)
             elif self._ready == set(self._plans):
                 self._all_ready.set()
         elif kind == "log":

@@ -17,7 +17,7 @@ import pytest
 from runtime.clock import SystemClock, to_ns
 from runtime.registry import FoundRun, find_runs
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 def eventually(fact: Callable[[], bool], what: str, within_s: float = PATIENCE_S) -> None:

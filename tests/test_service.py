@@ -25,7 +25,7 @@ from runtime.hosts.service import Client, Server
 from tests.ports import free_ports
 from tests.running import eventually
 
-LONG_S = 20.0
+LONG_S = 60.0
 
 
 def question(client: str, number: int, due_s: float) -> Question:

@@ -16,7 +16,7 @@ from tests.motion_watch import MotionWatch
 from tests.running import eventually
 
 HELD_WITHIN_MS = 300.0
-DRIVES_MPS = 0.12
+DRIVES_MPS = 0.06
 PAD = """() => {
   const buttons = Array.from({length: 17}, () => ({pressed: false, value: 0})); buttons[5] = {pressed: true, value: 1};
   globalThis.pad = {connected: true, mapping: 'standard', buttons, axes: [0, -1, 0, 0]};

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE_S = 30.0
 HOGS = 16
 SENDER_PRIORITY = 10
+RECENT_S = 20.0  # a process that was killed longer ago has worked for 10 s since then, however long it loaded
 MOVING, HOLDING, STOPPED, ESTOPPED = (MODES.index(mode) for mode in ("moving", "holding", "stopped", "estopped"))
 NODES = "bench.faults.nodes:"
 GRAPH: dict[str, str] = {
@@ -192,7 +193,7 @@ class Rig:
         """Send a signal to a process of the run; when."""
         pid = self.pid(name)
         if number == signal.SIGKILL:
-            while self.kills and time.monotonic() - self.kills[0] > 11.0:
+            while self.kills and time.monotonic() - self.kills[0] > RECENT_S:
                 self.kills.popleft()
             self.kills.append(time.monotonic())
         now_ns = time.monotonic_ns()
@@ -202,7 +203,7 @@ class Rig:
     @property
     def is_spent(self) -> bool:
         """Whether the supervisor would not restart one more process, or is gone."""
-        recent = [kill for kill in self.kills if time.monotonic() - kill < 11.0]
+        recent = [kill for kill in self.kills if time.monotonic() - kill < RECENT_S]
         return len(recent) >= 3 or self.process.poll() is not None
 
     def watch_children(self) -> None:
