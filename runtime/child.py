@@ -84,12 +84,12 @@ class Process:
             await self._run_gateway(plan, plan.gateway, types)
             return
         priority = self._transport_priority(specs)
-        outlet = Outlet(self._folder, self._name, priority)
+        outlet = Outlet(self._folder, self._name, priority, plan.reliable)
         self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
         readers: list[Reader] = []
 
         def open_reader(own: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
-            readers.append(Reader(own, deliver, lost))
+            readers.append(Reader(own, deliver, lost, receiver=self._name, reliable=plan.acknowledges))
             return readers[-1]
 
         executor = Executor(
@@ -104,6 +104,7 @@ class Process:
             authority=plan.authority,
             open_source=open_reader,
             each_second=outlet.greet,
+            unacknowledged=outlet.unacknowledged,
         )
         outlet.kept.update((topic, ()) for topic in executor.topics_kept)
         inlet = Inlet(
@@ -111,6 +112,8 @@ class Process:
             executor.deliver,
             executor.lost,
             is_deep=any(spec.cls.subscribes_all for spec in specs),
+            receiver=self._name,
+            reliable=plan.acknowledges,
         )
         try:
             inlet.connect(self._folder, plan.peers)
@@ -144,9 +147,15 @@ class Process:
         def finish(ok: bool, reason: str) -> None:
             self._control.tell("finish", node=self._name, ok=ok, reason=reason)
 
-        outlet = Outlet(self._folder, self._name)
+        outlet = Outlet(self._folder, self._name, reliable=plan.reliable)
         gateway, doors = make_gateway(part, types, load_type, publish=outlet.publish, finish=finish)
-        inlet = Inlet(types, gateway.from_here, lambda topic, reason, number: None)
+        inlet = Inlet(
+            types,
+            gateway.from_here,
+            lambda topic, reason, number: None,
+            receiver=self._name,
+            reliable=plan.acknowledges,
+        )
         try:
             inlet.connect(self._folder, plan.peers)
             inlet.accept(self._folder, self._name, types)

@@ -58,9 +58,11 @@ class Executor:
         authority: str = "",
         open_source: OpenSource | None = None,
         each_second: Callable[[], None] = lambda: None,
+        unacknowledged: Callable[[], Mapping[str, Mapping[str, int]]] = dict,
     ) -> None:
         """`authority` names the node whose fences and leases count; "" anybody's."""
         self._each_second = each_second
+        self._unacknowledged = unacknowledged
         self.clock = SystemClock()
         self.shared_types = dict(types)
         self._sources: dict[int, Source] = {}  # by id of the lane
@@ -237,12 +239,14 @@ class Executor:
     def _publish_health(self) -> None:
         self._health_seq += 1
         usage = resource.getrusage(resource.RUSAGE_SELF)
+        unacknowledged = self._unacknowledged()
         for hosted in self.hosted:
             health = health_of(
                 hosted,
                 pid=os.getpid(),
                 cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
                 rss_mb=round(usage.ru_maxrss / 1024, 1),
+                unacknowledged=unacknowledged,
             )
             topic = health_topic(hosted.name)
             self.send(Envelope(topic, hosted.name, self._health_seq, self.clock.now_ns()), health)

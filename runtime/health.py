@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from runtime.message import Message
 
 
@@ -70,6 +72,8 @@ class Health(Message, kind="state"):
     paths: tuple[PathHealth, ...] = ()
     spending: Spending | None = None
     voided: int = 0  # messages not sent, because an interrupt had fenced the node's seat since the handler started
+    unacknowledged: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    """Of the whole process: by topic and as "process: reason", reliable events that were not acknowledged there."""
     cpu_s: float  # of the whole process
     rss_mb: float  # of the whole process
 

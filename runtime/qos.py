@@ -7,6 +7,7 @@ from typing import Literal
 
 from runtime.errors import UserError
 from runtime.message import Kind
+from runtime.reliable.tag import HOLD_S
 
 Drop = Literal["oldest", "newest"]
 
@@ -22,6 +23,11 @@ class QoS:
     about a second; the publisher offers it, the subscription asks for it. A subscription's `deadline_s` is watched by
     its node's `@on_deadline` handler; a publisher's says which gap it promises not to exceed. `candidates` also hears
     those who speak for a seat that they do not hold.
+
+    `reliable`, of events, is for the publisher to offer: each process of the graph that hears them acknowledges them,
+    and gets them again until then, for at most `lifespan_s` (5 s where nothing is said), each once. Later ones wait
+    `hold_s` for a missing one; with 0 they do not, and a late one comes out of order. A subscription that says
+    `reliable` insists on it.
     """
 
     depth: int = 0
@@ -31,6 +37,8 @@ class QoS:
     required: bool = True
     late_join: bool = False
     candidates: bool = False
+    reliable: bool = False
+    hold_s: float = HOLD_S
 
     def __post_init__(self) -> None:
         if self.depth < 0:
@@ -38,6 +46,8 @@ class QoS:
         for name, value in (("lifespan_s", self.lifespan_s), ("deadline_s", self.deadline_s)):
             if value is not None and not 0 < value < float("inf"):
                 raise UserError(f"QoS {name} is {value}; expected a positive number of seconds or None")
+        if not 0 <= self.hold_s < float("inf"):
+            raise UserError(f"QoS hold_s is {self.hold_s}; expected a number of seconds, or 0 to wait for nothing")
         if self.drop not in ("oldest", "newest"):
             raise UserError(f"QoS drop is {self.drop!r}; known: oldest, newest")
 
@@ -49,6 +59,8 @@ class QoS:
         """What makes no sense for this kind of message."""
         if self.late_join and kind == "event":
             return ["late_join is for states: an old event must not happen again"]
+        if self.reliable and kind == "state":
+            return ["reliable is for events: of a state the newest one makes good for those that were lost"]
         return []
 
     def mismatches(self, offered: QoS) -> list[str]:
@@ -56,6 +68,8 @@ class QoS:
         found = []
         if self.late_join and not offered.late_join:
             found.append("asks for late_join, which {publisher} does not offer; add QoS(late_join=True) there")
+        if self.reliable and not offered.reliable:
+            found.append("asks for reliable events, which {publisher} does not offer; add QoS(reliable=True) there")
         if self.deadline_s is not None and offered.deadline_s is not None and offered.deadline_s > self.deadline_s:
             found.append(
                 f"asks for a message each {self.deadline_s:g} s, but {{publisher}} promises one each "

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from runtime.health import Health, PortHealth, TimerHealth
 from runtime.hosted import HostedNode
 
 _MS = 1e-6
 
 
-def health_of(hosted: HostedNode, *, pid: int, cpu_s: float, rss_mb: float) -> Health:
+def health_of(
+    hosted: HostedNode,
+    *,
+    pid: int,
+    cpu_s: float,
+    rss_mb: float,
+    unacknowledged: Mapping[str, Mapping[str, int]] | None = None,
+) -> Health:
     """What this node's timers and ports have counted so far."""
     now_ns = hosted.clock.now_ns()
     timers = tuple(
@@ -45,6 +54,11 @@ def health_of(hosted: HostedNode, *, pid: int, cpu_s: float, rss_mb: float) -> H
         sent={publisher.topic: publisher.sent for publisher in hosted.publishers},
         errors=hosted.errors,
         voided=hosted.voided,
+        unacknowledged={
+            publisher.topic: dict(unacknowledged[publisher.topic])
+            for publisher in hosted.publishers
+            if unacknowledged and publisher.topic in unacknowledged
+        },
         paths=tuple(meter.health() for meter in hosted.meters),
         spending=hosted.node.spending(),
         cpu_s=cpu_s,

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import importlib
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -24,6 +24,8 @@ from runtime.journal import calls_topic
 from runtime.launch_file import Launch
 from runtime.lease import LEASE_TOPIC
 from runtime.message import Kind, Message
+from runtime.qos import QoS
+from runtime.reliable.tag import LIFESPAN_S, Terms
 from runtime.seat_tables import holders_of, topics_of
 
 
@@ -40,6 +42,8 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     seat_topics: dict[str, str]  # topic -> the seat that it belongs to
     authority: str  # the node that issues fences and leases
     is_recorded: bool = False  # its nodes tell what their calls read
+    reliable: dict[str, Terms] = {}  # own topics whose events are acknowledged
+    acknowledges: tuple[str, ...] = ()  # topics of others
     gateway: GatewayPlan | None = None  # then it runs no nodes
 
 
@@ -82,6 +86,7 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             if other != name:
                 listeners.update(own & topics)
         listeners.update(own.intersection(watched))
+        others = {other: topics for other, topics in hears.items() if other != name}
         plans[name] = ProcessPlan(
             nodes={spec.name: launch.tables["nodes"][spec.name] for spec in specs},
             hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},
@@ -93,9 +98,26 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             seat_topics=topics_of(launch.seats, launch.graph.nodes),
             authority=launch.graph.authority,
             is_recorded=launch.graph.is_recorded,
+            reliable=_reliable(launch, own, others),
+            acknowledges=tuple(sorted(topic for topic in hears[name] if _qos(launch, topic) is not None)),
             gateway=_gateway(launch, gateways[name]) if name in gateways else None,
         )
     return plans
+
+
+def _qos(launch: Launch, name: str) -> QoS | None:
+    topic = launch.graph.topics.get(name)
+    return topic.reliable if topic is not None else None
+
+
+def _reliable(launch: Launch, own: set[str], others: Mapping[str, set[str]]) -> dict[str, Terms]:
+    found = {}
+    for name in sorted(own):
+        qos = _qos(launch, name)
+        if qos is not None:
+            receivers = tuple(other for other, topics in others.items() if name in topics)
+            found[name] = Terms(receivers, qos.lifespan_s or LIFESPAN_S, qos.hold_s)
+    return found
 
 
 def gateway_name(other: str) -> str:

@@ -68,7 +68,7 @@ class Tap:
 
     def _whole(self, head: bytes, socket: zmq.Socket[bytes]) -> list[Frame] | None:
         """All frames of a message; None where its arrays are no longer there, which shows in the numbers."""
-        topic, frames, place = unpack(head, socket)
+        topic, frames, place, _ = unpack(head, socket)
         if place is not None:
             try:
                 arrays = self._elsewhere.fetch(topic, place, socket)

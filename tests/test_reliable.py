@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from runtime.clock import to_ns
 from runtime.errors import CodecError
@@ -28,7 +29,8 @@ from runtime.reliable.tag import (
 )
 
 MS = 1_000_000
-ORDERED, AT_ONCE = Terms(), Terms(hold_ns=0)
+ORDERED, AT_ONCE = Terms(("a",)), Terms(("a",), hold_s=0)
+HOLD_NS, LIFESPAN_NS = to_ns(ORDERED.hold_s), to_ns(ORDERED.lifespan_s)
 
 
 @dataclass
@@ -52,7 +54,7 @@ class Link:
 
     def __init__(self, ears: list[Ear], terms: Terms, luck: random.Random, loss: float, double: float, delay_ms: int):
         self.ears = {ear.name: ear for ear in ears}
-        self.outbox = Outbox("mouth", 7, {"said": tuple(self.ears)}, {"said": terms})
+        self.outbox = Outbox("mouth", 7, {"said": structs.replace(terms, receivers=tuple(self.ears))})
         self.luck, self.loss, self.double, self.delay_ms = luck, loss, double, delay_ms
         self.now_ns = 0
         self._flying: list[tuple[int, int, str, Tag | Receipt, int]] = []
@@ -139,8 +141,8 @@ def test_at_thirty_percent_loss_both_ways_nothing_is_lost() -> None:
         assert not link.outbox.unacknowledged
 
 
-def tag(number: int, first: int = 1, *, session: int = 7, sent_ns: int = 10, hold_ns: int = ORDERED.hold_ns) -> Tag:
-    return Tag("mouth", session, number, first, sent_ns, hold_ns, ORDERED.lifespan_ns)
+def tag(number: int, first: int = 1, *, session: int = 7, sent_ns: int = 10, hold_ns: int = HOLD_NS) -> Tag:
+    return Tag("mouth", session, number, first, sent_ns, hold_ns, LIFESPAN_NS)
 
 
 def test_later_events_wait_a_second_for_a_missing_one_and_then_it_counts_as_lost() -> None:
@@ -191,7 +193,7 @@ def test_a_message_that_cannot_be_read_is_not_asked_for_again() -> None:
 
 
 def test_a_receiver_that_restarted_takes_nothing_from_before_its_start() -> None:
-    outbox = Outbox("mouth", 7, {"said": ("a",)}, {"said": ORDERED})
+    outbox = Outbox("mouth", 7, {"said": ORDERED})
     outbox.add("said", [b"1"], 10)
     outbox.add("said", [b"2"], 30)
     ear = Ear("a", since_ns=20)
@@ -214,7 +216,7 @@ def test_a_sender_that_restarted_counts_from_one_again_and_is_heard() -> None:
 
 
 def test_a_receipt_meant_for_an_earlier_life_of_the_sender_says_nothing() -> None:
-    outbox = Outbox("mouth", 7, {"said": ("a",)}, {"said": ORDERED})
+    outbox = Outbox("mouth", 7, {"said": ORDERED})
     outbox.add("said", [b"1"], 0)
     outbox.take(Receipt("a", 0, 6, (Settled("said", 2),)), 0)
     assert not outbox.is_empty
@@ -224,7 +226,7 @@ def test_a_receipt_meant_for_an_earlier_life_of_the_sender_says_nothing() -> Non
 
 def test_silence_is_answered_after_a_tenth_of_a_second_then_more_and_more_slowly_until_the_lifespan_ends() -> None:
     told: list[tuple[str, str, str]] = []
-    outbox = Outbox("mouth", 7, {"said": ("a", "b")}, {"said": ORDERED}, lambda *what: told.append(what))
+    outbox = Outbox("mouth", 7, {"said": Terms(("a", "b"))}, lambda *what: told.append(what))
     outbox.add("said", [b"1"], 0)
     outbox.take(Receipt("b", 0, 7, (Settled("said", 2),)), 0)
     tried_ms = []
@@ -236,7 +238,7 @@ def test_silence_is_answered_after_a_tenth_of_a_second_then_more_and_more_slowly
 
 
 def test_the_outbox_forgets_what_it_kept_for_longest_and_says_so() -> None:
-    outbox = Outbox("mouth", 7, {"said": ("a",)}, {"said": ORDERED})
+    outbox = Outbox("mouth", 7, {"said": ORDERED})
     tags = [outbox.add("said", [b"1"], 0) for _ in range(MOST_KEPT + 5)]
     assert outbox.unacknowledged == {("said", "a", "outbox full"): 5}
     assert (tags[-1].number, tags[-1].first) == (MOST_KEPT + 5, 6)
@@ -245,7 +247,7 @@ def test_the_outbox_forgets_what_it_kept_for_longest_and_says_so() -> None:
 
 
 def test_one_dead_receiver_costs_the_others_nothing() -> None:
-    outbox = Outbox("mouth", 7, {"said": ("a", "dead")}, {"said": ORDERED})
+    outbox = Outbox("mouth", 7, {"said": Terms(("a", "dead"))})
     ear = Ear("a")
     for number in range(1, 2 * MOST_KEPT):
         ear.inbox.offer("said", outbox.add("said", [b"1"], number), number, number)
@@ -253,7 +255,7 @@ def test_one_dead_receiver_costs_the_others_nothing() -> None:
 
 
 def test_a_topic_that_nobody_acknowledges_is_not_kept() -> None:
-    outbox = Outbox("mouth", 7, {}, {"said": ORDERED})
+    outbox = Outbox("mouth", 7, {"said": Terms()})
     assert outbox.add("said", [b"1"], 0).number == 1
     assert outbox.add("said", [b"1"], 0).first == 2
     assert outbox.is_empty

@@ -46,7 +46,7 @@ class Again:
 class Outbox:
     """Not safe for several threads: the owner locks. Times are passed in.
 
-    `receivers` are those who will acknowledge, by topic; `give_up` is told (topic, receiver, reason) for each message
+    `terms`: by topic; `give_up` is told (topic, receiver, reason) for each message
     that one of them has not acknowledged: "lifespan" where time is over, "outbox full", "restarted" where it was sent
     to an earlier life of the receiver, "closed" where the sender ended first. It may have arrived all the same.
     """
@@ -55,7 +55,6 @@ class Outbox:
         self,
         sender: str,
         session: int,
-        receivers: Mapping[str, Sequence[str]],
         terms: Mapping[str, Terms],
         give_up: Callable[[str, str, str], None] = lambda topic, receiver, reason: None,
     ) -> None:
@@ -63,21 +62,20 @@ class Outbox:
         """(topic, receiver, reason) -> messages."""
         self._sender, self._session = sender, session
         self._terms = dict(terms)
-        self._receivers = {topic: tuple(receivers.get(topic, ())) for topic in terms}
+        self._spans_ns = {topic: (to_ns(one.lifespan_s), to_ns(one.hold_s)) for topic, one in terms.items()}
         self._give_up = give_up
         self._numbers = dict.fromkeys(terms, 0)
         self._kept: dict[str, dict[int, _Kept]] = {topic: {} for topic in terms}  # in the order of their numbers
         self._waiting: dict[tuple[str, str], dict[int, _Kept]] = {
-            (topic, receiver): {} for topic, names in self._receivers.items() for receiver in names
+            (topic, receiver): {} for topic, one in terms.items() for receiver in one.receivers
         }
         self._dues: list[tuple[int, str, int]] = []  # a heap; entries that are no longer true are passed over
         self._bytes = 0
 
     def add(self, topic: str, frames: Sequence[Frame], now_ns: int) -> Tag:
         """Keep a message that is sent to everybody now; what is to travel with it."""
-        terms = self._terms[topic]
         number = self._numbers[topic] = self._numbers[topic] + 1
-        receivers = self._receivers[topic]
+        receivers = self._terms[topic].receivers
         kept = self._kept[topic]
         if receivers:
             size = sum(map(len, frames))
@@ -85,7 +83,7 @@ class Outbox:
                 self._drop(next(iter(kept.values())), "outbox full")
             while self._bytes + size > MOST_BYTES and (oldest := self._oldest()) is not None:
                 self._drop(oldest, "outbox full")
-            ends_ns = now_ns + terms.lifespan_ns
+            ends_ns = now_ns + self._spans_ns[topic][0]
             due_ns = min(now_ns + FIRST_PERIOD_NS, ends_ns)
             one = _Kept(
                 *(topic, number, frames, size, now_ns, ends_ns, due_ns, FIRST_PERIOD_NS),
@@ -123,10 +121,10 @@ class Outbox:
                     again.append(self._again(kept, receipt.receiver, now_ns))
         return again
 
-    def due(self, now_ns: int) -> list[Again]:
-        """What is to be sent again now, because nobody has said a word about it; at most `MOST_AT_ONCE`, or so."""
+    def due(self, now_ns: int, most: int = MOST_AT_ONCE) -> list[Again]:
+        """What is to be sent again now, because nobody has said a word about it; `most` messages at a time."""
         again: list[Again] = []
-        while self._dues and self._dues[0][0] <= now_ns and len(again) < MOST_AT_ONCE:
+        while self._dues and self._dues[0][0] <= now_ns and len(again) < most:
             due_ns, topic, number = heapq.heappop(self._dues)
             kept = self._kept[topic].get(number)
             if kept is None or kept.due_ns != due_ns:
@@ -161,8 +159,8 @@ class Outbox:
             self._drop(kept, "closed")
 
     def _tag(self, topic: str, number: int, first: int, sent_ns: int) -> Tag:
-        terms = self._terms[topic]
-        return Tag(self._sender, self._session, number, first, sent_ns, terms.hold_ns, terms.lifespan_ns)
+        lifespan_ns, hold_ns = self._spans_ns[topic]
+        return Tag(self._sender, self._session, number, first, sent_ns, hold_ns, lifespan_ns)
 
     def _again(self, kept: _Kept, receiver: str, now_ns: int) -> Again:
         kept.tried_ns[receiver] = now_ns

@@ -1,14 +1,12 @@
-"""What goes with reliable events: a `Tag` there, a `Receipt` back; `Terms`: for how long it is worth the trouble."""
+"""What goes with reliable events: a `Tag` there, a `Receipt` back; `Terms`: for whom, and for how long."""
 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
 
-from runtime.clock import to_ns
 from runtime.errors import CodecError
 from runtime.message import Count
 
@@ -22,12 +20,15 @@ _LONGEST_NAME = 64
 Name = Annotated[str, msgspec.Meta(max_length=_LONGEST_NAME)]
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """Of one topic: for how long a message is sent again, and for how long later ones wait for it (0: not at all)."""
+class Terms(msgspec.Struct, frozen=True):
+    """Of one topic: the processes that acknowledge its events, and for how long it is worth trying.
 
-    lifespan_ns: int = to_ns(LIFESPAN_S)
-    hold_ns: int = to_ns(HOLD_S)
+    An event is sent again for `lifespan_s`; later ones wait for it `hold_s`, with 0 not at all.
+    """
+
+    receivers: tuple[str, ...] = ()
+    lifespan_s: float = LIFESPAN_S
+    hold_s: float = HOLD_S
 
 
 class Tag(msgspec.Struct, frozen=True, array_like=True):

@@ -3,6 +3,8 @@
 The first frame is the topic, two zero bytes, the number of arrays that follow as a byte, and the document. Where the
 arrays lie in shared memory that byte is SHARED, the place follows with its length before it, and no frame comes
 after. Who cannot reach that memory subscribes to the topic with WHOLE before it, and gets the arrays in frames.
+Of a reliable event that byte is TAGGED, and the number of arrays, the tag's length and the tag follow it. What is sent
+again to one process alone has AGAIN, that process's name and a zero byte before the topic.
 Processes subscribe to the topic and one zero byte, tools to both of them, so that the publisher can tell them apart;
 and no topic is the prefix of another.
 """
@@ -21,7 +23,8 @@ MAX_MESSAGE_BYTES = 64 << 20
 COUNTED = b"\0"
 PASSING = b"\0\0"
 SHARED = b"\x80"
-WHOLE = b"\x01"
+TAGGED = b"\x81"
+WHOLE, AGAIN = b"\x01", b"\x02"
 SHARED_FROM_BYTES = 32 << 10
 """From this size on arrays go through shared memory; see docs/decisions/shared-memory.md."""
 READY = b"\xff"  # with its name after it: an inlet's subscription that tells an injector that it is connected
@@ -51,17 +54,38 @@ def announce(frames: Sequence[Frame], place: Place) -> Sequence[Frame]:
     return [b"".join((frames[0], PASSING, SHARED, len(where).to_bytes(2, "little"), where, frames[1]))]
 
 
-def unpack(head: bytes, socket: zmq.Socket[bytes]) -> tuple[bytes, list[Frame], bytes | None]:
-    """Of a message with this first frame: the topic, the document and arrays, and the place of arrays elsewhere."""
+def pack_tagged(frames: Sequence[Frame], tag: bytes, receiver: str = "") -> Sequence[Frame]:
+    """What ZeroMQ carries of a reliable event, to everybody or to one receiver."""
+    topic, document, *arrays = frames
+    begin = again(receiver) if receiver else b""
+    return [b"".join((begin, topic, PASSING, TAGGED, bytes((len(arrays), len(tag))), tag, document)), *arrays]
+
+
+def again(receiver: str) -> bytes:
+    """What stands before the topic of an event that is sent to one process alone."""
+    return b"".join((AGAIN, receiver.encode(), b"\0"))
+
+
+def unpack(head: bytes, socket: zmq.Socket[bytes]) -> tuple[bytes, list[Frame], bytes | None, bytes | None]:
+    """Of a message with this first frame: topic, document and arrays, the place of arrays elsewhere, and the tag."""
     end = head.find(PASSING)
-    topic = head[1:end] if head[:1] == WHOLE else head[:end]
+    topic = head[:end]
+    if topic[:1] == WHOLE:
+        topic = topic[1:]
+    elif topic[:1] == AGAIN:
+        topic = topic.rpartition(b"\0")[2]
     mark = head[end + 2 : end + 3] if end >= 0 else b""
     if mark == SHARED:
         begin = end + 5
         middle = begin + int.from_bytes(head[end + 3 : begin], "little")
-        return topic, [head[middle:]], head[begin:middle]
-    frames: list[Frame] = [head[end + 3 :]]
+        return topic, [head[middle:]], head[begin:middle], None
+    tag, begin = None, end + 3
+    if mark == TAGGED:
+        mark, begin = head[end + 3 : end + 4], end + 5
+        middle = begin + int.from_bytes(head[end + 4 : begin], "little")
+        tag, begin = head[begin:middle], middle
+    frames: list[Frame] = [head[begin:]]
     if mark != b"\0":
         while socket.get(_RCVMORE):
             frames.append(socket.recv(NOBLOCK))
-    return topic, frames, None
+    return topic, frames, None, tag

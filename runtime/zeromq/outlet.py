@@ -15,19 +15,27 @@ from runtime.clock import SystemClock, to_ns
 from runtime.codec import Frame, encode
 from runtime.errors import TransportError
 from runtime.message import Envelope, Kind, Message
+from runtime.reliable.tag import Terms
 from runtime.shared_memory import Place, Pool, sweep
 from runtime.zeromq.frames import NOBLOCK, PASSING, READY, SHARED_FROM_BYTES, WHOLE, announce, pack, send
+from runtime.zeromq.resender import Resender
 from runtime.zeromq.sockets import KINDS, QUEUE_LENGTH, endpoint, schedule
 
 _POLL_S = 0.005
+_LAST_RECEIPTS_S = 0.3
 _NOTICES_EVERY = 256  # messages sent, between two looks at who came and went
 
 
 class Outlet:
     """The publishing side of a process; any thread may send."""
 
-    def __init__(self, folder: Path, process: str, priority: int = 0) -> None:
-        """`priority`: real-time priority of the thread that sends; 0 leaves it ordinary."""
+    def __init__(
+        self, folder: Path, process: str, priority: int = 0, reliable: Mapping[str, Terms] | None = None
+    ) -> None:
+        """`priority`: real-time priority of the threads that send; 0 leaves them ordinary.
+
+        `reliable`: the topics whose events are kept until they are acknowledged.
+        """
         self.kept: dict[str, Sequence[Frame]] = {}
         """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
@@ -50,6 +58,15 @@ class Outlet:
             except zmq.ZMQError as problem:
                 raise TransportError(f"{address} cannot be bound: {problem}") from problem
             self._sockets[kind] = socket
+        self._resender: Resender | None = None
+        reliable = {topic: terms for topic, terms in (reliable or {}).items() if terms.receivers}
+        if reliable:
+            self._resender = Resender(
+                *(self._context, folder, process, reliable),
+                lock=self._locks["event"],
+                send=lambda frames: send(self._sockets["event"], frames),
+                priority=priority,
+            )
 
     async def await_subscribers(self, expected: Mapping[str, int], timeout_s: float, stop: asyncio.Event) -> list[str]:
         """Wait until each topic has that many processes subscribed; return the topics that still lack some at the end.
@@ -79,7 +96,10 @@ class Outlet:
         kind = message.message_kind
         place = self._store(envelope.topic, frames) if len(frames) > 2 and kind == "state" else None
         packed = pack(frames) if place is None else announce(frames, place)
+        resender = self._resender
         with self._locks[kind]:
+            if resender is not None and envelope.topic in resender.topics:
+                packed = resender.add(frames)
             if envelope.topic in self.kept:
                 self.kept[envelope.topic] = packed
             send(self._sockets[kind], packed)
@@ -130,8 +150,19 @@ class Outlet:
             if frames := self.kept.get(topic):
                 send(socket, frames)  # to those too who have it already; they know it by its number
 
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether no reliable event waits for an acknowledgement (any thread)."""
+        return self._resender is None or self._resender.is_empty
+
+    def unacknowledged(self) -> dict[str, dict[str, int]]:
+        """By topic and then as "process: reason": the reliable events that were not acknowledged (any thread)."""
+        return self._resender.unacknowledged() if self._resender is not None else {}
+
     def close(self) -> None:
         """Send what is queued, for at most half a second, and close."""
+        if self._resender is not None:
+            self._resender.close(_LAST_RECEIPTS_S)
         for kind, socket in self._sockets.items():
             with self._locks[kind]:
                 socket.close()

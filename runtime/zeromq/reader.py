@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,11 @@ from zmq.backend import zmq_poll
 from runtime.codec import Frame, decode, decode_envelope
 from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
+from runtime.reliable.tag import read_tag
 from runtime.shared_memory import Place, Views
 from runtime.zeromq.ends import Ends
-from runtime.zeromq.frames import COUNTED, NOBLOCK, PASSING, WHOLE, unpack
+from runtime.zeromq.frames import COUNTED, NOBLOCK, PASSING, WHOLE, again, unpack
+from runtime.zeromq.receipts import Receipts
 from runtime.zeromq.sockets import (
     DEEP_ARRAYS_LENGTH,
     DEEP_QUEUE_LENGTH,
@@ -49,10 +51,13 @@ class Reader:
         is_counted: bool = True,
         is_deep: bool = False,
         watches_ends: bool = False,
+        receiver: str = "",
+        reliable: Collection[str] = (),
     ) -> None:
         """`is_counted`: publishers wait for it when they start; not so for those who only watch.
 
         `is_deep`: it queues states, too, where others are content with the newest. `watches_ends`: for `finish`.
+        `receiver`: the process in whose name it acknowledges events on the `reliable` topics.
         """
         self._is_deep = is_deep
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
@@ -61,6 +66,8 @@ class Reader:
         self._deliver = deliver
         self._lost = lost
         self._last: dict[tuple[str, str], tuple[int, int]] = {}  # sequence and time of publication
+        self._receiver, self._reliable = receiver, frozenset(topic.encode() for topic in reliable if receiver)
+        self._receipts: Receipts | None = None
         self._elsewhere = Elsewhere(self._end)
         self._sockets: dict[Kind, list[zmq.Socket[bytes]]] = {kind: [] for kind in KINDS}
         self._polled: list[tuple[Any, int]] = []
@@ -76,6 +83,8 @@ class Reader:
     def connect(self, folder: Path, processes: Iterable[str]) -> None:
         """Subscribe to the topics given, at each of these processes. Call before the first `wait`."""
         processes = tuple(processes)
+        if self._reliable & self._types.keys():
+            self._receipts = Receipts(folder, processes, self._receiver, self._deliver, self._lost)
         for kind in KINDS:
             topics = [topic for topic, message in self._types.items() if message.message_kind == kind]
             if not topics:
@@ -85,6 +94,8 @@ class Reader:
                 self._sockets[kind].append(socket)
                 for topic in own:
                     socket.setsockopt(zmq.SUBSCRIBE, topic + self._end)
+                for topic in self._reliable.intersection(own):
+                    socket.setsockopt(zmq.SUBSCRIBE, again(self._receiver) + topic + self._end)
                 if self._ends is not None:
                     self._ends.append(Ends(socket))
                 for process in processes:
@@ -118,6 +129,10 @@ class Reader:
     def wait(self, timeout_s: float | None) -> None:
         """Return once a message may have come, `wake` was called, or the time is over; None: no time."""
         self._is_fresh = True
+        if self._receipts is not None and self._receipts.is_due:
+            next_s = self._receipts.tell()
+            if next_s is not None:
+                timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
         if timeout_s is None:
             self._ready = zmq_poll(self._polled, -1)
         else:
@@ -137,6 +152,8 @@ class Reader:
 
         ZeroMQ signals only what is new: `wait` is right only after a `drain` that returned 0.
         """
+        if self._receipts is not None and self._receipts.is_due:
+            self._receipts.tell()  # also where messages never cease
         if self._is_fresh:  # something has just ended a wait: hand it over at once
             self._is_fresh = False
             ready, self._ready = self._ready or zmq_poll(self._polled, 0), []
@@ -191,11 +208,16 @@ class Reader:
         os.close(self._wake_reader)
         os.close(self._wake_writer)
         self._elsewhere.close()
+        if self._receipts is not None:
+            self._receipts.close()
 
     def _take(self, frame: bytes, socket: zmq.Socket[bytes]) -> None:
-        topic, frames, place = unpack(frame, socket)
+        topic, frames, place, tag = unpack(frame, socket)
         message = self._types.get(topic)
         if message is None:
+            return
+        if tag is not None and self._receipts is not None and topic in self._reliable:
+            self._take_reliable(self._receipts, topic, message, tag, frames)
             return
         try:
             if place is not None:
@@ -210,6 +232,23 @@ class Reader:
             return
         if self._is_new(stamped.envelope):
             self._deliver(stamped)
+
+    def _take_reliable(
+        self, receipts: Receipts, topic: bytes, message: type[Message], tag: bytes, frames: Sequence[Frame]
+    ) -> None:
+        name = topic.decode()
+        try:
+            read = read_tag(topic, tag)
+        except CodecError as problem:
+            self._lost(name, f"garbled: {problem}", 1)
+            return
+        try:
+            stamped = decode([topic, *frames], message)
+        except CodecError as problem:
+            if receipts.take(name, read, None):
+                self._lost(name, f"garbled: {problem}", 1)
+            return
+        receipts.take(name, read, stamped)
 
     def _is_new(self, envelope: Envelope) -> bool:
         """Count what is missing before this message; False where it has come before."""

@@ -29,9 +29,15 @@ def inward_endpoint(folder: Path, name: str, kind: Kind) -> str:
     return f"ipc://{folder / f'{name}.in.{kind}'}"
 
 
+def receipt_endpoint(folder: Path, process: str) -> str:
+    """Where a process of a run takes in the receipts for its reliable events."""
+    return f"ipc://{folder / f'{process}.receipts'}"
+
+
 def endpoints(folder: Path, process: str) -> list[Path]:
     """The sockets of a process, as files."""
-    return [folder / f"{process}{way}.{kind}" for way in ("", ".in") for kind in KINDS]
+    sockets = [folder / f"{process}{way}.{kind}" for way in ("", ".in") for kind in KINDS]
+    return [*sockets, folder / f"{process}.receipts"]
 
 
 def schedule(context: zmq.Context[zmq.Socket[bytes]], priority: int) -> None:
