@@ -1,8 +1,9 @@
 """A relay that makes a local TCP connection as slow and lossy as a long one: delay, bandwidth, and the waits of loss.
 
 TCP hides a lost segment behind a wait: what follows stands until it was sent again, one round trip later. So the
-relay makes the stream wait where a segment was lost.
-Run it with: python -m bench.relay 127.0.0.1:7810 127.0.0.1:7710 --delay-s 0.05 --loss 0.02 --mbit 20
+relay makes the stream wait where a segment was lost. (A kernel's netem would do it to the segments themselves, but
+needs a module and rights that test machines lack.) In a test: `with relayed(Relay(...)) as relay`. By itself:
+python -m bench.relay 127.0.0.1:7810 127.0.0.1:7710 --delay-s 0.05 --loss 0.02 --mbit 20
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import asyncio
 import contextlib
 import random
 import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 SEGMENT_BYTES = 1448
-SHORTEST_RETRANSMIT_S = 0.02
+CLOSING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +28,12 @@ class Shape:
     delay_s: float = 0.0
     loss: float = 0.0  # of segments, 0 to 1
     mbit: float = 0.0  # megabits per second; 0: no limit
+    retransmit_s: float = 0.02  # a lost segment comes that much later, at least a round trip
     queue_bytes: int = 64_000  # of the narrow place; a full one makes the sender wait
     seed: int = 0
+
+
+PERFECT = Shape()
 
 
 class Cable:
@@ -37,12 +44,23 @@ class Cable:
 
 
 class Relay:
-    """One listening address and where it leads to."""
+    """One listening address and where it leads to; `target`, `shape` and `is_frozen` may change on the way.
+
+    With port 0 the system chooses one; `port` is the one chosen.
+    """
 
     def __init__(
-        self, listen: tuple[str, int], target: tuple[str, int], shape: Shape, cable: Cable | None = None
+        self,
+        listen: tuple[str, int] = ("127.0.0.1", 0),
+        target: tuple[str, int] = ("127.0.0.1", 0),
+        shape: Shape = PERFECT,
+        cable: Cable | None = None,
     ) -> None:
-        self._listen, self._target, self._shape = listen, target, shape
+        self.target, self.shape = target, shape
+        self.is_frozen = False  # nothing comes out, until it is False again
+        self.lost = 0
+        self.port = listen[1]
+        self._host = listen[0]
         self._cable = cable or Cable()
         self._random = random.Random(shape.seed)
         self._writers: set[asyncio.StreamWriter] = set()
@@ -51,7 +69,8 @@ class Relay:
 
     async def start(self) -> None:
         """Begin to listen."""
-        self._server = await asyncio.start_server(self._accept, *self._listen, limit=SEGMENT_BYTES)
+        self._server = await asyncio.start_server(self._accept, self._host, self.port, limit=SEGMENT_BYTES)
+        self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         """Close the address and what goes through it."""
@@ -65,7 +84,7 @@ class Relay:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            there, back = await asyncio.open_connection(*self._target, limit=SEGMENT_BYTES)
+            there, back = await asyncio.open_connection(*self.target, limit=SEGMENT_BYTES)
         except OSError:
             writer.close()
             return
@@ -76,21 +95,25 @@ class Relay:
             task.add_done_callback(self._tasks.discard)
 
     async def _pass(self, way: int, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        loop, shape, free_at = asyncio.get_running_loop(), self._shape, self._cable.free_at
-        queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(max(4, shape.queue_bytes // SEGMENT_BYTES))
+        loop, free_at = asyncio.get_running_loop(), self._cable.free_at
+        queue: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(max(4, self.shape.queue_bytes // SEGMENT_BYTES))
         sending = asyncio.create_task(self._deliver(queue, sink))
         arrival = loop.time()
         try:
             while segment := await source.read(SEGMENT_BYTES):
+                shape = self.shape
                 takes_s = len(segment) * 8 / (shape.mbit * 1e6) if shape.mbit else 0.0
                 through_at = free_at[way] = max(free_at[way], loop.time()) + takes_s
                 await asyncio.sleep(max(0.0, through_at - loop.time() - 0.002))
                 is_lost = shape.loss > 0 and self._random.random() < shape.loss
-                again_s = max(SHORTEST_RETRANSMIT_S, 2 * shape.delay_s) if is_lost else 0.0
+                self.lost += is_lost
+                again_s = max(shape.retransmit_s, 2 * shape.delay_s) if is_lost else 0.0
                 arrival = max(arrival, through_at + shape.delay_s + again_s)
                 await queue.put((arrival, segment))
+            await queue.put((arrival, b""))
+            await sending
         except OSError:
-            pass
+            pass  # one of the two ends is gone
         finally:
             sending.cancel()
             sink.close()
@@ -100,9 +123,29 @@ class Relay:
         while True:
             arrival, segment = await queue.get()
             await asyncio.sleep(max(0.0, arrival - loop.time()))
+            while self.is_frozen:
+                await asyncio.sleep(0.01)
+            if not segment:
+                return
             with contextlib.suppress(OSError):
                 sink.write(segment)
                 await sink.drain()
+
+
+@contextlib.contextmanager
+def relayed(relay: Relay) -> Iterator[Relay]:
+    """The relay at work in a thread of its own, until the end of the block."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="relay")
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(relay.start(), loop).result(CLOSING_S)
+        yield relay
+        asyncio.run_coroutine_threadsafe(relay.close(), loop).result(CLOSING_S)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(CLOSING_S)
+        loop.close()
 
 
 def _place(text: str) -> tuple[str, int]:

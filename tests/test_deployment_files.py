@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from os import environ
@@ -17,6 +18,7 @@ from tests.fake_openai_server import FakeOpenAI, answers
 from tests.test_camera import make_video
 
 ROOT = Path(__file__).resolve().parent.parent
+UNIT = ROOT / "bridges" / "polyrhythm-stretch.service"
 SEEN = {"objects": [{"label": "cup", "colour": "red", "u": 8, "v": 8}], "target": -1}
 
 
@@ -35,8 +37,28 @@ def test_a_real_robot_is_never_armed_by_its_launch_file() -> None:
 
 
 def test_the_systemd_unit_stops_the_run_as_a_run_wants_to_be_stopped() -> None:
-    unit = (ROOT / "bridges" / "polyrhythm-stretch.service").read_text()
-    assert {"KillSignal=SIGINT", "KillMode=mixed", "Restart=on-failure"} <= set(unit.splitlines())
+    assert {"KillSignal=SIGINT", "KillMode=mixed", "Restart=on-failure"} <= set(UNIT.read_text().splitlines())
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed (apt install systemd)")
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("", ""),
+        ("KillMod=mixed", "Unknown key"),
+        ("RestartSec=soon", "Failed to parse"),
+        ("RestartPreventExitStatus=two", "Failed to parse"),
+    ],
+)
+def test_systemd_knows_every_line_of_the_unit(tmp_path: Path, line: str, complaint: str) -> None:
+    """The lines that are wrong show that it would have said so."""
+    text = UNIT.read_text().replace("/home/hello-robot/.venv/bin/polyrhythm", sys.executable)
+    unit = tmp_path / UNIT.name
+    unit.write_text(text.replace("[Install]", f"{line}\n[Install]"))
+    told = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60)
+    about_it = [said for said in told.stderr.splitlines() if UNIT.stem in said]
+    assert bool(about_it) is bool(complaint), told.stderr
+    assert complaint in "".join(about_it)
 
 
 @pytest.mark.processes

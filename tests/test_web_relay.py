@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from bench.relay import PERFECT, Relay, Shape, relayed
 from runtime.clock import SystemClock
 from tests.browsing import MARKS, a_browser, go_on, take_driving, text, visit, wait, x_of
 from tests.console_run import ROOT, ConsoleRun
 from tests.motion_watch import MotionWatch
-from tests.relay import Relay
 
 HELD_WITHIN_MS = 300.0
-DELAY_S, LOSS = 0.1, 0.05  # of each direction: 200 ms there and back
+BAD = Shape(delay_s=0.1, loss=0.05, retransmit_s=0.4)  # of each direction: 200 ms there and back
+FAR_WORSE = replace(BAD, loss=0.4)
 
 pytestmark = MARKS
 
 
 @pytest.fixture(scope="module")
 def relay() -> Iterator[Relay]:
-    with Relay() as started:
+    with relayed(Relay()) as started:
         yield started
 
 
@@ -30,7 +32,7 @@ def relay() -> Iterator[Relay]:
 def run(relay: Relay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleRun]:
     reached_as = f'console.reached_as=["http://127.0.0.1:{relay.port}"]'
     with ConsoleRun(ROOT / "launch" / "wizard.toml", tmp_path_factory.mktemp("relay"), reached_as) as started:
-        relay.target = started.port
+        relay.target = ("127.0.0.1", started.port)
         yield started
 
 
@@ -39,7 +41,7 @@ def page(run: ConsoleRun, relay: Relay) -> Iterator[Any]:
     """One page for all: to open it over a bad link takes its time."""
     with a_browser() as opened:
         page = opened.new_page(viewport={"width": 1280, "height": 800})
-        relay.delay_s, relay.loss = DELAY_S, LOSS
+        relay.shape = BAD
         visit(page, f"http://127.0.0.1:{relay.port}/#{run.tokens['operator']}")
         yield page
 
@@ -78,7 +80,7 @@ def test_pictures_go_on_over_a_bad_link_and_their_quality_follows_it(relay: Rela
         return [frame for frame in frames if isinstance(frame, bytes) and b'"camera":"head"' in frame[:200]]
 
     wait(page, lambda: len(heads()) >= 10, "pictures come", 60.0)
-    relay.loss = 0.4  # far worse: nearly every picture waits for a lost piece
+    relay.shape = FAR_WORSE  # nearly every picture waits for a lost piece
     here = len(heads())
 
     def least() -> int:
@@ -86,13 +88,13 @@ def test_pictures_go_on_over_a_bad_link_and_their_quality_follows_it(relay: Rela
         return min((int(one[1]) for one in found if one), default=99)
 
     wait(page, lambda: least() <= 45, "they become smaller", 60.0)
-    relay.loss = LOSS
+    relay.shape = BAD
 
 
 def test_a_link_that_falls_silent_leaves_the_robot_held_and_the_page_says_so(
     relay: Relay, page: Any, motion: MotionWatch
 ) -> None:
-    relay.delay_s, relay.loss = 0.0, 0.0
+    relay.shape = PERFECT
     wait(page, lambda: text(page, ".holder[data-seat=policy]") in ("you", "policy"), "the page is there", 60.0)
     go_on(page)
     if text(page, ".holder[data-seat=policy]") != "you":
