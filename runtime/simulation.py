@@ -11,7 +11,7 @@ import sys
 from asyncio import events
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Protocol
 
 from runtime.budgets import Budgets
 from runtime.clock import to_ns
@@ -204,7 +204,7 @@ class Simulation:
             escape, self._watch.found = self._watch.found, None
             raise escape
 
-    async def run_async(self) -> None:
+    async def run_async(self, pace: Pace | None = None) -> None:
         """Run until a node finishes the run or to the end, while other coroutines of this loop go on.
 
         Calls to the outside that are made at one instant are awaited together, and answered in the order in which
@@ -212,9 +212,13 @@ class Simulation:
         """
         calls = self.clock.outside_calls = []
         while True:
-            self.run(until=lambda: bool(calls) and not self._is_due_now())
-            if self.outcome is not None or not calls:
+            self.run(until=lambda: (bool(calls) or pace is not None) and not self._is_due_now())
+            if self.outcome is not None:
                 break
+            if not calls:
+                if pace is None or not await pace.until(self.scheduler.next_ns):
+                    break
+                continue
             waiting = [call for call in calls if not call.future.cancelled()]
             _discard(calls)
             for call, answer in zip(waiting, await _answers(waiting), strict=True):
@@ -290,6 +294,17 @@ class Simulation:
                 self._delivery.send(Envelope(calls_topic(name), name, seq, self.scheduler.now_ns), calls)
         if not last:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+
+class Pace(Protocol):
+    """Holds a virtual run back to the pace of people, and puts in what they do."""
+
+    async def until(self, next_ns: int | None) -> bool:
+        """Return once the scheduler's time was set to when the run goes on: at the latest when the next event is due.
+
+        `next_ns` is None where nothing is due any more; False where nothing will be.
+        """
+        ...
 
 
 async def _answers(calls: list[OutsideCall]) -> list[Any]:

@@ -15,6 +15,8 @@ from nodes.episodes.people.library import Library, read_folder
 from nodes.episodes.people.loader import is_published, read_published
 from nodes.episodes.people.profiles import Task
 from nodes.episodes.people.sampling import sample_uniform
+from nodes.episodes.play.by_hand import Terminal
+from nodes.episodes.play.lines import Lines
 from nodes.episodes.play.progress import Live, Progress, Quiet
 from nodes.episodes.play.runner import Judges, Settings, judge_unjudged, play_all
 from nodes.episodes.results.card import card_of
@@ -99,7 +101,7 @@ def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
     if asked.swap:
         pairings += [tuple(reversed(pair)) for pair in pairings if len(pair) > 1 and pair[::-1] not in pairings]
     _check_agents(pairings)
-    return [
+    plans = [
         plan_episode(
             library,
             task,
@@ -114,6 +116,13 @@ def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
         for task in tasks
         for seed in range(asked.seeds)
     ]
+    for plan in plans:
+        if plan.rules.order == "asynchronous" and plan.agents.count("human") > 1:
+            raise UserError(
+                f"--order asynchronous with {plan.agents.count('human')} people (task {plan.task}): they would type "
+                "over each other at one terminal; expected one human, or another order"
+            )
+    return plans
 
 
 def _seated(pairing: tuple[str, ...], task: Task) -> tuple[str, ...]:
@@ -155,9 +164,13 @@ def _play(
     progress: Progress = Live(len(plans), settings.servers) if is_terminal else Quiet()
 
     async def work() -> bool:
+        if by_hand:
+            settings.by_hand = Terminal(Lines())
         try:
             return await play_all(plans, store, settings, progress.played)
         finally:
+            if settings.by_hand is not None:
+                settings.by_hand.lines.close()
             await settings.servers.close()
 
     try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from nodes.episodes.minds.brains import make_brain
 from nodes.episodes.talk.sight import Brain, Sight
-from runtime import Node, Publisher, Subscription, on
+from runtime import Node, Publisher, Subscription, UserError, on
 from runtime.episode_msgs import Briefing, Observation, Reply, Turn
 
 
@@ -33,6 +33,15 @@ class Agent(Node):
         agent = cls()
         agent._brain = brain
         return agent
+
+    @classmethod
+    def check_parameters(cls, brain: str = "rules", temperature: float = 0.7) -> list[str]:
+        """What is wrong with these parameters, in sentences."""
+        try:
+            make_brain(brain, temperature=temperature)
+        except UserError as problem:
+            return [str(problem)]
+        return []
 
     def on_start(self) -> None:
         if self._brain is None:

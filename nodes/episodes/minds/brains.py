@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.episodes.minds.human import HumanBrain
 from nodes.episodes.minds.talker import decide
 from nodes.episodes.talk.sight import Brain, Choice, Sight
 from runtime import Clock, UserError
@@ -65,7 +64,10 @@ def make_brain(spec: str, *, temperature: float = 0.7) -> Brain:
     if spec in RULES:
         return RulesBrain()
     if spec == "human":
-        return HumanBrain()
+        raise UserError(
+            "agent 'human' plays at the terminal of polyrhythm episodes run; in a launch file a person plays in the "
+            'browser: use = "bridges.web.chat.node:PersonAtPage", as in polyrhythm run sotopia-chat'
+        )
     if spec.startswith("script:"):
         return ScriptedBrain(read_script(Path(spec.removeprefix("script:"))))
     from nodes.episodes.minds.model_brain import model_brain

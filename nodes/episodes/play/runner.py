@@ -19,11 +19,11 @@ from nodes.episodes.judging.checks import check_episode
 from nodes.episodes.judging.dimensions import SEVEN, Dimension
 from nodes.episodes.minds.agent import Agent
 from nodes.episodes.minds.brains import RULES, RulesBrain, ScriptedBrain, check_agent, read_script
-from nodes.episodes.minds.caller import Ask, Caller, ModelSpec, OutageError, Servers
-from nodes.episodes.minds.human import HumanBrain
+from nodes.episodes.minds.caller import AnswerStore, Ask, Caller, ModelSpec, NoStore, OutageError, Servers
 from nodes.episodes.minds.model_brain import ModelBrain
 from nodes.episodes.minds.repair import UnreadableError
 from nodes.episodes.minds.script_mode import write_script
+from nodes.episodes.play.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, Terminal
 from nodes.episodes.results.evaluations import FIRST_JUDGE
 from nodes.episodes.results.store import EpisodeAnswers, Store
 from nodes.episodes.talk.conduct import Conduct
@@ -59,19 +59,18 @@ class Settings:
     stream: bool = False
     latency_s: float = 0.0
     ask: Ask | None = None
+    by_hand: Terminal | None = None  # where people play
 
 
 Progress = Callable[[EpisodePlan, Outcome], None]
 
 
 def brain_of(plan: EpisodePlan, seat: int, settings: Settings, answers: EpisodeAnswers) -> Brain:
-    """What plays a seat. Raises UserError where its text names nothing."""
+    """What plays a seat that no person plays. Raises UserError where its text names nothing."""
     spec = plan.agents[seat]
     check_agent(spec)
     if spec in RULES:
         return RulesBrain()
-    if spec == "human":
-        return HumanBrain(answers, seat)
     if spec.startswith("script:"):
         return ScriptedBrain(read_script(Path(spec.removeprefix("script:"))))
     if spec.startswith("replay:"):
@@ -98,7 +97,7 @@ def _replayed(spec: str, plan: EpisodePlan, seat: int) -> list[Act]:
 
 async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -> Conduct:
     """Play one episode to its outcome; nothing is written but answers of models and people, and turns with them."""
-    brains: Sequence[Brain]
+    brains: Sequence[Brain | None]
     if plan.mode == "SCRIPT" and _is_model(plan.agents[0]):
         model = ModelSpec.parse(plan.agents[0], temperature=settings.temperature, stream=settings.stream)
         caller = Caller(model, settings.servers, answers, WRITER, settings.ask)
@@ -114,16 +113,27 @@ async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -
     else:
         if plan.mode in ("SCRIPT", "SCRIPT-TURNS"):  # one writer for all
             plan = msgspec.structs.replace(plan, agents=plan.agents[:1] * len(plan.agents))
-        brains = [brain_of(plan, seat, settings, answers) for seat in range(len(plan.briefings))]
-    return await conduct_episode(plan, brains, answers.pending_turns)
+        brains = [
+            None if spec == "human" else brain_of(plan, seat, settings, answers)
+            for seat, spec in enumerate(plan.agents)
+        ]
+    return await conduct_episode(plan, brains, answers.pending_turns, settings.by_hand, answers)
 
 
-async def conduct_episode(plan: EpisodePlan, brains: Sequence[Brain], happened: list[Turn]) -> Conduct:
-    """Moderator and agents on a bus of their own, in virtual time, to the outcome."""
-    moderator = Moderator(plan)
+async def conduct_episode(
+    plan: EpisodePlan,
+    brains: Sequence[Brain | None],
+    happened: list[Turn],
+    terminal: Terminal | None = None,
+    store: AnswerStore | None = None,
+) -> Conduct:
+    """Moderator and agents on a bus of their own, in virtual time, to the outcome; None is a person at the terminal."""
+    has_people = None in brains and plan.rules.order == "asynchronous"
+    moderator = Moderator(plan, PATIENCE_S if has_people else 0.0)
+    nodes = [PersonAtTerminal() if brain is None else Agent.with_brain(brain) for brain in brains]
     seats = [
-        NodeSpec(f"seat{seat}", Agent, instance=Agent.with_brain(brain), remap={"episode/seat": f"episode/seat{seat}"})
-        for seat, brain in enumerate(brains)
+        NodeSpec(f"seat{seat}", type(node), instance=node, remap={"episode/seat": f"episode/seat{seat}"})
+        for seat, node in enumerate(nodes)
     ]
     simulation = Simulation(NodeSpec("moderator", Moderator, instance=moderator), *seats, seed=plan.seed)
 
@@ -133,13 +143,19 @@ async def conduct_episode(plan: EpisodePlan, brains: Sequence[Brain], happened: 
 
     simulation.observe(observe)
     simulation.publish("episode/begin", Begin())
+    people = [node for node in nodes if isinstance(node, PersonAtTerminal)]
+    if people and terminal is None:
+        raise UserError("human plays at a terminal: polyrhythm episodes run --agents human,...")
+    pace = ByHand(simulation, people, terminal, store or NoStore()) if people and terminal is not None else None
     try:
-        await simulation.run_async()
+        await simulation.run_async(pace)
     finally:
         simulation.close()
     conduct = moderator.conduct
     if conduct.outcome is None:
         conduct.fail("nobody had anything more to do", moderator.seconds)
+    if pace is not None and terminal is not None and conduct.outcome is not None:
+        terminal.show(f"\nThe episode is over: {conduct.outcome.reason}\n")
     return conduct
 
 

@@ -98,7 +98,7 @@ def _text(turn: Turn) -> str:
 
 
 def _class_of(agent: str) -> str:
-    return {"rules": "RulesBrain", "scripted": "RulesBrain", "human": "HumanBrain"}.get(agent, "ModelBrain")
+    return {"rules": "RulesBrain", "scripted": "RulesBrain", "human": "PersonAtTerminal"}.get(agent, "ModelBrain")
 
 
 def _reward(scores: dict[str, float]) -> Any:

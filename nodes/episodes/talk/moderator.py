@@ -48,8 +48,10 @@ class Moderator(Node):
     seat14 = Publisher(Observation, "episode/seat14")
     seat15 = Publisher(Observation, "episode/seat15")
 
-    def __init__(self, plan: EpisodePlan) -> None:
+    def __init__(self, plan: EpisodePlan, answer_s: float = 0.0) -> None:
+        """`answer_s` is how long a seat has for its answer; 0: for ever."""
         self.plan = plan
+        self.answer_s = answer_s
         self.conduct: Conduct = Conduct(plan.id, plan.briefings, plan.rules, self.random)
         self._began_ns = 0
         self._pause_token = 0
@@ -59,6 +61,7 @@ class Moderator(Node):
     def on_start(self) -> None:
         kind = Floor if self.plan.rules.order == "asynchronous" else Conduct
         self.conduct = kind(self.plan.id, self.plan.briefings, self.plan.rules, self.random)
+        self.conduct.answer_s = self.answer_s
         self._seats = [getattr(self, f"seat{seat}") for seat in range(len(self.plan.briefings))]
 
     @property
@@ -158,16 +161,11 @@ class LiveModerator(Moderator):
     ) -> None:
         from nodes.episodes.talk.planning import plan_of_task
 
-        super().__init__(plan_of_task(task, order=order, mode=mode, max_turns=max_turns, wins=wins))
-        self._answer_s = answer_s
+        super().__init__(plan_of_task(task, order=order, mode=mode, max_turns=max_turns, wins=wins), answer_s)
         self._has_judge = has_judge
         self._asked_ns = 0
         self._asked: tuple[str, ...] = ()
         self._ended: Outcome | None = None
-
-    def on_start(self) -> None:
-        super().on_start()
-        self.conduct.answer_s = self._answer_s
 
     @every(hz=2)
     def watch(self) -> None:
@@ -179,8 +177,8 @@ class LiveModerator(Moderator):
         waiting = self.conduct.is_waiting_for
         if waiting != self._asked:
             self._asked, self._asked_ns = waiting, self.clock.now_ns()
-        elif waiting and (self.clock.now_ns() - self._asked_ns) * 1e-9 > self._answer_s:
-            self._send(self.conduct.fail(f"{waiting[0]} did not answer within {self._answer_s:g} s", self.seconds))
+        elif waiting and (self.clock.now_ns() - self._asked_ns) * 1e-9 > self.answer_s:
+            self._send(self.conduct.fail(f"{waiting[0]} did not answer within {self.answer_s:g} s", self.seconds))
 
     def _send(self, sent: Sent) -> None:
         super()._send(sent)
