@@ -133,6 +133,18 @@ def test_a_run_that_was_killed_goes_on_and_ends_like_an_uninterrupted_one(tmp_pa
     assert what_was_said(log) == whole
 
 
+@pytest.mark.processes
+def test_the_log_names_who_really_played(tmp_path: Path, runs: Runs) -> None:
+    with FakeOpenAI(Seller(10**6)) as server:
+        launch, log = launch_file(tmp_path, "players", server.url)
+        run_to_the_end(launch)
+        with Store.read(log) as store:
+            [row] = store.episodes()
+            model = f"fake@{server.url}"
+            assert row.agents == store.plan(row.id).agents == (model, "rules")
+            assert store.card["agents"] == sorted([model, "rules"])
+
+
 def play(log: Path, seconds: float, order: Order, max_turns: int = 20) -> list[Turn]:
     """So much of the episode in virtual time, left as it is then; the turns that were published."""
     names = {"task": TASK, "order": order, "max_turns": max_turns}

@@ -5,7 +5,7 @@ What it does is its brain's affair (`brains.py`); a brain sees a `Sight` and not
 
 from __future__ import annotations
 
-from nodes.episodes.minds.brains import make_brain
+from nodes.episodes.minds.brains import make_brain, provenance_of
 from nodes.episodes.talk.sight import Brain, Sight
 from runtime import Node, Publisher, Subscription, UserError, on
 from runtime.episode_msgs import Briefing, Observation, Reply, Turn
@@ -46,6 +46,7 @@ class Agent(Node):
     def on_start(self) -> None:
         if self._brain is None:
             self._brain = make_brain(self._spec, temperature=self._temperature)
+            self.reply.provenance = provenance_of(self._spec)
 
     @on(observation)
     async def observe(self, observation: Observation) -> None:

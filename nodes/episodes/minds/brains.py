@@ -70,9 +70,25 @@ def make_brain(spec: str, *, temperature: float = 0.7) -> Brain:
         )
     if spec.startswith("script:"):
         return ScriptedBrain(read_script(Path(spec.removeprefix("script:"))))
+    if spec.startswith("replay:"):
+        raise UserError(f"agent {spec!r}: a log is replayed by polyrhythm episodes run, not in a launch file")
     from nodes.episodes.minds.model_brain import model_brain
 
     return model_brain(spec, temperature=temperature)
+
+
+def provenance_of(spec: str) -> str:
+    """What the messages of an agent with that brain say of who speaks, as KIND:NAME."""
+    is_scripted = spec in RULES or spec.startswith("script:")
+    return f"script:{spec.removeprefix('script:')}" if is_scripted else f"model:{spec}"
+
+
+def agent_of(provenance: str) -> str:
+    """Who plays, as `--agents` names it, from what the envelope of a reply says."""
+    kind, _, name = provenance.partition(":")
+    if kind == "person":
+        return "human"
+    return name if kind == "model" or name in RULES else provenance
 
 
 def check_agent(spec: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nodes.episodes.minds.brains import agent_of
 from nodes.episodes.results.live import LiveLog, Step
 from nodes.episodes.talk.conduct import Sent
 from nodes.episodes.talk.moderator import LiveModerator
@@ -72,6 +73,11 @@ class KeptModerator(LiveModerator):
         """Commit what moves the episode on; that a seat could not be asked is no answer, and it is asked again."""
         if self._kept is not None and not (reply is not None and reply.failure):
             self._kept.note(Step(at_s, reply, token))
+
+    def plays(self, seat: int, provenance: str) -> None:
+        """Write into the log who really answers, which no launch file tells the moderator."""
+        if self._kept is not None:
+            self._kept.note_player(seat, agent_of(provenance))
 
     def _send(self, sent: Sent) -> None:
         if self._kept is not None and sent.turns:

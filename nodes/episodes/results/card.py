@@ -22,7 +22,7 @@ def card_of(plans: Sequence[EpisodePlan], judges: Sequence[str]) -> dict[str, An
     agents = sorted({agent for plan in plans for agent in plan.agents})
     modes = sorted({plan.mode for plan in plans})
     kinds = Counter(plan.kind or "other" for plan in plans)
-    humans = sorted({agent for agent in agents if agent == "human"})
+    humans = any(truth.is_human for plan in plans for truth in plan.truths)
     caveats = []
     if any(agent in RULES for agent in agents):
         caveats.append("agents called rules or scripted follow templates: they test the machinery, not social skill")

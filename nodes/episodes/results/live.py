@@ -19,6 +19,9 @@ from nodes.episodes.talk.plan import EpisodePlan
 from runtime.episode_msgs import Outcome, Reply, Scores, Turn
 from runtime.errors import UserError
 
+UNKNOWN = "nobody yet"
+"""Who plays a seat that has not answered."""
+
 
 class Step(msgspec.Struct, frozen=True):
     """What moved the episode on: a reply, or the pause of that token that was over."""
@@ -32,8 +35,8 @@ class LiveLog:
     """An open results file with one episode. Raises UserError where the file holds something else, or is complete."""
 
     def __init__(self, path: Path, plan: EpisodePlan) -> None:
-        self._plan = plan
-        self._store = _opened(path, plan)
+        self._store = _opened(path, msgspec.structs.replace(plan, agents=(UNKNOWN,) * len(plan.agents)))
+        self._plan = self._store.plan(plan.id)
         found = self._store._db.execute("SELECT step FROM steps WHERE episode = ? ORDER BY idx", (plan.id,))
         self.steps = [msgspec.json.decode(row[0], type=Step) for row in found]
         self.turns = self._store.turns(plan.id)
@@ -44,6 +47,18 @@ class LiveLog:
         with self._store._db:
             self._store._db.execute("INSERT INTO steps VALUES (?,?,?)", (self._plan.id, self._count, to_json(step)))
         self._count += 1
+
+    def note_player(self, seat: int, agent: str) -> None:
+        """Keep who plays a seat; two that took turns at it are both named."""
+        known = self._plan.agents[seat]
+        if agent in known.split(" + "):
+            return
+        agents, truths = list(self._plan.agents), list(self._plan.truths)
+        agents[seat] = agent if known == UNKNOWN else f"{known} + {agent}"
+        truths[seat] = msgspec.structs.replace(truths[seat], is_human="human" in agents[seat].split(" + "))
+        self._plan = msgspec.structs.replace(self._plan, agents=tuple(agents), truths=tuple(truths))
+        self._store.set_plan(self._plan)
+        self._store.set_card(card_of([self._plan], [scores.judge for scores in self._store.scores(self._plan.id)]))
 
     def save_turns(self, turns: Sequence[Turn]) -> None:
         """Keep turns as they happen, for whoever reads along."""

@@ -12,7 +12,7 @@ from nodes.episodes.results.store import EpisodeRow, Store
 from nodes.episodes.talk.conduct import PromptRecord
 from nodes.episodes.talk.plan import EpisodePlan
 from nodes.episodes.talk.prompt import history_text, prompt_text, turn_text
-from runtime.episode_msgs import Observation, Turn
+from runtime.episode_msgs import Asks, Observation, Turn
 from runtime.errors import UserError
 
 
@@ -115,7 +115,8 @@ def held_text(plan: EpisodePlan, turns: Sequence[Turn], record: PromptRecord) ->
     held = [turns[index] for index in record.held if index < len(turns)]
     briefing = plan.briefings[record.seat]
     if record.sha:
-        observation = Observation(episode=plan.id, ask=record.ask, turn=record.turn, asks="act")
+        asks: Asks = "bid" if plan.rules.order == "asynchronous" else "act"
+        observation = Observation(episode=plan.id, ask=record.ask, turn=record.turn, asks=asks)
         return prompt_text(briefing, held, observation)
     return (
         f"{briefing.background}\n\nYou are {briefing.name}. Your private goal: {briefing.goal}\n\n{history_text(held)}"

@@ -77,6 +77,13 @@ class Store(Evaluations):
             )
         return msgspec.json.decode(row[0], type=EpisodePlan)
 
+    def set_plan(self, plan: EpisodePlan) -> None:
+        """Keep what became known of an episode since it was planned: who plays it."""
+        with self._db:
+            self._db.execute(
+                "UPDATE episodes SET agents = ?, plan = ? WHERE id = ?", (to_json(plan.agents), to_json(plan), plan.id)
+            )
+
     def unfinished(self) -> list[EpisodePlan]:
         """The episodes that are waiting or have failed, in order."""
         rows = self._db.execute("SELECT plan FROM episodes WHERE state != 'done' ORDER BY number")

@@ -82,10 +82,16 @@ class Moderator(Node):
     def happens(self, at_s: float, *, reply: Reply | None = None, token: int = 0) -> None:
         """Called before a reply, or the end of a pause, has any effect."""
 
+    def plays(self, seat: int, provenance: str) -> None:
+        """Called with who answers for a seat, before the answer has any effect."""
+
     @on(reply)
     def answered(self, reply: Reply) -> None:
         at_s = self.seconds
         if self.conduct.expects(reply):
+            call = current_call.get()
+            if call is not None and call.trigger is not None:
+                self.plays(reply.seat, call.trigger.envelope.provenance)
             self.happens(at_s, reply=reply)
         self._send(self.conduct.reply(reply, at_s))
 
