@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# As many tests at once as there are cores, up to 4; a file stays together, and the long ones come first.
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test bench interop faults mutants lint clean help
 
@@ -13,8 +15,9 @@ help: ## list what can be made
 demo: $(STAMP) ## a robot clears a table while a person talks to it; leaves a recording and pictures in runs/
 	@$(BIN)/polyrhythm run laptop
 
-test: $(STAMP) lint ## lint, types, import contracts and all tests
-	$(BIN)/python -m pytest
+test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by side, then those that need quiet
+	$(BIN)/python -m pytest -m "not alone" $(SIDE_BY_SIDE)
+	$(BIN)/python -m pytest -m alone
 
 lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .

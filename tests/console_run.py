@@ -86,7 +86,7 @@ class ConsoleRun:
         except subprocess.TimeoutExpired:
             self._process.kill()  # its processes end with it
             self._process.wait(CLOSES_S)
-        self._reader.join(10.0)
+        self._reader.join(60.0)
         assert self._process.stdout is not None
         self._process.stdout.close()
 

@@ -65,17 +65,17 @@ class FakeOpenAI:
 
     def __enter__(self) -> FakeOpenAI:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(60)
         return self
 
     def __exit__(self, *_: object) -> None:
         assert self._loop is not None
         assert self._stop is not None
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
-    def wait_for(self, number: int, timeout_s: float = 10.0) -> bool:
+    def wait_for(self, number: int, timeout_s: float = 60.0) -> bool:
         """Wait until so many requests have come."""
         with self._got:
             return self._got.wait_for(lambda: len(self.requests) >= number, timeout_s)

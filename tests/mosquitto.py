@@ -51,7 +51,7 @@ class Foreigners:
         """By mosquitto_pub, QoS 1."""
         text = payload if isinstance(payload, str) else json.dumps(payload)
         command = ["mosquitto_pub", *self._arguments(), "-q", "1", "-t", topic, "-m", text, *options]
-        subprocess.run(command, check=True, capture_output=True, timeout=10)
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
 
     def listen(self) -> Listener:
         """mosquitto_sub on everything."""
@@ -107,7 +107,7 @@ class Mosquitto(Foreigners):
     def stop(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
             self._process = None
 
     def __enter__(self) -> Self:
@@ -156,7 +156,7 @@ class Listener:
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(60)
         self._thread.join(10)
         assert self._process.stdout is not None
         self._process.stdout.close()

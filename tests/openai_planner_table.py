@@ -71,7 +71,7 @@ class Table:
     """A planner in virtual time, with what it says and plans."""
 
     def __init__(self, server: FakeOpenAI, **parameters: Any) -> None:
-        parameters = {"model": "fake", "latency_s": 0.5, "deadline_s": 2.0, **parameters}
+        parameters = {"model": "fake", "latency_s": 0.5, "deadline_s": 30.0, **parameters}
         self.planner = OpenAIPlanner(base_url=server.url, **parameters)
         self.authority = Authority()
         self.sim = Simulation(self.planner)

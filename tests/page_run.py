@@ -31,8 +31,12 @@ class PageRun:
         )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
-        eventually(lambda: len(self.addresses) >= pages or self.process.poll() is not None, "pages open", 90.0)
-        assert self.process.poll() is None, "\n".join(self.lines)
+        try:
+            eventually(lambda: len(self.addresses) >= pages or self.process.poll() is not None, "pages open", 90.0)
+            assert self.process.poll() is None, "\n".join(self.lines)
+        except AssertionError:
+            self.__exit__(None, None, None)
+            raise
 
     @property
     def addresses(self) -> dict[tuple[str, str], str]:
@@ -55,7 +59,7 @@ class PageRun:
 
     def _end(self) -> None:
         self.process.wait(60.0)
-        self._reader.join(10.0)
+        self._reader.join(60.0)
         assert self.process.stdout is not None
         self.process.stdout.close()
 
@@ -70,5 +74,4 @@ class PageRun:
     def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        if self._reader.is_alive() or self.process.poll() is None:
-            self._end()
+        self._end()

@@ -19,6 +19,8 @@ from runtime.graph import NodeSpec
 from tests.episode_cast import plan
 from tests.fake_openai_server import Behaviour, FakeOpenAI, answers, half_a_stream, raw, silence, status
 
+pytestmark = pytest.mark.processes
+
 GOOD = json.dumps({"action_type": "speak", "argument": "Hello there", "to": []})
 
 
@@ -27,7 +29,7 @@ def brain(url: str, servers: Servers, *, stream: bool = False) -> ModelBrain:
     return ModelBrain(Caller(spec, servers, NoStore(), 0))
 
 
-def ask(server: FakeOpenAI, *, deadline_s: float = 10.0, stream: bool = False, **options: int) -> str:
+def ask(server: FakeOpenAI, *, deadline_s: float = 30.0, stream: bool = False, **options: int) -> str:
     async def once() -> str:
         servers = Servers(deadline_s=deadline_s, **options)  # type: ignore[arg-type]  # whole numbers
         try:
@@ -70,12 +72,12 @@ def test_a_refused_format_is_asked_for_less() -> None:
         (status(404), "no such model"),
         (silence, "did not answer within 0.3 s"),
         (raw(b"x" * 2_000_000), "sent 2000000 bytes; at most 1048576 are read"),
-        (status(503), "did not answer within|failed"),
+        (status(503), "failed"),
     ],
 )
 def test_what_does_not_pass_is_an_outage_in_a_sentence(bad: Behaviour, why: str) -> None:
     with FakeOpenAI(bad) as server, pytest.raises(OutageError, match=why):
-        ask(server, deadline_s=0.3, attempts=2)
+        ask(server, deadline_s=0.3 if bad is silence else 30.0, attempts=2)
 
 
 def test_a_budget_ends_the_calls() -> None:
@@ -101,7 +103,7 @@ def test_a_model_without_a_key_is_refused_with_the_choices(monkeypatch: pytest.M
 
 def play_model(server: FakeOpenAI, *, rules: Rules | None = None) -> Moderator:
     async def run() -> Moderator:
-        servers = Servers(deadline_s=5.0, attempts=2)
+        servers = Servers(deadline_s=30.0, attempts=2)
         moderator = Moderator(plan(rules=rules))
         seats = [
             NodeSpec(

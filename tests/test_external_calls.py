@@ -12,6 +12,8 @@ from runtime import Message, Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from tests.fake_openai_server import FakeOpenAI, silence
 
+pytestmark = pytest.mark.processes
+
 PATIENCE_S = 30.0
 
 

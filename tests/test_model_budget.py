@@ -25,6 +25,8 @@ from runtime.seat_tables import Rung, SeatTable
 from tests.fake_openai_server import FakeOpenAI, answers, half_a_stream, raw, status
 from tests.still_robot import StillRobot
 
+pytestmark = pytest.mark.processes
+
 WAIT = json.dumps({"verb": "wait", "what": "", "where": "", "excluding": [], "text": "", "say": ""})
 QUESTION = Question(system="Be brief.", text="What now?", schema={"type": "object"})
 PROMPT = QUESTION.prompt_tokens
@@ -41,7 +43,7 @@ def ask(server: FakeOpenAI, budget: Budget, number: int, *, stream: bool = False
     """Ask so often, or until the client refuses; why it did."""
 
     async def talk() -> str:
-        settings = ChatSettings(server.url, "fake", "sk", deadline_s=5.0, stream=stream)
+        settings = ChatSettings(server.url, "fake", "sk", deadline_s=30.0, stream=stream)
         client = ChatClient(settings, jitter=lambda: 0.0, budget=budget)
         try:
             for _ in range(number):
@@ -196,7 +198,7 @@ class Room:
     """A planner with a budget, a ladder, and what came of them."""
 
     def __init__(self, server: FakeOpenAI, calls: int, *rungs: Rung) -> None:
-        planner = OpenAIPlanner(base_url=server.url, model="fake", latency_s=0.2, deadline_s=2.0)
+        planner = OpenAIPlanner(base_url=server.url, model="fake", latency_s=0.2, deadline_s=30.0)
         self.sim = Simulation(
             NodeSpec("planner", OpenAIPlanner, instance=planner),
             NodeSpec("fallback", Fallback),

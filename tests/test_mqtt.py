@@ -166,6 +166,7 @@ async def fault_of(
 
 
 @needs_mosquitto
+@pytest.mark.processes
 def test_a_broker_that_cannot_be_had_is_a_sentence_without_the_password(tmp_path: Path) -> None:
     assert "cannot be reached" in asyncio.run(fault_of(free_port()))
     with Mosquitto(tmp_path, users={"fleet": "right"}) as broker:
@@ -177,6 +178,7 @@ def test_a_broker_that_cannot_be_had_is_a_sentence_without_the_password(tmp_path
 
 
 @needs_mosquitto
+@pytest.mark.processes
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves a failed socket to the gc
 def test_tls_trusts_the_named_authority_and_no_other(tmp_path: Path) -> None:
     with Mosquitto(tmp_path, is_tls=True) as broker:

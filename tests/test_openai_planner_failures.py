@@ -10,6 +10,8 @@ import pytest
 from tests.fake_openai_server import Behaviour, FakeOpenAI, answers, half_a_stream, raw, silence, status, trickle
 from tests.openai_planner_table import KEY, REQUEST, Table, do, put, scene, set_environment
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,8 @@ from runtime.msgs import Action, Image, RobotState, SceneDescription, Subtask, U
 from tests.fake_openai_server import Behaviour, FakeOpenAI, answers, half_a_stream, raw, silence, status, trickle
 from tests.test_perception import View, look
 
+pytestmark = pytest.mark.processes
+
 TASK = Subtask(id="p-1", verb="put", text="Put the cups in the bin", what="cup", where="bin")
 
 
@@ -88,7 +90,7 @@ class Room:
     """A VLM in virtual time, with what it does."""
 
     def __init__(self, server: FakeOpenAI, view: View, **parameters: Any) -> None:
-        self.vlm = OpenAIVLM(base_url=server.url, **{"model": "fake", "deadline_s": 2.0, **parameters})
+        self.vlm = OpenAIVLM(base_url=server.url, **{"model": "fake", "deadline_s": 30.0, **parameters})
         self.sim = Simulation(Eyes(view), self.vlm)
         self.actions: list[Action] = self.sim.record(OpenAIVLM.action)
         self.descriptions: list[SceneDescription] = self.sim.record(OpenAIVLM.description)

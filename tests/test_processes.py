@@ -131,6 +131,7 @@ def test_a_signal_stops_every_process(start: Start, number: signal.Signals) -> N
     assert run.is_gone()
 
 
+@pytest.mark.alone
 def test_processes_end_within_two_seconds_of_their_supervisors_death(start: Start) -> None:
     run = start("counter Counter", "hanging Hanging", "loop HangingLoop")
     run.wait_for("hanging: hangs")
@@ -247,6 +248,7 @@ def test_what_a_run_killed_as_a_whole_leaves_in_shared_memory_the_next_run_remov
     assert not segments_of(painter)
 
 
+@pytest.mark.alone
 def test_a_realtime_node_ticks_on_while_a_sibling_blocks_their_process(start: Start) -> None:
     together = ' process = "both"'
     run = start(

@@ -9,6 +9,7 @@ import pytest
 from bench.recording import lost_s
 
 
+@pytest.mark.alone
 @pytest.mark.processes
 def test_a_killed_recorder_loses_at_most_a_second_and_nothing_older() -> None:
     losses = lost_s(3, random.Random(1))

@@ -25,6 +25,8 @@ from runtime.hosts.service import Client, Server
 from tests.ports import free_ports
 from tests.running import eventually
 
+pytestmark = pytest.mark.processes
+
 LONG_S = 60.0
 
 
@@ -235,7 +237,6 @@ def test_wrong_parameters_are_sentences(parameters: dict[str, object], words: st
     assert words in str(refusal.value)
 
 
-@pytest.mark.processes
 def test_serve_refuses_to_be_open_to_anyone_and_serves_on_this_machine(tmp_path: Path) -> None:
     model = tmp_path / "policy.onnx"
     model.write_bytes(MODEL)

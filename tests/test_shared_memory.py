@@ -19,7 +19,7 @@ from runtime.errors import TransportError
 from runtime.shared_memory import FOLDER, Place, Pool, Views, is_available, sweep
 from tests.running import eventually
 
-pytestmark = pytest.mark.skipif(not is_available(), reason="needs /dev/shm")
+pytestmark = [pytest.mark.processes, pytest.mark.skipif(not is_available(), reason="needs /dev/shm")]
 
 SIZE = 200_000
 

@@ -99,6 +99,7 @@ networks = pytest.mark.skipif(
 
 
 @networks
+@pytest.mark.alone
 def test_the_laptop_graph_in_two_networks_stops_when_the_cable_is_pulled_and_goes_on_later(tmp_path: Path) -> None:
     port = free_ports(2)
     cable = Networks()

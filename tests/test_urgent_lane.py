@@ -19,6 +19,7 @@ AHEAD = (
 )
 
 
+@pytest.mark.alone
 @pytest.mark.processes
 def test_alarms_overtake_a_flood_of_large_images_at_every_hop() -> None:
     tables = {

@@ -14,6 +14,8 @@ from runtime import Message, Node, Publisher, Simulation, Subscription, every, o
 from runtime.fence import Fence
 from runtime.pytest_plugin import Simulate
 
+pytestmark = pytest.mark.processes
+
 
 class Word(Message):
     text: str
@@ -174,7 +176,7 @@ class Browser(Speaker):
         self.say(await self.clock.external(self.get(), 0.25))
 
     async def get(self) -> str:
-        async with openai.AsyncOpenAI(base_url=self.url, api_key="none", timeout=5.0, max_retries=0) as client:
+        async with openai.AsyncOpenAI(base_url=self.url, api_key="none", timeout=60.0, max_retries=0) as client:
             return (await client.models.list()).data[0].id
 
 

@@ -11,7 +11,7 @@ from tests.axe import findings
 from tests.browsing import MARKS, a_browser, go_on, page_of, take_driving, text, wait, x_of
 from tests.console_run import ROOT, ConsoleRun
 
-pytestmark = MARKS
+pytestmark = [*MARKS, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ def open_socket(run: ConsoleRun, *, host: str = "", origin: str = "") -> ClientC
     host = host or f"127.0.0.1:{run.port}"
     uri = f"ws://{host}/socket"
     origin = origin or f"http://{host}"
-    sock = socket_library.create_connection(("127.0.0.1", run.port), timeout=10.0)
+    sock = socket_library.create_connection(("127.0.0.1", run.port), timeout=60.0)
     return connect(uri, sock=sock, origin=Origin(origin), compression=None, proxy=None)
 
 
@@ -55,7 +55,7 @@ def hello(run: ConsoleRun, role: str = "operator", **more: str) -> str:
 def next_of(socket: Connection, kind: str) -> dict[str, Any]:
     """The next message of that kind; states are acknowledged on the way, as a page does."""
     while True:
-        message: dict[str, Any] = json.loads(socket.recv(timeout=10.0))
+        message: dict[str, Any] = json.loads(socket.recv(timeout=60.0))
         if message["t"] == "state":
             socket.send(json.dumps({"t": "seen", "n": message["n"]}))
         if message["t"] == kind:
@@ -66,7 +66,7 @@ def code_of(socket: Connection) -> int:
     """The code with which the server ends the conversation."""
     try:
         while True:
-            socket.recv(timeout=20.0)
+            socket.recv(timeout=60.0)
     except ConnectionClosed as closed:
         return closed.rcvd.code if closed.rcvd is not None else 0
 
@@ -122,14 +122,14 @@ def test_a_name_that_was_made_to_point_here_opens_nothing(run: ConsoleRun) -> No
     with pytest.raises(InvalidStatus) as refused:
         open_socket(run, host=f"evil.example:{run.port}")
     assert refused.value.response.status_code == 403
-    page = http.client.HTTPConnection("127.0.0.1", run.port, timeout=10)
+    page = http.client.HTTPConnection("127.0.0.1", run.port, timeout=60)
     page.request("GET", "/", headers={"Host": f"evil.example:{run.port}"})
     assert page.getresponse().status == 421
     page.close()
 
 
 def test_the_page_comes_with_its_policy_and_nothing_but_its_own_files(run: ConsoleRun) -> None:
-    page = http.client.HTTPConnection("127.0.0.1", run.port, timeout=10)
+    page = http.client.HTTPConnection("127.0.0.1", run.port, timeout=60)
     for path, status in (
         ("/", 200),
         ("/static/console.js", 200),
@@ -191,7 +191,7 @@ def test_a_flood_is_cut_off(run: ConsoleRun) -> None:
 
 def open_when_free(run: ConsoleRun) -> ClientConnection:
     """A WebSocket as soon as there is room: those of the tests before may be leaving still."""
-    end_s = SystemClock().now_ns() * 1e-9 + 10.0
+    end_s = SystemClock().now_ns() * 1e-9 + 60.0
     while True:
         try:
             return open_socket(run)
@@ -241,7 +241,7 @@ def test_a_participant_speaks_as_a_person_whatever_their_page_says(run: ConsoleR
 def test_who_answers_nothing_is_sent_one_state_and_let_go(run: ConsoleRun) -> None:
     with open_socket(run) as socket:
         socket.send(hello(run, "viewer"))
-        kinds = [json.loads(socket.recv(timeout=10.0))["t"] for _ in range(2)]
+        kinds = [json.loads(socket.recv(timeout=60.0))["t"] for _ in range(2)]
         assert kinds == ["welcome", "state"]
         with pytest.raises(TimeoutError):
             socket.recv(timeout=2.0)

@@ -23,7 +23,7 @@ PAD = """() => {
   navigator.getGamepads = () => [globalThis.pad];
 }"""
 
-pytestmark = MARKS
+pytestmark = [*MARKS, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 def open_socket(secured: Secured, origin: str) -> ClientConnection:
     """A WebSocket to the name under which the console is reached."""
-    sock = socket_library.create_connection(("127.0.0.1", secured.run.port), timeout=10.0)
+    sock = socket_library.create_connection(("127.0.0.1", secured.run.port), timeout=60.0)
     return connect(
         "wss://name/socket",
         sock=sock,
@@ -68,13 +68,13 @@ def open_socket(secured: Secured, origin: str) -> ClientConnection:
 def test_the_page_and_its_socket_come_over_tls(secured: Secured) -> None:
     run = secured.run
     assert run.url.startswith("https://")
-    page = http.client.HTTPSConnection("127.0.0.1", run.port, timeout=10, context=secured.trust)
+    page = http.client.HTTPSConnection("127.0.0.1", run.port, timeout=60, context=secured.trust)
     page.request("GET", "/", headers={"Host": "name"})
     assert page.getresponse().status == 200
     page.close()
     with open_socket(secured, "https://name") as socket:
         socket.send(json.dumps({"t": "hello", "token": run.tokens["operator"]}))
-        assert json.loads(socket.recv(timeout=10.0))["role"] == "operator"
+        assert json.loads(socket.recv(timeout=60.0))["role"] == "operator"
 
 
 def test_a_page_in_the_clear_is_another_origin(secured: Secured) -> None:
@@ -84,7 +84,7 @@ def test_a_page_in_the_clear_is_another_origin(secured: Secured) -> None:
 
 
 def test_nothing_is_served_in_the_clear(secured: Secured) -> None:
-    page = http.client.HTTPConnection("127.0.0.1", secured.run.port, timeout=10)
+    page = http.client.HTTPConnection("127.0.0.1", secured.run.port, timeout=60)
     page.request("GET", "/")
     with pytest.raises((http.client.HTTPException, OSError)):
         page.getresponse()
@@ -92,7 +92,7 @@ def test_nothing_is_served_in_the_clear(secured: Secured) -> None:
 
 
 def test_who_trusts_another_authority_does_not_come_in(secured: Secured) -> None:
-    page = http.client.HTTPSConnection("127.0.0.1", secured.run.port, timeout=10)
+    page = http.client.HTTPSConnection("127.0.0.1", secured.run.port, timeout=60)
     with pytest.raises(ssl.SSLCertVerificationError):
         page.request("GET", "/")
     page.close()
