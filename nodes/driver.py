@@ -42,6 +42,7 @@ class Driver(Node):
         self._is_commanded = False
         self._ticks = 0
         self._told = ("", "")
+        self._was_runstopped = False
         self.robot: Robot | None = None
 
     def on_start(self) -> None:
@@ -82,8 +83,10 @@ class Driver(Node):
             self._is_commanded = is_usable
             self.log.info("commands arrive" if is_usable else "no usable command: the robot stands still")
         self._ticks += 1
-        if self._ticks % TICKS_PER_STATUS == 1:
-            self._tell(robot.status(self.clock.now_ns()))
+        status = robot.status(self.clock.now_ns())
+        if self._ticks % TICKS_PER_STATUS == 1 or status.is_runstopped is not self._was_runstopped:
+            self._tell(status)  # a runstop at once: the guard lets go of a robot that is pressed to stand
+        self._was_runstopped = status.is_runstopped
 
     @on(service, blocking=True)
     def serve(self, service: RobotService) -> None:

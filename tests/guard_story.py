@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nodes.guard.state_machine import GuardMachine, GuardSettings
+from nodes.guard.senses import GuardSettings
+from nodes.guard.state_machine import GuardMachine
 from nodes.stretch import STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand, RobotState
+from runtime.msgs import Interrupt, JointCommand, RobotState, RobotStatus
 
 MS = 1_000_000
 HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
@@ -64,6 +65,7 @@ class GuardStory:
         self.now_ns = now_ns
         self.sources: dict[str, int] = {}
         self.history: list[Command] = []  # accepted lately
+        self.is_runstopped = False  # at the robot; the guard learns of it when it sees the robot
         self.restart()
 
     def restart(self) -> None:
@@ -74,6 +76,8 @@ class GuardStory:
         self.fence_ns = -1
         self.must_be_stopped = ""
         self.is_armed = False
+        self.is_known_runstopped = False
+        self.seen_ns = self.looked_ns = self.now_ns
         self.out: JointCommand | None = None
         self.speeds: tuple[float, ...] = (0.0,) * 10
         self.braked_s = 0.0
@@ -85,6 +89,7 @@ class GuardStory:
         was = self.machine.mode
         if self.machine.arm(self.now_ns):
             assert was == "disarmed"
+            assert not self.is_known_runstopped, "armed while the robot's runstop is pressed"
             self.is_armed = True
             self.fence_ns = self.now_ns
             self.out = None
@@ -111,12 +116,14 @@ class GuardStory:
         after = self.machine.mode
         if depth == "stop":
             self.must_be_stopped = self.must_be_stopped or "stop"
-            self.stop_heard_ns = max(getattr(self, "stop_heard_ns", 0), heard_ns)
+            self.stop_heard_ns = max(getattr(self, "stop_heard_ns", 0), min(heard_ns, self.now_ns))
         if before in ("stopped", "estopped") and after != before:
             assert depth == "resume", f"{depth} left {before}"
             assert self.must_be_stopped == "stop", "an emergency stop is left by re-arming only"
             assert by in PEOPLE, f"{by} lifted a stop"
             assert heard_ns > self.stop_heard_ns, "lifted by words from before the stop"
+            assert -5 * MS <= self.now_ns - heard_ns <= 5_000 * MS, "lifted by old words, or words from the future"
+            assert not self.is_known_runstopped, "lifted while the robot's runstop is pressed"
             self.must_be_stopped = ""
         if depth in ("stop", "replan") or after != before:
             self._fence()
@@ -146,6 +153,9 @@ class GuardStory:
         self.now_ns += dt_ms * MS
         if sees:
             self.machine.saw(robot_state(self.now_ns))
+            self.machine.told(RobotStatus(read_ns=self.now_ns, mode="ready", is_runstopped=self.is_runstopped))
+            self.seen_ns = self.now_ns
+        self._feel(was_pressed=self.is_known_runstopped)
         before = self.out
         out: JointCommand | None = self.machine.tick(self.now_ns)
         self.out = out
@@ -166,6 +176,26 @@ class GuardStory:
         self._note_applied()
         self.speeds = speeds
         return out
+
+    def _feel(self, *, was_pressed: bool) -> None:
+        """What the robot shows, and who was away, stops the robot; whose robot cannot be seen lets go of it."""
+        if self.seen_ns == self.now_ns:
+            self.is_known_runstopped = self.is_runstopped
+        is_pressed_now = self.is_known_runstopped and not was_pressed
+        is_silent = self.is_armed and self.now_ns - self.seen_ns > 1_000 * MS
+        slept = self.is_armed and self.now_ns - self.looked_ns > 1_000 * MS
+        self.looked_ns = self.now_ns
+        felt = self.machine.feel(self.now_ns)
+        assert felt in ("", "runstop", "driver", "guard")
+        if is_pressed_now or is_silent or slept:
+            assert self.machine.mode in ("stopped", "estopped"), "not stopped by what it sees"
+        if felt or is_pressed_now:
+            self.must_be_stopped = self.must_be_stopped or "stop"
+            self.stop_heard_ns = max(getattr(self, "stop_heard_ns", 0), self.now_ns)
+            self._fence()
+        if self.is_known_runstopped or is_silent:
+            self.is_armed, self.out, self.speeds, self.braked_s = False, None, (0.0,) * 10, 0.0
+            self.fastest_at_quiet = (0.0,) * 10
 
     def _check_limits(self, out: JointCommand, speeds: tuple[float, ...], dt_s: float) -> None:
         base = STRETCH_3.base

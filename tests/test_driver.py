@@ -36,7 +36,8 @@ class NotingRobot:
         )
 
     def status(self, now_ns: int) -> RobotStatus:
-        return RobotStatus(read_ns=now_ns, mode="ready")
+        is_on = bool(self.calls) and self.calls[-1] == "runstop"
+        return RobotStatus(read_ns=now_ns, mode="runstopped" if is_on else "ready", is_runstopped=is_on)
 
     def home(self) -> None:
         self.calls.append("home")
@@ -146,3 +147,19 @@ def test_the_status_is_published_five_times_a_second() -> None:
     for _ in range(50):
         driver.control()
     assert driver.status.sent == 5
+
+
+def test_a_runstop_and_its_release_are_told_at_the_very_next_tick() -> None:
+    driver, robot = driver_with_command(age_s=1.0)
+    driver.control()
+    assert driver.status.sent == 1
+    robot.stop = lambda: None  # type: ignore[method-assign]  # what was called last is the button then
+    robot.advance = lambda now_ns: None  # type: ignore[method-assign]  # the same
+    driver.press(RobotService(id="1", verb="runstop", by="console"))
+    driver.control()
+    assert driver.status.sent == 2
+    driver.control()
+    assert driver.status.sent == 2, "news, not again"
+    driver.press(RobotService(id="2", verb="release", by="console"))
+    driver.control()
+    assert driver.status.sent == 3

@@ -32,7 +32,7 @@ BAD = st.sampled_from([nan, inf, -inf, 1e308, -1e308, 101.0])
 
 
 class Stories(RuleBasedStateMachine):
-    """Send, tick, lose, stop, resume, e-stop, re-arm, restart, jump and garble, in any order."""
+    """Send, tick, lose, stop, resume, e-stop, runstop, re-arm, restart, jump and garble, in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class Stories(RuleBasedStateMachine):
     def tick(self, milliseconds: int, sees: bool) -> None:
         self.story.tick(milliseconds, sees=sees)
 
-    @rule(milliseconds=st.integers(46, 5000), sees=st.booleans())
+    @rule(milliseconds=st.integers(46, 999) | st.integers(1001, 5000), sees=st.booleans())
     def oversleep(self, milliseconds: int, sees: bool) -> None:
         self.story.tick(milliseconds, sees=sees)
 
@@ -118,6 +118,20 @@ class Stories(RuleBasedStateMachine):
           early_ms=st.integers(-5, 50))  # fmt: skip
     def resume(self, by: str, early_ms: int) -> None:
         self.story.interrupt("resume", by, self.story.now_ns - early_ms * MS)
+
+    @rule(by=st.sampled_from(PEOPLE), early_ms=st.integers(-20, 20_000))
+    def remember(self, by: str, early_ms: int) -> None:
+        """Words arrive that somebody said a while ago, or that a wrong clock has stamped."""
+        self.story.interrupt("resume", by, self.story.now_ns - early_ms * MS)
+
+    @rule(is_on=st.booleans())
+    def press_runstop(self, is_on: bool) -> None:
+        self.story.is_runstopped = is_on
+
+    @rule(source=SOURCES)
+    def restart_source(self, source: str) -> None:
+        """Its process ends, and the next one counts from 1."""
+        self.story.sources[source] = 0
 
     @rule(depth=st.sampled_from(["amend", "replan"]), by=st.sampled_from(["planner", "Ana"]))
     def talk(self, depth: str, by: str) -> None:

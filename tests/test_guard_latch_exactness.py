@@ -5,13 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nodes.guard.state_machine import (
-    STANDSTILL_NS,
-    STILL_MPS,
-    STILL_PER_S,
-    GuardMachine,
-    GuardSettings,
-)
+from nodes.guard.senses import STILL_MPS, STILL_PER_S, GuardSettings
+from nodes.guard.state_machine import GuardMachine
 from nodes.stretch import STRETCH_3
 from runtime.clock import to_ns
 from runtime.msgs import GuardState, RobotState
@@ -236,25 +231,6 @@ def test_a_robot_rests_where_nothing_is_asked_of_it_and_it_stands_itself(
     story.machine.tick(story.now_ns + 9)
     assert story.machine.at_rest_ns == 0
     assert story.machine.report().at_rest_ns == 0
-
-
-def test_a_restarted_policy_is_heard_after_exactly_the_time_of_standing() -> None:
-    for late_ns, refusal in ((-1, "policy: restarted; heard again once the robot stands still"), (0, "")):
-        story = GuardStory()
-        story.tick(20, sees=True)
-        story.arm()
-        assert story.offer(command("policy", 100, story.now_ns + 1, HOME)) == ""
-        see(story)
-        story.machine.tick(story.now_ns + 2)
-        rest_ns = story.machine.at_rest_ns
-        assert rest_ns
-        begin_ns = rest_ns + to_ns(1.0)
-        story.machine.at_rest_ns = begin_ns
-        now_ns = begin_ns + STANDSTILL_NS + late_ns
-        assert story.machine.offer(command("policy", 1, now_ns), now_ns) == refusal
-    story.machine.at_rest_ns = 0
-    now_ns += to_ns(1.0)
-    assert "restarted" in story.machine.offer(command("policy", 1, now_ns), now_ns), "it does not stand at all"
 
 
 def test_the_settings_that_no_launch_file_chooses_are_as_documented() -> None:

@@ -17,12 +17,13 @@ FILE_NAME = "guard.json"
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """Epochs, leases, and what is latched: why, or "" where it is not."""
+    """Epochs, leases, what is latched: why, or "" where it is not; and the run in which a guard was armed last."""
 
     epochs: Epochs = (0, 0, 0)
     leases: dict[str, Lease] = {}
     stop: str = ""
     estop: str = ""
+    armed_in: str = ""
 
 
 def place_of(where: str, run_info: Mapping[str, Any]) -> Path | None:

@@ -15,7 +15,8 @@ from nodes.guard import ledger
 from nodes.guard.authority import Authority, Home
 from nodes.guard.ceilings import limits_of
 from nodes.guard.ledger import Keeper, Ledger
-from nodes.guard.state_machine import GuardMachine, GuardSettings
+from nodes.guard.senses import GuardSettings
+from nodes.guard.state_machine import GuardMachine
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.clock import to_ns
@@ -23,7 +24,7 @@ from runtime.errors import ParameterError
 from runtime.fence import FENCE_TOPIC, Fence
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.message import Stamped
-from runtime.msgs import EStop, GuardOrder, GuardState, Interrupt, JointCommand, RobotState, SeatRequest
+from runtime.msgs import EStop, GuardOrder, GuardState, Interrupt, JointCommand, RobotState, RobotStatus, SeatRequest
 from runtime.proof import Proofs, make_token
 
 RATE_HZ = 50
@@ -37,8 +38,9 @@ class Guard(Node):
     """Lets the policy's commands through as fast as limits allow, brakes without one, and stops at once when told.
 
     A command may name a far target: joints go there at their limit speed and acceleration. `arm="auto"` arms as soon
-    as the robot's posture is known, which is meant for a simulator; with "manual", the default, a person arms it
-    (`polyrhythm guard arm`). `memory` says where a latched stop is kept: "machine" from run to run, "run" within one.
+    as the robot's posture is known, which is meant for a simulator; a guard that comes back in mid-run starts stopped.
+    With "manual", the default, a person arms it (`polyrhythm guard arm`). `memory` says where a latched stop is kept:
+    "machine" from run to run, "run" within one.
     Each of `estop_sources` counts as pressed while it was silent for `estop_silence_s`, also at the start.
     """
 
@@ -46,6 +48,7 @@ class Guard(Node):
 
     command = Subscription(JointCommand, "command", qos=QoS(lifespan_s=0.150))
     state = Subscription(RobotState, "robot/state")
+    status = Subscription(RobotStatus, "robot/status", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     estops = Subscription(EStop, "estop", qos=QoS(required=False))
     orders = Subscription(GuardOrder, "guard/order", qos=QoS(required=False))
@@ -107,6 +110,8 @@ class Guard(Node):
         self.reported: GuardState | None = None
         self.logged_refusal = ""
         self.keeper: Keeper | None = None
+        self.run = ""  # which one this is; the same for every guard in it
+        self.armed_in = ""  # the run in which a guard was armed last
         self.disk_problem = ""
 
     def on_start(self) -> None:
@@ -115,6 +120,7 @@ class Guard(Node):
         self.heard_ns = dict.fromkeys(self.estop_sources, now_ns)
         self.authority = Authority(msgspec.convert(info.get("seats", {}), dict[str, Home]))
         if registry := info.get("registry"):
+            self.run = str(registry)
             self.proofs = Proofs(make_token(Path(registry)), now_ns)
         path = ledger.place_of(self.memory, info)
         try:
@@ -125,7 +131,9 @@ class Guard(Node):
         self.keeper = Keeper(path, known) if path is not None else None
         if known is not None:
             self.authority.restore(known.epochs, known.leases, now_ns)
-            self.machine.restore(known.stop, known.estop, now_ns)
+            self.armed_in = known.armed_in
+            is_back = self.arm == "auto" and known.armed_in != "" and known.armed_in == self.run
+            self.machine.restore(known.stop or ("the guard was restarted" if is_back else ""), known.estop, now_ns)
 
     @every(hz=RATE_HZ)
     def tick(self) -> None:
@@ -133,8 +141,11 @@ class Guard(Node):
         state = self.state.latest()
         if state is not None:
             self.machine.saw(state)
+        status = self.status.latest()
+        if status is not None:
+            self.machine.told(status)
         if self.arm == "auto" and self.machine.mode == "disarmed":
-            self.machine.arm(now_ns)
+            self._arm(now_ns)
         felt = self.machine.feel(now_ns)
         self._miss_estops(now_ns)
         lost = self.authority.expired(now_ns)
@@ -180,6 +191,9 @@ class Guard(Node):
         trigger = call.trigger if call is not None else None
         if trigger is not None and trigger.envelope.source == self.name:
             return  # this guard's own, carried out when it was raised
+        if interrupt.depth == "resume" and trigger is not None and trigger.envelope.seat >= 0:
+            self._refuse(f"resume by {interrupt.by!r} refused: {trigger.envelope.source} is a policy, not a person")
+            return
         heard_ns = (trigger.envelope.utterance_ns or trigger.envelope.published_ns) if trigger is not None else now_ns
         was_stopped = self.machine.mode == "stopped"
         if self.felt and interrupt.depth == "stop":
@@ -217,7 +231,7 @@ class Guard(Node):
                 self._refuse(f"re-arming by {order.by!r}: still pressed: {', '.join(sorted(self.pressed))}")
             elif not self.machine.rearm(order.by, now_ns):
                 self._refuse(f"re-arming by {order.by!r}: there is no emergency stop")
-        elif not self.machine.arm(now_ns):
+        elif not self._arm(now_ns):
             self._refuse(f"arming by {order.by!r}: the guard is {self.machine.mode}, or the robot's state is not known")
         self._report(is_due=True)
         self._remember()
@@ -237,6 +251,13 @@ class Guard(Node):
             self._refuse(answer)
 
     # --- what it does about it
+
+    def _arm(self, now_ns: int) -> bool:
+        is_armed = self.machine.arm(now_ns)
+        if is_armed:
+            self.armed_in = self.run
+            self._remember()
+        return is_armed
 
     def _offer(self, stamped: Stamped[JointCommand] | None) -> None:
         if stamped is None or (stamped.envelope.source, stamped.envelope.seq) == self.offered:
@@ -311,6 +332,7 @@ class Guard(Node):
             leases={str(seat): lease for seat, lease in self.authority.leases.items()},
             stop=machine.reason if machine.mode in ("stopped", "estopped") else "",
             estop=machine.estop_cause,
+            armed_in=self.armed_in,
         )
         if self.keeper is None:
             return

@@ -12,9 +12,10 @@ from math import isfinite
 from typing import Literal
 
 from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
+from nodes.guard.senses import FUTURE_NS, GuardSettings, Senses, is_whole
 from runtime.clock import to_ns
 from runtime.message import Stamped
-from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState
+from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from runtime.robot import RobotLimits
 
 Mode = Literal["disarmed", "armed", "moving", "holding", "stopped", "estopped"]
@@ -32,7 +33,7 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("holding", "stop"): "stopped",
     ("stopped", "stop"): "stopped",  # latched: commands, silence and time change nothing
     ("stopped", "resume"): "holding",  # by a person, after the stop
-    ("stopped", "release"): "disarmed",  # the same for a guard that was never armed
+    ("stopped", "release"): "disarmed",  # the same for a guard that was never armed, or has let go of the robot
     ("disarmed", "estop"): "estopped",
     ("armed", "estop"): "estopped",
     ("moving", "estop"): "estopped",
@@ -43,7 +44,7 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
 }
 
 MACHINES = frozenset(
-    {"", "contact", "effort", "driver", "link", "ladder", "planner", "vlm", "policy", "guard", "reflex"}
+    {"", "contact", "effort", "driver", "runstop", "link", "ladder", "planner", "vlm", "policy", "guard", "reflex"}
 )
 """Who may stop the robot and never lift a stop; everyone else in `Interrupt.by` is a person or the console."""
 
@@ -56,28 +57,11 @@ FASTEST_SPEED = 100.0
 RESTARTED_NS = to_ns(0.5)
 """A source that was silent for so long may count its sequence from the start again."""
 
-STANDSTILL_NS = to_ns(0.2)
-"""A restarted source is heard again once the robot has stood still for so long."""
+GO_ON_NS = to_ns(5.0)
+"""Words that ask to go on are good for so long; later, whoever said them looks elsewhere."""
 
-FUTURE_NS = to_ns(0.005)
-"""How far ahead a stamp may be; further would stretch its lifespan."""
-
-
-STILL_MPS, STILL_PER_S = 0.005, 0.01
-"""What is measured of a robot that stands; m/s of the base, m/s or rad/s of a joint."""
-
-
-@dataclass(frozen=True, slots=True)
-class GuardSettings:
-    """What a launch file may choose; speeds only below the robot's ceilings."""
-
-    lifespan_s: float = 0.150
-    max_state_age_s: float = 0.200  # held within 250 ms of the last word of the robot
-    max_image_age_s: float = 1.0
-    longest_step_s: float = 0.040  # a late tick moves no further than this much time allows
-    max_effort_percent: float = 95.0  # of a joint or the base, for longer than `effort_s`: it pushes against something
-    effort_s: float = 0.3
-    driver_silence_s: float = 1.0  # a driver that is silent for longer is not alive: stop, to be lifted by a person
+SLEPT_NS = to_ns(1.0)
+"""A guard that has not looked for longer was frozen, and knows nothing of what happened meanwhile."""
 
 
 @dataclass(slots=True)
@@ -101,14 +85,13 @@ class GuardMachine:
         self.refusal = ""
         self.at_rest_ns = 0
         self.estop_cause = ""
+        self.senses = Senses(limits, self.settings)
         self._was_armed = False
-        self._touching: frozenset[str] = frozenset()
-        self._pushing_since_ns: dict[int, int] = {}
-        self._pushed: frozenset[int] = frozenset()
+        self._looked_ns = 0
+        self._came_back = ""  # a source of commands that counts from the start again
         self._last_stop_heard_ns = 0
         self._last_stop = ""  # the id of the last stop; "" for one that nobody can take back
         self._fence_ns = -1  # commands published at or before it are void
-        self._state: RobotState | None = None
         self._command: Stamped[JointCommand] | None = None
         self._sources: dict[str, _Source] = {}
         self._joints: tuple[Motion, ...] = ()
@@ -119,23 +102,32 @@ class GuardMachine:
 
     def saw(self, state: RobotState) -> None:
         """Take in what the robot measures."""
-        if _is_whole(state.position, len(self.limits.joints)):
-            self._state = state
+        self.senses.saw(state)
+
+    def told(self, status: RobotStatus) -> None:
+        """Take in what the robot says of itself."""
+        self.senses.told(status)
 
     def feel(self, now_ns: int) -> str:
-        """Stop for what the newest robot state shows: a new contact, lasting effort, silence. Returns why, or ""."""
-        state = self._state
-        if state is None:
-            return ""
-        touching = frozenset(state.contact)
-        new, self._touching = sorted(touching - self._touching), touching
-        by, why = ("contact", f"contact: {', '.join(new)}") if new else self._pushes(state, now_ns)
-        if not why and self._was_armed and now_ns - state.read_ns > to_ns(self.settings.driver_silence_s):
+        """Stop for what is new: runstop, contact, lasting effort, silence, a source or this guard that comes back after
+        a while. To be called at every tick. Returns who stops the robot, or "".
+        """
+        by, why = self.senses.news(now_ns)
+        is_silent = self._was_armed and self.senses.is_silent(now_ns)
+        if not why and is_silent:
             by, why = "driver", f"the driver has been silent for {self.settings.driver_silence_s:g} s"
-        if not why or self.mode in ("stopped", "estopped"):
-            return ""
-        self.interrupt(Interrupt(id="", depth="stop", text=why, by=by), state.read_ns, now_ns)
-        return by
+        slept_ns, self._looked_ns = now_ns - (self._looked_ns or now_ns), now_ns
+        if not why and self._was_armed and slept_ns > SLEPT_NS:
+            by, why = "guard", f"the guard stood still for {slept_ns * 1e-9:.1f} s"
+        if not why and self._came_back:
+            by, why = "guard", f"{self._came_back} was restarted"
+        was_stopped, state = self.mode in ("stopped", "estopped"), self.senses.state
+        if why and (not was_stopped or by == "runstop"):
+            heard_ns = now_ns if state is None or by != "contact" else state.read_ns
+            self.interrupt(Interrupt(id="", depth="stop", text=why, by=by), heard_ns, now_ns)
+        if self.senses.is_runstopped or is_silent:
+            self._let_go(now_ns)
+        return "" if was_stopped else by
 
     def estop(self, why: str, now_ns: int) -> None:
         """Latch the emergency stop; braking begins with the next tick."""
@@ -167,14 +159,15 @@ class GuardMachine:
 
     def arm(self, now_ns: int) -> bool:
         """Let commands through from now on; the first target is the measured posture. False without a fresh one."""
-        state = self._state
-        if self.mode != "disarmed" or state is None or self._is_state_stale(now_ns):
+        state = self.senses.state
+        if self.mode != "disarmed" or state is None or self.senses.is_stale(now_ns) or self.senses.is_runstopped:
             return False
         self._joints = tuple(Motion(position) for position in state.position)
         self._wheels = Wheels()
         self._ticked_ns = now_ns
-        self._fence_ns = now_ns
         self._was_armed = True
+        self._void_commands(now_ns)
+        self._forgive()
         self._enter("arm", "armed, no command yet")
         return True
 
@@ -193,6 +186,7 @@ class GuardMachine:
     def interrupt(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> None:
         """Act on an interrupt; `heard_ns` is the stamp of what caused it. The next tick already brakes."""
         if interrupt.depth == "stop":
+            heard_ns = min(heard_ns, now_ns)  # a clock that is ahead does not keep the robot stopped until then
             self._last_stop_heard_ns = max(self._last_stop_heard_ns, heard_ns)
             self._last_stop = interrupt.id
             self._void_commands(now_ns)
@@ -203,35 +197,30 @@ class GuardMachine:
             self._void_commands(now_ns)
             if self.mode == "moving":
                 self._enter("hold", f"waiting for a new plan: {interrupt.text}")
-        elif interrupt.depth == "resume" and self.mode == "estopped":
-            self.rejected += 1
-            self.refusal = f"resume by {interrupt.by!r} refused: an emergency stop is only left by re-arming"
-        elif interrupt.depth == "resume" and self.mode == "stopped":
-            if interrupt.by in MACHINES:
+        elif interrupt.depth == "resume" and self.mode in ("stopped", "estopped"):
+            if why := self._why_not_on(interrupt, heard_ns, now_ns):
                 self.rejected += 1
-                self.refusal = f"resume by {interrupt.by or 'unknown'!r} refused: only a person lifts a stop"
-            elif heard_ns <= self._last_stop_heard_ns:
-                self.rejected += 1
-                self.refusal = f"resume by {interrupt.by!r} refused: it was said before the stop"
-            elif interrupt.takes_back and interrupt.takes_back != self._last_stop:
-                self.rejected += 1
-                self.refusal = f"resume by {interrupt.by!r} refused: it takes back another stop than the last one"
-            else:
-                self._void_commands(now_ns)
-                self.stop_cause, self.stop_heard_ns = "", 0
-                self._enter("resume" if self._was_armed else "release", f"resumed by {interrupt.by}, no command yet")
+                self.refusal = f"resume by {interrupt.by or 'unknown'!r} refused: {why}"
+                return
+            self._void_commands(now_ns)
+            self._forgive()
+            self.stop_cause, self.stop_heard_ns = "", 0
+            self._enter("resume" if self._was_armed else "release", f"resumed by {interrupt.by}, no command yet")
 
     def hand_over(self, holder: str, now_ns: int) -> None:
         """Somebody else is in command: what was sent until now counts no more; speeds go on from where they are."""
         self._void_commands(now_ns)
+        self._forgive()
         if self.mode == "moving":
             self._enter("hold", f"handed over to {holder or 'nobody'}, no command yet")
 
     # what comes out
 
     def tick(self, now_ns: int) -> JointCommand | None:
-        """The command that the driver may apply now; None while the guard is disarmed."""
+        """The command that the driver may apply now; None while the guard is disarmed or has let go of the robot."""
         if not self._joints:
+            if self.mode in ("stopped", "estopped"):
+                self._note_rest(now_ns)
             return None
         dt_s = min(max(now_ns - self._ticked_ns, 0) * 1e-9, self.settings.longest_step_s)
         self._ticked_ns = max(now_ns, self._ticked_ns)
@@ -240,8 +229,7 @@ class GuardMachine:
             self._brake(dt_s, now_ns)
         else:
             self._follow(command, dt_s)
-        is_still = self.is_at_rest and self._state is not None and _is_still(self._state)
-        self.at_rest_ns = (self.at_rest_ns or now_ns) if is_still else 0
+        self._note_rest(now_ns)
         v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
         return JointCommand(
             position=tuple(motion.position for motion in self._joints), base_v_mps=v_mps, base_w_radps=w_radps
@@ -267,16 +255,12 @@ class GuardMachine:
         """True once everything that the guard asks for stands still."""
         return self._wheels == Wheels() and all(motion.velocity == 0.0 for motion in self._joints)
 
-    def _has_stood(self, now_ns: int) -> bool:
-        """Whether the robot itself, not only what is asked of it, has stood still for a moment."""
-        return bool(self.at_rest_ns) and now_ns - self.at_rest_ns >= STANDSTILL_NS
-
     # the decisions
 
     def _why_not(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
         command, envelope = stamped.message, stamped.envelope
         # Finite first: a clamp turns NaN into full speed (max(-1, min(1, nan)) is 1.0).
-        if not _is_whole(command.position, len(self.limits.joints)):
+        if not is_whole(command.position, len(self.limits.joints)):
             return f"{envelope.source}: position is not {len(self.limits.joints)} finite numbers"
         if not _is_speed(command.base_v_mps) or not _is_speed(command.base_w_radps):
             return f"{envelope.source}: base velocity is not a finite number below {FASTEST_SPEED:g}"
@@ -295,8 +279,9 @@ class GuardMachine:
             gap_ns = envelope.published_ns - last.published_ns
             if gap_ns <= 0 or (envelope.seq <= last.seq and gap_ns < RESTARTED_NS):
                 return f"{envelope.source}: out of order"
-            if envelope.seq <= last.seq and not self._has_stood(now_ns):
-                return f"{envelope.source}: restarted; heard again once the robot stands still"
+            if envelope.seq <= last.seq:
+                self._came_back = envelope.source
+                return f"{envelope.source}: restarted; heard again once a person says go on"
         holder = self._command
         if holder is not None and holder.envelope.source != envelope.source and not self._why_old(holder, now_ns):
             return f"{envelope.source}: {holder.envelope.source} is in command"
@@ -306,6 +291,8 @@ class GuardMachine:
         settings, envelope = self.settings, stamped.envelope
         if now_ns - envelope.published_ns > to_ns(settings.lifespan_s):
             return f"no command for {settings.lifespan_s * 1e3:.0f} ms"
+        if envelope.image_ns > now_ns + FUTURE_NS:
+            return "the image behind the command is stamped in the future"
         if envelope.image_ns and now_ns - envelope.image_ns > to_ns(settings.max_image_age_s):
             return f"the image behind the command is older than {settings.max_image_age_s:g} s"
         return ""
@@ -316,7 +303,7 @@ class GuardMachine:
         if stamped is None:
             return None
         why = self._why_old(stamped, now_ns)
-        if not why and self._is_state_stale(now_ns):
+        if not why and self.senses.is_stale(now_ns):
             why = f"robot/state is older than {self.settings.max_state_age_s * 1e3:.0f} ms"
         if why:
             self._command = None
@@ -345,35 +332,43 @@ class GuardMachine:
         self._fence_ns = max(self._fence_ns, now_ns)
         self._command = None
 
-    def _pushes(self, state: RobotState, now_ns: int) -> tuple[str, str]:
-        """A joint that begins to push harder than allowed for longer than allowed; the gripper is meant to."""
-        most, now = self.settings.max_effort_percent, {}
-        for place, (limit, effort) in enumerate(zip(self.limits.joints, state.effort, strict=False)):
-            if abs(effort) >= most and limit.name != "gripper":
-                now[place] = self._pushing_since_ns.get(place, now_ns)
-        self._pushing_since_ns = now
-        long = frozenset(place for place, since_ns in now.items() if now_ns - since_ns > to_ns(self.settings.effort_s))
-        new, self._pushed = sorted(long - self._pushed), long
-        names = ", ".join(self.limits.joints[place].name for place in new)
-        return ("effort", f"effort above {most:g} % for {self.settings.effort_s:g} s: {names}") if new else ("", "")
+    def _why_not_on(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> str:
+        """Why these words do not lift what is latched, or ""."""
+        if self.mode == "estopped":
+            return "an emergency stop is only left by re-arming"
+        if interrupt.by in MACHINES:
+            return "only a person lifts a stop"
+        if self.senses.is_runstopped:
+            return "the robot's runstop is pressed"
+        if heard_ns <= self._last_stop_heard_ns:
+            return "it was said before the stop"
+        if heard_ns > now_ns + FUTURE_NS:
+            return "it is stamped in the future"
+        if now_ns - heard_ns > GO_ON_NS:
+            return f"it was said {(now_ns - heard_ns) * 1e-9:.1f} s ago"
+        if interrupt.takes_back and interrupt.takes_back != self._last_stop:
+            return "it takes back another stop than the last one"
+        return ""
 
-    def _is_state_stale(self, now_ns: int) -> bool:
-        state = self._state
-        return state is None or now_ns - state.read_ns > to_ns(self.settings.max_state_age_s)
+    def _forgive(self) -> None:
+        """A person has decided anew: whoever counts from the start again is heard. What they sent before stays void."""
+        self._came_back = ""
+        for source in self._sources.values():
+            source.seq = -1
+
+    def _let_go(self, now_ns: int) -> None:
+        """Nothing is sent any more: nobody knows where the robot will be. The next target is what is measured then."""
+        if self._joints:
+            self._joints, self._wheels, self._was_armed = (), Wheels(), False
+            self.held_ns = self.held_ns or now_ns
+
+    def _note_rest(self, now_ns: int) -> None:
+        self.at_rest_ns = (self.at_rest_ns or now_ns) if self.is_at_rest and self.senses.is_still else 0
 
     def _enter(self, event: Event, reason: str) -> None:
         mode = TRANSITIONS.get((self.mode, event))
         if mode is not None:
             self.mode, self.reason = mode, reason
-
-
-def _is_whole(position: tuple[float, ...], size: int) -> bool:
-    return len(position) == size and all(isfinite(value) for value in position)
-
-
-def _is_still(state: RobotState) -> bool:
-    speeds = (state.base_w_radps, *state.velocity)
-    return abs(state.base_v_mps) <= STILL_MPS and all(abs(speed) <= STILL_PER_S for speed in speeds)
 
 
 def _is_speed(value: float) -> bool:
