@@ -37,9 +37,9 @@ interop: $(STAMP) ## sotopia, LeRobot and Foxglove, in environments of their own
 	.interop/bin/python tests/interop/load_sotopia_logs.py runs/interop.jsonl
 	tests/interop/recordings $(BIN)/python
 
-faults: $(STAMP) ## kill, freeze, starve and mislead a running graph and measure what the robot does; FULL=1: 100 trials
+faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 100 trials; RESUME=1: go on
 	GUARD_STEPS=200000 $(BIN)/python -m pytest tests/test_guard_invariants.py
-	$(BIN)/python -m bench.faults --trials $(if $(FULL),100,5)
+	$(BIN)/python -m bench.faults --trials $(if $(FULL),100 --lanes 2,5) $(if $(RESUME),--resume)
 
 mutants: $(STAMP) ## change the code of the guard in every way; how many changes do tests notice? MINUTES=40: a sample
 	nice -n 10 $(BIN)/python -m bench.mutants $(if $(MINUTES),--minutes $(MINUTES))

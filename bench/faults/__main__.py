@@ -1,73 +1,130 @@
 """`python -m bench.faults`: run the fault matrix, write the measured table; 0 only where every figure is within bounds.
 
-`make faults` takes 5 trials of each fault, with `FULL=1` 100. Only a run of the whole matrix with at least 5 trials
-writes the table in docs/reliability.md.
+`make faults` takes 5 trials of each fault, with `FULL=1` 100. Each trial is noted in a file as soon as it is made, so
+that `--resume` goes on after Ctrl-C, with the same code only. Only all faults with at least 5 trials each write the
+table in docs/reliability.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import time
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 from bench.faults import table
-from bench.faults.matrix import MATRIX
-from bench.faults.run import Rigs, measure
-from bench.faults.table import Row
+from bench.faults.lanes import left_s, run_all
+from bench.faults.matrix import MATRIX, Fault
+from bench.faults.outcome import ROOT, Outcome, Outcomes, fingerprint
 
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "reliability.md"
+FILE = ROOT / "runs" / "faults.jsonl"
 FEWEST_TRIALS = 5
 
 
-def main() -> int:
-    """The exit code."""
-    asked = _parser().parse_args()
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code; 130 where it was interrupted."""
+    asked = _parser().parse_args(argv)
     faults = [fault for fault in MATRIX if asked.only in fault.name and (fault.is_quick or not asked.quick)]
     if not faults:
         print(f"--only {asked.only!r}: no fault has that in its name; --list shows them all", file=sys.stderr)
         return 2
+    if asked.trials < 1 or asked.lanes < 1:
+        print(f"--trials {asked.trials} --lanes {asked.lanes}: expected at least 1 of each", file=sys.stderr)
+        return 2
     if asked.list:
         print("\n".join(fault.name for fault in faults))
         return 0
-    start, load, rows = time.monotonic(), os.getloadavg()[0], list[Row]()
-    is_seen = sys.stderr.isatty()
-    with Rigs() as rigs:
-        for number, fault in enumerate(faults, 1):
-            head = f"[{number}/{len(faults)}, {time.monotonic() - start:.0f} s] {fault.name}"
+    is_part = len(faults) < len(MATRIX) or asked.trials < FEWEST_TRIALS
+    # A part leaves the file of a whole alone, unless it is to go on with it.
+    outcomes = Outcomes(None if is_part and not asked.resume else asked.file, fingerprint(), goes_on=asked.resume)
+    progress = Progress(faults, outcomes, asked.trials, asked.lanes)
+    try:
+        run_all(faults, outcomes, asked.trials, asked.lanes, progress.told)
+    except KeyboardInterrupt:
+        print(f"\ninterrupted after {len(outcomes.all())} trials; --resume goes on", file=sys.stderr)
+        return 130
+    return _finish(faults, outcomes, asked, is_part=is_part)
 
-            def told(trial: int, head: str = head) -> None:
-                if is_seen or trial == 1:
-                    of = f": trial {trial} of {asked.trials}" if is_seen else ""
-                    print(f"{head}{of}", end="\r" if is_seen else "\n", file=sys.stderr, flush=True)
 
-            found = measure(fault, asked.trials, rigs, told)
-            rows += found
-            for row in found:
-                if not asked.json:
-                    print(row.as_markdown(), flush=True)
-                if row.problem:
-                    print(row.problem, file=sys.stderr, flush=True)
-    failed, took_s = [row for row in rows if not row.is_passed], time.monotonic() - start
+def _finish(faults: Sequence[Fault], outcomes: Outcomes, asked: argparse.Namespace, *, is_part: bool) -> int:
+    rows = [row for fault in faults for row in table.rows_of(fault, outcomes.of(fault.name))]
+    for row in rows:
+        if not asked.json:
+            print(row.as_markdown())
+        if row.problem:
+            print(row.problem, file=sys.stderr)
     if asked.json:
         print(json.dumps([row.as_data() for row in rows]))
-    summary = f"{len(rows) - len(failed)} of {len(rows)} figures within their bounds, {took_s:.0f} s"
-    if len(faults) < len(MATRIX) or asked.trials < FEWEST_TRIALS:
+    if asked.profile:
+        print(profile(faults, outcomes), file=sys.stderr)
+    made = [one for fault in faults for one in outcomes.of(fault.name)]
+    took_s = sum(one.took_s for one in made)
+    failed = [row for row in rows if not row.is_passed]
+    summary = f"{len(rows) - len(failed)} of {len(rows)} figures within their bounds, {took_s:.0f} s of trials"
+    if is_part:
         print(f"{summary}; no table written: that takes all faults and {FEWEST_TRIALS} trials", file=sys.stderr)
     else:
-        table.write(PAGE, table.as_markdown(rows, took_s=took_s, load=(load, os.getloadavg()[0])))
+        load = (min(one.load for one in made), max(one.load for one in made))
+        table.write(PAGE, table.as_markdown(rows, took_s=took_s, load=load, lanes=asked.lanes))
         print(f"{summary}; table written into {PAGE.name}", file=sys.stderr)
     return 1 if failed or not rows else 0
 
 
+class Progress:
+    """A line for each trial where somebody watches, one for each fault where not."""
+
+    def __init__(self, faults: Sequence[Fault], outcomes: Outcomes, trials: int, lanes: int) -> None:
+        self._faults, self._outcomes, self._trials, self._lanes = faults, outcomes, trials, lanes
+        self._is_seen = sys.stderr.isatty()
+
+    def told(self, outcome: Outcome) -> None:
+        """One more trial was made; several lanes may tell it."""
+        done = len(self._outcomes.of(outcome.fault))
+        if not self._is_seen and done < self._trials and not outcome.problem:
+            return
+        all_done = sum(min(self._trials, len(self._outcomes.of(fault.name))) for fault in self._faults)
+        rest_s = left_s(self._faults, self._outcomes, self._trials, self._lanes)
+        head = f"{all_done} of {self._trials * len(self._faults)} trials, {rest_s / 60:.0f} min left"
+        end = "\r" if self._is_seen and done < self._trials and not outcome.problem else "\n"
+        print(
+            f"\033[K[{head}] {outcome.fault}: {done}" if self._is_seen else f"[{head}] {outcome.fault}: {done}",
+            end=end,
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def profile(faults: Sequence[Fault], outcomes: Outcomes) -> str:
+    """Where a trial's time goes, slowest fault first."""
+    lines = [f"{'s a trial':>9}  {'graph':>6}  {'moving':>6}  {'fault':>6}"]
+    found = []
+    for fault in faults:
+        of = outcomes.of(fault.name)
+        if of:
+            took_s, rig_s, moving_s = (
+                fmean(getattr(one, name) for one in of) for name in ("took_s", "rig_s", "moving_s")
+            )
+            found.append((took_s, rig_s, moving_s, fault.name))
+    for took_s, rig_s, moving_s, name in sorted(found, reverse=True):
+        lines.append(f"{took_s:9.2f}  {rig_s:6.2f}  {moving_s:6.2f}  {took_s - rig_s - moving_s:6.2f}  {name}")
+    return "\n".join(lines)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="bench.faults", epilog="example: python -m bench.faults --only policy --json")
+    parser = argparse.ArgumentParser(
+        prog="bench.faults", epilog="example: python -m bench.faults --trials 100 --lanes 2 --resume"
+    )
     parser.add_argument("--trials", type=int, default=5, help="of each fault; default: %(default)s")
+    parser.add_argument("--resume", action="store_true", help="count the trials that the file holds of this very code")
+    parser.add_argument("--lanes", type=int, default=1, help="graphs side by side; busy faults stay alone; default: 1")
+    parser.add_argument("--file", type=Path, default=FILE, help="where trials are noted; default: runs/faults.jsonl")
     parser.add_argument("--only", default="", metavar="TEXT", help="faults whose name holds the text; writes no table")
     parser.add_argument("--quick", action="store_true", help="the subset of make test; writes no table")
     parser.add_argument("--list", action="store_true", help="name the faults and do nothing")
+    parser.add_argument("--profile", action="store_true", help="tell where the time of each fault's trials went")
     parser.add_argument("--json", action="store_true", help="print every value as JSON instead of the table's lines")
     return parser
 

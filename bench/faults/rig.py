@@ -64,6 +64,7 @@ class Rig:
         self.output: deque[str] = deque(maxlen=400)
         self.kills: deque[float] = deque()
         self.watched: dict[int, int] = {}
+        self.moving_s = 0.0  # how long was waited for the robot to move, in all
         self._senders: dict[str, Sender] = {}
         self._environment = {**os.environ, FOLDER_VARIABLE: str(self.folder), **(environment or {})}
         file = self.folder / "faults.toml"
@@ -146,6 +147,7 @@ class Rig:
         for topic in ("heard", "estop"):
             self._sender(topic)  # connected before anything is frozen
         self.wait("the bare timer loop", lambda: self.bare.count > 0)
+        self.moving_s += time.monotonic() - start
 
     def wait_whole(self) -> None:
         """Until all processes run: one that was killed in the trial before may still load."""

@@ -1,18 +1,20 @@
-"""Runs rows of the matrix: fresh graphs where one is spent, the trials, and the figures as rows of the table."""
+"""Runs rows of the matrix: fresh graphs where one is spent, and the trials in them."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bench.faults.matrix import Fault, Skip, mount_small
+from bench.faults.outcome import Outcome
 from bench.faults.rig import FaultError, Rig
-from bench.faults.table import Row
+from bench.faults.table import Row, rows_of
 from runtime.errors import PolyrhythmError
 from tests.fake_openai_server import (
     Behaviour,
@@ -93,38 +95,51 @@ def _small_disk(is_wanted: bool) -> Iterator[str]:
             subprocess.run(["umount", "-l", place], check=False, capture_output=True)
 
 
-def measure(
-    fault: Fault, number: int, rigs: Rigs | None = None, told: Callable[[int], None] = lambda trial: None
-) -> list[Row]:
-    """So many trials of one fault; one row per bound. `told` hears the number of each trial as it begins."""
-    if rigs is None:
-        with Rigs() as own:
-            return measure(fault, number, own, told)
-    figures: dict[str, list[float]] = {bound.figure: [] for bound in fault.bounds}
-    late, problem = 0.0, ""
+def attempt(fault: Fault, rigs: Rigs, code: str = "") -> Outcome:
+    """One trial."""
+    start, rig_s, moving_s = time.monotonic(), 0.0, 0.0
+    figures: Mapping[str, float] = {}
+    problem = skipped = ""
+    late_ms = 0.0
     try:
-        for trial in range(1, number + 1):
-            told(trial)
-            rig = rigs.for_(fault)
-            if not fault.is_fresh:
-                rig.wait_whole()
-            start_ns = time.monotonic_ns()
-            with fault.around(rig):
-                found = fault.trial(rig)
-                late = max(late, rig.lateness_ms(start_ns))
-            for bound in fault.bounds:
-                figures[bound.figure].append(found[bound.figure])
+        rig = rigs.for_(fault)
+        if not fault.is_fresh:
+            rig.wait_whole()
+        rig_s, moved_s = time.monotonic() - start, rig.moving_s
+        start_ns = time.monotonic_ns()
+        with fault.around(rig):
+            found = fault.trial(rig)
+            late_ms = rig.lateness_ms(start_ns)
+        moving_s = rig.moving_s - moved_s
+        figures = {bound.figure: float(found[bound.figure]) for bound in fault.bounds}
     except Skip as why:
-        return [Row(fault.name, None, skipped=f"skipped: {why}")]
+        skipped = f"skipped: {why}"
     except (FaultError, PolyrhythmError) as error:
         problem = str(error)
     except Exception as error:  # noqa: BLE001  # whatever a trial fails of, the other faults are measured too
         problem = f"{type(error).__name__}: {error}"
     if problem or fault.is_fresh:
         rigs.close()
-    rows = [
-        Row(fault.name, bound, tuple(figures[bound.figure]), late) for bound in fault.bounds if figures[bound.figure]
-    ]
-    if problem:
-        rows.append(Row(fault.name, None, problem=problem))
-    return rows
+    return Outcome(
+        code=code,
+        fault=fault.name,
+        figures=dict(figures),
+        late_ms=late_ms,
+        problem=problem,
+        skipped=skipped,
+        took_s=time.monotonic() - start,
+        rig_s=rig_s,
+        moving_s=moving_s,
+        load=os.getloadavg()[0],
+    )
+
+
+def measure(fault: Fault, number: int, rigs: Rigs | None = None) -> list[Row]:
+    """So many trials of one fault, up to the first that fails; one row per bound."""
+    if rigs is None:
+        with Rigs() as own:
+            return measure(fault, number, own)
+    outcomes: list[Outcome] = []
+    while len(outcomes) < number and not (outcomes and (outcomes[-1].problem or outcomes[-1].skipped)):
+        outcomes.append(attempt(fault, rigs))
+    return rows_of(fault, outcomes)

@@ -11,7 +11,8 @@ from math import inf
 from pathlib import Path
 
 from bench import marked
-from bench.faults.matrix import Bound
+from bench.faults.matrix import Bound, Fault
+from bench.faults.outcome import Outcome
 from bench.result import percentile
 
 BEGIN, END = "<!-- faults: begin, written by make faults -->", "<!-- faults: end -->"
@@ -83,13 +84,29 @@ class Row:
         return f"| {' | '.join(map(str, cells))} |"
 
 
-def as_markdown(rows: Sequence[Row], *, took_s: float, load: Sequence[float]) -> str:
+def rows_of(fault: Fault, outcomes: Sequence[Outcome]) -> list[Row]:
+    """One row per bound, and one that says what failed."""
+    skipped = next((one.skipped for one in outcomes if one.skipped), "")
+    if skipped:
+        return [Row(fault.name, None, skipped=skipped)]
+    whole = [one for one in outcomes if not one.problem]
+    late_ms = max((one.late_ms for one in whole), default=0.0)
+    rows = [
+        Row(fault.name, bound, tuple(one.figures[bound.figure] for one in whole), late_ms)
+        for bound in fault.bounds
+        if whole
+    ]
+    return rows + [Row(fault.name, None, problem=one.problem) for one in outcomes if one.problem]
+
+
+def as_markdown(rows: Sequence[Row], *, took_s: float, load: Sequence[float], lanes: int = 1) -> str:
     """The table with what it was measured on."""
     passed, widened = sum(row.is_passed for row in rows), sum(row.is_widened for row in rows)
+    beside = f" in up to {lanes} graphs side by side" if lanes > 1 else ""
     lines = [
         f"Measured on {platform.system()} {platform.release()}, Python {platform.python_version()}, "
-        f"{os.cpu_count()} cores, in {took_s / 60:.0f} minutes; "
-        f"load average {load[0]:.1f} at the start and {load[1]:.1f} at the end, "
+        f"{os.cpu_count()} cores, {took_s / 60:.0f} minutes of trials{beside}; "
+        f"load average between {load[0]:.1f} and {load[1]:.1f}, "
         f"{passed} of {len(rows)} figures within their bounds. "
         "*Late* is the worst lateness of a bare 50 Hz timer loop in the same trials, in ms; it widens bounds in ms: "
         f"{widened or 'none'} of the figures needed that.",
