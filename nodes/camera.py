@@ -144,7 +144,7 @@ class Camera(Node):
         return f"camera {self.camera} ({_without_password(self.source)})"
 
     def _try(self) -> Source | None:
-        from nodes.camera_source import open_source
+        from nodes.camera_source import open_source, why_not_open
 
         now_ns = self.clock.now_ns()
         if self._is_closing or now_ns - self._tried_ns < to_ns(REOPEN_S):
@@ -152,7 +152,8 @@ class Camera(Node):
         self._tried_ns = now_ns
         self._open = open_source(self.source, _is_file(self.source), self.loop, self.clock)
         if self._open is None:
-            self._tell(f"{self._where} cannot be opened; it is tried again every {REOPEN_S:g} s")
+            why = why_not_open(self.source, _is_file(self.source))
+            self._tell(f"{self._where} cannot be opened: {why}; it is tried again every {REOPEN_S:g} s")
         else:
             self._alive_ns = self.clock.now_ns()
         return self._open

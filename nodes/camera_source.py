@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Protocol
 
 import cv2
@@ -105,6 +107,10 @@ class FileSource:
 
 def open_source(source: str, is_file: bool, loop: bool, clock: Clock) -> Source | None:
     """The source of that name, or None where it cannot be opened now. Raises UserError: a live one in virtual time."""
+    cv2.utils.logging.setLogLevel(
+        cv2.utils.logging.LOG_LEVEL_SILENT
+    )  # what it says at each attempt, the camera node says once, in words
+    os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
     if is_file:
         capture = cv2.VideoCapture(source, cv2.CAP_FFMPEG)
         if not capture.isOpened():
@@ -125,6 +131,21 @@ def open_source(source: str, is_file: bool, loop: bool, clock: Clock) -> Source 
         capture.release()
         return None
     return LiveSource(capture, clock)
+
+
+def why_not_open(source: str, is_file: bool, devices: Path = Path("/dev")) -> str:
+    """What a person might do about a source that cannot be opened."""
+    if is_file:
+        return "OpenCV knows no video in it"
+    if "://" in source:
+        return "nothing answers there with a video"
+    known = sorted(path.name for path in devices.glob("video*"))
+    name = f"video{source}" if source.isdecimal() else Path(source).name
+    if name not in known:
+        return f"cameras here: {', '.join(str(devices / one) for one in known) or 'none'}"
+    if not os.access(devices / name, os.R_OK | os.W_OK):
+        return f"this user may not use {devices / name}: add it to the group video"
+    return "it gives no pictures, or another program has it"
 
 
 def _rgb(capture: cv2.VideoCapture) -> Pixels | None:

@@ -81,7 +81,7 @@ class TerminalView:
         """A log line; only warnings and worse are shown, and what a process prints."""
         if level not in LOUD:
             return
-        self.board.warning = f"{source}: {text.splitlines()[-1] if text.strip() else text}"
+        self.board.warning = f"{self._now_s():7.1f} {source}: {text.splitlines()[-1] if text.strip() else text}"
         style = "red" if level in ("error", "critical") else "yellow"
         self._tell(self._now_s(), source, f"{level}: {text}", style, is_talk=False)
 

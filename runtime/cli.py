@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import argparse
+import ast
+import difflib
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
+from pathlib import Path
 
-from runtime.errors import PolyrhythmError, UserError
+from runtime.errors import PolyrhythmError, UserError, choices
 
 GROUP = "polyrhythm.commands"
 
 _OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
-    "run": "runtime.commands.run:main",
-    "check": "runtime.commands.check:check_main",
-    "graph": "runtime.commands.check:graph_main",
-    "nodes": "runtime.commands.nodes:nodes_main",
-    "topics": "runtime.commands.nodes:topics_main",
-    "echo": "runtime.commands.listen:echo_main",
-    "hz": "runtime.commands.listen:hz_main",
-    "delay": "runtime.commands.listen:delay_main",
-    "bw": "runtime.commands.listen:bw_main",
-    "pub": "runtime.commands.pub:pub_main",
-    "top": "runtime.commands.top:top_main",
-    "keys": "runtime.commands.keys:main",
-    "doctor": "runtime.commands.doctor:doctor_main",
+    "run": ("runtime.commands.run:main", "run a launch file, or a shipped one by name, in real or virtual time"),
+    "check": ("runtime.commands.check:check_main", "all that can be known of a launch file before it starts"),
+    "graph": ("runtime.commands.check:graph_main", "nodes and topics of a launch file, as text or Mermaid"),
+    "doctor": ("runtime.commands.doctor:doctor_main", "what this machine lacks, and what a launch file misses on it"),
+    "keys": ("runtime.commands.keys:main", "the keys by which the hosts of a launch file know each other"),
+    "top": ("runtime.commands.top:top_main", "of a running graph: how every node fares, live"),
+    "nodes": ("runtime.commands.nodes:nodes_main", "what runs where"),
+    "topics": ("runtime.commands.nodes:topics_main", "type, rate, publishers and subscribers of each topic"),
+    "echo": ("runtime.commands.listen:echo_main", "the messages of a topic"),
+    "hz": ("runtime.commands.listen:hz_main", "how often a topic is published"),
+    "delay": ("runtime.commands.listen:delay_main", "how old messages are when they arrive"),
+    "bw": ("runtime.commands.listen:bw_main", "the bandwidth that a topic takes"),
+    "pub": ("runtime.commands.pub:pub_main", "publish a message, checked against its topic's type"),
 }
 
 Command = Callable[[list[str]], int]
@@ -38,18 +41,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.append(os.getcwd())  # a user's own nodes, after everything that is installed
     commands = {**_own_commands(), **_other_commands()}
-    parser = argparse.ArgumentParser(
-        prog="polyrhythm",
-        description="Event-driven, real-time, multi-rate agent runtime for robots.",
-        epilog="example: polyrhythm run laptop     (polyrhythm COMMAND --help tells more)",
-    )
-    parser.add_argument("command", choices=sorted(commands), metavar="COMMAND", help=", ".join(sorted(commands)))
     if not arguments or arguments[0] in ("-h", "--help"):
-        parser.print_help()
+        print(_overview())
         return 0 if arguments else 2
-    command = parser.parse_args(arguments[:1]).command
+    command, *rest = arguments
+    if command not in commands:
+        near = difflib.get_close_matches(command, commands, 1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        print(f"polyrhythm: there is no command {command!r}; {meant}known: {choices(commands)}", file=sys.stderr)
+        return 2
     try:
-        return commands[command](arguments[1:])
+        return commands[command](rest)
     except UserError as problem:
         print(f"polyrhythm: {problem}", file=sys.stderr)
         return 2
@@ -63,6 +65,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
+def _overview() -> str:
+    """What `polyrhythm --help` prints: every command and what it does."""
+    does = {name: sentence for name, (_, sentence) in _OWN.items()}
+    does |= {entry.name: _first_sentence(entry.module) for entry in sorted(entry_points(group=GROUP))}
+    width = max(map(len, does))
+    lines = [f"  {name:<{width}}  {sentence}" for name, sentence in does.items()]
+    return "\n".join(
+        [
+            "usage: polyrhythm COMMAND ...",
+            "",
+            "An event-driven, real-time, multi-rate agent runtime for robots.",
+            "",
+            *lines,
+            "",
+            "example: polyrhythm run laptop     (polyrhythm COMMAND --help tells more)",
+        ]
+    )
+
+
+def _first_sentence(module: str) -> str:
+    """What a command's module says of itself, read without importing it."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        return ""
+    text = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0].partition("`: ")[2].rstrip(".")
+
+
 def _own_commands() -> dict[str, Command]:
     def later(place: str) -> Command:
         def command(argv: list[str]) -> int:
@@ -72,7 +102,7 @@ def _own_commands() -> dict[str, Command]:
 
         return command
 
-    return {name: later(place) for name, place in _OWN.items()}
+    return {name: later(place) for name, (place, _) in _OWN.items()}
 
 
 def _other_commands() -> dict[str, Command]:

@@ -19,7 +19,7 @@ from runtime.node_tables import NODE_KEYS, node_spec
 from runtime.path_check import PathAccount, accounts
 from runtime.seat_tables import SeatTable, holders_of, parse_seats
 
-TABLES = ("nodes", "seats", "links", "budgets", "hosts", "run")
+TABLES = ("nodes", "instead", "seats", "links", "budgets", "hosts", "run")
 RUN_KEYS = ("view", "report", "seed", "for_s")
 
 
@@ -100,6 +100,11 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
     nodes = tables.get("nodes", {})
     if not isinstance(nodes, dict) or not nodes:
         raise LaunchFileError(f"{path}: no nodes; expected at least one table like [nodes.talker]")
+    instead = tables.get("instead", {})
+    if not isinstance(instead, dict):
+        raise LaunchFileError(f"{path}: instead is {instead!r}; expected tables like [instead.camera]")
+    for name, table in instead.items():
+        _instead_of(nodes, name, table, f"{path}: ")
     run = tables.get("run", {})
     if not isinstance(run, dict):
         raise LaunchFileError(f"{path}: run is {run!r}; expected a table [run]")
@@ -226,6 +231,8 @@ def override(tables: dict[str, Any], change: str) -> None:
     nodes = tables.get("nodes")
     if not isinstance(nodes, dict) or not all(isinstance(own, dict) for own in nodes.values()):
         return  # `resolve` says what is wrong with the file
+    if node not in nodes and node in tables.get("instead", {}):
+        node = _take_instead(tables, node)
     if node == "run":
         table = tables.setdefault("run", {})
     elif node in ("links", "budgets", "hosts"):
@@ -235,7 +242,8 @@ def override(tables: dict[str, Any], change: str) -> None:
         if key.partition(".")[0] not in NODE_KEYS:
             table = table.setdefault("params", {})
     else:
-        raise LaunchFileError(f"--set {change}: there is no node {node!r}; known: {choices(nodes)}")
+        known = choices([*nodes, *tables.get("instead", {})])
+        raise LaunchFileError(f"--set {change}: there is no node {node!r}; known: {known}")
     try:
         value = tomllib.loads(f"value = {text.strip()}")["value"]
     except tomllib.TOMLDecodeError:
@@ -245,8 +253,28 @@ def override(tables: dict[str, Any], change: str) -> None:
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
             raise LaunchFileError(f"--set {change}: {name!r} is {table!r}, not a table")
-    if key == "use" and table.get("use") != value:
-        table.pop("params", None)  # another class has other parameters
-        table.pop("latency", None)
-        table.pop("hz", None)
+    if key == "use":
+        _use(table, value)
     table[first] = value
+
+
+def _use(table: dict[str, Any], name: object) -> None:
+    if table.get("use") != name:
+        for key in ("params", "latency", "hz"):
+            table.pop(key, None)  # another class has others
+    table["use"] = name
+
+
+def _take_instead(tables: dict[str, Any], name: str) -> str:
+    """Put what [instead.NAME] names into its node's place; that node's name."""
+    node, use = _instead_of(tables["nodes"], name, tables["instead"][name])
+    _use(tables["nodes"][node], use)
+    return node
+
+
+def _instead_of(nodes: Mapping[str, Any], name: str, table: object, where: str = "") -> tuple[str, str]:
+    node, use = (table.get("node"), table.get("use")) if isinstance(table, dict) and len(table) == 2 else (None, None)
+    if not isinstance(node, str) or not isinstance(use, str) or node not in nodes:
+        expected = f'node = "NODE" and use = "module:Class"; nodes: {choices(nodes)}'
+        raise LaunchFileError(f"{where}[instead.{name}] is {table!r}; expected {expected}")
+    return node, use

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nodes.camera import Camera, CameraState
 from nodes.camera_lens import Lens
-from nodes.camera_source import LiveSource
+from nodes.camera_source import LiveSource, why_not_open
 from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import Image
@@ -122,6 +122,16 @@ class Device:
 
     def release(self) -> None:
         pass
+
+
+def test_why_a_source_cannot_be_opened_is_told_with_what_to_do(tmp_path: Path) -> None:
+    assert why_not_open("0", False, tmp_path) == "cameras here: none"
+    (tmp_path / "video2").touch()
+    (tmp_path / "video3").touch()
+    assert why_not_open("0", False, tmp_path) == f"cameras here: {tmp_path}/video2, {tmp_path}/video3"
+    assert why_not_open("2", False, tmp_path) == "it gives no pictures, or another program has it"
+    assert why_not_open("rtsp://10.0.0.9/a", False, tmp_path) == "nothing answers there with a video"
+    assert why_not_open("a.mp4", True, tmp_path) == "OpenCV knows no video in it"
 
 
 def test_an_unplugged_device_is_a_fault_and_sees_again_when_it_is_back(

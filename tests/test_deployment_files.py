@@ -69,15 +69,25 @@ def test_the_model_describes_what_a_real_camera_sees(graph: str, tmp_path: Path)
     with FakeOpenAI(answers(json.dumps(SEEN))) as server:
         command = [sys.executable, "-m", "runtime", "run", graph, "--virtual", "--for", "5", "--out", str(tmp_path)]
         if graph == "laptop":
-            command += ["--set", "head_camera.use=nodes.camera:Camera"]
             command += ["--set", "vlm.use=nodes.vlm.openai_api:OpenAIVLM", "--set", "run.report="]
-        command += ["--set", f"head_camera.source={video}"]
+        command += ["--set", f"{'camera' if graph == 'laptop' else 'head_camera'}.source={video}"]
         environment = {**environ, "VLM_BASE_URL": server.url, "VLM_MODEL": "fake"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         assert server.requests[0].image_urls[0].startswith("data:image/jpeg;base64,")
     bag = next(tmp_path.rglob("*.mcap"))
     assert "It sees: red cup." in "\n".join(descriptions(bag))
+
+
+@pytest.mark.processes
+def test_the_scripted_vlm_tells_the_colours_that_a_real_camera_sees(tmp_path: Path) -> None:
+    """Without a model and without depth: that much and no more."""
+    video = make_video(tmp_path / "a.avi")
+    command = [sys.executable, "-m", "runtime", "run", "laptop", "--virtual", "--for", "5", "--out", str(tmp_path)]
+    command += ["--set", f"camera.source={video}", "--set", "run.report="]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "It sees: something red." in "\n".join(descriptions(next(tmp_path.rglob("*.mcap"))))
 
 
 def descriptions(bag: Path) -> list[str]:

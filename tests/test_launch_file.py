@@ -10,7 +10,7 @@ import pytest
 import nodes.hello
 from runtime.cli import main
 from runtime.errors import LaunchFileError
-from runtime.launch_file import check, find, load
+from runtime.launch_file import check, find, load, override
 
 HELLO = """
 [nodes.talker]
@@ -47,7 +47,7 @@ TALKER = '[nodes.talker]\nuse = "nodes.hello:Talker"\n'
 NODE_KEYS = "use, stand_in, params, remap, hz, process, host, restart, latency"
 
 MISTAKES = {
-    "graph.toml: unknown table [node]; known: nodes, seats, links, budgets, hosts, run": (
+    "graph.toml: unknown table [node]; known: nodes, instead, seats, links, budgets, hosts, run": (
         '[node.talker]\nuse = "nodes.hello:Talker"'
     ),
     "graph.toml: no nodes; expected at least one table like [nodes.talker]": "",
@@ -236,11 +236,9 @@ def test_a_time_that_is_no_time_is_refused(capsys: pytest.CaptureFixture[str], f
 
 
 def test_an_unknown_command_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["fly"])
-    assert caught.value.code == 2
+    assert main(["fly"]) == 2
     error = capsys.readouterr().err
-    assert "invalid choice: 'fly'" in error
+    assert "there is no command 'fly'" in error
     assert all(command in error for command in ("run", "check", "graph"))
 
 
@@ -265,3 +263,33 @@ def test_a_node_that_cannot_be_added_is_a_sentence(write: Any, added: str, words
     with pytest.raises(LaunchFileError) as refusal:
         load(path, added=[added])
     assert words in str(refusal.value)
+
+
+INSTEAD = """
+[instead.other]
+node = "talker"
+use  = "nodes.hello:Listener"
+"""
+
+
+def test_what_stands_ready_takes_its_nodes_place_when_it_is_set(write: Any) -> None:
+    file = write(HELLO.replace("params", "hz = 3\nparams") + INSTEAD)
+    assert load(file).tables["nodes"]["talker"]["use"] == "nodes.hello:Talker"
+    tables = dict(load(file).tables)
+    override(tables, "other.speed=2")
+    assert tables["nodes"]["talker"] == {"use": "nodes.hello:Listener", "params": {"speed": 2}}
+
+
+@pytest.mark.parametrize("change", [('"talker"', '"nobody"'), ("use ", "using"), ("node = ", "node = 3 #")])
+def test_a_wrong_instead_is_told_before_anybody_asks_for_it(
+    write: Any, capsys: pytest.CaptureFixture[str], change: tuple[str, str]
+) -> None:
+    write(HELLO + INSTEAD.replace(*change))
+    sentence = told(capsys)
+    assert sentence.startswith("graph.toml: [instead.other] is {")
+    assert sentence.endswith('expected node = "NODE" and use = "module:Class"; nodes: listener, talker')
+
+
+def test_what_stands_ready_is_among_what_can_be_set(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    write(HELLO + INSTEAD)
+    assert told(capsys, "--set", "third.start=3").endswith("no node 'third'; known: listener, other, talker")

@@ -1,4 +1,7 @@
-"""`polyrhythm bag COMMAND`: finds the subcommand; each lives in a module of its own, imported when asked for."""
+"""`polyrhythm bag COMMAND`: recordings: info, diff, recover, cut, merge, plot, export, why.
+
+Finds the subcommand; each lives in a module of its own, imported when asked for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`polyrhythm episodes`: run, resume, show, score, report, export, sample, embody, browse."""
+"""`polyrhythm episodes`: agents with private goals talk: run, show, score, report, browse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`polyrhythm replay RUN.mcap`: to chosen nodes, compared with what they did then; or to the terminal, as it went."""
+"""`polyrhythm replay RUN.mcap`: run nodes again on exactly what they read, or watch the run again.
+
+To chosen nodes, compared with what they did then; or to the terminal, as it went.
+"""
 
 from __future__ import annotations
 

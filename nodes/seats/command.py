@@ -1,4 +1,4 @@
-"""`polyrhythm seat`: who sits where in a running graph; take a seat, give it back, watch its shadow."""
+"""`polyrhythm seat`: who sits where; take a seat in mid-run and give it back."""
 
 from __future__ import annotations
 

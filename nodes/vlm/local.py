@@ -208,15 +208,21 @@ class LocalVLM(Node):
     # --- what it does about it
 
     def _look(self) -> None:
+        from nodes.glance import colours_in_view
         from nodes.perception import find_objects, place_is_empty
 
         image = self.image.latest()
-        if image is None or image.depth_m is None or image.captured_ns == self.looked_ns:
+        if image is None or image.captured_ns == self.looked_ns:
+            return
+        if image.depth_m is None:
+            self.looked_ns = image.captured_ns
+            self.unplaced = tuple(f"something {colour}" for colour in colours_in_view(image.rgb))
             return
         state = pose_at(self.states, image.captured_ns)
         if state is None:
             return  # the head moved too fast, or the state of that time is still to come: the next image will do
         self.looked_ns = image.captured_ns
+        self.unplaced = ()
         rotation, position = head_pose(state)
         depth = image.depth_m
         seen = find_objects(

@@ -1,4 +1,4 @@
-"""`polyrhythm annotate`: rate a recording in the browser; agreement among annotators and with the model; export."""
+"""`polyrhythm annotate`: rate a recording in the browser; agreement of annotators; export."""
 
 from __future__ import annotations
 

@@ -1,0 +1,40 @@
+"""The `polyrhythm` command itself: an overview that loads nothing, and mistakes in words."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import pytest
+
+from runtime.cli import _OWN, GROUP, main
+
+OTHERS = [entry.name for entry in entry_points(group=GROUP)]
+
+
+def test_the_overview_says_of_every_command_what_it_does_within_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name in [*_OWN, *OTHERS]:
+        (line,) = [line for line in lines if line.startswith(f"  {name} ")]
+        assert len(line.split()) > 2, line
+    assert max(map(len, lines)) <= 80
+
+
+def test_without_a_command_it_is_asked_wrongly_and_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "polyrhythm run laptop" in capsys.readouterr().out
+
+
+def test_a_slip_of_the_finger_is_told_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rnu"]) == 2
+    assert "there is no command 'rnu'; did you mean run? known: " in capsys.readouterr().err
+
+
+@pytest.mark.processes
+def test_the_overview_loads_no_command() -> None:
+    code = "import sys; from runtime.cli import main; main(['--help']); print(*sorted(sys.modules), file=sys.stderr)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
+    assert not {"zmq", "numpy", "mcap", "rich", "matplotlib"} & set(loaded)
+    assert not [name for name in loaded if name.startswith("runtime.commands.")]
