@@ -11,6 +11,7 @@ import random
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from runtime.budgets import PathBudget, meters_for
@@ -42,33 +43,33 @@ class TimerState:
         self.start_ns = 0
         self.next_tick = 0
         self.stats = TimerStats()
-        self._due = (-1, -1, 0)  # of which tick after which start, when: asked for at each message
+        self.due_ns = 0  # kept rather than computed: asked for at each message
 
-    @property
-    def due_ns(self) -> int:
-        """Start + k x period, in whole nanoseconds without drift."""
-        tick, start_ns, due_ns = self._due
-        if tick != self.next_tick or start_ns != self.start_ns:
-            due_ns = self.start_ns + round(self.next_tick * NS_PER_S / self.hz)
-            self._due = (self.next_tick, self.start_ns, due_ns)
-        return due_ns
+    def start(self, now_ns: int) -> None:
+        """Set the phase: the first tick is due now."""
+        self.start_ns = self.due_ns = now_ns
+        self.next_tick = 0
 
     def take(self, now_ns: int) -> bool:
         """True where a tick is due. Missed ones are skipped and counted, or run one by one; the phase is kept."""
         if now_ns < self.due_ns:
             return False
         newest = max(self.next_tick, int((now_ns - self.start_ns) * self.hz / NS_PER_S))
-        while self.start_ns + round(newest * NS_PER_S / self.hz) > now_ns:
+        while self._tick_ns(newest) > now_ns:
             newest -= 1  # the float above may be one tick ahead
-        while self.start_ns + round((newest + 1) * NS_PER_S / self.hz) <= now_ns:
+        while self._tick_ns(newest + 1) <= now_ns:
             newest += 1  # or behind
         if self.timer.overrun == "catch-up":
             newest = max(self.next_tick, newest - MOST_TO_CATCH_UP + 1)
         skipped = newest - self.next_tick
-        self.next_tick = newest
-        self.stats.tick(now_ns, now_ns - self.due_ns, skipped)
-        self.next_tick += 1
+        self.stats.tick(now_ns, now_ns - self._tick_ns(newest), skipped)
+        self.next_tick = newest + 1
+        self.due_ns = self._tick_ns(self.next_tick)
         return True
+
+    def _tick_ns(self, tick: int) -> int:
+        """Start + k x period, in whole nanoseconds without drift."""
+        return self.start_ns + round(tick * NS_PER_S / self.hz)
 
 
 class Deadline:
@@ -128,37 +129,40 @@ class Lane:
     def take(self, now_ns: int) -> Work | None:
         """What to run now, or None."""
         for state in self.timers:
-            if state.take(now_ns):
+            if now_ns >= state.due_ns and state.take(now_ns):
                 return Work(state.timer.name, self.style, None)
-        queues = self._queues
         for deadline in self.deadlines:
             if deadline.take(now_ns):
                 return Work(deadline.handler, self.style, None)
-        number = len(self.listeners)
+        listeners, queues = self.listeners, self._queues
+        number = len(listeners)
         if len(queues) != number:
-            queues = self._queues = [port.waiting for _, port in self.listeners]
-        for step in range(number):
-            turn = (self._turn + step) % number
-            if not queues[turn]:
-                continue  # a recorder asks dozens of empty ports at each message
-            handler, port = self.listeners[turn]
+            queues = self._queues = [port.waiting for _, port in listeners]
+        # A recorder asks dozens of empty ports at each message: no loop of our own over them.
+        filled = list(compress(range(number), queues))
+        for turn in filled if len(filled) < 2 else sorted(filled, key=self._steps_to):
+            handler, port = listeners[turn]
             stamped = port.pop()
             if stamped is not None:
                 self._turn = (turn + 1) % number
                 return Work(handler, self.style, stamped)
         return None
 
+    def _steps_to(self, turn: int) -> int:
+        """How many ports have their turn before that one."""
+        return (turn - self._turn) % len(self.listeners)
+
     def next_due_ns(self) -> int | None:
         """When the next tick or deadline is due; None without any."""
-        if len(self.timers) == 1 and not self.deadlines:
-            return self.timers[0].due_ns
+        if not self.deadlines and len(self.timers) < 2:
+            return self.timers[0].due_ns if self.timers else None
         dues_ns = [state.due_ns for state in self.timers] + [deadline.due_ns for deadline in self.deadlines]
         return min(dues_ns, default=None)
 
     def start(self, now_ns: int) -> None:
         """Set the phase of the timers, and let the deadlines run."""
         for state in self.timers:
-            state.start_ns = now_ns
+            state.start(now_ns)
         for deadline in self.deadlines:
             deadline.start(now_ns)
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from nodes import kinematics as k
 from nodes.colours import colour_codes, name_colour
 from nodes.own_body import head_pose, own_parts
-from nodes.perception import back_project, find_objects, place_is_empty
+from nodes.perception import find_objects, place_is_empty
+from nodes.seen_pixels import back_project
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, Thing
 from nodes.sim.renderer import RayRenderer
 from nodes.sim.scene import build_scene

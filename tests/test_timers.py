@@ -20,7 +20,7 @@ START_NS = 123_456_789
 
 def timer(hz: float) -> TimerState:
     state = TimerState(Timer("tick", "plain", hz), hz)
-    state.start_ns = START_NS
+    state.start(START_NS)
     return state
 
 
@@ -71,7 +71,7 @@ def test_whatever_the_delays_each_tick_runs_once_or_is_counted(hz: float, gaps: 
 
 def test_a_timer_that_catches_up_runs_each_missed_tick_and_then_keeps_its_phase() -> None:
     state = TimerState(Timer("tick", "plain", 10, "catch-up"), 10)
-    state.start_ns = START_NS
+    state.start(START_NS)
     assert state.take(START_NS)
     late_ns = START_NS + 450_000_000
     taken = [state.take(late_ns) for _ in range(5)]
@@ -82,7 +82,7 @@ def test_a_timer_that_catches_up_runs_each_missed_tick_and_then_keeps_its_phase(
 
 def test_catching_up_has_a_bound_and_what_lies_before_it_is_counted() -> None:
     state = TimerState(Timer("tick", "plain", 10, "catch-up"), 10)
-    state.start_ns = START_NS
+    state.start(START_NS)
     late_ns = START_NS + 60 * NS_PER_S
     number = 0
     while state.take(late_ns):
