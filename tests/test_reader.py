@@ -12,11 +12,16 @@ from typing import Any
 import pytest
 
 from nodes.hello import Beat
-from runtime.message import Envelope, Stamped
+from runtime.message import Envelope, Message, Stamped
 from runtime.zeromq import Outlet, Reader
 from tests.running import eventually
 
 pytestmark = pytest.mark.processes
+
+
+class Level(Message, kind="state"):
+    count: int
+    text: str
 
 
 @pytest.fixture
@@ -93,3 +98,33 @@ def test_a_message_ends_the_wait(wire: Any) -> None:
     assert not waiting.is_alive()
     assert reader.drain(64) == 1
     assert heard == [1]
+
+
+def test_a_reader_that_queues_states_loses_none_while_it_is_busy_and_others_lose_most() -> None:
+    number, heard, lost = 2000, {True: 0, False: 0}, {True: 0, False: 0}
+    with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
+        outlet = Outlet(Path(name), "talker")
+        readers = {}
+        for is_deep in (True, False):
+
+            def deliver(_: Stamped[Any], is_deep: bool = is_deep) -> None:
+                heard[is_deep] += 1
+
+            def lose(topic: str, reason: str, count: int, is_deep: bool = is_deep) -> None:
+                lost[is_deep] += count
+
+            readers[is_deep] = Reader({"level": Level}, deliver, lose, is_deep=is_deep)
+            readers[is_deep].connect(Path(name), ["talker"])
+        try:
+            assert asyncio.run(outlet.await_subscribers({"level": 2}, 10.0, asyncio.Event())) == []
+            text = "x" * 4000  # all together more than a socket of the operating system holds
+            for count in range(1, number + 1):
+                outlet.publish(Envelope("level", "talker", count, count), Level(count=count, text=text))
+            eventually(lambda: readers[True].drain(64) >= 0 and heard[True] == number, "all arrive")
+            readers[False].drain(number)
+        finally:
+            for reader in readers.values():
+                reader.close()
+            outlet.close()
+    assert lost[True] == 0
+    assert heard[False] < number / 2

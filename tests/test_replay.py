@@ -13,7 +13,7 @@ import pytest
 from nodes.bag_commands.recording import Recording
 from nodes.recorded_image import exact_depth_document, image_document, image_of
 from nodes.recorder import Recorder
-from nodes.replay.command import main, recorded_launch, replay_nodes
+from nodes.replay.command import Pace, main, recorded_launch, replay_nodes
 from nodes.replay.inputs import Inputs
 from nodes.replay.player import NodeResult
 from runtime.bag import BagMessage
@@ -166,3 +166,18 @@ def test_the_recorders_own_views_of_a_message_do_not_stand_in_for_it() -> None:
     inputs.add(own)
     inputs.add(view)
     assert inputs.recorded("robot/state:d:1") is own
+
+
+def test_one_forged_stamp_is_passed_over_with_a_sentence_and_holds_up_nothing_behind_it() -> None:
+    told: list[str] = []
+    pace = Pace(1000.0, 0, longest_gap_s=60.0, tell=told.append)
+    for stamp_s in (1, 2, 10**9, 3, 4):  # waited for as it is, the third would take eleven days
+        pace.wait(stamp_s * 10**9)
+    later, earlier = told
+    assert later.startswith("at 2.000 s of the run the next message is stamped 999999998.000 s later; going on at once")
+    assert "999999997.000 s earlier" in earlier
+
+
+def test_a_longest_gap_that_is_no_time_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "run.mcap"), "--longest-gap", "-1"]) == 2
+    assert "expected a positive number of seconds" in capsys.readouterr().err

@@ -11,6 +11,7 @@ import sys
 import threading
 import tomllib
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from runtime.launch_file import Launch, override, resolve
 from runtime.message import Envelope
 
 LAUNCH_FILE_NAME = "launch.toml"
+LONGEST_GAP_S = 60.0
+"""Of silence that is waited for; no robot is silent for so long, and a damaged stamp may be years away."""
 _HELD_S = 30.0
 """A batch of calls waits at most so long for inputs that the recorder heard after it."""
 
@@ -61,7 +64,13 @@ def recorded_tables(recording: Recording, overrides: list[str]) -> dict[str, Any
     return tables
 
 
-def replay_nodes(recording: Recording, specs: list[NodeSpec], *, speed: float | None = None) -> list[NodeResult]:
+def replay_nodes(
+    recording: Recording,
+    specs: list[NodeSpec],
+    *,
+    speed: float | None = None,
+    longest_gap_s: float = LONGEST_GAP_S,
+) -> list[NodeResult]:
     """Run the nodes again from a recording; each is fed what it read then, not what the others say now."""
     seed = recording.noted("seed")
     start_ns = recording.start_ns
@@ -76,7 +85,7 @@ def replay_nodes(recording: Recording, specs: list[NodeSpec], *, speed: float | 
         )
         for spec in specs
     }
-    pace = _Pace(speed, start_ns)
+    pace = Pace(speed, start_ns, longest_gap_s=longest_gap_s, tell=_tell)
     held: dict[str, deque[tuple[Envelope, Calls]]] = {name: deque() for name in players}
     for message in recording:
         envelope = envelope_or_none(message)
@@ -103,7 +112,7 @@ def replay_nodes(recording: Recording, specs: list[NodeSpec], *, speed: float | 
     return [player.finish() for player in players.values()]
 
 
-def replay_view(recording: Recording, speed: float) -> None:
+def replay_view(recording: Recording, speed: float, *, longest_gap_s: float = LONGEST_GAP_S) -> None:
     """Show the run in the terminal as it went, so many times as fast."""
     from nodes.terminal import TerminalView
     from runtime.bag import BagMessage
@@ -112,7 +121,7 @@ def replay_view(recording: Recording, speed: float) -> None:
 
     view = TerminalView(f"replay of {recording.path.name}, {speed:g}x", live=sys.stdout.isatty())
     start_ns = recording.start_ns
-    pace = _Pace(speed, start_ns)
+    pace = Pace(speed, start_ns, longest_gap_s=longest_gap_s, tell=_tell)
     types: dict[str, type | None] = {}
 
     def type_of(message: BagMessage) -> type | None:
@@ -137,28 +146,49 @@ def replay_view(recording: Recording, speed: float) -> None:
                 view.message(Stamped(message.message(kind), envelope))
             except RecordingError:
                 continue
-            if envelope.published_ns - shown_ns > to_ns(0.25 * speed):
+            if abs(envelope.published_ns - shown_ns) > to_ns(0.25 * speed):
                 shown_ns = envelope.published_ns
                 view.refresh(shown_ns)
     finally:
         view.close()
 
 
-class _Pace:
-    """Waits until a recorded time has come; not at all without a speed."""
+class Pace:
+    """Waits from one recorded time to the next; not at all without a speed.
 
-    def __init__(self, speed: float | None, start_ns: int) -> None:
+    A gap longer than `longest_gap_s`, or a jump back by as much, is passed over and told once each: one damaged stamp
+    must not hold up the rest.
+    """
+
+    def __init__(
+        self, speed: float | None, start_ns: int, *, longest_gap_s: float = LONGEST_GAP_S, tell: Callable[[str], None]
+    ) -> None:
         self._speed = speed
-        self._start_ns = start_ns
+        self._start_ns = self._stamp_ns = start_ns
+        self._longest_s = longest_gap_s
+        self._tell = tell
         self._clock = SystemClock()
-        self._began_ns = self._clock.now_ns()
+        self._due_ns = float(self._clock.now_ns())
         self._never = threading.Event()
 
     def wait(self, stamp_ns: int) -> None:
         if self._speed is None:
             return
-        due_ns = self._began_ns + (stamp_ns - self._start_ns) / self._speed
-        self._never.wait(max(0.0, (due_ns - self._clock.now_ns()) * 1e-9))
+        gap_ns, before_ns, self._stamp_ns = stamp_ns - self._stamp_ns, self._stamp_ns, stamp_ns
+        if abs(gap_ns) > to_ns(self._longest_s):
+            self._due_ns = float(self._clock.now_ns())
+            self._tell(
+                f"at {(before_ns - self._start_ns) * 1e-9:.3f} s of the run the next message is stamped "
+                f"{abs(gap_ns) * 1e-9:.3f} s {'later' if gap_ns > 0 else 'earlier'}; "
+                f"going on at once (--longest-gap {self._longest_s:g})"
+            )
+            return
+        self._due_ns += gap_ns / self._speed
+        self._never.wait(max(0.0, (self._due_ns - self._clock.now_ns()) * 1e-9))
+
+
+def _tell(sentence: str) -> None:
+    print(f"polyrhythm replay: {sentence}", file=sys.stderr)
 
 
 def main(argv: list[str]) -> int:
@@ -191,6 +221,10 @@ def main(argv: list[str]) -> int:
         "--speed", type=float, metavar="N", help="so many times as fast as it went; default: 1 to watch"
     )
     parser.add_argument(
+        "--longest-gap", type=float, default=LONGEST_GAP_S, metavar="S",
+        help="pass over a silence longer than this many seconds; default: %(default)g",
+    )  # fmt: skip
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
@@ -205,6 +239,8 @@ def main(argv: list[str]) -> int:
         asked = parser.parse_args(argv)
         if asked.speed is not None and not 0 < asked.speed < float("inf"):
             raise UserError(f"--speed {asked.speed}: expected a positive number")
+        if not 0 < asked.longest_gap < float("inf"):
+            raise UserError(f"--longest-gap {asked.longest_gap}: expected a positive number of seconds")
         if asked.summary:
             from nodes.report.command import main as report_main
 
@@ -213,11 +249,11 @@ def main(argv: list[str]) -> int:
         if asked.in_place_of or asked.live:
             return _replay_into(recording, asked)
         if not asked.node:
-            replay_view(recording, asked.speed or 1.0)
+            replay_view(recording, asked.speed or 1.0, longest_gap_s=asked.longest_gap)
             return 0
         results = replay_nodes(
             recording, _chosen(recorded_launch(recording, asked.set), asked.node),
-            speed=None if asked.virtual else asked.speed,
+            speed=None if asked.virtual else asked.speed, longest_gap_s=asked.longest_gap,
         )  # fmt: skip
     except SystemExit as end:
         return int(end.code or 0)

@@ -13,13 +13,12 @@ import zmq
 
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import Frame, encode
-from runtime.errors import TransportError
 from runtime.message import Envelope, Kind, Message
 from runtime.reliable.tag import Terms
 from runtime.shared_memory import Place, Pool, sweep
 from runtime.zeromq.frames import NOBLOCK, PASSING, READY, SHARED_FROM_BYTES, WHOLE, announce, pack, send
 from runtime.zeromq.resender import Resender
-from runtime.zeromq.sockets import KINDS, QUEUE_LENGTH, endpoint, schedule
+from runtime.zeromq.sockets import KINDS, bind_outward, schedule
 
 _POLL_S = 0.005
 _LAST_RECEIPTS_S = 0.3
@@ -49,14 +48,9 @@ class Outlet:
         self._told_problem = ""
         for kind in KINDS:
             socket = self._context.socket(zmq.XPUB)
-            socket.setsockopt(zmq.SNDHWM, QUEUE_LENGTH[kind])
             socket.setsockopt(zmq.XPUB_VERBOSER, 1)
             socket.setsockopt(zmq.LINGER, 500)
-            address = endpoint(folder, process, kind)
-            try:
-                socket.bind(address)
-            except zmq.ZMQError as problem:
-                raise TransportError(f"{address} cannot be bound: {problem}") from problem
+            bind_outward(socket, folder, process, kind)
             self._sockets[kind] = socket
         self._resender: Resender | None = None
         reliable = {topic: terms for topic, terms in (reliable or {}).items() if terms.receivers}

@@ -22,11 +22,12 @@ from runtime.zeromq.ends import Ends
 from runtime.zeromq.frames import COUNTED, NOBLOCK, PASSING, WHOLE, again, unpack
 from runtime.zeromq.receipts import Receipts
 from runtime.zeromq.sockets import (
-    DEEP_ARRAYS_LENGTH,
     DEEP_QUEUE_LENGTH,
     KINDS,
     QUEUE_LENGTH,
+    Depth,
     bind_inward,
+    deep_endpoint,
     endpoint,
     subscriber,
 )
@@ -89,8 +90,8 @@ class Reader:
             topics = [topic for topic, message in self._types.items() if message.message_kind == kind]
             if not topics:
                 continue
-            for queue_length, own in self._queues(kind, topics):
-                socket = subscriber(self._context, queue_length)
+            for depth, own in self._queues(kind, topics):
+                socket = subscriber(self._context, QUEUE_LENGTH[kind] if depth is None else DEEP_QUEUE_LENGTH[depth])
                 self._sockets[kind].append(socket)
                 for topic in own:
                     socket.setsockopt(zmq.SUBSCRIBE, topic + self._end)
@@ -99,16 +100,19 @@ class Reader:
                 if self._ends is not None:
                     self._ends.append(Ends(socket))
                 for process in processes:
-                    socket.connect(endpoint(folder, process, kind))
+                    socket.connect(
+                        endpoint(folder, process, kind) if depth is None else deep_endpoint(folder, process, depth)
+                    )
         self._list_sockets()
 
-    def _queues(self, kind: Kind, topics: list[bytes]) -> list[tuple[int, list[bytes]]]:
-        """How long ZeroMQ's queues are, and for which topics."""
+    def _queues(self, kind: Kind, topics: list[bytes]) -> list[tuple[Depth | None, list[bytes]]]:
+        """How deep ZeroMQ's queues are, here and at the sender, and for which topics; None: as usual."""
         if not self._is_deep or kind == "event":
-            return [(QUEUE_LENGTH[kind], topics)]
+            return [(None, topics)]
         large = [topic for topic in topics if array_fields(self._types[topic])]
         small = [topic for topic in topics if topic not in large]
-        return [(length, own) for length, own in ((DEEP_QUEUE_LENGTH, small), (DEEP_ARRAYS_LENGTH, large)) if own]
+        queues: list[tuple[Depth | None, list[bytes]]] = [("deep", small), ("arrays", large)]
+        return [(depth, own) for depth, own in queues if own]
 
     def _list_sockets(self) -> None:
         sockets = [socket for kind in KINDS for socket in self._sockets[kind]]  # events stand first

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import zmq
 
@@ -12,16 +13,39 @@ from runtime.errors import TransportError
 from runtime.message import Kind
 from runtime.zeromq.frames import MAX_MESSAGE_BYTES, READY
 
+Depth = Literal["deep", "arrays"]
+
 KINDS: tuple[Kind, Kind] = ("event", "state")
 QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 16}
-DEEP_QUEUE_LENGTH, DEEP_ARRAYS_LENGTH = 4096, 64
-"""Of states, for a process whose recorder must miss none: those without arrays, and those with."""
+DEEP_QUEUE_LENGTH: dict[Depth, int] = {"deep": 4096, "arrays": 64}
+"""Of states, at both ends, for a process whose recorder must miss none: those without arrays, and those with."""
 TAP_QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 64}
 
 
 def endpoint(folder: Path, process: str, kind: Kind) -> str:
     """Where a process of a run publishes messages of that kind."""
     return f"ipc://{folder / f'{process}.{kind}'}"
+
+
+def deep_endpoint(folder: Path, process: str, depth: Depth) -> str:
+    """Where it publishes states for a process that queues them."""
+    return f"ipc://{folder / f'{process}.{depth}'}"
+
+
+def bind_outward(socket: zmq.Socket[bytes], folder: Path, process: str, kind: Kind) -> None:
+    """Let others connect, each to a queue of the length that it asks for. Raises TransportError.
+
+    ZeroMQ gives a connection the length that is set when its endpoint is bound.
+    """
+    lengths = {endpoint(folder, process, kind): QUEUE_LENGTH[kind]}
+    if kind == "state":
+        lengths |= {deep_endpoint(folder, process, depth): length for depth, length in DEEP_QUEUE_LENGTH.items()}
+    for address, length in lengths.items():
+        socket.setsockopt(zmq.SNDHWM, length)
+        try:
+            socket.bind(address)
+        except zmq.ZMQError as problem:
+            raise TransportError(f"{address} cannot be bound: {problem}") from problem
 
 
 def inward_endpoint(folder: Path, name: str, kind: Kind) -> str:
@@ -37,7 +61,7 @@ def receipt_endpoint(folder: Path, process: str) -> str:
 def endpoints(folder: Path, process: str) -> list[Path]:
     """The sockets of a process, as files."""
     sockets = [folder / f"{process}{way}.{kind}" for way in ("", ".in") for kind in KINDS]
-    return [*sockets, folder / f"{process}.receipts"]
+    return [*sockets, *(folder / f"{process}.{name}" for name in (*DEEP_QUEUE_LENGTH, "receipts"))]
 
 
 def schedule(context: zmq.Context[zmq.Socket[bytes]], priority: int) -> None:
