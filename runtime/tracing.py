@@ -10,7 +10,6 @@ from runtime.clock import NS_PER_S
 from runtime.codec import encode
 from runtime.message import Stamped
 
-
 DIGITS = 16
 
 
