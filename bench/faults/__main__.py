@@ -78,17 +78,19 @@ class Progress:
 
     def __init__(self, faults: Sequence[Fault], outcomes: Outcomes, trials: int, lanes: int) -> None:
         self._faults, self._outcomes, self._trials, self._lanes = faults, outcomes, trials, lanes
+        self._wanted = {fault.name: min(trials, fault.most_trials) for fault in faults}
         self._is_seen = sys.stderr.isatty()
 
     def told(self, outcome: Outcome) -> None:
         """One more trial was made; several lanes may tell it."""
         done = len(self._outcomes.of(outcome.fault))
-        if not self._is_seen and done < self._trials and not outcome.problem:
+        is_last = done >= self._wanted[outcome.fault] or bool(outcome.problem)
+        if not self._is_seen and not is_last:
             return
-        all_done = sum(min(self._trials, len(self._outcomes.of(fault.name))) for fault in self._faults)
+        all_done = sum(min(wanted, len(self._outcomes.of(name))) for name, wanted in self._wanted.items())
         rest_s = left_s(self._faults, self._outcomes, self._trials, self._lanes)
-        head = f"{all_done} of {self._trials * len(self._faults)} trials, {rest_s / 60:.0f} min left"
-        end = "\r" if self._is_seen and done < self._trials and not outcome.problem else "\n"
+        head = f"{all_done} of {sum(self._wanted.values())} trials, {rest_s / 60:.0f} min left"
+        end = "\r" if self._is_seen and not is_last else "\n"
         print(
             f"\033[K[{head}] {outcome.fault}: {done}" if self._is_seen else f"[{head}] {outcome.fault}: {done}",
             end=end,

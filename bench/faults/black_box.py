@@ -64,7 +64,7 @@ class BlackBox:
         return self._record.unpack_from(self._map, place)
 
 
-FLAGS = ("mode", "image", "leak", "block", "block_robot", "wall_s", "spin", "numb", "touch")
+FLAGS = ("mode", "image", "leak", "block", "block_robot", "wall_s", "spin", "numb", "touch", "model", "runstop")
 
 
 class Switchboard:

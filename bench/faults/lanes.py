@@ -33,7 +33,7 @@ def portions(faults: Sequence[Fault], outcomes: Outcomes, trials: int, size: int
     """What is left to be done, fault by fault, so that neighbours can use the same graph."""
     found = []
     for fault in faults:
-        left = outcomes.missing(fault.name, trials)
+        left = outcomes.missing(fault.name, min(trials, fault.most_trials))
         while left > 0:
             found.append(Portion(fault, min(size, left)))
             left -= size
@@ -48,7 +48,7 @@ def left_s(faults: Sequence[Fault], outcomes: Outcomes, trials: int, lanes: int)
     for fault in faults:
         of = outcomes.of(fault.name)
         each_s = fmean(one.took_s for one in of) if of else usual_s
-        rest_s = each_s * outcomes.missing(fault.name, trials)
+        rest_s = each_s * outcomes.missing(fault.name, min(trials, fault.most_trials))
         if fault.is_loaded:
             alone_s += rest_s
         else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from bench.faults import answers, driven, trials
+from bench.faults import answers, driven, models, trials
 from bench.faults.nodes import BOMB, DROP, DUPLICATE, FLOOD, GARBLE, JERK, MIXED, NANS, RANGE, REORDER
 from bench.faults.nodes import STALE as LATE
 from bench.faults.rig import HOGS, NODES, Rig, hogs
@@ -55,6 +55,8 @@ class Fault:
     is_loaded: bool = False  # the machine is kept busy on purpose
     is_quick: bool = False  # belongs to the subset of `make test`
     is_fresh: bool = False  # each trial needs a run of its own
+    prepare: Callable[[Path], None] = lambda place: None  # what the run needs in its folder
+    most_trials: int = 1000  # fewer where nothing depends on time: the same every time
 
 
 QUIET_OUCH = Bound(OUCH, 100.0, p99=50.0)
@@ -63,6 +65,7 @@ ESTOPS = (Bound(trials.ESTOP, 250.0, p99=100.0), Bound(trials.LIFTED, 0))
 SILENCE = (Bound(HELD, 250.0), Bound(DRIFT, trials.speed_bound_mm(0.25)), Bound(STALE, 0))
 UNMOVED = (QUIET_OUCH, Bound(FALSE_HOLDS, 0))
 STAND = Bound(STANDS, 1000.0)
+UNASKED = Bound(trials.UNASKED, 0)
 IN_LIMITS = (Bound(LIMITS, 0), Bound(STALE, 0), Bound("backwards", 0))
 
 
@@ -129,10 +132,17 @@ API_PLANNER = (
     'params = { model = "fake", stream = true, give_up_after = 1000000, max_calls = 1000000, deadline_s = 2.0 }'
 )
 
+MODEL = {
+    "policy": 'use = "bench.faults.models:ModelPolicy"\n'
+    'params = { model = "FOLDER/policy.onnx", image_width_px = 64, image_height_px = 48, needs_action = false, '
+    "max_chunk_age_s = 0.25 }"
+}
+NO_MODEL = (Bound(models.STARTS, 2, least=1), Bound(models.MOVED, 0))
+
 MATRIX: tuple[Fault, ...] = (
     Fault("nothing is wrong: Ouch!", trials.ouch, (QUIET_OUCH,), is_quick=True),
     Fault("nothing is wrong: e-stop", trials.pressed, ESTOPS, is_fresh=True),
-    Fault("policy: SIGKILL at 0.3 m/s", trials.killed, SILENCE, is_quick=True),
+    Fault("policy: SIGKILL at 0.3 m/s", trials.back(trials.killed), (*SILENCE, UNASKED), is_quick=True),
     Fault("policy: SIGSTOP, later SIGCONT", trials.frozen, SILENCE, is_quick=True),
     *_without("vlm"),
     *_without("planner"),
@@ -144,8 +154,8 @@ MATRIX: tuple[Fault, ...] = (
     Fault("recorder: SIGSTOP, then Ouch!", trials.without("recorder", signal.SIGSTOP), UNMOVED),
     Fault("camera: SIGKILL, then Ouch!", trials.without("camera", signal.SIGKILL), (QUIET_OUCH,)),
     Fault("camera: SIGSTOP, then Ouch!", trials.without("camera", signal.SIGSTOP), (QUIET_OUCH,)),
-    Fault("guard and driver: SIGKILL", trials.robot_killed, (STAND,)),
-    Fault("guard and driver: SIGSTOP 1.5 s, SIGCONT", trials.robot_frozen, (STAND, Bound(STALE, 0))),
+    Fault("guard and driver: SIGKILL", trials.back(trials.robot_killed), (STAND, UNASKED)),
+    Fault("guard and driver: SIGSTOP 1.5 s, SIGCONT", trials.robot_frozen, (STAND, Bound(STALE, 0), UNASKED)),
     *(
         Fault(f"{what}: {number.name} while a person drives", driven.lost(driven.at_tool, number), NOBODY, changes=SEAT)
         for what, number in (("seat tool", signal.SIGKILL), ("seat tool", signal.SIGSTOP))
@@ -208,6 +218,49 @@ MATRIX: tuple[Fault, ...] = (
     Fault("full speed forward and back at 20 Hz", trials.undisturbed(JERK), (QUIET_OUCH, *IN_LIMITS)),
     Fault("the robot's state is always the same", trials.numb, (Bound(trials.NUMB, 250.0), Bound(STALE, 0))),
     Fault("contact", trials.touched, (Bound(trials.TOUCH, 100.0),)),
+    Fault(
+        "the robot's own runstop",
+        trials.runstopped,
+        (Bound(trials.RUNSTOP, 100.0), Bound(trials.LIFTED, 0), Bound(trials.UNASKED, 0)),
+        is_quick=True,
+    ),
+    *(
+        Fault(
+            f"policy's model: {what}",
+            models.fails(how),
+            (Bound(models.FAILED, 600.0), *SILENCE, Bound(LIMITS, 0)),
+            changes=MODEL,
+            prepare=models.write_good,
+        )
+        for what, how in (
+            ("an inference raises, as a lost GPU", models.RAISES),
+            ("it gives NaN", models.NAN),
+            ("it gives another shape", models.SHAPE),
+            ("an inference takes 2 s", models.HANGS),
+        )
+    ),
+    *(
+        Fault(
+            f"policy's model: the file {what}",
+            models.refused,
+            NO_MODEL,
+            changes=MODEL,
+            prepare=prepare,
+            is_fresh=True,
+            most_trials=20,
+        )
+        for what, prepare in (
+            ("is missing", lambda place: None),
+            ("is cut", models.write_cut),
+            ("is of another shape", models.write_wrong_shape),
+        )
+    ),
+    Fault(
+        "recorder: SIGSTOP, 30 MB of images a second",
+        trials.piling_up,
+        (LOADED_OUCH, Bound(trials.PILED, 64.0)),
+        is_loaded=True,
+    ),
     Fault("images 3 s old", trials.silenced(image=1), SILENCE[1:]),
     Fault(
         "images of wrong shape, type and content",

@@ -61,8 +61,11 @@ class MotorRobot:
         )
 
     def command(self, command: JointCommand) -> None:
+        if self._switches["runstop"]:
+            return self.stop()
         self._position = command.position
         self._orders.write(time.monotonic_ns(), command.base_v_mps)
+        return None
 
     def advance(self, now_ns: int) -> None:
         """The motors have a clock of their own."""
@@ -71,7 +74,8 @@ class MotorRobot:
         self._orders.write(time.monotonic_ns(), 0.0)
 
     def status(self, now_ns: int) -> RobotStatus:
-        return RobotStatus(read_ns=now_ns, mode="ready")
+        is_on = self._switches["runstop"] != 0
+        return RobotStatus(read_ns=now_ns, mode="runstopped" if is_on else "ready", is_runstopped=is_on)
 
     def home(self) -> None:
         """It has no zeros to find."""
@@ -80,7 +84,7 @@ class MotorRobot:
         """It is stowed."""
 
     def runstop(self, pressed: bool) -> None:
-        """It has no button."""
+        self._switches["runstop"] = int(pressed)
 
     def close(self) -> None:
         self.stop()
@@ -214,6 +218,8 @@ class SmallCamera(Node):
                 now_ns // 100_000_000 % 3
             ]
             depth = np.full((3, 7, 5), nan, np.float64)
+        if wrong == 3:
+            rgb, depth = np.zeros((1000, 1000, 3), np.uint8), np.ones((1, 1), np.float32)
         captured_ns = now_ns - 3_000_000_000 if wrong == 1 else now_ns
         self.image.publish(Image(camera="head", captured_ns=captured_ns, rgb=rgb, depth_m=depth, focal_px=60.0))
 

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from bench.faults.black_box import FOLDER_VARIABLE, Switchboard, bare_box, guard_box, motor_box
@@ -49,14 +49,20 @@ class FaultError(Exception):
 
 
 class Rig:
-    """One run of the test graph. `changes` replaces nodes' tables, or adds others ("seats.policy"); `out` is where it
-    records.
+    """One run of the test graph. `changes` replaces nodes' tables, or adds others ("seats.policy"), with FOLDER for its
+    own folder, in which `prepare` puts what it needs; `out` is where it records.
     """
 
     def __init__(
-        self, changes: Mapping[str, str] | None = None, *, environment: Mapping[str, str] | None = None, out: str = ""
+        self,
+        changes: Mapping[str, str] | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        out: str = "",
+        prepare: Callable[[Path], None] = lambda place: None,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="faults-"))
+        prepare(self.folder)
         self.out = Path(out) if out else self.folder / "out"
         self.out.mkdir(exist_ok=True)
         self.switches = Switchboard(self.folder / "switches")
@@ -70,7 +76,8 @@ class Rig:
         file = self.folder / "faults.toml"
         tables = {**GRAPH, **(changes or {})}
         names = {name: name if "." in name else f"nodes.{name}" for name in tables}
-        file.write_text("\n".join(f"[{names[name]}]\n{table}\n" for name, table in tables.items()))
+        text = "\n".join(f"[{names[name]}]\n{table}\n" for name, table in tables.items())
+        file.write_text(text.replace("FOLDER", str(self.folder)))
         command = [sys.executable, "-m", "runtime", "run", str(file), "--out", str(self.out)]
         self._helpers = [self._python("bench.faults.motors"), self._python("bench.faults.motors", "bare")]
         self.process = subprocess.Popen(

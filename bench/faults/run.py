@@ -75,7 +75,7 @@ def _rig(fault: Fault) -> Iterator[Rig]:
             server = stack.enter_context(FakeOpenAI(*BEHAVIOURS[fault.serving]))
             environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
         with _small_disk("disk" in fault.name) as out:
-            rig = Rig(fault.changes, environment=environment, out=out)
+            rig = Rig(fault.changes, environment=environment, out=out, prepare=fault.prepare)
             try:
                 yield rig
             finally:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from bench.faults.garbage import send_oversized
 from bench.faults.nodes import BOMB, SPEED_MPS
-from bench.faults.rig import ESTOPPED, HOLDING, MOVING, FaultError, Rig
+from bench.faults.rig import ESTOPPED, HOLDING, MOVING, STOPPED, FaultError, Rig
 from nodes.stretch import STRETCH_3
 from runtime.bag import BagReader
 
@@ -34,6 +34,9 @@ LIMITS = "outputs beyond limits"
 FALSE_HOLDS = "holds without need"
 NUMB = "robot's last word to held, ms"
 TOUCH = "contact to held, ms"
+RUNSTOP = "runstop to held, ms"
+UNASKED = "moved without a word, mm"
+PILED = "MB grown in the camera's process"
 LOST = "recording lost, ms"
 GAPS = "events missing before that"
 STRANGE = "garbled commands applied"
@@ -121,6 +124,31 @@ def _stands(rig: Rig) -> bool:
     return last is not None and last[1] == 0.0 and last[2] == 0.0
 
 
+def back(trial: Trial) -> Trial:
+    """That trial, and that whoever was killed in it comes back without moving anything."""
+
+    def and_back(rig: Rig) -> Figures:
+        return {**trial(rig), UNASKED: unasked_mm(rig)}
+
+    return and_back
+
+
+def unasked_mm(rig: Rig) -> float:
+    """How far the robot goes after it is stopped for what comes back, with nobody having said go on."""
+
+    def is_stopped() -> bool:
+        last = rig.guard.last()
+        return last is not None and last[1] == STOPPED and _stands(rig)
+
+    rig.wait("stopped for what comes back", is_stopped)
+    before = rig.motors.last()
+    time.sleep(0.4)
+    after = rig.motors.last()
+    assert before is not None
+    assert after is not None
+    return abs(after[3] - before[3]) * 1e3
+
+
 def killed(rig: Rig) -> Figures:
     """SIGKILL of the policy at full speed."""
     rig.wait_moving()
@@ -148,6 +176,7 @@ def robot_frozen(rig: Rig) -> Figures:
         time.sleep(1.0)
     finally:
         rig.send_signal("robot", signal.SIGCONT)
+    figures[UNASKED] = unasked_mm(rig)
     rig.wait_moving()
     return {**figures, STALE: stale(rig, start_ns)}
 
@@ -344,6 +373,46 @@ def touched(rig: Rig) -> Figures:
     rig.switches["touch"] = 1
     try:
         return {TOUCH: _stop_ms(rig, start_ns)}
+    finally:
+        rig.switches.clear()
+
+
+def runstopped(rig: Rig) -> Figures:
+    """The runstop on the robot itself; to the last command of the guard, and that its release moves nothing."""
+    rig.wait_moving()
+    start_ns = time.monotonic_ns()
+    rig.switches["runstop"] = 1
+
+    def stopped() -> tuple[float, ...] | None:
+        return next((record for record in rig.guard.since(start_ns) if record[1] == STOPPED), None)
+
+    try:
+        rig.wait("stopped by the runstop", stopped, 5.0)
+        record = stopped()
+        assert record is not None
+        rig.say("Go on")
+        time.sleep(0.2)
+        last = rig.guard.last()
+        is_lifted = last is None or last[1] != STOPPED
+    finally:
+        rig.switches.clear()
+    return {RUNSTOP: (record[0] - start_ns) * MS, LIFTED: float(is_lifted), UNASKED: unasked_mm(rig)}
+
+
+def piling_up(rig: Rig) -> Figures:
+    """Images of 3 MB ten times a second, and a subscriber that is stopped: what the camera's process grows by."""
+    rig.wait_moving()
+    rig.switches["image"] = 3
+    try:
+        time.sleep(1.0)  # its buffers have their size by then
+        before_mb = rig.memory_mb("camera")
+        rig.send_signal("recorder", signal.SIGSTOP)
+        try:
+            time.sleep(3.0)
+            figures = ouch(rig)
+            return {**figures, PILED: rig.memory_mb("camera") - before_mb}
+        finally:
+            rig.send_signal("recorder", signal.SIGCONT)
     finally:
         rig.switches.clear()
 
