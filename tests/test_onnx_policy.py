@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -365,6 +366,55 @@ def test_a_graph_that_the_runtime_refuses_is_a_sentence(tmp_path: Path) -> None:
 def test_an_unknown_provider_lists_the_known_ones(model: str) -> None:
     with pytest.raises(PolyrhythmError, match=r"provider 'TPU' is not installed; known: .*CPUExecutionProvider"):
         OnnxPolicy(model, providers=("TPU",)).on_start()
+
+
+def test_a_provider_that_cannot_be_had_is_passed_over_for_the_next_one_and_that_is_said(
+    model: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = OnnxPolicy(model, providers=("TPUExecutionProvider", "CPUExecutionProvider"))
+    policy.on_start()
+    assert isinstance(policy.session, PolicySession)
+    said = f"model {model!r} runs on CPUExecutionProvider: TPUExecutionProvider cannot be had on this machine"
+    assert policy.session.fallback == said
+    assert said in caplog.text
+    OnnxPolicy(model).on_start()
+    assert caplog.text.count("cannot be had") == 1
+
+
+class Cardless(onnxruntime.InferenceSession):  # type: ignore[misc]  # the library is not typed
+    """The library on a machine whose graphics card does not start: it takes the CPU and says nothing."""
+
+    def __init__(self, model: bytes, options: Any, providers: list[str]) -> None:
+        super().__init__(model, options, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize(
+    ("providers", "fallback"),
+    [
+        (("CUDAExecutionProvider",), None),
+        (
+            ("CUDAExecutionProvider", "CPUExecutionProvider"),
+            "runs on CPUExecutionProvider: CUDAExecutionProvider",
+        ),
+    ],
+)
+def test_a_card_that_does_not_start_is_no_silent_run_on_the_cpu(
+    model: str, monkeypatch: pytest.MonkeyPatch, providers: tuple[str, ...], fallback: str | None
+) -> None:
+    monkeypatch.setattr(
+        onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    )
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Cardless)
+
+    def session() -> PolicySession:
+        data = Path(model).read_bytes()
+        return PolicySession(data, name="it", width_px=160, height_px=120, providers=providers)
+
+    if fallback is None:
+        with pytest.raises(PolyrhythmError, match="it: provider 'CUDAExecutionProvider' does not start"):
+            session()
+    else:
+        assert fallback in session().fallback
 
 
 def test_parameters_out_of_range_are_refused() -> None:

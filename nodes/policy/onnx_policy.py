@@ -117,6 +117,8 @@ class OnnxPolicy(Node):
             height_px=self.image_height_px,
             providers=self.providers,
         )
+        if self.session.fallback:
+            self.log.warning("%s", self.session.fallback)
         for port in (self.chunk, self.command):
             port.provenance = f"model:{self.model}"
 

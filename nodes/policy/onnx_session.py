@@ -17,24 +17,36 @@ class PolicySession:
     """From an RGB image and joint positions to a chunk of commands (steps, 10), on one CPU thread unless told else."""
 
     def __init__(self, model: bytes, *, name: str, width_px: int, height_px: int, providers: tuple[str, ...]) -> None:
-        """Raises PolyrhythmError, in a sentence that begins with the name, for a model that is no policy."""
+        """Of `providers` the first that can be had does the work; `fallback` says so where it is not the first named.
+
+        Raises PolyrhythmError, in a sentence that begins with the name, for a model that is no policy, and where none
+        of the providers can be had: the library itself would take the CPU and say nothing.
+        """
         self.name = name
         self.width_px = width_px
         self.height_px = height_px
         known = onnxruntime.get_available_providers()
-        for provider in providers:
-            if provider not in known:
-                raise PolyrhythmError(f"{name}: provider {provider!r} is not installed; known: {choices(known)}")
+        installed = [provider for provider in providers if provider in known]
+        if not installed:
+            raise PolyrhythmError(
+                f"{name}: provider {choices(map(repr, providers))} is not installed; known: {choices(known)}"
+            )
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            self._session = onnxruntime.InferenceSession(model, options, providers=list(providers))
+            self._session = onnxruntime.InferenceSession(model, options, providers=installed)
         except Exception as problem:  # the library has no exception class in common
             why = str(problem).strip().partition("\n")[0]
             raise PolyrhythmError(f"{name} cannot be loaded: {why[:300]}") from problem
+        self._session.disable_fallback()  # in mid-run a failure is an error, and no slower run on another device
+        working = [provider for provider in installed if provider in self._session.get_providers()]
+        if not working:
+            raise PolyrhythmError(f"{name}: provider {choices(map(repr, installed))} does not start on this machine")
+        lost = providers[: providers.index(working[0])]
+        self.fallback = f"{name} runs on {working[0]}: {choices(lost)} cannot be had on this machine" if lost else ""
         self._check(self._session.get_inputs(), {"image": (1, 3, height_px, width_px), "joints": (1, JOINTS)}, "input")
         self._check(self._session.get_outputs(), {"chunk": (1, None, COLUMNS)}, "output")
         # The first run is slow, and the only proof of the shape that really comes out.

@@ -43,6 +43,8 @@ def main(argv: list[str]) -> int:
         )
         for _ in range(arguments.workers)
     ]
+    if sessions[0].fallback:
+        print(sessions[0].fallback, file=sys.stderr)
     secret = keys.secret_of(arguments.host) if clients else ""
     server = Server(
         f"tcp://{arguments.bind}",
