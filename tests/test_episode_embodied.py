@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.judging.by_rules import judge_by_rules
 from nodes.episodes.play import embodied
 from nodes.episodes.results.store import Store
+from nodes.episodes.talk.planning import starter_library
+from nodes.sim.actor import Actor, Cue
 from runtime.episode_msgs import Turn
+from runtime.errors import UserError
+from runtime.launch_file import find, override
 from tests.synthetic_run import write_run
 
 
@@ -58,12 +64,41 @@ def test_text_and_body_stand_side_by_side_under_the_same_judges(
     assert "with a body" in printed
 
 
-def test_what_the_simulated_person_cannot_play_is_said_with_the_way_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["embody", "--task", "the-brown-bottle", "--out", str(tmp_path / "x.sqlite")]) == 2
-    error = capsys.readouterr().err
-    assert "the simulated person plays clear-table-by-four only; record a run with a person" in error
+BODIES = sorted(scenario.id for scenario in starter_library().scenarios.values() if scenario.is_embodied)
+
+
+@pytest.mark.parametrize("scenario", BODIES)
+def test_each_embodied_scenario_is_played_by_people_who_say_its_lines(scenario: str) -> None:
+    plan = embodied.embodied_plan(scenario)
+    changes = dict(change.split("=", 1) for change in embodied.changes_for(plan))
+    assert changes["collaborator.use"] == "nodes.sim.actor:Actor"
+    cues = msgspec.json.decode(changes["collaborator.cues"], type=tuple[str, ...])
+    wanted = [msgspec.json.decode(changes[f"collaborator.{name}"], type=tuple[str, ...]) for name in ("binned", "left")]
+    assert Actor.check_parameters(cues, binned=wanted[0], left=wanted[1]) == []
+    assert wanted[0] or wanted[1]
+    things = set(starter_library().scenarios[scenario].objects)
+    assert {*wanted[0], *wanted[1]} <= things
+    assert {Cue.parse(cue).what for cue in cues if Cue.parse(cue).kind in ("lifted", "binned")} <= things
+    people = {name.split()[0] for seat, name in enumerate(plan.names) if seat != plan.robot_seat}
+    assert {Cue.parse(cue).who for cue in cues} == people
+
+
+def test_another_class_in_the_graph_keeps_the_scenarios_parameters() -> None:
+    plan = embodied.embodied_plan("the-brown-bottle")
+    changes = embodied.changes_for(plan, ["planner.stream=true", "planner.use=nodes.planner.openai_api:OpenAIPlanner"])
+    tables = tomllib.loads(find("laptop").read_text(encoding="utf-8"))
+    for change in changes:
+        override(tables, change)
+    assert tables["nodes"]["planner"]["params"] == {"speaker": "Tock", "stream": True}
+    assert tables["nodes"]["collaborator"]["params"]["order"] == "Put the bottle in the bin"
+
+
+def test_a_scenario_without_cues_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = embodied.embodied_plan("the-brown-bottle")
+    scenario = msgspec.structs.replace(starter_library().scenarios[plan.scenario], cues=())
+    monkeypatch.setitem(starter_library().scenarios, plan.scenario, scenario)
+    with pytest.raises(UserError, match=r"no simulated person can play it; record a run with a person"):
+        embodied.changes_for(plan)
 
 
 def test_the_robots_goal_is_judged_by_what_was_done_and_left() -> None:

@@ -65,6 +65,16 @@ def test_rules_are_general_over_what_where_and_excluding(
     assert (plan.what, plan.where, plan.excluding) == (what, where, excluding)
 
 
+def test_an_order_that_names_a_colour_is_about_that_colour_alone() -> None:
+    plan, reply = hear(Plan(), "Please put the white cup in the bin")
+    assert reply == "Sure. I will put the white cup in the bin."
+    assert "white" not in plan.excluding
+    assert {"red", "blue", "green", "yellow"} <= set(plan.excluding)
+    assert describe(plan) == "Put every white cup in the bin"
+    again, _ = hear(Plan(), describe(plan))
+    assert again.excluding == plan.excluding
+
+
 def test_an_order_beyond_the_robot_is_declined_and_the_old_one_goes_on() -> None:
     before = told(ORDER)
     plan, reply = hear(before, "Make me a coffee")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from nodes.colours import COLOURS
 from nodes.understanding import Meaning, understand
 from runtime.msgs import SceneDescription, Subtask
 
@@ -43,10 +44,26 @@ class Plan:
 
 def describe(plan: Plan) -> str:
     """The order in words that `understand` reads back: "Put every cup except the blue one in the bin"."""
+    only = _only(plan)
+    if only:
+        return f"Put every {' and every '.join(only)} {plan.what or 'thing'} in the {plan.where}"
     things = f"every {plan.what}" if plan.what else "everything"
     colours = " and the ".join(plan.excluding)
     but = f" except the {colours} one" if colours else ""
     return f"Put {things}{but} in the {plan.where}"
+
+
+def _only(plan: Plan) -> tuple[str, ...]:
+    """The colours that alone are meant, where an order named some; () where all but those excluded are."""
+    left = tuple(colour for colour in COLOURS if colour not in plan.excluding)
+    return left if len(left) < len(plan.excluding) else ()
+
+
+def _left_out(meaning: Meaning) -> tuple[str, ...]:
+    """The colours that an order leaves out: those that it says, or all but those that it asks for."""
+    if meaning.including and not meaning.excluding:
+        return tuple(colour for colour in COLOURS if colour not in meaning.including)
+    return meaning.excluding
 
 
 def hear(plan: Plan, text: str) -> tuple[Plan, str]:
@@ -83,8 +100,10 @@ def _order(plan: Plan, meaning: Meaning) -> tuple[Plan, str]:
         number=plan.number + 1,
         what="" if meaning.is_everything else meaning.kind,
         where=meaning.where if meaning.where not in ("", "table") else "bin",
-        excluding=meaning.excluding,
+        excluding=_left_out(meaning),
     )
+    if only := _only(fresh):
+        return fresh, f"Sure. I will put the {' and the '.join(only)} {fresh.what or 'thing'} in the {fresh.where}."
     things = PLURALS.get(fresh.what, "things")
     but = f", all but the {' and the '.join(fresh.excluding)} one" if fresh.excluding else ""
     return fresh, f"Sure. I will put the {things} in the {fresh.where}{but}."
@@ -99,6 +118,8 @@ def _amend(plan: Plan, meaning: Meaning) -> Plan:
 
 
 def _outcome(plan: Plan) -> str:
+    if only := _only(plan):
+        return f"The {' and the '.join(only)} {plan.what or 'thing'} is in the {plan.where}."
     things = PLURALS.get(plan.what, "things")
     if not plan.excluding:
         return f"The {things} are in the {plan.where}."
@@ -117,5 +138,5 @@ def _recover(description: SceneDescription) -> Plan:
         revision=int(number.group(2)),
         what="" if meaning.is_everything else meaning.kind,
         where=meaning.where,
-        excluding=meaning.excluding,
+        excluding=_left_out(meaning),
     )

@@ -28,11 +28,12 @@ def judge(objects: Sequence[ObjectTruth], *, kind: str, spares: str) -> Verdict:
     ok = bool(mine) and all(thing.is_in_bin == (thing.colour != spares) for thing in mine) and not fallen
     places = (("in the bin", binned), ("on the table", left), ("on the floor", fallen))
     parts = [
-        f"{_list(colours)} {kind}{'s' if len(colours) > 1 else ''} {where}" for where, colours in places if colours
+        f"{list_words(colours)} {kind}{'s' if len(colours) > 1 else ''} {where}" for where, colours in places if colours
     ]
     return Verdict(ok, "; ".join(parts) or f"there is no {kind}")
 
 
-def _list(colours: Sequence[str]) -> str:
-    ordered = sorted(colours)
+def list_words(words: Sequence[str]) -> str:
+    """ "a, b and c", in alphabetical order."""
+    ordered = sorted(words)
     return ordered[0] if len(ordered) == 1 else f"{', '.join(ordered[:-1])} and {ordered[-1]}"

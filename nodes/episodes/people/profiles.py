@@ -24,6 +24,8 @@ LINE_LENGTH = 400
 TEXT_LENGTH = 8000
 OLDEST_YEARS = 130
 
+CUE_KINDS = ("start", "then", "said", "lifted", "binned")
+
 BIG_FIVE = ("openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism")
 MORAL_VALUES = ("care", "fairness", "loyalty", "authority", "purity")
 SCHWARTZ_VALUES = (
@@ -146,6 +148,24 @@ class Win(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
                 raise ValueError(f"wins: {field} is {seat}; expected 0 to {seats - 1}")
 
 
+class Cue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person of a scenario with a robot's body says, and when: the simulated people's part."""
+
+    say: str
+    seat: int
+    when: str = "then"  # "start", "then" (the line before), "said:PATTERN" (the robot), "lifted:THING", "binned:THING"
+    after_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_text(self, "say", LINE_LENGTH, empty=False)
+        check_text(self, "when", LINE_LENGTH)
+        kind = self.when.partition(":")[0]
+        if kind not in CUE_KINDS:
+            raise ValueError(f"when is {self.when[:60]!r}; expected one of {', '.join(CUE_KINDS)}")
+        if not 0 <= self.after_s <= 600:
+            raise ValueError(f"after_s is {self.after_s}; expected 0 to 600 s")
+
+
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A situation that everybody in it sees, one private goal per seat, and who may sit where."""
 
@@ -166,6 +186,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     wins: tuple[Win, ...] = ()  # of a social game: acts that end it
     robot_seat: int | None = None  # the seat that the robot graph can play with its body
     objects: tuple[str, ...] = ()  # the things on the table, for an embodied scenario
+    order: str = ""  # with its body: what the robot was told before the scenario begins
+    cues: tuple[Cue, ...] = ()  # with its body: what simulated people say, and when
     source_id: str = ""
     tag: str = ""
 
@@ -192,6 +214,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ValueError(f"pairs names seats {first} and {second}; expected two of 0 to {self.seats - 1}")
         for win in self.wins:
             win.check_seats(self.seats)
+        check_text(self, "order", LINE_LENGTH)
+        for cue in self.cues:
+            if not 0 <= cue.seat < self.seats or cue.seat == self.robot_seat:
+                raise ValueError(f"cues: seat is {cue.seat}; expected a person's, 0 to {self.seats - 1}")
         if self.robot_seat is not None and not 0 <= self.robot_seat < self.seats:
             raise ValueError(f"robot_seat is {self.robot_seat}; expected 0 to {self.seats - 1}")
         if self.deal is not None:

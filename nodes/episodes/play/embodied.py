@@ -10,7 +10,7 @@ import argparse
 import asyncio
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,7 +24,8 @@ from nodes.episodes.results.card import card_of
 from nodes.episodes.results.show import episode_text, find_episode
 from nodes.episodes.results.store import Store
 from nodes.episodes.talk.plan import EpisodePlan
-from nodes.episodes.talk.planning import plan_of_task
+from nodes.episodes.talk.planning import plan_of_task, starter_library
+from nodes.sim.actor import EARLIER
 from runtime.bag import BagReader
 from runtime.clock import wall_time_text
 from runtime.episode_msgs import ActKind, Outcome, Turn
@@ -32,12 +33,6 @@ from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs import Action, Feedback, Interrupt, Utterance
 
 _TOPICS = ("heard", "said", "action", "feedback", "interrupt")
-
-
-BODIES: dict[str, tuple[str, ...]] = {
-    "clear-table-by-four": ("collaborator.script=spare", "collaborator.spares=blue"),
-}
-"""The scenarios whose person the simulated collaborator can play, and how: by `--set` of launch/laptop.toml."""
 
 
 def embody(asked: argparse.Namespace) -> int:
@@ -75,20 +70,11 @@ def embody(asked: argparse.Namespace) -> int:
 
 
 def play_body(plan: EpisodePlan, recording: Path, *, seed: int, overrides: Sequence[str]) -> Path:
-    """Let the robot graph play the scenario in virtual time with the simulated robot and person; the recording.
+    """Let the robot graph play the scenario in virtual time with the simulated robot and people; the recording.
 
-    Raises UserError where the simulated person cannot play it, PolyrhythmError where the robot's run cannot start.
+    Raises UserError where the scenario has no lines for people, PolyrhythmError where the robot's run cannot start.
     """
-    if plan.scenario not in BODIES:
-        raise UserError(
-            f"task {plan.task}: the simulated person plays {', '.join(BODIES)} only; record a run with a person "
-            "(polyrhythm run laptop --record FILE.mcap) and name it: polyrhythm episodes embody FILE.mcap --task ..."
-        )
-    assert plan.robot_seat is not None
-    robot = plan.names[plan.robot_seat]
-    person = next(name for name in plan.names if name != robot)
-    values = [f"collaborator.name={person.split()[0]}", f"planner.speaker={robot.split()[0]}"]
-    values += [*BODIES[plan.scenario], *overrides]
+    values = changes_for(plan, overrides)
     recording.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "runtime", "run", "laptop", "--virtual", "--json", "--seed", str(seed)]
     command += ["--record", str(recording), "--out", str(recording.with_suffix(""))]
@@ -98,6 +84,37 @@ def play_body(plan: EpisodePlan, recording: Path, *, seed: int, overrides: Seque
     if not recording.is_file():
         raise PolyrhythmError(f"the robot's run wrote no recording: {done.stderr.strip()[-400:]}")
     return recording
+
+
+def changes_for(plan: EpisodePlan, overrides: Sequence[str] = ()) -> list[str]:
+    """What `--set` makes of launch/laptop.toml: the scenario's people, lines, goals and things. Raises UserError."""
+    scenario = starter_library().scenarios[plan.scenario]
+    if not scenario.cues:
+        raise UserError(
+            f"task {plan.task}: its scenario has no cues, so no simulated person can play it; record a run with "
+            "a person (polyrhythm run laptop --record FILE.mcap) and name it: polyrhythm episodes embody FILE.mcap "
+            f"--task {plan.task}"
+        )
+    assert plan.robot_seat is not None
+    people = [truth.facts for seat, truth in enumerate(plan.truths) if seat != plan.robot_seat]
+    parameters = {
+        "cues": [
+            f"{cue.when} | {cue.after_s:g} | {plan.names[cue.seat].split()[0]} | {cue.say}" for cue in scenario.cues
+        ],
+        "order": scenario.order,
+        "binned": _things(what for facts in people for what in facts.does),
+        "left": _things(what for facts in people for what in facts.spares),
+    }
+    robot = plan.names[plan.robot_seat].split()[0]
+    classes = [one for one in overrides if one.partition("=")[0].endswith(".use")]  # another class, other parameters
+    values = ["collaborator.use=nodes.sim.actor:Actor", *classes, f"planner.speaker={robot}", f"vlm.speaker={robot}"]
+    values += [f"collaborator.{name}={msgspec.json.encode(value).decode()}" for name, value in parameters.items()]
+    return values + [one for one in overrides if one not in classes]
+
+
+def _things(wanted: Iterable[str]) -> list[str]:
+    """The names of the things in "red cup in the bin", as the simulator calls them: "red_cup"."""
+    return list(dict.fromkeys("_".join(what.split()[:2]) for what in wanted))
 
 
 def _side_by_side(store: Store, text: str, body: str) -> str:
@@ -144,6 +161,8 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
         ns = message.envelope.published_ns
         if message.topic in ("heard", "said"):
             said = message.message(Utterance)
+            if message.topic == "heard" and said.speaker == EARLIER:
+                continue  # before the scenario, and by nobody in it
             speaker = robot if message.topic == "said" else _person(said.speaker, people)
             found.append((ns, speaker, "speak", said.text, ""))
         elif message.topic == "action":
