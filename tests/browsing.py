@@ -57,6 +57,7 @@ def page_of(chromium: Any, run: ConsoleRun, role: str = "operator", **more: Any)
     context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **more})
     try:
         page = context.new_page()
+        page.set_default_timeout(60_000)
         page.on("pageerror", lambda problem: problems.append(str(problem)))
         page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
         visit(page, run.page(role))
