@@ -41,6 +41,7 @@ def page(run: ConsoleRun, relay: Relay) -> Iterator[Any]:
     """One page for all: to open it over a bad link takes its time."""
     with a_browser() as opened:
         page = opened.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(60_000)
         relay.shape = BAD
         visit(page, f"http://127.0.0.1:{relay.port}/#{run.tokens['operator']}")
         yield page
