@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ def rigs() -> Iterator[Rigs]:
 @pytest.mark.processes
 @pytest.mark.parametrize("fault", [fault for fault in MATRIX if fault.is_quick], ids=lambda fault: fault.name)
 def test_the_robot_stops_as_promised(fault: Fault, rigs: Rigs) -> None:
+    # One trial may be the worst of a hundred: it answers to the bound of all, not to that of the other ninety-nine.
+    fault = replace(fault, bounds=tuple(replace(bound, p99=None) for bound in fault.bounds))
     rows = measure(fault, 1, rigs)
     assert [row.as_markdown() + row.problem for row in rows if not row.is_passed] == []
     assert len(rows) == len(fault.bounds)
