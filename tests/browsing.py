@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from runtime.clock import SystemClock, to_ns
 from tests.console_run import ConsoleRun
 from tests.running import eventually
 
+ASKS_AGAIN_S = 5.0
 CHROMIUM = shutil.which("chromium")
 OPTIONS = [
     "--no-sandbox",
@@ -89,9 +91,25 @@ def x_of(page: Any) -> float:
 
 
 def take_driving(page: Any) -> None:
-    """Sit down on the policy's seat, also where another page was."""
-    page.keyboard.press("p")
-    wait(page, lambda: text(page, ".holder[data-seat=policy]") == "you", "the seat is taken")
+    """Sit down on the policy's seat, also where another page was; again where the guard's answer came too late."""
+    clock = SystemClock()
+    asked_ns = 0
+
+    def is_taken() -> bool:
+        nonlocal asked_ns
+        if text(page, ".holder[data-seat=policy]") == "you":
+            return True
+        if clock.now_ns() - asked_ns > to_ns(ASKS_AGAIN_S):
+            page.keyboard.press("p")
+            asked_ns = clock.now_ns()
+        return False
+
+    wait(page, is_taken, "the seat is taken")
+
+
+def resume(page: Any) -> None:
+    """Say "go on" and leave the mouse where it is."""
+    page.evaluate("() => document.querySelector('#resume').click()")
 
 
 def go_on(page: Any) -> None:
@@ -100,7 +118,7 @@ def go_on(page: Any) -> None:
     def may_move() -> bool:
         mode = text(page, "#guard-mode")
         if mode == "stopped":
-            page.click("#resume")  # a latch takes two of these
+            resume(page)  # a latch takes two of these
             page.wait_for_timeout(300)
         return mode in ("holding", "moving", "armed")
 
