@@ -33,6 +33,7 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from runtime.qos import RELIABLE, SOON, URGENT
 
 if TYPE_CHECKING:
     from bridges.mqtt_client import Incoming
@@ -58,11 +59,11 @@ class MqttBridge(Node):
     feedback = Subscription(Feedback, "feedback", qos=OPTIONAL)
     interrupts = Subscription(Interrupt, "interrupt", qos=OPTIONAL)
 
-    utterance = Publisher(Utterance, "heard")
-    interrupt = Publisher(Interrupt, "interrupt")
-    estop = Publisher(EStop, "estop")
-    service = Publisher(RobotService, "robot/service")
-    button = Publisher(RobotService, "robot/runstop")
+    utterance = Publisher(Utterance, "heard", qos=RELIABLE)
+    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
+    estop = Publisher(EStop, "estop", qos=RELIABLE)
+    service = Publisher(RobotService, "robot/service", qos=SOON)
+    button = Publisher(RobotService, "robot/runstop", qos=SOON)
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from runtime.call import current_call
 from runtime.clock import to_ns
 from runtime.fence import Fence
 from runtime.msgs import Effect, GuardState, Interrupt, InterruptRecord
+from runtime.qos import RELIABLE
 
 BOUND_S = 3.0
 """Effects that have not come by then are told as missing; a Stretch's base needs 1 s to stand."""
@@ -43,7 +44,7 @@ class InterruptRecords(Node):
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
     effects = Subscription(Effect, "interrupt/effect", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False, depth=16))
-    record = Publisher(InterruptRecord, "interrupt/record")
+    record = Publisher(InterruptRecord, "interrupt/record", qos=RELIABLE)
 
     def __init__(self) -> None:
         self.open: dict[str, Open] = {}

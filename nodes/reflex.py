@@ -12,6 +12,7 @@ from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.call import current_call
 from runtime.clock import to_ns
 from runtime.msgs import GuardState, Interrupt, RobotState, Utterance
+from runtime.qos import URGENT
 
 Depth = Literal["amend", "replan", "stop", "resume"]
 
@@ -71,7 +72,7 @@ class Reflex(Node):
     state = Subscription(RobotState, "robot/state", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
-    interrupt = Publisher(Interrupt, "interrupt")
+    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
 
     def __init__(self) -> None:
         self.count = 0

@@ -11,6 +11,7 @@ from runtime.lease import Lease, LeaseLine
 from runtime.link import Link, Way
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Subscription
+from runtime.qos import QoS
 from runtime.tracing import Trace
 from runtime.virtual import Scheduler
 from runtime.virtual_lanes import VirtualLanes
@@ -48,10 +49,14 @@ class Delivery:
         self._ways: dict[tuple[str, str, str], Way] = {}
         self._seed = seed
         self._trace = trace
+        self._reliable: dict[tuple[str, str], QoS] = {}  # by sender and topic
         self._routes: dict[str, list[tuple[HostedNode, Subscription[Any], Lane | None]]] = {}
 
     def connect(self, hosted: HostedNode) -> None:
         """Bring the node what its ports subscribe to from now on."""
+        for publisher in hosted.publishers:
+            if publisher.qos.reliable:
+                self._reliable[hosted.name, publisher.topic] = publisher.qos
         lane_of = {port: lane for lane in hosted.lanes for _, port in lane.listeners}
         for port in hosted.subscriptions.values():
             self._routes.setdefault(port.topic, []).append((hosted, port, lane_of.get(port)))
@@ -90,7 +95,13 @@ class Delivery:
         if way.is_direct:
             self._arrive(stamped, receiver, port, lane)
             return
-        times_ns = way.arrivals(self._scheduler.now_ns)
+        now_ns = self._scheduler.now_ns
+        qos = self._reliable.get((sender, topic))
+        if qos is None:
+            times_ns = way.arrivals(now_ns)
+        else:
+            time_ns = way.arrival(now_ns, qos)
+            times_ns = [] if time_ns is None else [time_ns]
         if not times_ns:
             port.lose("link", 1)
         for time_ns in times_ns:

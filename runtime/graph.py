@@ -17,7 +17,6 @@ from runtime.latency import Latency
 from runtime.message import Message
 from runtime.node import Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
-from runtime.qos import QoS
 from runtime.topic import check_topic
 
 Restart = Literal["always", "on-failure", "never"]
@@ -68,11 +67,6 @@ class Topic:
     name: str
     publishers: list[End] = field(default_factory=list)
     subscribers: list[End] = field(default_factory=list)
-
-    @property
-    def reliable(self) -> QoS | None:
-        """How its events are made sure of, as its first publisher who does so says; None: they are not."""
-        return next((end.port.qos for end in self.publishers if end.port.qos.reliable), None)
 
 
 class Graph:

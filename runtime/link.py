@@ -10,6 +10,9 @@ from typing import Any
 from runtime.clock import to_ns
 from runtime.errors import UserError, choices
 from runtime.latency import Latency
+from runtime.qos import QoS
+from runtime.reliable.outbox import FIRST_PERIOD_NS
+from runtime.reliable.tag import LIFESPAN_S
 
 LINK_KEYS = ("from", "to", "topics", "delay", "loss", "duplicate", "outages")
 
@@ -18,7 +21,8 @@ LINK_KEYS = ("from", "to", "topics", "delay", "loss", "duplicate", "outages")
 class Link:
     """Which messages pass it, and what becomes of them; an empty selection means any.
 
-    Messages of one sender on one topic arrive at one receiver in the order in which they were sent, as over TCP.
+    Messages of one sender on one topic arrive at one receiver in the order in which they were sent, as over TCP. A
+    reliable event that is lost comes later, after it was sent again.
     """
 
     name: str
@@ -81,6 +85,28 @@ class Way:
 
     def arrivals(self, now_ns: int) -> list[int]:
         """When a message that is sent now arrives: never where it is lost, twice where it is duplicated."""
+        delay_ns, number = self._pass(now_ns)
+        if not number:
+            return []
+        self._newest_ns = max(self._newest_ns, now_ns + delay_ns)
+        return [self._newest_ns] * number
+
+    def arrival(self, now_ns: int, qos: QoS) -> int | None:
+        """When a reliable event that is sent now arrives, once: each loss costs a period; None: never in its lifespan.
+
+        Where its topic waits for nothing, it may overtake an earlier one that was lost.
+        """
+        for try_ns in range(now_ns, now_ns + to_ns(qos.lifespan_s or LIFESPAN_S), FIRST_PERIOD_NS):
+            delay_ns, number = self._pass(try_ns)
+            if number:
+                arrival_ns = try_ns + delay_ns
+                if qos.hold_s:
+                    arrival_ns = self._newest_ns = max(self._newest_ns, arrival_ns)
+                return arrival_ns
+        return None
+
+    def _pass(self, now_ns: int) -> tuple[int, int]:
+        """How long one try takes, and how many copies arrive."""
         number, delay_ns, is_lost = 1, 0, False
         for link, generator in self._links:
             # Every number is drawn for every message, so that one setting does not shift the others' luck.
@@ -88,10 +114,7 @@ class Way:
             delay_ns += to_ns(link.delay.draw_s(generator))
             is_lost = is_lost or lost or link.is_out(now_ns)
             number += doubled
-        if is_lost:
-            return []
-        self._newest_ns = max(self._newest_ns, now_ns + delay_ns)
-        return [self._newest_ns] * number
+        return delay_ns, 0 if is_lost else number
 
 
 def _names(table: Mapping[str, Any], key: str, known: Collection[str], kind: str) -> tuple[str, ...]:

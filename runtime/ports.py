@@ -16,7 +16,7 @@ from runtime.call import Call, current_call
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.fence import FenceLine
 from runtime.lease import LeaseLine
-from runtime.message import M, Message, Stamped
+from runtime.message import Envelope, M, Message, Stamped
 from runtime.qos import QoS
 from runtime.topic import check_topic
 
@@ -146,8 +146,12 @@ class Subscription(Port[M]):
                 return
             if self._newest is not None and not self._newest_is_read and not self.has_handler:
                 self.dropped["overwritten"] += 1
-            self._newest = stamped
-            self._newest_is_read = False
+            if self._is_late(stamped.envelope):
+                if not self.has_handler and self._newest_is_read:
+                    self.dropped["overwritten"] += 1  # the late one itself; else it counts for the newest
+            else:
+                self._newest = stamped
+                self._newest_is_read = False
             if not self.has_handler:
                 return
             if len(self._queue) >= self.qos.depth:
@@ -200,6 +204,16 @@ class Subscription(Port[M]):
         if self.has_handler:
             return len(self._queue)
         return int(self._newest is not None and not self._newest_is_read)
+
+    def _is_late(self, envelope: Envelope) -> bool:
+        """Whether an event comes after a later one of its sender: sent again, on a topic that waits for nothing."""
+        newest = self._newest
+        return (
+            newest is not None
+            and self.message.message_kind == "event"
+            and envelope.published_ns < newest.envelope.published_ns
+            and envelope.source == newest.envelope.source
+        )
 
     def _is_shadow(self, stamped: Stamped[M]) -> bool:
         if self.leases is None or self.qos.candidates or stamped.envelope.source == self.owner:

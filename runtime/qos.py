@@ -76,3 +76,11 @@ class QoS:
                 f"{offered.deadline_s:g} s only"
             )
         return found
+
+
+RELIABLE = QoS(reliable=True)
+"""For what people and policies say to each other: nothing of it is lost, and all of it comes in order."""
+SOON = QoS(reliable=True, lifespan_s=1.0)
+"""For orders that set a robot moving: not worth a try after a second, when nobody expects it any more."""
+URGENT = QoS(reliable=True, hold_s=0.0, lifespan_s=1.0)
+"""For what stops a robot: sent again as well, but waiting for nothing, and not worth a try after a second."""

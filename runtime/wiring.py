@@ -9,7 +9,7 @@ import functools
 import hashlib
 import importlib
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -24,6 +24,8 @@ from runtime.journal import calls_topic
 from runtime.launch_file import Launch
 from runtime.lease import LEASE_TOPIC
 from runtime.message import Kind, Message
+from runtime.node import ports_of
+from runtime.ports import Publisher
 from runtime.qos import QoS
 from runtime.reliable.tag import LIFESPAN_S, Terms
 from runtime.seat_tables import holders_of, topics_of
@@ -98,26 +100,32 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             seat_topics=topics_of(launch.seats, launch.graph.nodes),
             authority=launch.graph.authority,
             is_recorded=launch.graph.is_recorded,
-            reliable=_reliable(launch, own, others),
-            acknowledges=tuple(sorted(topic for topic in hears[name] if _qos(launch, topic) is not None)),
+            reliable=_reliable(launch, specs or launch.on(gateways.get(name, "")), others),
+            acknowledges=tuple(sorted(hears[name] & _reliably(launch.graph.nodes.values()).keys())),
             gateway=_gateway(launch, gateways[name]) if name in gateways else None,
         )
     return plans
 
 
-def _qos(launch: Launch, name: str) -> QoS | None:
-    topic = launch.graph.topics.get(name)
-    return topic.reliable if topic is not None else None
-
-
-def _reliable(launch: Launch, own: set[str], others: Mapping[str, set[str]]) -> dict[str, Terms]:
-    found = {}
-    for name in sorted(own):
-        qos = _qos(launch, name)
-        if qos is not None:
-            receivers = tuple(other for other, topics in others.items() if name in topics)
-            found[name] = Terms(receivers, qos.lifespan_s or LIFESPAN_S, qos.hold_s)
+def _reliably(specs: Iterable[NodeSpec]) -> dict[str, QoS]:
+    """The topics whose events these nodes make sure of, as the first of them says how."""
+    found: dict[str, QoS] = {}
+    for spec in specs:
+        for publisher in ports_of(spec.cls, Publisher).values():
+            if publisher.qos.reliable:
+                found.setdefault(spec.topic_of(publisher), publisher.qos)
     return found
+
+
+def _reliable(launch: Launch, specs: Iterable[NodeSpec], others: Mapping[str, set[str]]) -> dict[str, Terms]:
+    return {
+        topic: Terms(
+            receivers=tuple(name for name, topics in others.items() if topic in topics),
+            lifespan_s=qos.lifespan_s or LIFESPAN_S,
+            hold_s=qos.hold_s,
+        )
+        for topic, qos in sorted(_reliably(specs).items())
+    }
 
 
 def gateway_name(other: str) -> str:

@@ -13,6 +13,7 @@ from runtime.graph import NodeSpec
 from runtime.latency import Latency
 from runtime.launch_file import load
 from runtime.link import Link
+from runtime.qos import RELIABLE, QoS
 
 
 class Count(Message):
@@ -99,6 +100,61 @@ def test_one_seed_gives_one_fate_and_another_seed_another() -> None:
     link = Link("wifi", loss=0.5, delay=Latency.parse({"p50": 0.02, "p99": 0.2}, "delay"))
     assert heard(link, seconds=5, seed=1)[1] == heard(link, seconds=5, seed=1)[1]
     assert heard(link, seconds=5, seed=1)[1] != heard(link, seconds=5, seed=2)[1]
+
+
+class SureCounter(Counter):
+    """The same, on a topic of which nothing may be lost."""
+
+    count = Publisher(Count, "count", qos=RELIABLE)
+
+
+class UrgentCounter(Counter):
+    """The same, on a topic that waits for nothing."""
+
+    count = Publisher(Count, "count", qos=QoS(reliable=True, hold_s=0.0))
+
+
+def heard_reliably(counter: Counter, link: Link, seconds: float) -> tuple[Hearer, list[tuple[float, int]]]:
+    hearer = Hearer()
+    simulation = Simulation(counter, hearer, seed=1, links=[link])
+    try:
+        simulation.run(seconds)
+    finally:
+        simulation.close()
+    return hearer, hearer.heard
+
+
+def test_a_reliable_event_that_is_lost_comes_a_period_later_and_once_and_in_order() -> None:
+    link = Link("wifi", loss=0.3, duplicate=0.3)
+    hearer, found = heard_reliably(SureCounter(), link, 50.05)
+    numbers = [number for _, number in found]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) > 480
+    late_periods = {round((time_s - (number - 1) * 0.1) / 0.1, 6) for time_s, number in found}
+    assert {0.0, 1.0, 2.0} <= late_periods
+    assert all(periods == int(periods) for periods in late_periods)
+    assert not hearer.count.dropped
+    assert found == heard_reliably(SureCounter(), link, 50.05)[1], "the seed decides"
+
+
+def test_a_reliable_event_waits_for_the_end_of_an_outage_but_not_longer_than_its_lifespan() -> None:
+    hearer, found = heard_reliably(SureCounter(), Link("wifi", outages_s=((0.05, 7.05),)), 8.0)
+    numbers = [number for _, number in found]
+    assert numbers[0] == 1
+    assert numbers[1:] == list(range(numbers[1], numbers[1] + len(numbers) - 1))
+    lost = numbers[1] - 2
+    assert dict(hearer.count.dropped) == {"link": lost}
+    assert 19 <= lost <= 22, "what was said more than five seconds before the end of the outage"
+    assert found[1][0] == pytest.approx(7.1, abs=0.11)
+
+
+def test_an_urgent_event_does_not_wait_for_an_earlier_one() -> None:
+    _, found = heard_reliably(UrgentCounter(), Link("wifi", loss=0.5), 10.05)
+    on_time = sum(round(time_s - (number - 1) * 0.1, 6) == 0 for time_s, number in found)
+    numbers = [number for _, number in found]
+    assert on_time > 0.4 * len(numbers)
+    assert numbers != sorted(numbers)
+    assert len(set(numbers)) == len(numbers)
 
 
 FILE = """

@@ -195,3 +195,21 @@ def test_an_unconnected_publisher_counts_and_sends_nowhere() -> None:
 def test_a_topic_name_is_words_joined_by_slashes(name: str) -> None:
     with pytest.raises(GraphError, match="is no topic name; expected words of a-z, 0-9 and _ joined by '/'"):
         Subscription(Reading, name)
+
+
+@pytest.mark.parametrize("has_handler", [True, False])
+@pytest.mark.parametrize("is_read", [True, False])
+def test_an_event_that_comes_late_is_handled_but_is_never_the_newest(has_handler: bool, is_read: bool) -> None:
+    port: Subscription[Word] = Subscription(Word, "word")
+    port.has_handler = has_handler
+    later, earlier = (Stamped(Word(value=ns), Envelope("word", "mouth", ns, ns)) for ns in (2, 1))
+    port.push(later)
+    if is_read:
+        assert port.latest() == Word(value=2)
+    port.push(earlier)
+    assert port.latest() == Word(value=2)
+    if has_handler:
+        assert [port.pop(), port.pop()] == [later, earlier]
+    assert port.received == port.delivered + sum(port.dropped.values()) + port.unread == 2
+    port.push(Stamped(Word(value=0), Envelope("word", "other", 1, 0)))
+    assert port.latest() == Word(value=0), "the stamps of two senders are not compared"

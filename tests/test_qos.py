@@ -28,9 +28,25 @@ def test_a_depth_that_is_given_stays(kind: Any) -> None:
         ({"lifespan_s": 0}, "QoS lifespan_s is 0; expected a positive number of seconds or None"),
         ({"lifespan_s": float("nan")}, "QoS lifespan_s is nan; expected a positive number of seconds or None"),
         ({"deadline_s": float("inf")}, "QoS deadline_s is inf; expected a positive number of seconds or None"),
+        ({"hold_s": -1}, "QoS hold_s is -1; expected a number of seconds, or 0 to wait for nothing"),
         ({"drop": "random"}, "QoS drop is 'random'; known: oldest, newest"),
     ],
 )
 def test_what_means_nothing_is_refused_in_words(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=f"^{re.escape(sentence)}$"):
         QoS(**values)
+
+
+def test_reliable_is_for_events() -> None:
+    assert QoS(reliable=True).problems("event") == []
+    assert QoS(reliable=True).problems("state") == [
+        "reliable is for events: of a state the newest one makes good for those that were lost"
+    ]
+
+
+def test_a_subscription_that_insists_on_reliable_events_is_told_where_nobody_offers_them() -> None:
+    assert QoS(reliable=True).mismatches(QoS(reliable=True)) == []
+    assert QoS().mismatches(QoS(reliable=True)) == []
+    assert QoS(reliable=True).mismatches(QoS()) == [
+        "asks for reliable events, which {publisher} does not offer; add QoS(reliable=True) there"
+    ]

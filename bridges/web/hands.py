@@ -10,6 +10,7 @@ from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.call import current_call
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.msgs import Action, Feedback, JointCommand, SceneDescription, Subtask
+from runtime.qos import RELIABLE
 
 PERSON = "person:console"
 
@@ -21,7 +22,7 @@ class HumanPlanner(Node):
     provenance = PERSON
 
     decided = Subscription(Subtask, "console/subtask")
-    subtask = Publisher(Subtask, "subtask")
+    subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
 
     @on(decided)
     def pass_on(self, subtask: Subtask) -> None:
@@ -38,7 +39,7 @@ class HumanVLM(Node):
     seen = Subscription(SceneDescription, "description", qos=QoS(required=False, candidates=True))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     lease = Subscription(Lease, LEASE_TOPIC, qos=QoS(required=False))
-    action = Publisher(Action, "action")
+    action = Publisher(Action, "action", qos=RELIABLE)
     description = Publisher(SceneDescription, "description")
 
     def __init__(self) -> None:

@@ -23,6 +23,7 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from runtime.qos import RELIABLE, SOON, URGENT
 
 OPTIONAL = QoS(required=False)
 CANDIDATES = QoS(required=False, depth=8, candidates=True)
@@ -59,15 +60,15 @@ class ConsolePorts(Node):
     seat_words = Subscription(SeatWord, "console/seat", qos=OPTIONAL)
     draft_decisions = Subscription(DraftDecision, "console/draft", qos=OPTIONAL)
 
-    say_heard = Publisher(Utterance, "heard")
-    say_said = Publisher(Utterance, "said")
-    interrupt = Publisher(Interrupt, "interrupt")
-    mark = Publisher(Mark, "mark")
-    request = Publisher(SeatRequest, "seat/request")
-    order = Publisher(GuardOrder, "guard/order")
-    estop = Publisher(EStop, "estop")
+    say_heard = Publisher(Utterance, "heard", qos=RELIABLE)
+    say_said = Publisher(Utterance, "said", qos=RELIABLE)
+    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
+    mark = Publisher(Mark, "mark", qos=RELIABLE)
+    request = Publisher(SeatRequest, "seat/request", qos=RELIABLE)
+    order = Publisher(GuardOrder, "guard/order", qos=SOON)
+    estop = Publisher(EStop, "estop", qos=URGENT)
     seat_word = Publisher(SeatWord, "console/seat")
-    draft_decision = Publisher(DraftDecision, "console/draft")
-    plan = Publisher(Subtask, "console/subtask")
-    act = Publisher(Action, "console/action")
+    draft_decision = Publisher(DraftDecision, "console/draft", qos=RELIABLE)
+    plan = Publisher(Subtask, "console/subtask", qos=RELIABLE)
+    act = Publisher(Action, "console/action", qos=RELIABLE)
     command = Publisher(JointCommand, "console/command")

@@ -26,6 +26,7 @@ from runtime.lease import LEASE_TOPIC, Lease
 from runtime.message import Stamped
 from runtime.msgs import EStop, GuardOrder, GuardState, Interrupt, JointCommand, RobotState, RobotStatus, SeatRequest
 from runtime.proof import Proofs, make_token
+from runtime.qos import URGENT
 
 RATE_HZ = 50
 TICKS_PER_REPORT = 5
@@ -58,7 +59,7 @@ class Guard(Node):
     guard_state = Publisher(GuardState, "guard/state")
     fence = Publisher(Fence, FENCE_TOPIC)
     lease = Publisher(Lease, LEASE_TOPIC)
-    raised = Publisher(Interrupt, "interrupt")
+    raised = Publisher(Interrupt, "interrupt", qos=URGENT)
 
     def __init__(
         self,

@@ -28,6 +28,7 @@ from runtime.errors import ParameterError
 from runtime.fence import Fence
 from runtime.health import Spending
 from runtime.msgs import Effect, Feedback, Image, Interrupt, OutOfBudget, SceneDescription, Subtask, Utterance
+from runtime.qos import RELIABLE
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 PATIENCE_S = 90.0
@@ -48,10 +49,10 @@ class OpenAIPlanner(Node):
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     spoken = Subscription(Utterance, "said", qos=QoS(required=False))
 
-    subtask = Publisher(Subtask, "subtask")
-    said = Publisher(Utterance, "said")
-    effect = Publisher(Effect, "interrupt/effect")
-    out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget")
+    subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
+    said = Publisher(Utterance, "said", qos=RELIABLE)
+    effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
+    out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget", qos=RELIABLE)
 
     def __init__(
         self,

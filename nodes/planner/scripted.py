@@ -9,6 +9,7 @@ from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.fence import Fence
 from runtime.msgs import Effect, Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
+from runtime.qos import RELIABLE
 
 HISTORY_KEPT = 100
 
@@ -31,9 +32,9 @@ class ScriptedPlanner(Node):
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
     spoken = Subscription(Utterance, "said", qos=QoS(required=False))
 
-    subtask = Publisher(Subtask, "subtask")
-    said = Publisher(Utterance, "said")
-    effect = Publisher(Effect, "interrupt/effect")
+    subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
+    said = Publisher(Utterance, "said", qos=RELIABLE)
+    effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker

@@ -44,6 +44,7 @@ from runtime.fence import Fence
 from runtime.lease import Lease
 from runtime.message import Stamped
 from runtime.msgs import Action, Effect, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, Utterance
+from runtime.qos import RELIABLE
 
 RATE_HZ = 20
 STATES_KEPT = 30
@@ -93,9 +94,9 @@ class ExpertPolicy(Node):
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
 
     command = Publisher(JointCommand, "command")
-    feedback = Publisher(Feedback, "feedback")
-    effect = Publisher(Effect, "interrupt/effect")
-    said = Publisher(Utterance, "said")
+    feedback = Publisher(Feedback, "feedback", qos=RELIABLE)
+    effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
+    said = Publisher(Utterance, "said", qos=RELIABLE)
 
     def __init__(self, tallest_m: float = 0.68, sees: bool = True) -> None:
         self.tallest_m = tallest_m

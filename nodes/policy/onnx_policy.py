@@ -20,6 +20,7 @@ from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import ParameterError, PolyrhythmError
 from runtime.fence import Fence
 from runtime.msgs import Action, ActionChunk, Effect, Feedback, Image, Interrupt, JointCommand, RobotState, Utterance
+from runtime.qos import RELIABLE
 
 if TYPE_CHECKING:
     from nodes.policy.onnx_session import PolicySession
@@ -49,9 +50,9 @@ class OnnxPolicy(Node):
 
     chunk = Publisher(ActionChunk, "chunk")
     command = Publisher(JointCommand, "command")
-    feedback = Publisher(Feedback, "feedback")
-    effect = Publisher(Effect, "interrupt/effect")
-    said = Publisher(Utterance, "said")
+    feedback = Publisher(Feedback, "feedback", qos=RELIABLE)
+    effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
+    said = Publisher(Utterance, "said", qos=RELIABLE)
 
     def __init__(
         self,

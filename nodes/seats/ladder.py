@@ -16,6 +16,7 @@ from runtime.clock import to_ns
 from runtime.fence import SEATS, Seat
 from runtime.lease import Lease
 from runtime.msgs import Interrupt, JointCommand, OutOfBudget, SceneDescription, SeatRequest, Subtask, Utterance
+from runtime.qos import RELIABLE, URGENT
 from runtime.seat_tables import Rung, SeatTable
 
 NAMES: dict[Seat, str] = {"planner": "planner", "vlm": "vision model", "policy": "control policy"}
@@ -44,9 +45,9 @@ class Ladder(Node):
     lease = Subscription(Lease, "lease", qos=QoS(required=False))
     out_of_budget = Subscription(OutOfBudget, "seat/out_of_budget", qos=QoS(required=False))
 
-    said = Publisher(Utterance, "said")
-    interrupt = Publisher(Interrupt, "interrupt")
-    request = Publisher(SeatRequest, "seat/request")
+    said = Publisher(Utterance, "said", qos=RELIABLE)
+    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
+    request = Publisher(SeatRequest, "seat/request", qos=RELIABLE)
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker

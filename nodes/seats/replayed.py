@@ -23,6 +23,7 @@ from runtime.errors import ParameterError
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.msgs import Action, JointCommand, SceneDescription, Subtask
 from runtime.node import ports_of
+from runtime.qos import RELIABLE
 
 RATE_HZ = 50
 
@@ -96,7 +97,7 @@ class ReplayedVLM(Replayed):
     """On the VLM's seat: its actions and what it saw."""
 
     seat = "vlm"
-    action = Publisher(Action, "action")
+    action = Publisher(Action, "action", qos=RELIABLE)
     description = Publisher(SceneDescription, "description")
 
 
@@ -104,4 +105,4 @@ class ReplayedPlanner(Replayed):
     """On the planner's seat: its subtasks."""
 
     seat = "planner"
-    subtask = Publisher(Subtask, "subtask")
+    subtask = Publisher(Subtask, "subtask", qos=RELIABLE)

@@ -15,6 +15,7 @@ from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.clock import to_ns
 from runtime.errors import UserError
 from runtime.msgs import GuardState, Utterance
+from runtime.qos import RELIABLE
 
 SCRIPTS = ("demo", "spare", "quiet")
 
@@ -56,7 +57,7 @@ class Collaborator(Node):
     truth = Subscription(Truth, "sim/truth")
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
 
-    heard = Publisher(Utterance, "heard")
+    heard = Publisher(Utterance, "heard", qos=RELIABLE)
     body = Publisher(BodyPart, "sim/body")
 
     def __init__(

@@ -30,6 +30,7 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from runtime.qos import RELIABLE
 
 STATES_KEPT = 60
 SILENCE_S = 4.0
@@ -57,10 +58,10 @@ class LocalVLM(Node):
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
     lease = Subscription(Lease, "lease", qos=QoS(required=False))
 
-    action = Publisher(Action, "action")
+    action = Publisher(Action, "action", qos=RELIABLE)
     description = Publisher(SceneDescription, "description")
-    said = Publisher(Utterance, "said")
-    effect = Publisher(Effect, "interrupt/effect")
+    said = Publisher(Utterance, "said", qos=RELIABLE)
+    effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker

@@ -29,6 +29,7 @@ from runtime.fence import Fence
 from runtime.health import Spending
 from runtime.message import Stamped
 from runtime.msgs import Image, OutOfBudget, RobotState, SeenObject, Utterance
+from runtime.qos import RELIABLE
 
 DEFAULT_URL = "http://127.0.0.1:8000/v1"
 SAID_KEPT = 5
@@ -45,7 +46,7 @@ class OpenAIVLM(LocalVLM):
     provenance = "model:openai-api"
 
     again = Subscription(Fence, "fence", qos=QoS(required=False))
-    out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget")
+    out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget", qos=RELIABLE)
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from bridges.web.page_host import PageHost
 from bridges.web.session import Session, View
 from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.episode_msgs import Act, Briefing, Observation, Outcome, Reply, Scores, Turn
+from runtime.qos import RELIABLE
 
 OPTIONAL = QoS(required=False)
 EAGER, SILENT = 0.9, 0.0
@@ -32,7 +33,7 @@ class PersonAtPage(Node):
     turn = Subscription(Turn, "episode/turn", qos=OPTIONAL)
     outcome = Subscription(Outcome, "episode/outcome", qos=OPTIONAL)
     scores = Subscription(Scores, "episode/scores", qos=OPTIONAL)
-    reply = Publisher(Reply, "episode/reply")
+    reply = Publisher(Reply, "episode/reply", qos=RELIABLE)
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, certificate: str = "", key: str = "") -> None:
         self._pages = PageHost(host, port, certificate, key)

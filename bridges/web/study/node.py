@@ -24,6 +24,7 @@ from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.clock import wall_time_ns
 from runtime.health import Health
 from runtime.msgs import GuardState, Image, Interrupt, Trial, Utterance
+from runtime.qos import RELIABLE, URGENT
 
 OPTIONAL = QoS(required=False)
 RECORDED_WITHIN_S = 3.0
@@ -44,13 +45,13 @@ class Study(Node):
     said = Subscription(Utterance, "said", qos=OPTIONAL)
     recorder = Subscription(Health, "health/trial_recorder", qos=OPTIONAL)
 
-    trial = Publisher(Trial, "study/trial")
-    answer = Publisher(StudyAnswer, "study/answer")
-    note = Publisher(StudyNote, "study/note")
-    step = Publisher(StudyStep, "study/step")
-    mark = Publisher(Mark, "mark")
-    speak = Publisher(Utterance, "heard")
-    interrupt = Publisher(Interrupt, "interrupt")
+    trial = Publisher(Trial, "study/trial", qos=RELIABLE)
+    answer = Publisher(StudyAnswer, "study/answer", qos=RELIABLE)
+    note = Publisher(StudyNote, "study/note", qos=RELIABLE)
+    step = Publisher(StudyStep, "study/step", qos=RELIABLE)
+    mark = Publisher(Mark, "mark", qos=RELIABLE)
+    speak = Publisher(Utterance, "heard", qos=RELIABLE)
+    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
 
     def __init__(
         self,

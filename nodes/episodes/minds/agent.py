@@ -9,6 +9,7 @@ from nodes.episodes.minds.brains import make_brain, provenance_of
 from nodes.episodes.talk.sight import Brain, Sight
 from runtime import Node, Publisher, Subscription, UserError, on
 from runtime.episode_msgs import Briefing, Observation, Reply, Turn
+from runtime.qos import RELIABLE
 
 
 class Agent(Node):
@@ -17,7 +18,7 @@ class Agent(Node):
     seat = "planner"
 
     observation = Subscription(Observation, "episode/seat")
-    reply = Publisher(Reply, "episode/reply")
+    reply = Publisher(Reply, "episode/reply", qos=RELIABLE)
 
     def __init__(self, brain: str = "rules", temperature: float = 0.7) -> None:
         self.briefing: Briefing | None = None

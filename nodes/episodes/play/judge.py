@@ -6,6 +6,7 @@ from nodes.episodes.judging.by_rules import JUDGE, judge_by_rules
 from nodes.episodes.talk.planning import plan_of_task
 from runtime import Node, Publisher, Subscription, on
 from runtime.episode_msgs import Outcome, Scores, Turn
+from runtime.qos import RELIABLE
 
 
 class Judge(Node):
@@ -13,7 +14,7 @@ class Judge(Node):
 
     turn = Subscription(Turn, "episode/turn")
     outcome = Subscription(Outcome, "episode/outcome")
-    scores = Publisher(Scores, "episode/scores")
+    scores = Publisher(Scores, "episode/scores", qos=RELIABLE)
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from runtime.episode_msgs import Observation, Outcome, Reply, Scores, Turn
 from runtime.fence import FENCE_TOPIC, Fence, raised
 from runtime.interrupt_msgs import Interrupt
 from runtime.message import Epochs
+from runtime.qos import RELIABLE, URGENT
 
 
 class Moderator(Node):
@@ -26,27 +27,27 @@ class Moderator(Node):
     begin = Subscription(Begin, "episode/begin", qos=QoS(required=False))
     reply = Subscription(Reply, "episode/reply")
     pause = Subscription(Pause, "episode/pause")
-    pause_out = Publisher(Pause, "episode/pause")
-    turn = Publisher(Turn, "episode/turn")
-    interrupt = Publisher(Interrupt, "interrupt")
+    pause_out = Publisher(Pause, "episode/pause", qos=RELIABLE)
+    turn = Publisher(Turn, "episode/turn", qos=RELIABLE)
+    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
     fence = Publisher(Fence, FENCE_TOPIC)
-    outcome = Publisher(Outcome, "episode/outcome")
-    seat0 = Publisher(Observation, "episode/seat0")
-    seat1 = Publisher(Observation, "episode/seat1")
-    seat2 = Publisher(Observation, "episode/seat2")
-    seat3 = Publisher(Observation, "episode/seat3")
-    seat4 = Publisher(Observation, "episode/seat4")
-    seat5 = Publisher(Observation, "episode/seat5")
-    seat6 = Publisher(Observation, "episode/seat6")
-    seat7 = Publisher(Observation, "episode/seat7")
-    seat8 = Publisher(Observation, "episode/seat8")
-    seat9 = Publisher(Observation, "episode/seat9")
-    seat10 = Publisher(Observation, "episode/seat10")
-    seat11 = Publisher(Observation, "episode/seat11")
-    seat12 = Publisher(Observation, "episode/seat12")
-    seat13 = Publisher(Observation, "episode/seat13")
-    seat14 = Publisher(Observation, "episode/seat14")
-    seat15 = Publisher(Observation, "episode/seat15")
+    outcome = Publisher(Outcome, "episode/outcome", qos=RELIABLE)
+    seat0 = Publisher(Observation, "episode/seat0", qos=RELIABLE)
+    seat1 = Publisher(Observation, "episode/seat1", qos=RELIABLE)
+    seat2 = Publisher(Observation, "episode/seat2", qos=RELIABLE)
+    seat3 = Publisher(Observation, "episode/seat3", qos=RELIABLE)
+    seat4 = Publisher(Observation, "episode/seat4", qos=RELIABLE)
+    seat5 = Publisher(Observation, "episode/seat5", qos=RELIABLE)
+    seat6 = Publisher(Observation, "episode/seat6", qos=RELIABLE)
+    seat7 = Publisher(Observation, "episode/seat7", qos=RELIABLE)
+    seat8 = Publisher(Observation, "episode/seat8", qos=RELIABLE)
+    seat9 = Publisher(Observation, "episode/seat9", qos=RELIABLE)
+    seat10 = Publisher(Observation, "episode/seat10", qos=RELIABLE)
+    seat11 = Publisher(Observation, "episode/seat11", qos=RELIABLE)
+    seat12 = Publisher(Observation, "episode/seat12", qos=RELIABLE)
+    seat13 = Publisher(Observation, "episode/seat13", qos=RELIABLE)
+    seat14 = Publisher(Observation, "episode/seat14", qos=RELIABLE)
+    seat15 = Publisher(Observation, "episode/seat15", qos=RELIABLE)
 
     def __init__(self, plan: EpisodePlan, answer_s: float = 0.0) -> None:
         """`answer_s` is how long a seat has for its answer; 0: for ever."""
