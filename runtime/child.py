@@ -17,12 +17,11 @@ import msgspec
 from runtime.control import Control, ControlLog
 from runtime.errors import PolyrhythmError
 from runtime.executor import Deliver, Executor, Lost
-from runtime.graph import NodeSpec
 from runtime.hosts.plan import GatewayPlan
 from runtime.lease import LeaseLine
 from runtime.message import Message
 from runtime.node_tables import node_spec
-from runtime.scheduling import TRANSPORT_PRIORITY, ask_for_fifo, be_ordinary
+from runtime.realtime import RealTimeStart
 from runtime.wiring import ProcessPlan, load_type
 from runtime.zeromq import Inlet, Outlet, Reader, schedule_readers
 
@@ -83,8 +82,9 @@ class Process:
         if plan.gateway is not None:
             await self._run_gateway(plan, plan.gateway, types)
             return
-        priority = self._transport_priority(specs)
-        outlet = Outlet(self._folder, self._name, priority, plan.reliable)
+        start = RealTimeStart(self._name, specs, plan.realtime)
+        schedule_readers(start.transport)
+        outlet = Outlet(self._folder, self._name, start.transport, plan.reliable)
         self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
         readers: list[Reader] = []
 
@@ -105,6 +105,7 @@ class Process:
             open_source=open_reader,
             each_second=outlet.greet,
             unacknowledged=outlet.unacknowledged,
+            control_priority=start.control,
         )
         outlet.kept.update((topic, ()) for topic in executor.topics_kept)
         inlet = Inlet(
@@ -121,15 +122,14 @@ class Process:
                 reader.connect(self._folder, plan.peers)
             inlet.accept(self._folder, self._name, types)
             executor.prepare()
-            inlet.start(priority)
+            inlet.start(start.transport)
             missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)
             if missing and not self._stop.is_set():
                 logging.getLogger(self._name).warning("started before all subscribers of %s", ", ".join(missing))
             self._control.tell("ready")
             await self._wait_for_order()
             if not self._stop.is_set():
-                if priority:
-                    ask_for_fifo(priority)
+                start.go()
                 await executor.run(self._stop)
         finally:
             inlet.close()
@@ -170,19 +170,6 @@ class Process:
             inlet.close()
             doors.close()
             outlet.close()
-
-    @staticmethod
-    def _transport_priority(specs: list[NodeSpec]) -> int:
-        """The real-time priority of what brings messages to this process's control loops; 0: none."""
-        if not any(spec.cls.realtime for spec in specs):
-            return 0
-        refusal = ask_for_fifo(TRANSPORT_PRIORITY)
-        if refusal:
-            logging.getLogger("scheduling").debug("%s", refusal)
-            return 0
-        schedule_readers(TRANSPORT_PRIORITY)
-        be_ordinary()  # loading models is nothing urgent
-        return TRANSPORT_PRIORITY
 
     async def _wait_for_order(self) -> None:
         waits = [asyncio.create_task(event.wait()) for event in (self._go, self._stop)]

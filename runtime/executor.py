@@ -25,6 +25,7 @@ from runtime.lease import Lease, LeaseLine
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Subscription
 from runtime.reporting import health_of
+from runtime.scheduling import CONTROL_PRIORITY
 
 _HEALTH_PERIOD_S = 1.0
 _JOIN_S = 1.0
@@ -59,10 +60,12 @@ class Executor:
         open_source: OpenSource | None = None,
         each_second: Callable[[], None] = lambda: None,
         unacknowledged: Callable[[], Mapping[str, Mapping[str, int]]] = dict,
+        control_priority: int = CONTROL_PRIORITY,
     ) -> None:
         """`authority` names the node whose fences and leases count; "" anybody's."""
         self._each_second = each_second
         self._unacknowledged = unacknowledged
+        self._control_priority = control_priority
         self.clock = SystemClock()
         self.shared_types = dict(types)
         self._sources: dict[int, Source] = {}  # by id of the lane
@@ -147,7 +150,8 @@ class Executor:
     def _runner(self, hosted: HostedNode, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
         is_realtime = lane.style == "plain" and type(hosted.node).realtime
         if lane.style == "blocking" or is_realtime:
-            return ThreadRunner(hosted, lane, self.clock, realtime=is_realtime, source=self._sources.get(id(lane)))
+            priority = self._control_priority if is_realtime else None
+            return ThreadRunner(hosted, lane, self.clock, priority=priority, source=self._sources.get(id(lane)))
         return LoopRunner(hosted, lane, self.clock, loop)
 
     async def run(self, stop: asyncio.Event) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 from runtime.call import Call, current_call
 from runtime.clock import Clock
 from runtime.hosted import HostedNode, Lane, Work
-from runtime.scheduling import CONTROL_PRIORITY, ask_for_fifo, be_ordinary
+from runtime.scheduling import ask_for_fifo, be_ordinary
 
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
 _STALE_NS = 1_000_000
@@ -200,12 +200,13 @@ class ThreadRunner:
     """
 
     def __init__(
-        self, hosted: HostedNode, lane: Lane, clock: Clock, *, realtime: bool, source: Source | None = None
+        self, hosted: HostedNode, lane: Lane, clock: Clock, *, priority: int | None = None, source: Source | None = None
     ) -> None:
+        """`priority`: of a control loop, 0 where it is to be ordinary; None: a blocking handler's thread."""
         self._hosted = hosted
         self._lane = lane
         self._clock = clock
-        self._realtime = realtime
+        self._priority = priority
         self._is_stopped = False
         self._source: Source = source or Bell()
         self._thread = threading.Thread(target=self._drive, name=f"{hosted.name}-{lane.key}")
@@ -230,10 +231,10 @@ class ThreadRunner:
         return not self._thread.is_alive()
 
     def _drive(self) -> None:
-        if not self._realtime:
+        if not self._priority:
             be_ordinary()
-        elif refusal := ask_for_fifo(CONTROL_PRIORITY):
-            self._hosted.node.log.debug("%s", refusal)
+        elif refusal := ask_for_fifo(self._priority):
+            self._hosted.node.log.debug("%s", refusal)  # the process has said so
         hosted, lane, source, now = self._hosted, self._lane, self._source, self._clock.now_ns
         drained_ns = 0
         # All queues are empty when the thread takes more in; none may overflow while it alone could have emptied it.

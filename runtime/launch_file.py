@@ -17,9 +17,10 @@ from runtime.hosts.table import Host, parse_hosts
 from runtime.link import Link
 from runtime.node_tables import NODE_KEYS, node_spec
 from runtime.path_check import PathAccount, accounts
+from runtime.realtime_table import RealTime, parse_processes
 from runtime.seat_tables import SeatTable, holders_of, parse_seats
 
-TABLES = ("nodes", "instead", "seats", "links", "budgets", "hosts", "run")
+TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run")
 RUN_KEYS = ("view", "report", "seed", "for_s")
 
 
@@ -40,6 +41,7 @@ class Launch:
     hosts: Mapping[str, Host] = field(default_factory=dict)
     host: str = ""  # the one that is meant; "": all of them
     budgets: Budgets = field(default_factory=Budgets)
+    realtime: Mapping[str, RealTime] = field(default_factory=dict)  # by process
 
     @property
     def processes(self) -> dict[str, list[NodeSpec]]:
@@ -123,6 +125,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         if host and host not in hosts:
             raise UserError(f"--host {host}: no such host; known: {choices(hosts) if hosts else 'none'}")
         specs = [_placed(node_spec(path, name, table, hosts=hosts, here=host), hosts) for name, table in nodes.items()]
+        realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
         seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
     except LaunchFileError:
         raise
@@ -147,6 +150,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         hosts=hosts,
         host=host,
         budgets=budgets,
+        realtime=realtime,
         links=_links(path, tables.get("links", {}), graph),
     )
 
@@ -235,7 +239,7 @@ def override(tables: dict[str, Any], change: str) -> None:
         node = _take_instead(tables, node)
     if node == "run":
         table = tables.setdefault("run", {})
-    elif node in ("links", "budgets", "hosts"):
+    elif node in ("links", "budgets", "hosts", "processes"):
         table = tables.setdefault(node, {})
     elif node in nodes:
         table = nodes[node]

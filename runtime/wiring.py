@@ -27,6 +27,7 @@ from runtime.message import Kind, Message
 from runtime.node import ports_of
 from runtime.ports import Publisher
 from runtime.qos import QoS
+from runtime.realtime_table import RealTime
 from runtime.reliable.tag import LIFESPAN_S, Terms
 from runtime.seat_tables import holders_of, topics_of
 
@@ -46,6 +47,7 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     is_recorded: bool = False  # its nodes tell what their calls read
     reliable: dict[str, Terms] = {}  # own topics whose events are acknowledged
     acknowledges: tuple[str, ...] = ()  # topics of others
+    realtime: RealTime | None = None
     gateway: GatewayPlan | None = None  # then it runs no nodes
 
 
@@ -102,6 +104,7 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             is_recorded=launch.graph.is_recorded,
             reliable=_reliable(launch, specs or launch.on(gateways.get(name, "")), others),
             acknowledges=tuple(sorted(hears[name] & _reliably(launch.graph.nodes.values()).keys())),
+            realtime=launch.realtime.get(name),
             gateway=_gateway(launch, gateways[name]) if name in gateways else None,
         )
     return plans

@@ -13,6 +13,7 @@ from runtime.errors import LaunchFileError, UserError
 from runtime.launch_file import check, find, load
 from runtime.machine import Finding, as_lines, examine
 from runtime.node_tables import load_name, node_spec
+from runtime.realtime import refusals
 
 
 def doctor_main(argv: list[str]) -> int:
@@ -40,6 +41,7 @@ def examine_launch(path: Path, overrides: Sequence[str] = ()) -> list[Finding]:
     except LaunchFileError as problem:
         return [Finding("launch file", "problem", text) for text in _each_node(path) or [str(problem)]]
     findings = [Finding(node, "problem", problem) for node, problem in launch.graph.problems()]
+    notes = [Finding(name, "note", refusal) for name, asked in launch.realtime.items() for refusal in refusals(asked)]
     for name in (launch.view, launch.report):
         try:
             if name:
@@ -53,7 +55,7 @@ def examine_launch(path: Path, overrides: Sequence[str] = ()) -> list[Finding]:
             findings.append(Finding("launch file", "problem", str(problem)))
     if not findings:
         findings.append(Finding("launch file", "ok", f"{path}: {len(launch.graph.nodes)} nodes, none lacks anything"))
-    return findings
+    return findings + notes
 
 
 def examine_robot(name: str) -> list[Finding]:
