@@ -47,7 +47,7 @@ TALKER = '[nodes.talker]\nuse = "nodes.hello:Talker"\n'
 NODE_KEYS = "use, stand_in, params, remap, hz, process, host, restart, latency"
 
 MISTAKES = {
-    "graph.toml: unknown table [node]; known: nodes, instead, seats, links, budgets, hosts, run": (
+    "graph.toml: unknown table [node]; known: nodes, instead, processes, seats, links, budgets, hosts, run": (
         '[node.talker]\nuse = "nodes.hello:Talker"'
     ),
     "graph.toml: no nodes; expected at least one table like [nodes.talker]": "",
