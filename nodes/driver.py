@@ -65,14 +65,19 @@ class Driver(Node):
     def control(self) -> None:
         """Let the robot's time pass, read it, command it.
 
-        The state is published before the command is looked at: what is measured stems from no image or utterance, and
-        would otherwise hand the age of old commands on to every new one.
+        State and status are published before the command is looked at: what is measured stems from no image or
+        utterance, and would otherwise hand the age of old commands on to every new one.
         """
         robot = self.robot
         if robot is None:
             return
         robot.advance(self.clock.now_ns())
         self.state.publish(robot.read(self.clock.now_ns()))
+        self._ticks += 1
+        status = robot.status(self.clock.now_ns())
+        if self._ticks % TICKS_PER_STATUS == 1 or status.is_runstopped is not self._was_runstopped:
+            self._tell(status)  # a runstop at once: the guard lets go of a robot that is pressed to stand
+        self._was_runstopped = status.is_runstopped
         command = self.command.latest()  # None once it is older than its lifespan, checked here and now
         is_usable = command is not None and is_complete(command)
         if command is not None and is_usable:
@@ -82,11 +87,6 @@ class Driver(Node):
         if is_usable is not self._is_commanded:
             self._is_commanded = is_usable
             self.log.info("commands arrive" if is_usable else "no usable command: the robot stands still")
-        self._ticks += 1
-        status = robot.status(self.clock.now_ns())
-        if self._ticks % TICKS_PER_STATUS == 1 or status.is_runstopped is not self._was_runstopped:
-            self._tell(status)  # a runstop at once: the guard lets go of a robot that is pressed to stand
-        self._was_runstopped = status.is_runstopped
 
     @on(service, blocking=True)
     def serve(self, service: RobotService) -> None:

@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from nodes.driver import Driver, make_robot
+from nodes.guard.node import Guard
 from nodes.stretch import STOW, STRETCH_3
+from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.errors import UserError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import JointCommand, RobotService, RobotState, RobotStatus
+from runtime.msgs import Image, JointCommand, RobotService, RobotState, RobotStatus
 from runtime.robot import RobotError, RobotLimits
 
 
@@ -163,3 +166,41 @@ def test_a_runstop_and_its_release_are_told_at_the_very_next_tick() -> None:
     driver.press(RobotService(id="2", verb="release", by="console"))
     driver.control()
     assert driver.status.sent == 3
+
+
+class Eye(Node):
+    """A camera of 10 Hz."""
+
+    image = Publisher(Image, "head/image")
+
+    @every(hz=10)
+    def see(self) -> None:
+        self.image.publish(Image(camera="head", captured_ns=self.clock.now_ns(), rgb=np.zeros((1, 1, 3), np.uint8)))
+
+
+class Follower(Node):
+    """A policy that looks and wants the robot to stay as it is."""
+
+    image = Subscription(Image, "head/image")
+    state = Subscription(RobotState, "robot/state")
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        if self.image.latest() is not None and (state := self.state.latest()) is not None:
+            self.command.publish(JointCommand(position=state.position))
+
+
+def test_what_the_robot_tells_hands_no_old_image_on_so_commands_do_not_grow_old() -> None:
+    """The guard reads state and status, the driver the guard's commands: a loop, in which ages must not go round."""
+    sim = Simulation(
+        Eye(), Follower(), Driver(robot="nodes.kinematic_robot:KinematicRobot"), Guard(arm="auto", memory="run")
+    )
+    sim.run(seconds=3.0)
+    for topic in ("robot/state", "robot/status"):
+        told = sim.latest_stamped(topic)
+        assert told is not None
+        assert told.envelope.image_ns == 0, topic
+    command = sim.latest_stamped("robot/command")
+    assert command is not None
+    assert 0 < command.envelope.published_ns - command.envelope.image_ns < 0.3e9
