@@ -18,7 +18,8 @@ import msgspec
 from bridges.mqtt_commands import VERBS, Command, Gatekeeper, Reply
 from bridges.mqtt_news import News
 from bridges.mqtt_topics import Topics, discovery_documents
-from runtime import Node, Publisher, QoS, Subscription, every, on
+from bridges.robot_ports import OPTIONAL, RobotPorts
+from runtime import Publisher, QoS, Subscription, every, on
 from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, choices
 from runtime.msgs import (
@@ -39,10 +40,9 @@ if TYPE_CHECKING:
     from bridges.mqtt_client import Incoming
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-OPTIONAL = QoS(required=False)
 
 
-class MqttBridge(Node):
+class MqttBridge(RobotPorts):
     """Connects to a broker with MQTT_USERNAME and MQTT_PASSWORD of the environment.
 
     `commands` lists the verbs that are taken: say, stop, estop, resume, runstop, release, home, stow. `discovery` is
@@ -51,13 +51,6 @@ class MqttBridge(Node):
 
     robot_state = Subscription(RobotState, "robot/state", qos=QoS(required=False, lifespan_s=1.0))
     robot_status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)
-    guard = Subscription(GuardState, "guard/state", qos=OPTIONAL)
-    heard = Subscription(Utterance, "heard", qos=OPTIONAL)
-    said = Subscription(Utterance, "said", qos=OPTIONAL)
-    subtask = Subscription(Subtask, "subtask", qos=OPTIONAL)
-    action = Subscription(Action, "action", qos=OPTIONAL)
-    feedback = Subscription(Feedback, "feedback", qos=OPTIONAL)
-    interrupts = Subscription(Interrupt, "interrupt", qos=OPTIONAL)
 
     utterance = Publisher(Utterance, "heard", qos=RELIABLE)
     interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
@@ -138,33 +131,33 @@ class MqttBridge(Node):
     def keep_status(self, status: RobotStatus) -> None:
         self.news.status = status
 
-    @on(guard)
+    @on(RobotPorts.guard)
     def keep_guard(self, guard: GuardState) -> None:
         self.news.guard = guard
 
-    @on(said)
+    @on(RobotPorts.said)
     def tell_said(self, utterance: Utterance) -> None:
         self.news.said = utterance.text
         self.news.happened("said", utterance)
 
-    @on(heard)
+    @on(RobotPorts.heard)
     def tell_heard(self, utterance: Utterance) -> None:
         self.news.happened("heard", utterance)
 
-    @on(subtask)
+    @on(RobotPorts.subtask)
     def tell_subtask(self, subtask: Subtask) -> None:
         self.news.subtask = subtask.text
         self.news.happened("subtask", subtask)
 
-    @on(action)
+    @on(RobotPorts.action)
     def tell_action(self, action: Action) -> None:
         self.news.happened("action", action)
 
-    @on(feedback)
+    @on(RobotPorts.feedback)
     def tell_feedback(self, feedback: Feedback) -> None:
         self.news.happened("feedback", feedback)
 
-    @on(interrupts)
+    @on(RobotPorts.interrupts)
     def tell_interrupt(self, interrupt: Interrupt) -> None:
         self.news.happened("interrupt", interrupt)
 

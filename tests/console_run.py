@@ -18,7 +18,7 @@ ADDRESS = re.compile(r"console: (operator|viewer|participant): (https?://\S+/)#(
 CLOSES_S = 90.0
 
 
-def _without_report(launch: Path, folder: Path) -> Path:
+def without_report(launch: Path, folder: Path) -> Path:
     """The same launch file, which draws no pictures of the run at its end."""
     plain = folder.parent / f"{folder.name}-{launch.name}"
     plain.write_text("".join(line for line in launch.read_text().splitlines(True) if not line.startswith("report ")))
@@ -29,7 +29,7 @@ class ConsoleRun:
     """`polyrhythm run` of a launch file with a console, from its start to its end."""
 
     def __init__(self, launch: Path, folder: Path, *settings: str) -> None:
-        command = [sys.executable, "-m", "runtime", "run", str(_without_report(launch, folder)), "--out", str(folder)]
+        command = [sys.executable, "-m", "runtime", "run", str(without_report(launch, folder)), "--out", str(folder)]
         for setting in ("console.port=0", *settings):
             command += ["--set", setting]
         self.folder = folder

@@ -14,7 +14,9 @@ from types import TracebackType
 from tests.running import eventually
 
 ROOT = Path(__file__).resolve().parent.parent
-ADDRESS = re.compile(r"(\w+): (\w+): (https?://\S+/#[0-9a-f]{32})")
+PATIENCE_S = 120.0
+"""Half a dozen processes end, or load their models, on a machine that is busy with others."""
+ADDRESS = re.compile(r"(\w+): (\w+): (https?://\S+/[\w-]*#[0-9a-f]{32})")
 
 
 class PageRun:
@@ -32,7 +34,9 @@ class PageRun:
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
         try:
-            eventually(lambda: len(self.addresses) >= pages or self.process.poll() is not None, "pages open", 90.0)
+            eventually(
+                lambda: len(self.addresses) >= pages or self.process.poll() is not None, "pages open", PATIENCE_S
+            )
             assert self.process.poll() is None, "\n".join(self.lines)
         except AssertionError:
             self.__exit__(None, None, None)
@@ -53,12 +57,12 @@ class PageRun:
 
     def wait(self) -> int:
         """The exit code, once it has ended by itself."""
-        self.process.wait(60.0)
+        self.process.wait(PATIENCE_S)
         self._end()
         return self.process.returncode
 
     def _end(self) -> None:
-        self.process.wait(60.0)
+        self.process.wait(PATIENCE_S)
         self._reader.join(60.0)
         assert self.process.stdout is not None
         self.process.stdout.close()

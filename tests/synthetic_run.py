@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import cv2
@@ -109,8 +110,10 @@ def picture(at_s: float) -> NDArray[np.uint8]:
     return image
 
 
-def write_run(folder: Path, *, seconds: float = 60.0, image_hz: float = 2.0) -> Path:
-    """Write the run into that folder and return the path of the recording."""
+def write_run(
+    folder: Path, *, seconds: float = 60.0, image_hz: float = 2.0, more: Iterable[tuple[float, str, Message]] = ()
+) -> Path:
+    """Write the run into that folder and return the path of the recording; `more`: at which second, topic, message."""
     writer = _Writer(folder)
     put = writer.put
     for at_s, topic, speaker, text in DIALOGUE:
@@ -144,6 +147,8 @@ def write_run(folder: Path, *, seconds: float = 60.0, image_hz: float = 2.0) -> 
             at_s, "interrupt", "reflex", Interrupt(id=f"reflex-{number}", depth=depth, text=text, by="collaborator"),  # type: ignore[arg-type]
             heard_s=math.floor(at_s),
         )  # fmt: skip
+    for at_s, topic, message in more:
+        put(at_s, topic, "test", message)
     _write_guard(writer, seconds)
     _write_streams(writer, seconds, image_hz)
     _write_health(writer, seconds)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bridges.web.access import Door, Pace, Tokens, check_bind
+from bridges.web.access import ROLES, Door, Pace, Tokens, check_bind
 from runtime.errors import ParameterError
 
 
 def test_each_role_has_a_token_of_128_bits_of_its_own() -> None:
-    one, other = Tokens(), Tokens()
+    one, other = Tokens({}).with_roles(ROLES), Tokens({}).with_roles(ROLES)
     tokens = [*one.by_role.values(), *other.by_role.values()]
     assert len(set(tokens)) == 6
     assert all(len(bytes.fromhex(token)) == 16 for token in tokens)
@@ -18,7 +18,7 @@ def test_each_role_has_a_token_of_128_bits_of_its_own() -> None:
 
 @pytest.mark.parametrize("token", ["", "0" * 32, "é", "\ud800", "operator"])
 def test_any_other_token_is_nobody(token: str) -> None:
-    assert Tokens().role_of(token) is None
+    assert Tokens({}).with_roles(ROLES).role_of(token) is None
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "robot.local", ""])

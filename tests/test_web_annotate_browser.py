@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from bridges.web.annotate.ratings import ratings_file, read_ratings
+from runtime.episode_msgs import Observation
 from tests.axe import findings
 from tests.page_run import ROOT, PageRun
 from tests.paging import MARKS, PHONE, a_browser, come, text, wait
+from tests.synthetic_run import write_run
 
 pytestmark = MARKS
 
@@ -85,15 +87,41 @@ def test_two_annotators_rate_an_episode_and_a_kill_loses_nothing(chromium: Any, 
     assert [one for one in problems if "ERR_CONNECTION" not in one] == []
 
 
-def test_the_robots_recording_is_scrubbed_with_its_pictures(chromium: Any, tmp_path: Path) -> None:
+CONSOLE = """
+[nodes.console]
+use    = "bridges.web.node:Console"
+params = {{ port = 0, recordings = "{folder}" }}
+"""
+HOSTILE = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>\u0007\u001b[31m"
+
+
+def test_beside_the_console_a_finished_trial_is_scrubbed_and_rated(chromium: Any, tmp_path: Path) -> None:
     problems: list[str] = []
-    path = recorded(tmp_path / "robot.mcap", "laptop", "--for", "15")
-    with PageRun("annotate", path, "--port", "0", pages=2) as run:
-        page = come(chromium, run.addresses["annotate", "annotator"], problems)
+    folder, launch = tmp_path / "runs", tmp_path / "console.toml"
+    folder.mkdir()
+    launch.write_text(CONSOLE.format(folder=folder))
+    told = Observation(episode=HOSTILE, ask=0, turn=0, asks="nothing")
+    path = write_run(tmp_path, seconds=20.0, more=[(1.0, "episode/seat0", told)])
+    trial = path.rename(folder / "P01 <b>trial-1-1.mcap")
+    os.utime(trial, (1e9, 1e9))
+    with PageRun("run", launch, "--out", tmp_path / "out", pages=3) as run:
+        console = come(chromium, run.addresses["console", "operator"], problems)
+        with console.context.expect_page() as opened:
+            console.click("#rooms a:has-text('Recordings')")
+        page = opened.value
+        page.on("pageerror", lambda problem: problems.append(str(problem)))
+        wait(page, lambda: "P01 <b>trial-1-1.mcap" in text(page, "#recordings"), "it is on the list")
+        assert findings(page) == []
+        page.click(".recording")
+        wait(page, lambda: "which name or code" in text(page, "#notice"), "who rates is asked")
+        page.fill("#rater", "ada")
+        page.click(".recording")
         wait(page, lambda: page.is_visible("#picture"), "the camera's picture is there")
-        assert text(page, "#agents") == "Samrobot"
+        assert HOSTILE in text(page, "#where")
+        assert text(page, "#agents") == "collaboratorrobot"
         page.locator("#timeline").click(position={"x": 260, "y": 20})
         wait(page, lambda: page.locator(".line.later").count() > 0, "a moment in the middle is gone to")
+        page.click("h1")
         page.keyboard.press("Home")
         before = text(page, "#time")
         page.keyboard.press("ArrowRight")
@@ -101,7 +129,22 @@ def test_the_robots_recording_is_scrubbed_with_its_pictures(chromium: Any, tmp_p
         page.keyboard.press("Space")
         wait(page, lambda: "Pause" in text(page, "#play"), "it plays")
         page.keyboard.press("Space")
+        page.locator(".dimension").nth(0).locator("input").nth(8).check(force=True)
+        page.locator(".dimension").nth(0).locator("textarea").fill("Kept its word.")
+        page.locator(".dimension").nth(0).locator("textarea").blur()
+        wait(page, lambda: "1 of 14 rated, 1 with a reason" in text(page, "#progress"), "it is counted")
+        wait(page, lambda: "BEL" in text(page, "#agreement"), "how far they agree is there, too")
         assert findings(page) == []
-        page.wait_for_timeout(300)
         picture(page, "annotate")
-    assert problems == []
+        page.set_viewport_size(PHONE)
+        assert findings(page) == []
+        picture(page, "annotate-phone")
+        page.reload()
+        wait(page, lambda: "rated by 1" in text(page, "#recordings"), "back at the list")
+        picture(page, "recordings-phone")
+        viewer = come(chromium, run.addresses["console", "viewer"].replace("/#", "/recordings#"), problems)
+        wait(viewer, lambda: "BEL" in text(viewer, "#agreement"), "a viewer sees how far they agree")
+        assert page.locator("#where script, #recordings b b").count() == 0
+        assert "taken" not in (page.title(), viewer.title())
+    assert [one.rationale for one in read_ratings(ratings_file(trial)).values()][-1:] == ["Kept its word."]
+    assert [one for one in problems if "ERR_CONNECTION" not in one] == []

@@ -14,9 +14,29 @@ from tests.console_run import ROOT, ConsoleRun
 pytestmark = [*MARKS, pytest.mark.alone]
 
 
+BESIDE = """
+[nodes.battery]
+use = "tests.web_nodes:Battery"
+process = "beside"
+
+[nodes.planned]
+use = "tests.web_nodes:Planned"
+process = "beside"
+"""
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleRun]:
-    with ConsoleRun(ROOT / "launch" / "wizard.toml", tmp_path_factory.mktemp("wizard")) as started:
+    """The shipped graph, with a battery and, on demand, a policy that plans ahead."""
+    folder = tmp_path_factory.mktemp("wizard")
+    launch = folder / "beside.toml"
+    shipped = (ROOT / "launch" / "wizard.toml").read_text()
+    driver = 'use     = "nodes.sim.driver:SimDriver"\n'
+    assert driver in shipped
+    # The simulated robot's own word on its state has no battery: another's is heard instead.
+    shipped = shipped.replace(driver, driver + 'remap = { "robot/status" = "driver/status" }\n')
+    launch.write_text(shipped + BESIDE)
+    with ConsoleRun(launch, folder / "out") as started:
         yield started
 
 
@@ -60,8 +80,14 @@ def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "and can be given back")
 
 
-def test_a_script_as_an_utterance_is_text(run: ConsoleRun, chromium: Any) -> None:
-    words = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
+HOSTILE = [
+    "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>",
+    "red\u001b[31m bell\u0007 null\u0000 right\u202eleft",
+]
+
+
+@pytest.mark.parametrize("words", HOSTILE, ids=["a script", "control characters"])
+def test_what_is_hostile_in_an_utterance_is_text(run: ConsoleRun, chromium: Any, words: str) -> None:
     with page_of(chromium, run) as page:
         page.check("input[name=voice][value=robot]", force=True)
         page.fill("#words", words)
@@ -69,6 +95,50 @@ def test_a_script_as_an_utterance_is_text(run: ConsoleRun, chromium: Any) -> Non
         wait(page, lambda: words in text(page, "#story"), "what was said is shown as it was said")
         assert page.locator("#story script, #story img").count() == 0
         assert page.title() == "Polyrhythm console"
+
+
+def test_the_battery_of_a_robot_that_has_one_is_shown(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run, "viewer") as page:
+        wait(page, lambda: page.is_visible("#battery"), "there is a battery")
+        assert text(page, "#battery") == "12.6 V"
+
+
+def ahead_m(page: Any) -> list[float]:
+    """How far ahead of the base each point of the predicted path on the map is."""
+    line = page.locator("#map polyline.path")
+    points = [point.split(",") for point in (line.get_attribute("points") or "").split()] if line.count() else []
+    return [float(points[0][1]) - float(point[1]) for point in points]  # up on the map is ahead
+
+
+def lines_over_the_image(page: Any) -> int:
+    """How much of the head camera's picture has the colours of the ways of base and hand."""
+    return int(page.evaluate(LINES))
+
+
+LINES = """() => {
+  const canvas = document.querySelector('[data-camera=head] canvas');
+  const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    const off = (colour) => colour.reduce((sum, value, place) => sum + Math.abs(data[at + place] - value), 0);
+    if (off([108, 208, 255]) < 20 || off([255, 200, 87]) < 20) count += 1;
+  }
+  return count;
+}"""
+
+
+def test_the_path_of_the_current_chunk_is_drawn_on_the_map_and_over_the_image(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        before = lines_over_the_image(page)
+        page.fill("#note", "plan")
+        page.press("#note", "Enter")
+        wait(page, lambda: max(ahead_m(page), default=0.0) > 0.4, "half a metre ahead")
+        assert ahead_m(page) == sorted(ahead_m(page))
+        wait(page, lambda: lines_over_the_image(page) > before + 20, "it is drawn over the head camera's image, too")
+        page.fill("#note", "no more")
+        page.press("#note", "Enter")
+        wait(page, lambda: max(ahead_m(page), default=0.0) < 0.05, "an old chunk says nothing about where it goes")
 
 
 def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:

@@ -109,6 +109,8 @@ def test_two_people_and_an_agent_talk_by_keyboard_and_a_whisper_stays_one(chromi
         second = come(chromium, run.addresses["second", "participant"], problems, PHONE)
         my_turn(first)
         wait(second, lambda: text(second, "#turn").startswith("Waiting"), "the other one waits")
+        wait(second, lambda: text(second, "#you").startswith("You are "), "and knows their own part already")
+        assert text(second, "#goal") not in ("", text(first, "#goal"))
         first.focus("#words")
         first.keyboard.type(HOSTILE)
         first.keyboard.press("Enter")

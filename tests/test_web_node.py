@@ -48,4 +48,4 @@ def test_in_virtual_time_no_page_is_opened() -> None:
     console = Console(port=0)
     sim = Simulation(console, seed=0)
     sim.run(seconds=0.5)
-    assert console._server is None
+    assert not console._pages.is_open

@@ -13,6 +13,7 @@ import pytest
 from bridges.web.study.journal import read_events
 from runtime.bag import BagReader
 from tests.axe import findings
+from tests.console_run import without_report
 from tests.page_run import ROOT, PageRun
 from tests.paging import MARKS, PHONE, a_browser, come, text, wait
 
@@ -105,7 +106,8 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
     folder = tmp_path / "study"
     sets = [f"study.folder={folder}", f"trial_recorder.folder={folder}", "study.port=0", "console.port=0"]
     options = [part for one in sets for part in ("--set", one)]
-    with PageRun("run", ROOT / "launch" / "study.toml", *options, "--out", tmp_path / "out", pages=5) as run:
+    launch = without_report(ROOT / "launch" / "study.toml", tmp_path / "out")
+    with PageRun("run", launch, *options, "--out", tmp_path / "out", pages=5) as run:
         wait_for = "the whole graph runs"
         guide = come(chromium, run.addresses["study", "experimenter"], problems)
         person = come(chromium, run.addresses["study", "participant"], problems, PHONE)
@@ -123,10 +125,17 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
         for trial in (1, 2):
             shows(guide, "#current", f"Trial {trial}")
             shows(person, "#participant", "The experimenter will start")
+            if trial == 2:  # with a wizard, whom the condition puts on the seats
+                wizard = come(chromium, run.addresses["console", "operator"], problems)
             wait(guide, lambda: "recorder ready" in text(guide, "#where"), wait_for, PATIENCE_S)
             guide.click("h1")
             guide.keyboard.press("t")
             shows(guide, "#controls", "End trial")
+            shows(guide, "#seats", f"Seat planner: {'planner' if trial == 1 else 'human_planner'} ✓")
+            if trial == 2:
+                for seat in ("planner", "vlm"):
+                    shows(wizard, f".holder[data-seat={seat}]", "you")
+                shows(guide, "#lines", "planner to human_planner, instead of planner")
             words = "Please put the cups in the bin."
             person.wait_for_selector("#words")
             person.fill("#words", words)
@@ -152,6 +161,10 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
                 guide.set_viewport_size({"width": 1280, "height": 800})
                 picture(person, "study-trial-phone")
             guide.keyboard.press("t")
+            if trial == 2:
+                for seat in ("planner", "vlm"):
+                    shows(wizard, f".holder[data-seat={seat}]", seat)
+                    shows(guide, "#lines", f"{seat} is {seat}'s again")
             if trial == 1:
                 shows(person, "#participant h2", "How demanding")
                 person.set_viewport_size({"width": 1280, "height": 800})
@@ -177,6 +190,7 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
         topics = [message.topic for message in bag]
         assert {"heard", "mark", "study/note", "head/image", "robot/state"} <= set(topics)
         assert topics.count("study/trial") == 2
+        assert "study/setting" in topics
         assert bag.is_complete
         assert bag.metadata["trial"]["condition"] in ("wizard", "autonomous")
     [session] = (tmp_path / "out").glob("run.mcap")

@@ -6,7 +6,7 @@ import hmac
 import secrets
 import ssl
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from runtime.errors import ParameterError, UserError
@@ -56,14 +56,12 @@ def check_origins(origins: Iterable[str]) -> None:
 class Tokens:
     """One random token per role, for as long as the process lives."""
 
-    by_role: Mapping[Role, str] = field(
-        default_factory=lambda: {role: secrets.token_hex(TOKEN_BYTES) for role in ROLES}
-    )
+    by_role: Mapping[Role, str]
 
-    @classmethod
-    def of(cls, roles: Iterable[Role]) -> Tokens:
-        """A new token for each of these roles."""
-        return cls({role: secrets.token_hex(TOKEN_BYTES) for role in roles})
+    def with_roles(self, roles: Iterable[Role]) -> Tokens:
+        """With a new token for each of these roles that has none."""
+        new = {role: secrets.token_hex(TOKEN_BYTES) for role in roles if role not in self.by_role}
+        return Tokens({**self.by_role, **new})
 
     def role_of(self, token: str) -> Role | None:
         """The role that the token stands for; looks at every one of them, so that time tells nothing."""

@@ -10,6 +10,20 @@ from runtime.errors import ParameterError
 CANNED = Path(__file__).with_name("canned.toml")
 
 
+class Canned:
+    """The sentences that operators have: the console's own, or those of a trial's condition while it runs."""
+
+    def __init__(self, own: list[dict[str, str]]) -> None:
+        self._own = own
+        self.now = own
+        self.version = 1
+
+    def set(self, others: list[dict[str, str]]) -> None:
+        """Use these; the console's own where there are none."""
+        if self.now != (others or self._own):
+            self.now, self.version = others or self._own, self.version + 1
+
+
 def read_canned(path: Path) -> list[dict[str, str]]:
     """The sentences of a file, with voice and key. Raises ParameterError for what is not understood in it."""
     try:

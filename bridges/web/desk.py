@@ -6,6 +6,7 @@ from collections import deque
 from typing import Any
 
 from bridges.web.board import Board, age_ms, guard_document, robot_document, scene_document, status_document
+from bridges.web.canned import Canned
 from bridges.web.deeds import Deeds
 from bridges.web.foresight import path
 from bridges.web.picture import JpegCache
@@ -44,8 +45,9 @@ class ConsoleDesk:
         hand: Hand,
         states: deque[RobotState],
         setting: dict[str, Any],
+        canned: Canned,
     ) -> None:
-        """`setting`: what each page is told once: joints, head_camera, canned."""
+        """`setting`: what each page is told once: joints, head_camera."""
         self._ports = ports
         self._board = board
         self._seats = seats
@@ -55,6 +57,7 @@ class ConsoleDesk:
         self._hand = hand
         self._states = states
         self._setting = setting
+        self._canned = canned
         self._cameras = {"head": ports.head_image, "wrist": ports.wrist_image, "room": ports.room_image}
         self._rates: dict[str, tuple[int, int, float]] = {}  # camera -> received, when, Hz
         self._pictures = JpegCache()
@@ -68,7 +71,6 @@ class ConsoleDesk:
             "name": session.name,
             "session": session.ident,
             "cameras": list(self._cameras) if session.role != "participant" else [],
-            "canned": self._setting["canned"] if session.is_operator else [],
         }
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
@@ -78,6 +80,9 @@ class ConsoleDesk:
         document: dict[str, Any] = {"t": "state", "n": session.state_number, "events": events, "notices": notices}
         if session.role == "participant":
             return document
+        if session.is_operator and session.told_canned != self._canned.version:
+            session.told_canned = self._canned.version
+            document["canned"] = self._canned.now
         recorder = age_ms(self._ports.recorder.stamped(), now_ns)
         document.update(
             self._board.decisions(),

@@ -6,6 +6,9 @@ from typing import Literal
 
 from runtime.message import Message
 
+STUDY = "study"
+"""How the name begins under which a study asks for seats: a seat of the console is then given to who is at its page."""
+
 
 class Mark(Message):
     """Something worth finding again in the recording, noted by a person."""
@@ -22,6 +25,16 @@ class SeatWord(Message):
     do: Literal["take", "ask", "grant", "refuse", "force", "give"]
     by: str
     of: str = ""  # who sat there, or who had asked
+
+
+class StudySetting(Message):
+    """What the condition of a trial sets while it runs (`is_on`), and at its end that it sets nothing any more."""
+
+    participant: str
+    condition: str
+    is_on: bool
+    seats: dict[str, str]  # seat -> who is to hold it
+    utterances: tuple[tuple[str, str, str], ...] = ()  # text, voice and key of the console's sentences; none: its own
 
 
 class DraftDecision(Message):

@@ -10,21 +10,25 @@ from collections import deque
 from pathlib import Path
 from typing import Any, cast
 
-from bridges.web.access import Tokens, check_bind, check_certificate, check_origins
+from bridges.web.access import ROLES
+from bridges.web.annotate.room import RecordingsDesk
+from bridges.web.annotate.room import recordings as the_recordings
 from bridges.web.asking import Asking
 from bridges.web.board import Board
-from bridges.web.canned import CANNED, read_canned
+from bridges.web.canned import CANNED, Canned, read_canned
 from bridges.web.deeds import Deeds
 from bridges.web.desk import ConsoleDesk
-from bridges.web.messages import DraftDecision, Mark, SeatWord
+from bridges.web.messages import DraftDecision, Mark, SeatWord, StudySetting
+from bridges.web.page_host import PageHost
 from bridges.web.ports import ConsolePorts
+from bridges.web.room import Room
 from bridges.web.seats import Seats
-from bridges.web.server import Server, bind
 from bridges.web.shadows import Shadows
 from bridges.web.supervision import Supervision
-from bridges.web.wire import Seat
+from bridges.web.wire import Seat, decode
 from runtime import on
 from runtime.call import current_call
+from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError
 from runtime.fence import seat_index
 from runtime.lease import Lease
@@ -45,6 +49,7 @@ class Console(ConsolePorts):
     under which a tunnel or a proxy leads here. `robot` names the limits of the robot that is driven, `hand` its
     kinematics (a `runtime.robot.Hand`). `utterances` is a file of canned sentences. `head_camera_m` says where the head
     camera is, for what is drawn over its image: ahead, left and up of the crossing of its axes, and how far before it.
+    `recordings` is a folder whose finished recordings can be rated on a page beside this one ("": no such page).
     """
 
     def __init__(
@@ -59,13 +64,9 @@ class Console(ConsolePorts):
         hand: str = "nodes.hand:STRETCH_HAND",
         reached_as: tuple[str, ...] = (),
         head_camera_m: tuple[float, float, float, float] = (-0.07, 0.13, 1.33, 0.035),
+        recordings: str = "",
     ) -> None:
-        check_bind(address, certificate, key)
-        if not 0 <= port <= 65535:
-            raise ParameterError(f"console: port is {port}; expected 0 to 65535")
-        self._host, self._port = address, port
-        check_origins(reached_as)
-        self._certificate, self._key, self._reached_as = certificate, key, reached_as
+        self._pages = PageHost(address, port, certificate, key, reached_as)
         limits = load_name(robot)
         if not isinstance(limits, RobotLimits):
             raise ParameterError(
@@ -74,15 +75,15 @@ class Console(ConsolePorts):
         self._limits = limits
         self._hand = cast(Hand, load_name(hand))
         self._speaker = speaker
+        self._recordings = recordings
+        self._shelf: RecordingsDesk | None = None
         self._setting: dict[str, Any] = {
             "joints": [
                 {"name": joint.name, "lowest": joint.lowest, "highest": joint.highest} for joint in limits.joints
             ],
             "head_camera": dict(zip(("x_m", "y_m", "z_m", "ahead_m"), head_camera_m, strict=True)),
-            "canned": read_canned(Path(utterances) if utterances else CANNED),
         }
-        self._server: Server | None = None
-        self.tokens = Tokens()
+        self._canned = Canned(read_canned(Path(utterances) if utterances else CANNED))
 
     def on_start(self) -> None:
         """Open the page and say where it is. Raises UserError where that cannot be."""
@@ -105,30 +106,21 @@ class Console(ConsolePorts):
             self._hand,
             self._states,
             self._setting,
+            self._canned,
         )
-        check_certificate(self._certificate, self._key)
-        bound = bind(self._host, self._port)
-        port = bound.getsockname()[1]
-        server = Server(
-            desk,
-            self.tokens,
-            self.clock,
-            certificate=self._certificate,
-            key=self._key,
-            reached_as=self._reached_as,
+        room = Room("console", "Console", "index.html", desk, decode, {role: role for role in ROLES})
+        self._seats.sessions = room.sessions
+        self._shelf = (
+            RecordingsDesk(Path(self._recordings), lambda: wall_time_ns() * 1e-9) if self._recordings else None
         )
-        self._seats.sessions = server.sessions
-        server.start(bound, self._host)
-        self._server = server
-        scheme = "https" if self._certificate else "http"
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        for role, token in self.tokens.by_role.items():
-            self.log.info("%s: %s://%s:%d/#%s", role, scheme, host, port, token)
+        beside = (the_recordings(self._shelf),) if self._shelf is not None else ()
+        self._pages.start(room, self.clock, self.log, beside=beside)
 
     def on_stop(self) -> None:
         """Close the page."""
-        if self._server is not None:
-            self._server.stop()
+        self._pages.stop()
+        if self._shelf is not None:
+            self._shelf.close()
 
     @on(ConsolePorts.robot)
     def robot_read(self, state: RobotState) -> None:
@@ -214,6 +206,13 @@ class Console(ConsolePorts):
     def note_draft(self, message: DraftDecision) -> None:
         self._note(message)
 
+    @on(ConsolePorts.settings)
+    def note_setting(self, message: StudySetting) -> None:
+        """A trial begins or ends whose condition may bring sentences of its own."""
+        own = [{"text": text, "as": voice, "key": key} for text, voice, key in message.utterances]
+        self._canned.set(own)
+        self._poke()
+
     @on(ConsolePorts.marks)
     def note_mark(self, message: Mark) -> None:
         self._note(message)
@@ -230,8 +229,7 @@ class Console(ConsolePorts):
         self._poke()
 
     def _poke(self) -> None:
-        if self._server is not None:
-            self._server.poke()
+        self._pages.poke()
 
 
 def _envelope() -> Envelope | None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from bridges.web.messages import DraftDecision, Mark, SeatWord
-from runtime import Node, Publisher, QoS, Subscription
+from bridges.robot_ports import OPTIONAL, RobotPorts
+from bridges.web.messages import DraftDecision, Mark, SeatWord, StudySetting
+from runtime import Publisher, QoS, Subscription
 from runtime.health import Health
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.msgs import (
     Action,
     ActionChunk,
     EStop,
-    Feedback,
     GuardOrder,
-    GuardState,
     Image,
     Interrupt,
     JointCommand,
@@ -25,12 +24,11 @@ from runtime.msgs import (
 )
 from runtime.qos import RELIABLE, SOON, URGENT
 
-OPTIONAL = QoS(required=False)
 CANDIDATES = QoS(required=False, depth=8, candidates=True)
 """Also what those say who hold no seat: to be shown, never acted upon."""
 
 
-class ConsolePorts(Node):
+class ConsolePorts(RobotPorts):
     """Everything that is heard is optional: a console shows what there is."""
 
     provenance = "person"
@@ -40,16 +38,9 @@ class ConsolePorts(Node):
     room_image = Subscription(Image, "room/image", qos=OPTIONAL)
     robot = Subscription(RobotState, "robot/state", qos=OPTIONAL)
     setpoint = Subscription(JointCommand, "robot/command", qos=OPTIONAL)
-    guard = Subscription(GuardState, "guard/state", qos=OPTIONAL)
     scene = Subscription(SceneDescription, "description", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
     recorder = Subscription(Health, "health/recorder", qos=OPTIONAL)
-    heard = Subscription(Utterance, "heard", qos=OPTIONAL)
-    said = Subscription(Utterance, "said", qos=OPTIONAL)
-    subtask = Subscription(Subtask, "subtask", qos=OPTIONAL)
-    action = Subscription(Action, "action", qos=OPTIONAL)
-    feedback = Subscription(Feedback, "feedback", qos=OPTIONAL)
-    interrupts = Subscription(Interrupt, "interrupt", qos=OPTIONAL)
     chunk = Subscription(ActionChunk, "chunk", qos=OPTIONAL)
     status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)
     candidate_subtask = Subscription(Subtask, "subtask", qos=CANDIDATES)
@@ -58,6 +49,7 @@ class ConsolePorts(Node):
     candidate_said = Subscription(Utterance, "said", qos=CANDIDATES)
     marks = Subscription(Mark, "mark", qos=OPTIONAL)
     seat_words = Subscription(SeatWord, "console/seat", qos=OPTIONAL)
+    settings = Subscription(StudySetting, "study/setting", qos=OPTIONAL)
     draft_decisions = Subscription(DraftDecision, "console/draft", qos=OPTIONAL)
 
     say_heard = Publisher(Utterance, "heard", qos=RELIABLE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bridges.web.asking import Asking
-from bridges.web.messages import SeatWord
+from bridges.web.messages import STUDY, SeatWord
 from bridges.web.ports import ConsolePorts
 from bridges.web.seating import SEATS, Seating
 from bridges.web.session import Session
@@ -143,13 +143,20 @@ class Seats:
             if now_ns - self._asked_ns.get(seat, 0) < to_ns(ANSWER_S):
                 continue
             is_ours, sitter = lease.holder == HANDS[seat], self._seating.sitters.get(seat)
-            if is_ours and sitter is None:  # of a console before this one
+            if is_ours and sitter is None and lease.by.startswith(STUDY) and (wizard := self._wizard()) is not None:
+                self._seating.hand(seat, wizard.ident, wizard.name)
+                wizard.notice(f"the study gives you the seat {seat}")
+            elif is_ours and sitter is None:  # of a console before this one
                 if seat == "policy":
                     self.interrupt("stop", "nobody is at the console that drove")
                 self._ask("give", seat, self._ports.name, now_ns)
             elif sitter is not None and not is_ours:
                 del self._seating.sitters[seat]
                 self._notify(sitter.session, f"the seat {seat} is {lease.holder}'s now")
+
+    def _wizard(self) -> Session | None:
+        """The operator who has been here longest."""
+        return next((session for session in self.sessions if session.is_operator), None)
 
     def interrupt(self, depth: Literal["stop", "resume"], text: str) -> None:
         """Stop, or go on."""

@@ -8,13 +8,14 @@ import logging
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bridges.web.access import Door, Role, Tokens
+from bridges.web.room import Room
 from bridges.web.session import STATE_PERIOD_S, Session, View
-from bridges.web.wire import MAX_MESSAGE_BYTES, Hello, Seen, Watch, decode, encode, pack_frame
+from bridges.web.wire import MAX_MESSAGE_BYTES, Hello, Seen, Watch, encode, pack_frame
 from runtime.clock import Clock, to_ns
 from runtime.errors import UserError
 
@@ -48,19 +49,7 @@ HEADERS = {
 }
 
 # Why a socket was closed, in WebSocket's private range; the page shows the words.
-BAD_TOKEN, TOO_LATE, TOO_FAST, NOT_UNDERSTOOD, STALLED = 4401, 4408, 4429, 4400, 4410
-
-
-class Desk(Protocol):
-    """What the server serves: called in the server's thread only."""
-
-    def welcome(self, session: Session) -> dict[str, Any]: ...
-    def state(self, session: Session, now_ns: int) -> dict[str, Any]: ...
-    def came(self, session: Session) -> None: ...
-    def left(self, session: Session) -> None: ...
-    def handle(self, session: Session, message: Any) -> None: ...
-    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None: ...
-    def beat(self, now_ns: int) -> None: ...
+BAD_TOKEN, TOO_LATE, TOO_FAST, NOT_UNDERSTOOD, STALLED, ELSEWHERE = 4401, 4408, 4429, 4400, 4410, 4303
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -84,33 +73,32 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class Server:
-    """Serves one desk until it is stopped: `page` is its file in `static`, `decode` reads what that page sends."""
+    """Serves its rooms until it is stopped; rooms may come and go meanwhile (any thread)."""
 
-    def __init__(
-        self,
-        desk: Desk,
-        tokens: Tokens,
-        clock: Clock,
-        *,
-        certificate: str = "",
-        key: str = "",
-        page: str = "index.html",
-        reached_as: Iterable[str] = (),
-        decode: Callable[[str], Any] = decode,
-    ) -> None:
-        self._desk = desk
-        self._tokens = tokens
+    def __init__(self, clock: Clock, *, certificate: str = "", key: str = "", reached_as: Iterable[str] = ()) -> None:
+        self.rooms: tuple[Room, ...] = ()  # the first of them stands at `/`
+        self.tokens = Tokens({})
+        self.port = 0
         self._clock = clock
         self._certificate, self._key = certificate, key
-        self._front, self._decode = page, decode
         self._also = tuple(reached_as)
         self._door = Door(frozenset())
-        self.sessions: list[Session] = []
         self._open = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: uvicorn.Server | None = None
         self._thread = threading.Thread(target=self._run, name="console-server")
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in KINDS}
+
+    def add(self, room: Room) -> None:
+        """Open a room, with a token for each role that has none yet. Raises UserError where there is one already."""
+        if any(one.path == room.path for one in self.rooms):
+            raise UserError(f"there is a page /{room.path} at this address already; give one of the two another port")
+        self.tokens = self.tokens.with_roles(room.roles)
+        self.rooms = tuple(sorted((*self.rooms, room), key=lambda one: one.rank))
+
+    def remove(self, room: Room) -> None:
+        """Close a room: who is in it is sent away at the next look."""
+        self.rooms = tuple(one for one in self.rooms if one is not room)
 
     def start(self, bound: socket.socket, host: str) -> None:
         """Begin to serve on this socket. Raises UserError where the libraries are not installed."""
@@ -124,7 +112,8 @@ class Server:
             raise UserError(
                 f"the console needs {problem.name}, which is not installed; pip install 'polyrhythm[console]'"
             ) from problem
-        self._door = Door.of(host, bound.getsockname()[1], has_tls=bool(self._certificate), also=self._also)
+        self.port = bound.getsockname()[1]
+        self._door = Door.of(host, self.port, has_tls=bool(self._certificate), also=self._also)
         self._bound = bound
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         self._server = uvicorn.Server(
@@ -167,8 +156,9 @@ class Server:
             self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
-        for session in self.sessions:
-            session.wake.set()
+        for room in self.rooms:
+            for session in room.sessions:
+                session.wake.set()
 
     def _run(self) -> None:
         assert self._server is not None
@@ -190,7 +180,8 @@ class Server:
 
     async def _beat(self) -> None:
         while True:
-            self._desk.beat(self._clock.now_ns())
+            for room in self.rooms:
+                room.desk.beat(self._clock.now_ns())
             await asyncio.sleep(0.1)
 
     # --- HTTP
@@ -203,7 +194,9 @@ class Server:
             routes=[
                 Route("/", self._page),
                 Route("/static/{name}", self._file),
+                Route("/{room}", self._page),
                 WebSocketRoute("/socket", self._socket),
+                WebSocketRoute("/{room}/socket", self._socket),
             ]
         )
         return self._guarded(application)
@@ -232,10 +225,15 @@ class Server:
         return guarded
 
     async def _page(self, request: Request) -> Response:
-        return self._reply(self._front)
+        room = self._room(request.path_params.get("room", ""))
+        return self._reply(room.page if room is not None else "")
 
     async def _file(self, request: Request) -> Response:
         return self._reply(request.path_params["name"])
+
+    def _room(self, path: str) -> Room | None:
+        """The room of that path; the first one for none."""
+        return next((room for room in self.rooms if path in ("", room.path)), None)
 
     def _reply(self, name: str) -> Response:
         from starlette.responses import Response
@@ -255,62 +253,80 @@ class Server:
         if not self._door.admits_origin(headers.get("host"), headers.get("origin")):
             await socket.send_denial_response(PlainTextResponse("another origin\n", status_code=403))
             return
+        room = self._room(socket.path_params.get("room", ""))
+        if room is None:
+            await socket.send_denial_response(PlainTextResponse("there is no such page\n", status_code=404))
+            return
         if self._open >= MOST_CLIENTS:
             await socket.send_denial_response(PlainTextResponse("too many clients\n", status_code=503))
             return
         self._open += 1
         try:
             await socket.accept()
-            await self._talk(socket)
+            await self._talk(socket, room)
         except WebSocketDisconnect:
             pass  # the page was closed, or its link
         finally:
             self._open -= 1
 
-    async def _talk(self, socket: WebSocket) -> None:
-        hello = await self._hello(socket)
+    async def _talk(self, socket: WebSocket, room: Room) -> None:
+        hello = await self._hello(socket, room)
         if hello is None:
             return
-        message, role = hello
+        message, token_role = hello
+        role = room.roles[token_role]
         session = Session(message.session or secrets.token_hex(16), role, message.name.strip() or role)
-        if any(other.ident == session.ident for other in self.sessions):
+        if any(other.ident == session.ident for other in room.sessions):
             session.ident = secrets.token_hex(16)  # a duplicated tab is somebody else
-        self.sessions.append(session)
-        self._desk.came(session)
+        room.sessions.append(session)
+        room.desk.came(session)
         feed: asyncio.Task[None] | None = None
         try:
-            await socket.send_text(encode(self._desk.welcome(session)))
-            feed = asyncio.create_task(self._feed(socket, session), name=f"feed {session.name}")
-            await self._listen(socket, session)
+            await socket.send_text(encode({**room.desk.welcome(session), "rooms": self._doors(room, token_role)}))
+            feed = asyncio.create_task(self._feed(socket, session, room), name=f"feed {session.name}")
+            await self._listen(socket, session, room)
         finally:
-            self.sessions.remove(session)
-            self._desk.left(session)
+            room.sessions.remove(session)
+            room.desk.left(session)
             if feed is not None:
                 feed.cancel()
                 with contextlib.suppress(asyncio.CancelledError, Exception):  # its socket is closed
                     await feed
 
-    async def _hello(self, socket: WebSocket) -> tuple[Hello, Role] | None:
+    def _doors(self, here: Room, role: Role) -> list[dict[str, Any]]:
+        """The rooms that this person may enter, where there is more than one."""
+        found = [
+            {"path": f"/{room.path}", "title": room.title, "here": room is here}
+            for room in self.rooms
+            if role in room.roles
+        ]
+        return found if len(found) > 1 else []
+
+    async def _hello(self, socket: WebSocket, room: Room) -> tuple[Hello, Role] | None:
         try:
             text = await asyncio.wait_for(socket.receive_text(), HANDSHAKE_S)
-            message = self._decode(text)
+            message = room.decode(text)
         except TimeoutError:
             await socket.close(TOO_LATE, "no token in time")
             return None
         except (ValueError, KeyError):
             await socket.close(BAD_TOKEN, "the first message is to bring the token")
             return None
-        role = self._tokens.role_of(message.token) if isinstance(message, Hello) else None
+        role = self.tokens.role_of(message.token) if isinstance(message, Hello) else None
         if role is None or not isinstance(message, Hello):
             await socket.close(BAD_TOKEN, "the token is not right; take the address that the run printed")
             return None
+        if role not in room.roles:  # the token decides: it may be good for another page
+            other = next((f"/{one.path}" for one in self.rooms if role in one.roles), "")
+            await socket.close(ELSEWHERE if other else BAD_TOKEN, other or "the token is for no page that is here")
+            return None
         return message, role
 
-    async def _listen(self, socket: WebSocket, session: Session) -> None:
+    async def _listen(self, socket: WebSocket, session: Session, room: Room) -> None:
         while True:
             try:
                 text = await socket.receive_text()
-                message = self._decode(text)
+                message = room.decode(text)
             except (ValueError, KeyError) as problem:
                 await socket.close(NOT_UNDERSTOOD, f"not understood: {problem}"[:120])
                 return
@@ -327,34 +343,37 @@ class Server:
                 session.watched = message.cameras
                 session.wake.set()
             else:
-                self._desk.handle(session, message)
+                room.desk.handle(session, message)
 
-    async def _feed(self, socket: WebSocket, session: Session) -> None:
+    async def _feed(self, socket: WebSocket, session: Session, room: Room) -> None:
         """Send what is new, as fast as it is answered."""
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(session.wake.wait(), STATE_PERIOD_S / 2)
             session.wake.clear()
             now_ns = self._clock.now_ns()
+            if room not in self.rooms:
+                await socket.close(1001, "this page is closed")
+                return
             if session.is_stalled(now_ns):
                 await socket.close(STALLED, "this page has answered nothing for too long")
                 return
             is_due = now_ns - session.state_sent_ns >= to_ns(STATE_PERIOD_S) or bool(session.notices)
             if is_due and not session.is_state_under_way:
                 session.state_number += 1
-                document = self._desk.state(session, now_ns)
+                document = room.desk.state(session, now_ns)
                 session.state_sent_ns, session.is_state_under_way = now_ns, True
                 await socket.send_text(encode(document))
             if session.role != "participant":
-                await self._send_frames(socket, session)
+                await self._send_frames(socket, session, room)
 
-    async def _send_frames(self, socket: WebSocket, session: Session) -> None:
+    async def _send_frames(self, socket: WebSocket, session: Session, room: Room) -> None:
         for camera in session.watched:
             view = session.views.setdefault(camera, View()) if len(session.views) < 8 else session.views.get(camera)
             now_ns = self._clock.now_ns()
             if view is None or not view.has_room or now_ns - view.sent_ns < to_ns(view.pace.pause_s):
                 continue
-            frame = self._desk.frame(camera, view, now_ns)
+            frame = room.desk.frame(camera, view, now_ns)
             if frame is None:
                 continue
             header, jpeg = frame

@@ -65,6 +65,7 @@ class Session:
         self.is_state_under_way = False
         self.round_trip_ms: float | None = None
         self.told = 0  # the last event that was sent
+        self.told_canned = 0  # the version of the sentences that was sent
         self.notices: list[str] = []  # answers to this page alone
 
     @property

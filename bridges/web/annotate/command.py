@@ -16,6 +16,7 @@ from bridges.web.annotate.desk import VIEWER, AnnotationDesk, decode
 from bridges.web.annotate.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
 from bridges.web.annotate.recording import read_recording
 from bridges.web.page_host import PageHost
+from bridges.web.room import Room
 from bridges.web.study.questionnaire import Questionnaire, read_questionnaire, shipped
 from runtime.clock import SystemClock, wall_time_ns
 from runtime.errors import UserError
@@ -73,7 +74,7 @@ def _serve(asked: argparse.Namespace, scales: Questionnaire) -> int:
             raise UserError(f"--agents {asked.agents!r}: expected names with commas between them")
     ratings = Ratings(ratings_file(path))
     desk = AnnotationDesk(recorded, ratings, scales.item, lambda: wall_time_ns() * 1e-9)
-    pages = PageHost("127.0.0.1", asked.port, "", "")
+    pages = PageHost("127.0.0.1", asked.port)
     log = logging.getLogger("annotate")
     log.setLevel(logging.INFO)
     handler = logging.StreamHandler(sys.stdout)
@@ -83,7 +84,9 @@ def _serve(asked: argparse.Namespace, scales: Questionnaire) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: end.set())
     try:
-        pages.start(desk, (*names, VIEWER), SystemClock(), log, page="annotate.html", decode=decode)
+        roles = {name: name for name in (*names, VIEWER)}
+        room = Room("recordings", "Recordings", "annotate.html", desk, decode, roles)
+        pages.start(room, SystemClock(), log)
         log.info("ratings go to %s; Ctrl-C ends this", ratings.path)
         end.wait()
     finally:

@@ -42,51 +42,73 @@ def decode(text: str | bytes) -> Hello | Seen | Watch | Seek | Rate:
     return _decoder.decode(text)
 
 
+def greeting(session: Session, scales: tuple[Item, ...], recording: dict[str, Any] | None) -> dict[str, Any]:
+    """What a page is told first; without a recording it chooses one from a shelf."""
+    return {
+        "t": "welcome",
+        "role": session.role,
+        "session": session.ident,
+        "may_rate": session.role != VIEWER,
+        "has_shelf": recording is None,
+        "recording": recording,
+        "scales": [msgspec.to_builtins(one) for one in scales],
+    }
+
+
 class AnnotationDesk:
     """Serves one recording; called in the server's thread only. `now_s` is Unix time."""
 
     def __init__(
-        self, recorded: Recorded, ratings: Ratings, scales: tuple[Item, ...], now_s: Callable[[], float]
+        self,
+        recorded: Recorded,
+        ratings: Ratings,
+        scales: tuple[Item, ...],
+        now_s: Callable[[], float],
+        rater: Callable[[Session], str] = lambda session: session.role,
     ) -> None:
+        """`rater`: under which name a page rates; each annotator has a token of their own, or gives a name."""
         self._recorded = recorded
         self._ratings = ratings
         self._scales = scales
         self._now_s = now_s
+        self._rater = rater
         self._version = 1
         self._places: dict[str, float] = {}  # session -> seconds
 
     def welcome(self, session: Session) -> dict[str, Any]:
         """The whole recording but its pictures. The model's scores are shown to nobody who rates."""
+        return greeting(session, self._scales, self.recording())
+
+    def recording(self) -> dict[str, Any]:
+        """All that there is to see of it but its pictures."""
         recorded = self._recorded
         return {
-            "t": "welcome",
-            "role": session.role,
-            "session": session.ident,
-            "may_rate": session.role != VIEWER,
             "episode": recorded.episode,
             "duration_s": recorded.duration_s,
             "events": recorded.events,
             "agents": recorded.agents,
             "parts": recorded.parts,
             "has_frames": bool(recorded.frames),
-            "scales": [{name: getattr(one, name) for name in one.__struct_fields__} for one in self._scales],
         }
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
         """The annotator's own ratings, or the agreement, where the page does not have them yet."""
         notices, session.notices = session.notices, []
-        document: dict[str, Any] = {"t": "state", "n": session.state_number, "notices": notices}
-        if session.told != self._version:
-            session.told = self._version
-            if session.role == VIEWER:
-                document["agreement"] = self._agreement()
-            else:
-                document["ratings"] = [
-                    {"name": one.name, "dimension": one.dimension, "score": one.score, "rationale": one.rationale}
-                    for one in self._ratings.by_key.values()
-                    if one.rater == session.role and one.episode == self._recorded.episode
-                ]
-        return document
+        return {**self.news(session), "t": "state", "n": session.state_number, "notices": notices}
+
+    def news(self, session: Session) -> dict[str, Any]:
+        """What this page has not been told."""
+        if session.told == self._version:
+            return {}
+        session.told = self._version
+        if session.role == VIEWER:
+            return {"agreement": self._agreement()}
+        own = [
+            {"name": one.name, "dimension": one.dimension, "score": one.score, "rationale": one.rationale}
+            for one in self._ratings.by_key.values()
+            if one.rater == self._rater(session) and one.episode == self._recorded.episode
+        ]
+        return {"ratings": own}
 
     def _agreement(self) -> list[dict[str, Any]]:
         scores = {(self._recorded.episode, *key): score for key, score in self._recorded.scores.items()}
@@ -133,7 +155,7 @@ class AnnotationDesk:
             return
         rating = Rating(
             self._recorded.episode,
-            session.role,
+            self._rater(session),
             message.name,
             message.dimension,
             message.score,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import fcntl
 import io
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from bridges.web.lines import LineFile, read_lines
 from bridges.web.study.questionnaire import Item
 from runtime.agreement import five_point, pearson, randolph_kappa
 from runtime.errors import UserError
@@ -37,7 +37,6 @@ class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Rating)
 
 
 def ratings_file(recording: Path) -> Path:
@@ -47,18 +46,8 @@ def ratings_file(recording: Path) -> Path:
 
 def read_ratings(path: Path) -> dict[tuple[str, str, str, str], Rating]:
     """The newest of each. Raises UserError with the line that is none; a torn last line is left out."""
-    try:
-        lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
-    except OSError as problem:
-        raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem
-    found: dict[tuple[str, str, str, str], Rating] = {}
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            rating = _decoder.decode(line)
-        except msgspec.MsgspecError as problem:
-            raise UserError(f"{path}:{number}: no rating: {problem}") from problem
-        found[rating.key] = rating
-    return found
+    rows = read_lines(path, Rating, "rating") if path.exists() else []
+    return {rating.key: rating for rating in rows}
 
 
 class Ratings:
@@ -68,28 +57,24 @@ class Ratings:
         self.path = path
         self.by_key = read_ratings(path)
         try:
-            self._file = path.open("ab")
+            self._lines = LineFile(path)
         except OSError as problem:
             raise UserError(f"{path}: cannot be written ({problem.strerror})") from problem
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lines.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as problem:
-            self._file.close()
+            self._lines.close()
             raise UserError(f"{path}: another annotate writes here; use its addresses, or end it") from problem
-        data = path.read_bytes()
-        if data and not data.endswith(b"\n"):
-            os.truncate(path, data.rfind(b"\n") + 1)
+        self._lines.mend(path)
 
     def save(self, rating: Rating) -> None:
         """Return once it is on the disk. Raises OSError where it cannot be."""
-        self._file.write(_encoder.encode(rating) + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._lines.write(rating)
         self.by_key[rating.key] = rating
 
     def close(self) -> None:
         """Let others write."""
-        self._file.close()
+        self._lines.close()
 
 
 @dataclass(frozen=True, slots=True)

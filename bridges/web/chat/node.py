@@ -11,6 +11,7 @@ from typing import Any
 from bridges.web.chat.board import WAITING, Board
 from bridges.web.chat.wire import Play, decode
 from bridges.web.page_host import PageHost
+from bridges.web.room import Room
 from bridges.web.session import Session, View
 from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.episode_msgs import Act, Briefing, Observation, Outcome, Reply, Scores, Turn
@@ -46,7 +47,11 @@ class PersonAtPage(Node):
         if self.clock.is_virtual:
             self.log.warning("a person needs real time; nobody can sit at a page in virtual time")
             return
-        self._pages.start(self, ("participant",), self.clock, self.log, page="chat.html", decode=decode)
+        # The token says whose seat it is, so that several people may come in by one address.
+        room = Room(
+            f"episode-{self.name}", f"Episode: {self.name}", "chat.html", self, decode, {self.name: "participant"}
+        )
+        self._pages.start(room, self.clock, self.log)
 
     def on_stop(self) -> None:
         """Close the page, once it has drawn how it ended."""

@@ -1,21 +1,23 @@
 // Rating a recording: scrub through it, score each agent in each dimension, say why. All text goes in as text.
 import { Link } from "/static/link.js";
-import { $, all, cameIn, clock, cover, isText, make, notice, whenNew } from "/static/page.js";
+import { $, all, cameIn, clock, cover, forget, isText, make, notice, whenNew } from "/static/page.js";
 
 const SPEECH = new Set(["heard", "said", "speak", "non-verbal communication", "action", "none", "leave"]);
 const COLOURS = { mark: "#7be495", note: "#7be495", interrupt: "#ff8a80", guard: "#ff8a80", plan: "#aebace", action: "#aebace", feedback: "#aebace", seat: "#ffc857", end: "#eaeff6" };
 const PEOPLE = ["#6cd0ff", "#ffc857", "#d7a6ff", "#ffb38a"];
-let found = null, at = 0, playing = null, agent = "", bitmapNow = null;
+let person = null, found = null, name = "", isAgain = false, at = 0, playing = null, agent = "", bitmapNow = null;
 const ratings = new Map();    // "agent dimension" -> {score, rationale}
 
 const link = new Link({
   welcome: (message) => {
-    const isFirst = !found; found = message; cameIn(message);
+    person = message; cameIn(message);
     link.send({ t: "watch", cameras: [message.session] });
-    if (isFirst) { agent = found.agents[0]; build(); go(0); } else send();
+    if (found && message.has_shelf) open(name, true); else if (found) send(); else if (message.recording) take_up(message.recording); else shelf();
   },
   state: (message) => {
     if (message.notices.length) notice(message.notices.at(-1));
+    if (message.shelf) whenNew("shelf", message.shelf, list);
+    if (message.recording) { if (isAgain) { isAgain = false; send(); } else take_up(message.recording); }
     if (message.ratings) whenNew("ratings", message.ratings, take);
     if (message.agreement) whenNew("agreement", message.agreement, agreement);
   },
@@ -30,10 +32,44 @@ const link = new Link({
 const key = (name, dimension) => `${name} ${dimension}`;
 const isSpeech = (event) => SPEECH.has(event.kind) && found.agents.includes(event.who);
 
+// --- the shelf, where this page has one
+
+function shelf() {
+  play(false); found = null; ratings.clear();
+  $("#shelf").hidden = false; $("#watch").hidden = true; $("#rate").hidden = false; $("#back").hidden = true; document.body.dataset.at = "shelf";
+  $("#where").textContent = "Choose a recording"; $("#progress").textContent = ""; document.title = "Recordings - annotation";
+  $("#rater-label").hidden = !person.may_rate; for (const one of ["#agents", "#scales", "#part"]) $(one).hidden = true;
+}
+
+function list(all) {
+  const day = (seconds) => new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  $("#recordings").replaceChildren(...(all.length ? all.map((one) => {
+    const choose = make("button", "recording", make("b", "", one.name), make("span", "soft small", `${day(one.at_s)} · ${one.raters ? `rated by ${one.raters}` : "not rated"}`));
+    choose.type = "button"; choose.addEventListener("click", () => open(one.name)); return choose;
+  }) : [make("p", "soft", "No finished recording yet: a trial is here a few seconds after its end.")]));
+}
+
+function open(wanted, again = false) {
+  const rater = $("#rater").value.trim();
+  if (person.may_rate && !rater) { notice("Under which name or code do you rate?"); $("#rater").focus(); return; }
+  name = wanted; isAgain = again; sessionStorage.setItem("rater", rater); link.send({ t: "open", recording: wanted, rater });
+  if (!again) $("#where").textContent = `Reading ${wanted}…`;
+}
+$("#rater").value = sessionStorage.getItem("rater") ?? "";
+$("#back").addEventListener("click", () => { link.send({ t: "open" }); shelf(); });
+
+function take_up(recording) {
+  found = recording; agent = found.agents[0]; ratings.clear(); forget("ratings");
+  $("#shelf").hidden = true; $("#watch").hidden = false; $("#back").hidden = !person.has_shelf; document.body.dataset.at = "recording";
+  for (const one of ["#agents", "#scales"]) $(one).hidden = !person.may_rate;
+  for (const one of ["#timeline", "#lines", "#agents"]) $(one).replaceChildren();
+  build(); go(0);
+}
+
 // --- the recording
 
 function build() {
-  $("#where").textContent = `${found.episode} · ${clock(found.duration_s)} · ${found.may_rate ? `you are ${found.role}` : "you look on"}`;
+  $("#where").textContent = `${found.episode} · ${clock(found.duration_s)} · ${person.may_rate ? `you are ${person.has_shelf ? $("#rater").value.trim() : person.role}` : "you look on"}`;
   document.title = `${found.episode} - annotation`;
   $("#scrub").max = String(Math.max(0.1, found.duration_s)); $("#picture").hidden = !found.has_frames;
   const line = $("#timeline"), tag = (name, values) => { const one = document.createElementNS("http://www.w3.org/2000/svg", name); for (const [key, value] of Object.entries(values)) one.setAttribute(key, value); return one; };
@@ -44,7 +80,7 @@ function build() {
     line.append(tag("rect", { x: x(event.at_s) - 1.5, y: isOfPerson ? 3 : 24, width: isOfPerson ? 6 : 3, height: isOfPerson ? 18 : 13, rx: 1, fill: isOfPerson ? PEOPLE[person % PEOPLE.length] : COLOURS[event.kind] ?? "#aebace" }));
   }
   line.append(tag("rect", { id: "cursor", x: 0, y: 0, width: 2, height: 40, fill: "#fff" }));
-  line.addEventListener("click", (event) => { const box = line.getBoundingClientRect(); go(found.duration_s * (event.clientX - box.left) / box.width); });
+  line.onclick = (event) => { const box = line.getBoundingClientRect(); go(found.duration_s * (event.clientX - box.left) / box.width); };
   $("#lines").append(...found.events.map((event, place) => {
     const one = make("button", `line ${event.kind.split(" ")[0]}`, make("time", "", clock(event.at_s)), make("b", "", event.who || event.kind), `${event.to?.length ? ` (only to ${event.to.join(", ")})` : ""}: `, event.kind === "non-verbal communication" || (event.kind === "action" && found.agents.includes(event.who)) ? `[${event.text}]` : event.text);
     one.type = "button"; one.tabIndex = -1; one.dataset.speech = String(isSpeech(event)); if (isSpeech(event)) one.style.borderColor = PEOPLE[found.agents.indexOf(event.who) % PEOPLE.length]; one.addEventListener("click", () => go(found.events[place].at_s));
@@ -55,7 +91,7 @@ function build() {
     input.addEventListener("change", () => { agent = name; drawScales(); });
     return make("label", "", input, make("span", "", name));
   }));
-  if (!found.may_rate) $("#agents").hidden = true; else drawScales();
+  if (person.may_rate) drawScales();
 }
 
 function go(seconds) {
@@ -95,7 +131,7 @@ function drawScales() {
   const part = found.parts[agent];
   $("#part").hidden = !part;
   if (part) $("#part div").replaceChildren(...[["Goal", part.goal], ["Secret", part.secret], ["Situation", part.scenario]].filter(([, text]) => text).map(([name, text]) => make("p", "", make("b", "", `${name}: `), text)));
-  $("#scales").replaceChildren(...found.scales.map((scale) => {
+  $("#scales").replaceChildren(...person.scales.map((scale) => {
     const now = ratings.get(key(agent, scale.id)) ?? { score: null, rationale: "" }, name = agent;
     const values = Array.from({ length: (scale.high - scale.low) / scale.step + 1 }, (_, place) => scale.low + place * scale.step);
     const why = make("textarea"); Object.assign(why, { rows: 1, maxLength: 4000, value: now.rationale, placeholder: "Why?" }); why.setAttribute("aria-label", `${scale.id}: why?`);
@@ -120,8 +156,8 @@ function take(list) {
 }
 
 function progress() {
-  if (!found?.may_rate) return;
-  const whole = found.agents.length * found.scales.length, done = [...ratings.values()].filter((one) => one.score !== null).length;
+  if (!found || !person.may_rate) return;
+  const whole = found.agents.length * person.scales.length, done = [...ratings.values()].filter((one) => one.score !== null).length;
   const reasons = [...ratings.values()].filter((one) => one.score !== null && one.rationale).length;
   $("#progress").textContent = `${done} of ${whole} rated, ${reasons} with a reason`;
 }
@@ -129,5 +165,6 @@ function progress() {
 function agreement(list) {
   const heads = ["dimension", "people", "items", "kappa", "Pearson with the model"], two = (value) => (value === null ? "–" : value.toFixed(2));
   const table = make("table", "", make("thead", "", make("tr", "", ...heads.map((name) => { const one = make("th", "", name); one.scope = "col"; return one; }))), make("tbody", "", ...list.map((one) => make("tr", "", make("td", "", one.dimension), make("td", "", String(one.raters)), make("td", "", String(one.items)), make("td", "", two(one.kappa)), make("td", "", `${two(one.pearson)} on ${one.matched}`)))));
-  $("#agreement").replaceChildren(make("h2", "", "Agreement"), list.length ? table : make("p", "soft", "Nobody has rated anything yet."), make("p", "soft small", "Randolph's kappa of people on five classes; Pearson of their means with the judge's scores."));
+  const box = $("#agreement"); if (box.hidden) { box.hidden = false; box.open = !person.may_rate; }
+  $("#agreement div").replaceChildren(list.length ? table : make("p", "soft", "Nobody has rated anything yet."), make("p", "soft small", "Randolph's kappa of people on five classes; Pearson of their means with the judge's scores."));
 }

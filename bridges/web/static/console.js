@@ -10,6 +10,7 @@ const make = (tag, className, text) => { const one = document.createElement(tag)
 
 let welcome = null;
 let state = null;
+let canned = [];              // sentences that are said with one key
 let selected = null;          // a thing seen
 let spot = null;              // a place on the floor, to go to
 let pending = null;           // an action that waits for the VLM's seat
@@ -45,14 +46,18 @@ function build() {
     return row;
   }));
   holding.attach(all("[data-hold]"), all("input[data-joint]"));
-  $("#canned").replaceChildren(...welcome.canned.map((sentence) => {
+  $("#story").replaceChildren();
+}
+
+function sentences(list) {
+  canned = list;
+  $("#canned").replaceChildren(...list.map((sentence) => {
     const button = make("button", sentence.as); button.type = "button";
     if (sentence.key) button.append(make("kbd", "", sentence.key));
     button.append(sentence.text); button.title = `${sentence.as}: ${sentence.text}`;
     button.addEventListener("click", () => speak(sentence));
     return button;
   }));
-  $("#story").replaceChildren();
 }
 
 function watch() {
@@ -132,6 +137,7 @@ function tell(message) {
   }
   while (story.children.length > 400) story.firstChild.remove();
   if (atEnd && message.events.length) story.scrollTop = story.scrollHeight;
+  if (message.canned) sentences(message.canned);
   if (message.notices.length) notice(message.notices.at(-1));
 }
 
@@ -275,8 +281,8 @@ addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.code === "Space") { event.preventDefault(); event.stopPropagation(); if (!event.repeat) stop("space bar"); return; }
   if (welcome?.role !== "operator" || event.repeat) return;
-  const canned = welcome.canned.find((sentence) => sentence.key && sentence.key === event.key);
-  if (canned) speak(canned);
+  const sentence = canned.find((one) => one.key && one.key === event.key);
+  if (sentence) speak(sentence);
   else if (event.code === "KeyP") toggleSeat("policy");
   else if (GESTURES[event.code]) act(GESTURES[event.code]);
   else if (event.code === "Enter" && event.target === document.body) drafts.decide("approve");

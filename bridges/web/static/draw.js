@@ -111,7 +111,7 @@ export function drawMap(svg, robot, objects, trail, target, path, spot) {
     const dot = one.label === "bin" ? draw("rect", { x: -one.y - w / 2, y: -one.x - w / 2, width: w, height: w, fill: "none", stroke: paintOf(one), "stroke-width": size / 50 }) : draw("circle", { cx: -one.y, cy: -one.x, r: w / 2, fill: paintOf(one) });
     const title = draw("title", {}); title.textContent = `${one.colour} ${one.label}`; dot.append(title); parts.push(dot);
   }
-  if (path?.base.length) parts.push(draw("polyline", { points: [[robot.x, robot.y], ...path.base].map(([x, y]) => `${-y},${-x}`).join(" "), fill: "none", stroke: "#ffc857", "stroke-dasharray": size / 25, "stroke-width": size / 50 }));
+  if (path?.base.length) parts.push(draw("polyline", { class: "path", points: [[robot.x, robot.y], ...path.base].map(([x, y]) => `${-y},${-x}`).join(" "), fill: "none", stroke: "#ffc857", "stroke-dasharray": size / 25, "stroke-width": size / 50 }));
   if (spot) parts.push(draw("circle", { cx: -spot.y, cy: -spot.x, r: size / 25, fill: "none", stroke: "#ffc857", "stroke-width": size / 60 }), draw("circle", { cx: -spot.y, cy: -spot.x, r: size / 80, fill: "#ffc857" }));
   if (target) parts.push(draw("circle", { cx: -target.y, cy: -target.x, r: 0.1, fill: "none", stroke: "#7be495", "stroke-width": size / 50 }));
   const body = draw("g", { transform: `translate(${-robot.y} ${-robot.x}) rotate(${-robot.heading * 180 / Math.PI})` });

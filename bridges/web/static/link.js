@@ -1,15 +1,27 @@
 // The socket: the token goes first, everything that arrives is acknowledged once it is drawn, lost links come back.
+// The other pages of the same address that this person may enter; each opens beside this one, which may be driving.
+function rooms(list) {
+  const nav = document.querySelector("#rooms"); if (!nav) return;
+  nav.hidden = !list.length;
+  nav.replaceChildren(...list.map((room) => {
+    const link = document.createElement("a"); link.textContent = room.title; link.href = `${room.path}${location.hash}`;
+    if (room.here) link.setAttribute("aria-current", "page"); else { link.target = "_blank"; link.rel = "noopener"; }
+    return link;
+  }));
+}
+
 export class Link {
   constructor(hooks) { this.hooks = hooks; this.pause = 500; this.decoder = new TextDecoder(); this.open(); }
 
   open() {
     const token = location.hash.slice(1);
     if (!token) { this.hooks.cover("This address lacks its token. Take the whole address that the run printed."); return; }
-    const socket = this.socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/socket`);
+    const socket = this.socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${location.pathname.replace(/\/+$/, "")}/socket`);
     socket.binaryType = "arraybuffer";
     socket.onopen = () => socket.send(JSON.stringify({ t: "hello", token, name: sessionStorage.getItem("name") ?? "", session: sessionStorage.getItem("session") ?? "" }));
     socket.onmessage = (event) => (typeof event.data === "string" ? this.text(event.data) : this.binary(event.data));
     socket.onclose = (event) => {
+      if (event.code === 4303) { location.replace(`${event.reason}${location.hash}`); return; }      // the token is for another page here
       if (event.code === 4401) { this.hooks.cover(`Not let in: ${event.reason}`); return; }
       this.hooks.cover(`The link is gone${event.reason ? ` (${event.reason})` : ""}. Trying again…`);
       setTimeout(() => this.open(), this.pause); this.pause = Math.min(5000, this.pause * 1.6);
@@ -18,7 +30,7 @@ export class Link {
 
   text(data) {
     const message = JSON.parse(data);
-    if (message.t === "welcome") { this.pause = 500; this.hooks.cover(""); this.hooks.welcome(message); return; }
+    if (message.t === "welcome") { this.pause = 500; this.hooks.cover(""); rooms(message.rooms); this.hooks.welcome(message); return; }
     this.send({ t: "seen", n: message.n });
     this.hooks.state(message);
   }

@@ -13,5 +13,7 @@ export function cameIn(message) { document.body.dataset.role = message.role; ses
 const drawn = new Map();
 export function whenNew(key, value, draw) { const text = JSON.stringify(value); if (drawn.get(key) === text) return; drawn.set(key, text); draw(value); }
 
+export const forget = (key) => drawn.delete(key);
+
 export const isText = (element) => element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement || (element instanceof HTMLInputElement && !["radio", "range", "checkbox"].includes(element.type));
 export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

@@ -24,7 +24,7 @@ export function experimenter(link) {
       parts.push(make("h2", "", `${view.code}: ${view.steps[view.place].title}`));
       if (view.kind === "trial") {
         const time = make("div", "clock", "–"); time.id = "clock";
-        parts.push(make("p", "", make("b", "", `Trial ${view.trial}, ${view.condition.title}. `), view.condition.notes), make("p", "soft", view.task.text), view.task.notes ? make("p", "", make("b", "", "Task: "), view.task.notes) : null, time);
+        parts.push(make("p", "", make("b", "", `Trial ${view.trial}, ${view.condition.title}. `), view.condition.notes), make("p", "soft", view.task.text), view.task.notes ? make("p", "", make("b", "", "Task: "), view.task.notes) : null, seats(), time);
       } else if (view.kind === "questionnaire") parts.push(make("p", "soft", view.missing ? `The participant is answering; ${view.missing} to go.` : "All answered; the participant has not gone on yet."));
       else parts.push(make("p", "soft", "The participant is reading."));
     }
@@ -39,6 +39,16 @@ export function experimenter(link) {
       controls.push(sure("Participant stops", () => link.send({ t: "withdraw" }), ""));
     }
     $("#controls").replaceChildren(...controls);
+  }
+
+  function seats() { const box = make("ul", "seats small"); box.id = "seats"; box.setAttribute("aria-label", "What the condition sets"); return box; }
+  function inForce(list) {
+    const box = $("#seats"); if (!box) return;
+    box.hidden = !list.length;
+    box.replaceChildren(...list.map((one) => {
+      const isSo = one.wanted === one.now, line = make("li", "", `Seat ${one.seat}: ${one.wanted}`, isSo ? " ✓" : view.running ? ` — ${one.now || "nobody"} holds it` : " when the trial starts");
+      line.dataset.state = isSo ? "so" : view.running ? "not" : "next"; return line;
+    }));
   }
 
   function steps() {
@@ -68,6 +78,7 @@ export function experimenter(link) {
       whenNew("lines", view.lines, lines); whenNew("answers", view.answers, answers);
     },
     tick(message) {
+      whenNew("seats", [view?.code, view?.place, view?.attempt, view?.running, message.seats], () => inForce(message.seats ?? []));
       const where = $("#where"), guard = message.guard;
       where.dataset.mode = view?.running ? "running" : "";
       where.textContent = [view?.code || "no session", `participant's page: ${message.participants ? "open" : "not open"}`, message.recorder ? view?.running ? "recording" : "recorder ready" : "NO RECORDER", guard ? `robot ${guard.mode}` : ""].filter(Boolean).join(" · ");

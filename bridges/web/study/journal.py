@@ -5,19 +5,14 @@ from __future__ import annotations
 import csv
 import fcntl
 import io
-import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
 
-import msgspec
-
+from bridges.web.lines import LineFile, read_lines
 from bridges.web.study.protocol import Protocol
 from bridges.web.study.session import Event, Story, told
 from runtime.errors import UserError
 
-_encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Event)
 LOCK = ".study.lock"
 
 
@@ -58,46 +53,18 @@ class Folder:
         return None
 
 
-class Journal:
+class Journal(LineFile):
     """Appends to one session's file."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self.path = path
-        _drop_torn_line(path)
-        self._file: IO[bytes] = path.open("ab")
-
-    def write(self, event: Event) -> None:
-        """Return once the event is on the disk. Raises OSError where it cannot be."""
-        self._file.write(_encoder.encode(event) + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """No more is to come."""
-        self._file.close()
-
-
-def _drop_torn_line(path: Path) -> None:
-    """A process that was killed may leave half a line, of which nobody was told."""
-    if not path.exists():
-        return
-    data = path.read_bytes()
-    if data and not data.endswith(b"\n"):
-        os.truncate(path, data.rfind(b"\n") + 1)
+        self.mend(path)
 
 
 def read_events(path: Path) -> list[Event]:
     """The events of a file. Raises UserError with the line that is no event; a torn last one is left out."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as problem:
-        raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem
-    found = []
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            found.append(_decoder.decode(line))
-        except msgspec.MsgspecError as problem:
-            raise UserError(f"{path}:{number}: no event of a session: {problem}") from problem
+    found = read_lines(path, Event, "event of a session")
     if found and found[0].what != "begin":
         raise UserError(f"{path}:1: a session begins with 'begin', not with {found[0].what!r}")
     return found

@@ -28,5 +28,6 @@ class StudyStep(Message):
 
     participant: str
     step: str
-    what: str  # "begin", "consent", "submit", "skip", "withdraw"
+    what: str  # "begin", "consent", "submit", "skip", "withdraw", "condition"
     by: str = ""
+    text: str = ""  # of a condition: what was set, lost or undone

@@ -9,28 +9,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from bridges.web.messages import Mark
+from bridges.robot_ports import OPTIONAL, TalkPorts
+from bridges.web.annotate.room import RecordingsDesk, recordings
+from bridges.web.asking import Asking
+from bridges.web.messages import Mark, StudySetting
 from bridges.web.page_host import PageHost
 from bridges.web.picture import JpegCache
+from bridges.web.room import Room
 from bridges.web.session import Session, View
 from bridges.web.study import wire
+from bridges.web.study.condition import check_seats
+from bridges.web.study.effect import Effect
 from bridges.web.study.keeper import Keeper
 from bridges.web.study.messages import StudyAnswer, StudyNote, StudyStep
 from bridges.web.study.protocol import EXAMPLE, read_protocol
-from bridges.web.study.session import Event, Refused, Story
+from bridges.web.study.session import Event, Refused, Story, words_of
 from bridges.web.study.views import experimenter_view, participant_view
 from bridges.web.wire import NoteMark, Resume, Stop
-from runtime import Node, Publisher, QoS, Subscription, on
+from runtime import Publisher, Subscription, on
 from runtime.clock import wall_time_ns
 from runtime.health import Health
-from runtime.msgs import GuardState, Image, Interrupt, Trial, Utterance
+from runtime.lease import LEASE_TOPIC, Lease
+from runtime.msgs import Image, Interrupt, SeatRequest, Trial, Utterance
 from runtime.qos import RELIABLE, URGENT
 
-OPTIONAL = QoS(required=False)
 RECORDED_WITHIN_S = 3.0
+NOT_IN_FORCE = "the trial was broken off: its condition did not come into force. Is a wizard at the console?"
 
 
-class Study(Node):
+class Study(TalkPorts):
     """One participant at a time; the log says where the pages are.
 
     `protocol` is a TOML file (empty: the example that is shipped), `folder` where sessions are kept. A run that was
@@ -40,15 +47,15 @@ class Study(Node):
     provenance = "person"
 
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
-    guard = Subscription(GuardState, "guard/state", qos=OPTIONAL)
-    heard = Subscription(Utterance, "heard", qos=OPTIONAL)
-    said = Subscription(Utterance, "said", qos=OPTIONAL)
+    leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
     recorder = Subscription(Health, "health/trial_recorder", qos=OPTIONAL)
 
     trial = Publisher(Trial, "study/trial", qos=RELIABLE)
     answer = Publisher(StudyAnswer, "study/answer", qos=RELIABLE)
     note = Publisher(StudyNote, "study/note", qos=RELIABLE)
     step = Publisher(StudyStep, "study/step", qos=RELIABLE)
+    setting = Publisher(StudySetting, "study/setting", qos=RELIABLE)
+    request = Publisher(SeatRequest, "seat/request", qos=RELIABLE)
     mark = Publisher(Mark, "mark", qos=RELIABLE)
     speak = Publisher(Utterance, "heard", qos=RELIABLE)
     interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
@@ -65,40 +72,56 @@ class Study(Node):
         self._protocol = read_protocol(Path(protocol) if protocol else EXAMPLE)
         self._folder = Path(folder)
         self._pages = PageHost(host, port, certificate, key)
+        self._recordings: RecordingsDesk | None = None
+        self._canned = {one.id: one.canned(self._protocol.folder) for one in self._protocol.condition}
+        self._setting_is_on = False
         self._keeper: Keeper | None = None
         self._count = 0
         self._epoch_s = 0.0
 
     def on_start(self) -> None:
         """Open the pages, and the session that was left unfinished. Raises UserError where that cannot be."""
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        self._effect = Effect(
+            Asking(info), self.request.publish, lambda event: self._keeper and self._keeper.do(lambda story: event)
+        )
         if self.clock.is_virtual:
             self.log.warning("a study needs real time; nobody can take part in virtual time")
             return
+        check_seats(self._protocol.condition, info.get("seats", {}), self._protocol.path)
         self._epoch_s = (wall_time_ns() - self.clock.now_ns()) * 1e-9
         self._pictures = JpegCache()
         self._keeper = Keeper(self._protocol, self._folder, self._tell)
         if code := self._keeper.go_on(self._now_s()):
             self.log.info("going on with the unfinished session of %s", code)
-        roles = ("experimenter", "participant")
-        self._pages.start(self, roles, self.clock, self.log, page="study.html", decode=wire.decode)
+        roles = {"operator": "experimenter", "participant": "participant"}  # one token for console and study
+        room = Room("study", "Study", "study.html", self, wire.decode, roles)
+        self._recordings = RecordingsDesk(self._folder, self._now_s)
+        self._pages.start(room, self.clock, self.log, beside=(recordings(self._recordings),))
 
     def on_stop(self) -> None:
         """Close the pages."""
         if self._keeper is not None:
             self._pages.stop(self._keeper.version)
             self._keeper.close()
+        if self._recordings is not None:
+            self._recordings.close()
 
     def _now_s(self) -> float:
         """Unix time as the clock counts on from the start: sessions outlive runs."""
         return round(self._epoch_s + self.clock.now_ns() * 1e-9, 3)
 
-    @on(heard)
+    @on(TalkPorts.heard)
     def note_heard(self, message: Utterance) -> None:
         self._spoken(message, "heard")
 
-    @on(said)
+    @on(TalkPorts.said)
     def note_said(self, message: Utterance) -> None:
         self._spoken(message, "said")
+
+    @on(leases)
+    def note_lease(self, lease: Lease) -> None:
+        self._effect.learn(lease)
 
     def _spoken(self, message: Utterance, topic: str) -> None:
         """What is said while a session runs belongs to it, so that a page that comes back shows it."""
@@ -120,13 +143,21 @@ class Study(Node):
         elif event.what == "trial":
             self._tell_trial(story, event)
         elif event.what != "said":
-            self.step.publish(StudyStep(participant=story.code, step=event.step, what=event.what, by=event.by))
+            text = words_of(event) if event.what == "condition" else ""
+            self.step.publish(
+                StudyStep(participant=story.code, step=event.step, what=event.what, by=event.by, text=text)
+            )
+            if event.what == "withdraw" and self._setting_is_on:
+                self._set(story, is_on=False)
         self._pages.poke()
 
     def _tell_trial(self, story: Story, event: Event) -> None:
         step = next(one for one in story.steps if one.ident == event.step)
         assert step.task is not None
         assert step.condition is not None
+        is_start = event.how == "started"
+        if not is_start:  # so that it is still in the trial's own recording
+            self._set(story, is_on=False)
         self.trial.publish(
             Trial(
                 participant=story.code,
@@ -137,6 +168,24 @@ class Study(Node):
                 phase=cast(Literal["started", "completed", "aborted", "time", "interrupted"], event.how),
             )
         )
+        if is_start:
+            self._set(story, is_on=True)
+
+    def _set(self, story: Story, *, is_on: bool) -> None:
+        """The condition comes into force, or ceases to be."""
+        self._setting_is_on = is_on
+        now_s, now_ns = self._now_s(), self.clock.now_ns()
+        condition = story.step.condition
+        if is_on and condition is not None:
+            canned = tuple((one["text"], one["as"], one["key"]) for one in self._canned.get(condition.id, ()))
+            seats = {str(seat): holder for seat, holder in condition.seats.items()}
+            self.setting.publish(
+                StudySetting(participant=story.code, condition=condition.id, is_on=True, seats=seats, utterances=canned)
+            )
+            self._effect.begin(story, now_s, now_ns)
+        else:
+            self.setting.publish(StudySetting(participant=story.code, condition="", is_on=False, seats={}))
+            self._effect.end(story, now_s, now_ns)
 
     # --- what the server asks for (the server's thread)
 
@@ -166,6 +215,7 @@ class Study(Node):
             recorder, guard = self.recorder.stamped(), self.guard.latest()
             document["recorder"] = recorder is not None and recorder.age_s(now_ns) < RECORDED_WITHIN_S
             document["guard"] = None if guard is None else {"mode": guard.mode, "reason": guard.reason}
+            document["seats"] = self._effect.documents(story)
             document["participants"] = self._pages.roles_here().count("participant")
         return document
 
@@ -186,10 +236,18 @@ class Study(Node):
         """A page is gone; the session waits."""
 
     def beat(self, now_ns: int) -> None:
-        """Ten times a second: a trial ends when its time is over."""
+        """Ten times a second: a trial ends when its time is over, or when its condition cannot be had."""
         story = self._keeper.story if self._keeper is not None else None
-        if self._keeper is not None and story is not None and story.is_due(self._now_s()):
-            self._keeper.do(lambda now: now.finish(self._now_s(), "clock", "time"))
+        if self._keeper is None or story is None:
+            return
+        try:
+            if story.is_due(self._now_s()):
+                self._keeper.do(lambda now: now.finish(self._now_s(), "clock", "time"))
+            elif self._effect.beat(story, self._now_s(), now_ns):
+                self._keeper.do(lambda now: now.finish(self._now_s(), "condition", "aborted"))
+                self._pages.notice("experimenter", NOT_IN_FORCE)
+        except Refused as refusal:  # it ended in this very moment, or the disk is full
+            self.log.warning("%s", refusal)
 
     def handle(self, session: Session, message: Any) -> None:
         """Do what a person asks for, where their role allows it; a refusal is told in words."""
@@ -211,6 +269,8 @@ class Study(Node):
             case wire.Begin():
                 keeper.begin(message.number, now_s, by)
             case wire.StartTrial():
+                if keeper.story is not None and (problem := self._effect.why_not(keeper.story)):
+                    raise Refused(problem)
                 keeper.do(lambda story: story.start(now_s, by))
             case wire.EndTrial():
                 keeper.do(lambda story: story.finish(now_s, by, message.how))
@@ -245,7 +305,7 @@ class Study(Node):
 
     def _say(self, keeper: Keeper, session: Session, text: str) -> None:
         story, text = keeper.story, " ".join(text.split())
-        if story is None or story.phase != "running" or not self._protocol.participant.speak:
+        if story is None or story.phase != "running" or not story.allowed.speak:
             raise Refused("nobody listens at the moment; that was not said")
         if not text or not session.words.allows(self.clock.now_ns()):
             raise Refused("not so fast: that was not said")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from bridges.web.study.condition import Allowed, Condition
 from bridges.web.study.order import Order, order_of, rows_of
 from bridges.web.study.questionnaire import Questionnaire, convert, shipped, shipped_names
 from runtime.errors import UserError
@@ -39,14 +40,6 @@ class Task(_Table, frozen=True):
     limit_s: float = 0.0
 
 
-class Condition(_Table, frozen=True):
-    """Under which condition; participants never see it."""
-
-    id: str
-    title: str
-    notes: str = ""
-
-
 class Design(_Table, frozen=True):
     """`paired`: a trial for each condition, tasks dealt out in turn; `crossed`: each task under each condition."""
 
@@ -54,14 +47,6 @@ class Design(_Table, frozen=True):
     conditions: Order = "latin-square"
     tasks: Order = "fixed"
     seed: int = 0
-
-
-class Allowed(_Table, frozen=True):
-    """What the participant's page shows while a trial runs."""
-
-    dialogue: bool = True
-    speak: bool = True
-    stop: bool = True
 
 
 class When(_Table, frozen=True):
@@ -95,10 +80,16 @@ class Protocol(_Table, frozen=True):
     questionnaire: tuple[Questionnaire, ...] = ()
     mark: tuple[MarkKey, ...] = ()
     sha: str = ""  # of the file's text
+    path: str = ""  # of the file
 
     def code_of(self, number: int) -> str:
         """What stands for a participant in all data."""
         return self.code.format(number=number)
+
+    @property
+    def folder(self) -> Path:
+        """Where the files that it names are found from."""
+        return Path(self.path).parent
 
     def questionnaire_of(self, name: str) -> Questionnaire:
         """The questionnaire of that id."""
@@ -124,8 +115,9 @@ def read_protocol(path: Path) -> Protocol:
         tables: dict[str, Any] = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise UserError(f"{path}: cannot be read as TOML: {problem}") from problem
-    if "sha" in tables:
-        raise UserError(f"{path}: Object contains unknown field `sha`")
+    for ours in ("sha", "path"):
+        if ours in tables:
+            raise UserError(f"{path}: Object contains unknown field `{ours}`")
     own = [convert(table, f"{path}: questionnaire {at}") for at, table in enumerate(tables.get("questionnaire", ()), 1)]
     try:
         found = msgspec.convert({**tables, "questionnaire": ()}, Protocol)
@@ -140,7 +132,7 @@ def read_protocol(path: Path) -> Protocol:
             raise UserError(f"{path}: [questionnaires] names {name!r}, which there is not; known: {known}")
         by_id[name] = one
     digest = hashlib.sha256(text.encode()).hexdigest()
-    found = msgspec.structs.replace(found, questionnaire=tuple(by_id.values()), sha=digest)
+    found = msgspec.structs.replace(found, questionnaire=tuple(by_id.values()), sha=digest, path=str(path))
     if problem_found := _problem(found):
         raise UserError(f"{path}: {problem_found}")
     return found
@@ -161,6 +153,9 @@ def _problem(protocol: Protocol) -> str:
                 return f"[[{name}]] id is {one!r}; expected letters, digits, - and _, at most 40"
             if ids.count(one) > 1:
                 return f"[[{name}]] id {one!r} stands there twice"
+    for condition in protocol.condition:
+        if problem := condition.problem(protocol.folder):
+            return problem
     for task in protocol.task:
         if not 0 <= task.limit_s < float("inf"):
             return f"[[task]] {task.id}: limit_s is {task.limit_s}; expected 0 (none) or a positive number"

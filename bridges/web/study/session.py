@@ -7,18 +7,27 @@ says which event a wish becomes; `apply` is how any event changes the session, t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
+from bridges.web.study.condition import Allowed
 from bridges.web.study.protocol import Protocol
 from bridges.web.study.questionnaire import Value
 from bridges.web.study.steps import Step, steps_of
+from bridges.web.wire import Seat
 
-What = Literal["begin", "consent", "answer", "submit", "trial", "skip", "mark", "note", "said", "withdraw"]
+What = Literal[
+    "begin", "consent", "answer", "submit", "trial", "condition", "skip", "mark", "note", "said", "withdraw"
+]  # fmt: skip
 Phase = Literal["ready", "running"]
 How = Literal["completed", "aborted", "time", "interrupted"]
 LINES_KEPT = 400
+CONDITION_WORDS = {
+    "set": "{seat} to {holder}",
+    "undone": "{seat} is {holder}'s again",
+    "lost": "{seat} is {holder}'s, not {wanted}'s",
+}
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,6 +64,7 @@ class Story:
     has_withdrawn: bool = False
     answers: dict[str, dict[str, Value]] = field(default_factory=dict)  # step -> item -> value
     lines: list[dict[str, Any]] = field(default_factory=list)  # dialogue, marks and notes, newest last
+    changed: dict[Seat, tuple[str, str]] = field(default_factory=dict)  # seat -> by condition, before; not undone yet
     count: int = 0  # events so far
 
     @classmethod
@@ -79,6 +89,18 @@ class Story:
         """Whether nothing more is to come."""
         return self.has_withdrawn or self.step.kind == "thanks"
 
+    @property
+    def allowed(self) -> Allowed:
+        """What the participant's page shows while the trial of this step runs."""
+        condition = self.step.condition
+        own = condition.participant if condition is not None else None
+        return own if own is not None else self.protocol.participant
+
+    @property
+    def seats_wanted(self) -> dict[Seat, str]:
+        """Who is to hold which seat while the trial of this step runs."""
+        return self.step.condition.seats if self.step.condition is not None else {}
+
     def is_due(self, now_s: float) -> bool:
         """Whether the trial's time is over."""
         limit_s = self.step.task.limit_s if self.step.task is not None else 0.0
@@ -100,7 +122,12 @@ class Story:
                     self.place, self.attempt = self.place + 1, 0
             case "withdraw":
                 self.phase, self.has_withdrawn = "ready", True
-            case "mark" | "note" | "said":
+            case "condition" if event.how == "undone":
+                self.changed.pop(cast(Seat, event.item), None)
+            case "condition" if event.how == "set":
+                self.changed[cast(Seat, event.item)] = str(event.value), event.text
+        match event.what:
+            case "mark" | "note" | "said" | "condition":
                 self.lines = [*self.lines[-LINES_KEPT:], _line(event, self.count)]
 
     # --- what a wish becomes
@@ -177,7 +204,15 @@ class Story:
 
 def _line(event: Event, count: int) -> dict[str, Any]:
     text = f"{event.item}: {event.text}" if event.what == "mark" and event.text else event.text or event.item
+    if event.what == "condition":
+        text = words_of(event)
     return {"i": count, "kind": event.what, "how": event.how, "who": event.by, "text": text, "at_s": event.at_s}
+
+
+def words_of(event: Event) -> str:
+    """What became of a seat by a trial's condition."""
+    was = f", instead of {event.text}" if event.how == "set" and event.text not in ("", event.value) else ""
+    return CONDITION_WORDS[event.how].format(seat=event.item, holder=event.value or "nobody", wanted=event.text) + was
 
 
 def told(story: Story, events: list[Event]) -> Story:

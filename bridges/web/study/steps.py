@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bridges.web.study.protocol import Condition, Protocol, Task
+from bridges.web.study.condition import Condition
+from bridges.web.study.protocol import Protocol, Task
 from bridges.web.study.questionnaire import Questionnaire
 
 Kind = Literal["consent", "questionnaire", "trial", "thanks"]

@@ -16,7 +16,7 @@ def participant_view(protocol: Protocol, story: Story | None) -> dict[str, Any]:
     if story is None:
         return found
     found |= {"code": story.code, "place": story.place, "count": len(story.steps), "withdrawn": story.has_withdrawn}
-    found |= {"running": story.phase == "running", "stop": protocol.participant.stop, "over": story.is_over}
+    found |= {"running": story.phase == "running", "stop": story.allowed.stop, "over": story.is_over}
     step = story.step.document()
     if step["kind"] == "consent":
         step |= {"text": protocol.consent.text.strip(), "statements": list(protocol.consent.statements)}
@@ -25,13 +25,13 @@ def participant_view(protocol: Protocol, story: Story | None) -> dict[str, Any]:
     elif step["kind"] == "questionnaire":
         step |= {"answers": story.answers.get(story.step.ident, {})}
     elif story.phase == "running":
-        step |= {"attempt": story.attempt, "speak": protocol.participant.speak, "lines": _spoken(protocol, story)}
+        step |= {"attempt": story.attempt, "speak": story.allowed.speak, "lines": _spoken(story)}
     return found | {"step": step}
 
 
-def _spoken(protocol: Protocol, story: Story) -> list[dict[str, Any]] | None:
+def _spoken(story: Story) -> list[dict[str, Any]] | None:
     """What was said since the trial began; None where the study does not show it."""
-    if not protocol.participant.dialogue:
+    if not story.allowed.dialogue:
         return None
     return [line for line in story.lines if line["kind"] in SPOKEN and line["at_s"] >= story.started_at_s]
 

@@ -1,0 +1,145 @@
+"""`Shelf`: the recordings of a folder that are finished, and those of them that are open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bridges.web.annotate.desk import AnnotationDesk
+from bridges.web.annotate.ratings import Rating, Ratings, ratings_file, read_ratings
+from bridges.web.annotate.reading import Reading
+from bridges.web.annotate.recording import Recorded
+from bridges.web.session import Session
+from bridges.web.study.questionnaire import Item
+from runtime.errors import UserError
+
+QUIET_S = 3.0
+"""A file that was written to within that time is still being recorded."""
+MOST_LISTED = 60
+MOST_OPEN = 3
+"""Recordings in memory at a time; one holds 2400 pictures at most."""
+
+
+@dataclass(slots=True)
+class Book:
+    """A recording that is open, and its ratings."""
+
+    desk: AnnotationDesk
+    recorded: Recorded
+    ratings: Ratings
+
+
+class Shelf:
+    """Called in the server's thread only. `now_s` is Unix time."""
+
+    def __init__(
+        self,
+        folder: Path,
+        scales: tuple[Item, ...],
+        now_s: Callable[[], float],
+        rater: Callable[[Session], str],
+    ) -> None:
+        self.folder = folder
+        self.scales = scales
+        self.now_s = now_s
+        self.rater = rater
+        self.books: dict[str, Book] = {}  # the one that was opened last at the end
+        self.problems: dict[str, str] = {}
+        self._reading: dict[str, Reading] = {}
+
+    def names(self) -> list[dict[str, Any]]:
+        """The finished recordings, newest first, each with how many have rated it."""
+        found = []
+        for path in (*self.folder.glob("*.mcap"), *self.folder.glob("*/*.mcap")):
+            try:
+                kept = path.stat()
+            except OSError:
+                continue  # it is gone again
+            if self.now_s() - kept.st_mtime >= QUIET_S and kept.st_size:
+                found.append((kept.st_mtime, path))
+        newest = sorted(found, reverse=True)[:MOST_LISTED]
+        return [
+            {"name": str(path.relative_to(self.folder)), "at_s": round(at_s), "raters": len(_raters(path))}
+            for at_s, path in newest
+        ]
+
+    def ask(self, name: str) -> str:
+        """Open a recording, once it is read; returns why not, or ""."""
+        if name in self.books:
+            self.books[name] = self.books.pop(name)
+            return ""
+        if name not in {one["name"] for one in self.names()}:  # a path that leads elsewhere is none of these
+            return "there is no such recording, or it is not finished yet"
+        if name not in self._reading:
+            self._reading[name] = Reading(self.folder / name)
+        self.problems.pop(name, None)
+        return ""
+
+    def look(self, wanted: Iterable[str]) -> bool:
+        """Take in what has been read; True where there is something new."""
+        is_news = False
+        for name, reading in list(self._reading.items()):
+            result = reading.result()
+            if result is None:
+                continue
+            del self._reading[name]
+            is_news = True
+            if isinstance(result, str):
+                self.problems[name] = result
+                continue
+            try:
+                ratings = Ratings(ratings_file(self.folder / name))
+            except UserError as problem:
+                self.problems[name] = str(problem)
+                continue
+            desk = AnnotationDesk(result, ratings, self.scales, self.now_s, self.rater)
+            self.books[name] = Book(desk, result, ratings)
+        self._put_back(set(wanted))
+        return is_news
+
+    def _put_back(self, wanted: set[str]) -> None:
+        for name in [name for name in self.books if name not in wanted][: max(0, len(self.books) - MOST_OPEN)]:
+            self.books.pop(name).ratings.close()
+
+    def is_full(self, wanted: Iterable[str], name: str) -> bool:
+        """Whether others have so many recordings open that there is no room for this one."""
+        return len({*wanted, name}) > MOST_OPEN
+
+    def all_ratings(self) -> list[Rating]:
+        """Of every recording here."""
+        return [
+            rating
+            for pattern in ("*.ratings.jsonl", "*/*.ratings.jsonl")
+            for path in self.folder.glob(pattern)
+            for rating in _read(path).values()
+        ]
+
+    def scores(self) -> dict[tuple[str, str, str], float]:
+        """The judge's, of the recordings that are open."""
+        return {
+            (book.recorded.episode, *key): score
+            for book in self.books.values()
+            for key, score in book.recorded.scores.items()
+        }
+
+    def close(self) -> None:
+        """Everything goes back."""
+        for reading in self._reading.values():
+            reading.stop()
+        self._reading.clear()
+        for book in self.books.values():
+            book.ratings.close()
+        self.books.clear()
+
+
+def _read(path: Path) -> dict[tuple[str, str, str, str], Rating]:
+    try:
+        return read_ratings(path)
+    except UserError:
+        return {}  # what is no file of ratings has none
+
+
+def _raters(recording: Path) -> set[str]:
+    return {one.rater for one in _read(ratings_file(recording)).values() if one.score is not None}

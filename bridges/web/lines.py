@@ -1,0 +1,53 @@
+"""Files of JSON lines that only grow: each line is on the disk before anybody is told, a torn last one is left out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO, TypeVar
+
+import msgspec
+
+from runtime.errors import UserError
+
+T = TypeVar("T")
+
+
+class LineFile:
+    """Appends to one file. Raises OSError where it cannot be opened."""
+
+    def __init__(self, path: Path) -> None:
+        self._encode = msgspec.json.Encoder().encode
+        self.file: IO[bytes] = path.open("ab")
+
+    def mend(self, path: Path) -> None:
+        """Take away the half line that a process may leave that was killed; nobody was told of it."""
+        data = path.read_bytes()
+        if data and not data.endswith(b"\n"):
+            os.truncate(path, data.rfind(b"\n") + 1)
+
+    def write(self, line: object) -> None:
+        """Return once it is on the disk. Raises OSError where it cannot be."""
+        self.file.write(self._encode(line) + b"\n")
+        self.file.flush()
+        os.fsync(self.file.fileno())
+
+    def close(self) -> None:
+        """No more is to come."""
+        self.file.close()
+
+
+def read_lines(path: Path, kind: type[T], what: str) -> list[T]:
+    """The lines of a file. Raises UserError with the line that is none: "no `what`"."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem
+    decoder = msgspec.json.Decoder(kind)
+    found = []
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            found.append(decoder.decode(line))
+        except msgspec.MsgspecError as problem:
+            raise UserError(f"{path}:{number}: no {what}: {problem}") from problem
+    return found

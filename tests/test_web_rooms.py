@@ -1,0 +1,135 @@
+"""Several pages at one address: which comes first, whom a token lets in where, and what is left when one closes."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import re
+import socket as socket_library
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+from websockets.typing import Origin
+
+from bridges.web.page_host import PageHost
+from bridges.web.room import Room
+from bridges.web.session import Session, View
+from bridges.web.wire import decode
+from runtime.clock import SystemClock
+from runtime.errors import ParameterError, UserError
+from tests.ports import free_ports
+
+pytestmark = pytest.mark.processes
+
+
+class Desk:
+    """Shows nothing but its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def welcome(self, session: Session) -> dict[str, Any]:
+        return {"t": "welcome", "desk": self.name, "role": session.role}
+
+    def state(self, session: Session, now_ns: int) -> dict[str, Any]:
+        return {"t": "state", "n": session.state_number}
+
+    def came(self, session: Session) -> None: ...
+    def left(self, session: Session) -> None: ...
+    def handle(self, session: Session, message: Any) -> None: ...
+    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None: ...
+    def beat(self, now_ns: int) -> None: ...
+
+
+def room(path: str, page: str, roles: dict[str, str]) -> Room:
+    return Room(path, path.capitalize(), page, Desk(path), decode, roles)
+
+
+class Pages:
+    """A study that comes first, and a console beside it, as two nodes of one process open them."""
+
+    def __init__(self, port: int, caplog: pytest.LogCaptureFixture) -> None:
+        self.port = port
+        self.study, self.console = PageHost("127.0.0.1", port), PageHost("127.0.0.1", port)
+        log = logging.getLogger("pages")
+        with caplog.at_level(logging.INFO, "pages"):
+            own = room("study", "study.html", {"operator": "experimenter", "participant": "participant"})
+            self.study.start(own, SystemClock(), log)
+            self.console.start(
+                room("console", "index.html", {"operator": "operator", "viewer": "viewer"}), SystemClock(), log
+            )
+        found = [re.match(r"(\w+): http://127.0.0.1:\d+/(\w*)#(\w{32})", one.getMessage()) for one in caplog.records]
+        self.addresses = {(one[2], one[1]): one[3] for one in found if one}
+
+    def page(self, path: str) -> tuple[int, bytes]:
+        asking = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        asking.request("GET", path)
+        answer = asking.getresponse()
+        body = answer.read()
+        asking.close()
+        return answer.status, body
+
+    def enter(self, path: str, token: str) -> dict[str, Any]:
+        """The welcome, or the code and reason of being sent away."""
+        sock = socket_library.create_connection(("127.0.0.1", self.port), timeout=10.0)
+        host = f"127.0.0.1:{self.port}"
+        uri = f"ws://{host}{path}/socket"
+        with connect(uri, sock=sock, origin=Origin(f"http://{host}"), compression=None, proxy=None) as socket:
+            socket.send(json.dumps({"t": "hello", "token": token}))
+            try:
+                found: dict[str, Any] = json.loads(socket.recv(timeout=10.0))
+            except ConnectionClosed as closed:
+                said = closed.rcvd
+                return {"code": said.code, "reason": said.reason} if said is not None else {}
+            return found
+
+
+@pytest.fixture
+def pages(caplog: pytest.LogCaptureFixture) -> Iterator[Pages]:
+    opened = Pages(free_ports(1), caplog)
+    yield opened
+    opened.study.stop()
+    opened.console.stop()
+
+
+def test_one_address_and_one_token_lead_to_every_page(pages: Pages) -> None:
+    operator = pages.addresses["", "operator"]
+    assert pages.addresses["study", "experimenter"] == operator
+    assert b"Polyrhythm console" in pages.page("/")[1]  # it came second, and is first
+    assert b"Polyrhythm study" in pages.page("/study")[1]
+    assert pages.page("/kitchen")[0] == 404
+    links = [
+        {"path": "/console", "title": "Console", "here": True},
+        {"path": "/study", "title": "Study", "here": False},
+    ]
+    assert pages.enter("", operator) == {"t": "welcome", "desk": "console", "role": "operator", "rooms": links}
+    assert pages.enter("/study", operator)["role"] == "experimenter"
+
+
+def test_a_token_leads_to_the_page_that_it_is_for_and_to_no_other(pages: Pages) -> None:
+    participant, viewer = pages.addresses["study", "participant"], pages.addresses["", "viewer"]
+    assert pages.enter("", participant) == {"code": 4303, "reason": "/study"}
+    assert pages.enter("/study", viewer) == {"code": 4303, "reason": "/console"}
+    assert pages.enter("/study", "0" * 32)["code"] == 4401
+    assert pages.enter("/study", participant)["rooms"] == []  # nothing else is theirs
+
+
+def test_when_one_closes_the_others_stay_and_the_last_frees_the_address(pages: Pages) -> None:
+    pages.console.stop()
+    assert b"Polyrhythm study" in pages.page("/")[1]
+    pages.study.stop()
+    socket_library.create_server(("127.0.0.1", pages.port)).close()
+
+
+def test_two_pages_of_the_same_name_need_two_addresses(pages: Pages) -> None:
+    with pytest.raises(UserError, match="there is a page /study at this address already; give one of the two"):
+        PageHost("127.0.0.1", pages.port).start(room("study", "study.html", {}), SystemClock(), logging.getLogger())
+
+
+def test_a_port_that_is_none_is_refused() -> None:
+    with pytest.raises(ParameterError, match="port is 70000; expected 0 to 65535"):
+        PageHost("127.0.0.1", 70000)
