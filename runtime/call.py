@@ -12,18 +12,21 @@ from runtime.worker_view import WorkerView
 current_call: ContextVar[Call | None] = ContextVar("current_call", default=None)
 
 
+_NO_EPOCHS: Epochs = (0, 0, 0)
+
+
 class Call:
     """One run of a handler: when it started, under which fence, what it read, and what it may still publish."""
 
     __slots__ = (
-        "cause",
+        "_cause",
+        "_cause_is_in",
         "epochs",
         "image_ns",
         "newest_event_ns",
         "not_before_ns",
         "notes",
         "plan_ns",
-        "reads",
         "snapshot",
         "started_ns",
         "trigger",
@@ -35,20 +38,34 @@ class Call:
         self.started_ns = started_ns
         self.epochs = epochs
         self.trigger = trigger
-        self.image_ns = self.utterance_ns = self.plan_ns = 0
-        self.newest_event_ns = 0
-        self.cause = ""
+        self._cause = ""
+        self._cause_is_in: Envelope | None = None  # named only where somebody asks
         self.not_before_ns = 0  # virtual time: when what this call publishes leaves the node
-        self.reads: list[str] = []
         self.notes: CallNotes | None = None  # where a recorder wants to know
         self.snapshot: dict[str, Stamped[Any] | None] | None = (
             None  # of a blocking handler: port -> newest at its start
         )
         self.view: WorkerView | None = None  # of a blocking handler beside others: the node as it sees it
-        if trigger is not None:
-            self.read(trigger)
-            self.cause = trigger.envelope.cause or trigger.envelope.ident
-            self.newest_event_ns = -1  # a trigger is the cause; later reads do not change it
+        if trigger is None:
+            self.image_ns = self.utterance_ns = self.plan_ns = self.newest_event_ns = 0
+            return
+        envelope = self._cause_is_in = trigger.envelope
+        self.image_ns = envelope.image_ns if trigger.message.message_kind == "state" else 0
+        self.utterance_ns = envelope.utterance_ns
+        self.plan_ns = envelope.plan_ns
+        self.newest_event_ns = -1  # a trigger is the cause; later reads do not change it
+
+    @property
+    def cause(self) -> str:
+        """The event that started the chain, as "topic:source:seq"; "" for none."""
+        if self._cause_is_in is not None:
+            self._cause = self._cause_is_in.cause or self._cause_is_in.ident
+            self._cause_is_in = None
+        return self._cause
+
+    @cause.setter
+    def cause(self, name: str) -> None:
+        self._cause, self._cause_is_in = name, None
 
     def read(self, stamped: Stamped[Any]) -> None:
         """Note that the handler looked at this message.
@@ -57,7 +74,6 @@ class Call:
         utterance and the plan behind it, while the image that it was made from is its own affair.
         """
         envelope = stamped.envelope
-        self.reads.append(envelope.ident)
         kind = stamped.message.message_kind
         if kind == "state":
             self.image_ns = oldest(self.image_ns, envelope.image_ns)
@@ -65,7 +81,7 @@ class Call:
         self.plan_ns = oldest(self.plan_ns, envelope.plan_ns)
         if kind == "event" and 0 <= self.newest_event_ns < envelope.published_ns:
             self.newest_event_ns = envelope.published_ns
-            self.cause = envelope.cause or envelope.ident
+            self._cause_is_in = envelope
 
 
 def oldest(one_ns: int, other_ns: int) -> int:
@@ -77,7 +93,6 @@ def oldest(one_ns: int, other_ns: int) -> int:
 
 def inherit(
     call: Call | None,
-    *,
     topic: str,
     source: str,
     seq: int,
@@ -88,23 +103,19 @@ def inherit(
     seat: int = -1,
 ) -> Envelope:
     """The envelope of a message that this call publishes; `own_ns` renews the slot that its type names."""
-    image_ns, utterance_ns, plan_ns = (call.image_ns, call.utterance_ns, call.plan_ns) if call else (0, 0, 0)
-    if origin == "image":
-        image_ns = own_ns
-    elif origin == "utterance":
-        utterance_ns = own_ns
-    elif origin == "plan":
-        plan_ns = own_ns
+    if call is None:
+        image_ns = utterance_ns = plan_ns = 0
+        epochs, cause = _NO_EPOCHS, ""
+    else:
+        image_ns, utterance_ns, plan_ns = call.image_ns, call.utterance_ns, call.plan_ns
+        epochs, cause = call.epochs, call.cause
+    if origin is not None:
+        if origin == "image":
+            image_ns = own_ns
+        elif origin == "utterance":
+            utterance_ns = own_ns
+        else:
+            plan_ns = own_ns
     return Envelope(
-        topic=topic,
-        source=source,
-        seq=seq,
-        published_ns=now_ns,
-        image_ns=image_ns,
-        utterance_ns=utterance_ns,
-        plan_ns=plan_ns,
-        epochs=call.epochs if call else (0, 0, 0),
-        cause=call.cause if call else "",
-        provenance=provenance,
-        seat=seat,
-    )
+        topic, source, seq, now_ns, image_ns, utterance_ns, plan_ns, epochs, cause, provenance, seat
+    )  # by place: made for each message, and names cost as much as all the rest

@@ -99,11 +99,6 @@ _document_decoder = msgspec.msgpack.Decoder(_Document)
 
 
 @cache
-def _whole_decoder(message: type[Message]) -> msgspec.msgpack.Decoder[Any]:
-    return msgspec.msgpack.Decoder(_Whole[message], dec_hook=_read_array)  # type: ignore[valid-type]  # at run time
-
-
-@cache
 def fingerprint(message: type[Message]) -> str:
     """Eight characters that change when a message type's name, fields or their types do, or those of its parts."""
     return hashlib.sha256(repr(_shape(message)).encode()).hexdigest()[:8]
@@ -125,6 +120,12 @@ def _parts(declared: Any) -> list[type[Message]]:
 
 def encode(envelope: Envelope, message: Message) -> list[Frame]:
     """The frames of one message. Raises CodecError where a field holds something that has no wire form."""
+    document, arrays = encode_parts(envelope, message)
+    return [envelope.topic.encode(), document, *arrays]
+
+
+def encode_parts(envelope: Envelope, message: Message) -> tuple[bytes, list[Frame]]:
+    """The document and the arrays of one message; raises as `encode` does."""
     arrays: list[Frame] = []
     _buffers.frames = arrays
     try:
@@ -134,7 +135,7 @@ def encode(envelope: Envelope, message: Message) -> list[Frame]:
     finally:
         if arrays:
             _buffers.frames = ()  # or this thread would keep them until its next message
-    return [envelope.topic.encode(), document, *arrays]
+    return document, arrays
 
 
 def decode_envelope(document: Frame) -> Envelope:
@@ -145,35 +146,70 @@ def decode_envelope(document: Frame) -> Envelope:
         raise CodecError(f"not a message: {problem}") from problem
 
 
+class TypeDecoder(Generic[M]):
+    """Decodes the messages of one type."""
+
+    def __init__(self, message: type[M]) -> None:
+        self._message = message
+        self._fingerprint = fingerprint(message)
+        self._read = msgspec.msgpack.Decoder(_Whole[message], dec_hook=_read_array).decode  # type: ignore[valid-type]
+
+    def decode(self, topic: str, document: Frame, arrays: Sequence[Frame] = ()) -> Stamped[M]:
+        """The message of a topic. Raises CodecError, and nothing else, where these are not one of this type."""
+        if len(document) > MAX_DOCUMENT_BYTES:
+            raise CodecError("a frame is larger than a message may be")
+        if arrays:
+            return self._decode_with(arrays, topic, document)
+        try:
+            whole = self._read(document)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
+            raise self._reason(document, problem) from problem
+        envelope = whole.envelope
+        if whole.fingerprint != self._fingerprint:
+            raise self._other_version(envelope)
+        if envelope.topic != topic:
+            raise CodecError("the envelope names another topic than the frame")
+        return Stamped(whole.payload, envelope)
+
+    def _decode_with(self, arrays: Sequence[Frame], topic: str, document: Frame) -> Stamped[M]:
+        if len(arrays) > MAX_ARRAYS:
+            raise CodecError(f"a message of {len(arrays)} arrays; expected at most {MAX_ARRAYS}")
+        if max(map(len, arrays)) > MAX_ARRAY_BYTES:
+            raise CodecError("a frame is larger than a message may be")
+        _buffers.frames = arrays
+        try:
+            return self.decode(topic, document)
+        finally:
+            _buffers.frames = ()
+
+    def _reason(self, document: Frame, problem: Exception) -> CodecError:
+        """Why this cannot be read; another version of the type is the better reason, where it is the reason."""
+        if isinstance(problem, msgspec.ValidationError):
+            try:
+                other = _document_decoder.decode(document)
+            except (msgspec.MsgspecError, UnicodeError, RecursionError):
+                pass  # no document at all
+            else:
+                if other.fingerprint != self._fingerprint:
+                    return self._other_version(other.envelope)
+        return CodecError(f"not a {self._message.__name__}: {problem}")
+
+    def _other_version(self, envelope: Envelope) -> CodecError:
+        return CodecError(
+            f"{envelope.topic} from {envelope.source} was sent as another version of "
+            f"{self._message.__name__}; run both ends from the same release"
+        )
+
+
+@cache
+def decoder_of(message: type[M]) -> TypeDecoder[M]:
+    """The decoder of a type; made once."""
+    return TypeDecoder(message)
+
+
 def decode(frames: Sequence[Frame], message: type[M]) -> Stamped[M]:
     """The message of some frames. Raises CodecError, and nothing else, where they are not one of this type."""
     if not 2 <= len(frames) <= 2 + MAX_ARRAYS:
         raise CodecError(f"{len(frames)} frames; expected a topic, a document and at most {MAX_ARRAYS} arrays")
-    arrays = frames[2:]
-    if len(frames[1]) > MAX_DOCUMENT_BYTES or (arrays and max(map(len, arrays)) > MAX_ARRAY_BYTES):
-        raise CodecError("a frame is larger than a message may be")
-    if arrays:
-        _buffers.frames = arrays
-    try:
-        try:
-            whole = _whole_decoder(message).decode(frames[1])
-        except msgspec.ValidationError:
-            _check_version(_document_decoder.decode(frames[1]), message)  # the better reason, where it is the reason
-            raise
-        _check_version(whole, message)
-        if whole.envelope.topic.encode() != frames[0]:
-            raise CodecError("the envelope names another topic than the frame")
-        return Stamped(whole.payload, whole.envelope)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
-        raise CodecError(f"not a {message.__name__}: {problem}") from problem
-    finally:
-        if arrays:
-            _buffers.frames = ()
-
-
-def _check_version(document: _Document | _Whole[Any], message: type[Message]) -> None:
-    if document.fingerprint != fingerprint(message):
-        raise CodecError(
-            f"{document.envelope.topic} from {document.envelope.source} was sent as another version of "
-            f"{message.__name__}; run both ends from the same release"
-        )
+    topic, document, *arrays = frames
+    return decoder_of(message).decode(bytes(topic).decode(errors="replace"), document, arrays)

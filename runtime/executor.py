@@ -30,6 +30,7 @@ from runtime.scheduling import CONTROL_PRIORITY
 _HEALTH_PERIOD_S = 1.0
 _JOIN_S = 1.0
 _MOST_TOLD = 32
+_FOR_ALL = frozenset((Fence, Lease))  # they concern the whole process
 _SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for another thread of its process
 
 Publish = Callable[[Envelope, Message], None]
@@ -114,7 +115,8 @@ class Executor:
                 if topic in ports and not issubclass(message, Fence | Lease)  # those concern the whole process
             }
             if own:
-                self._sources[id(lane)] = open_source(own, partial(_push, ports), self.lost)
+                deliver = ports[next(iter(own))].push if len(own) == 1 else partial(_push, ports)
+                self._sources[id(lane)] = open_source(own, deliver, self.lost)
                 for topic in own:
                     del self.shared_types[topic]
 
@@ -205,21 +207,27 @@ class Executor:
         if self._early is not None:
             self._early.append((envelope, message))
             return
-        if envelope.topic in self._routes or isinstance(message, Fence | Lease):
+        if envelope.topic in self._routes or type(message) in _FOR_ALL:
             self.deliver(Stamped(message, envelope))
         self._publish(envelope, message)
 
     def deliver(self, stamped: Stamped[Any]) -> None:
         """Hand a message to the nodes of this process that subscribe to its topic (any thread)."""
-        if isinstance(stamped.message, Fence | Lease) and self._authority not in ("", stamped.envelope.source):
-            return  # not from the one who may issue them
-        if isinstance(stamped.message, Lease):
-            self._leases.take(stamped.message)
-        elif isinstance(stamped.message, Fence):
-            self._void(self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause))
+        if type(stamped.message) in _FOR_ALL and not self._obeys(stamped):
+            return
         for port, wake in self._routes.get(stamped.envelope.topic, ()):
             port.push(stamped)
             wake()
+
+    def _obeys(self, stamped: Stamped[Any]) -> bool:
+        """Take in a fence or a lease; False where it is not from the one who may issue them."""
+        if self._authority not in ("", stamped.envelope.source):
+            return False
+        if isinstance(stamped.message, Lease):
+            self._leases.take(stamped.message)
+        else:
+            self._void(self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause))
+        return True
 
     def _void(self, seats: Iterable[str]) -> None:
         for seat in seats:

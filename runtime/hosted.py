@@ -125,15 +125,15 @@ class Lane:
         self.is_busy = False
         self._turn = 0
         self._queues: list[Collection[Stamped[Any]]] = []
+        self._due_ns: int | None = 0  # asked for at each message; 0: to be found out
 
     def take(self, now_ns: int) -> Work | None:
         """What to run now, or None."""
-        for state in self.timers:
-            if now_ns >= state.due_ns and state.take(now_ns):
-                return Work(state.timer.name, self.style, None)
-        for deadline in self.deadlines:
-            if deadline.take(now_ns):
-                return Work(deadline.handler, self.style, None)
+        due_ns = self._due_ns
+        if due_ns is not None and now_ns >= due_ns:
+            work = self._take_due(now_ns)
+            if work is not None:
+                return work
         listeners, queues = self.listeners, self._queues
         number = len(listeners)
         if len(queues) != number:
@@ -152,12 +152,25 @@ class Lane:
         """How many ports have their turn before that one."""
         return (turn - self._turn) % len(self.listeners)
 
-    def next_due_ns(self) -> int | None:
-        """When the next tick or deadline is due; None without any."""
-        if not self.deadlines and len(self.timers) < 2:
-            return self.timers[0].due_ns if self.timers else None
+    def _take_due(self, now_ns: int) -> Work | None:
+        """A tick or a deadline that is due. While there may be another, `_due_ns` stays in the past."""
+        for state in self.timers:
+            if state.take(now_ns):
+                return Work(state.timer.name, self.style, None)
+        for deadline in self.deadlines:
+            if deadline.take(now_ns):
+                return Work(deadline.handler, self.style, None)
+        self._due_ns = self._first_due_ns()
+        return None
+
+    def _first_due_ns(self) -> int | None:
         dues_ns = [state.due_ns for state in self.timers] + [deadline.due_ns for deadline in self.deadlines]
         return min(dues_ns, default=None)
+
+    def next_due_ns(self) -> int | None:
+        """When the next tick or deadline is due; None without any."""
+        due_ns = self._due_ns = self._first_due_ns()
+        return due_ns
 
     def start(self, now_ns: int) -> None:
         """Set the phase of the timers, and let the deadlines run."""
@@ -165,6 +178,7 @@ class Lane:
             state.start(now_ns)
         for deadline in self.deadlines:
             deadline.start(now_ns)
+        self._due_ns = 0
 
     @property
     def has_messages(self) -> bool:
@@ -292,7 +306,7 @@ class HostedNode:
 
     def call(self, work: Work) -> Call:
         """The call of one run; for a blocking handler with a snapshot of what its ports know now."""
-        call = Call(self.clock.now_ns(), self.fence.epochs, trigger=work.stamped)
+        call = Call(self.clock.now_ns(), self.fence.epochs, work.stamped)
         if self.journal is not None:
             call.notes = CallNotes(call.started_ns)
         if work.style == "blocking":
@@ -305,6 +319,16 @@ class HostedNode:
 
         A worker's call is to be ended by `commit`.
         """
+        if not self._has_worker and self.journal is None and work.style != "async":
+            method = getattr(self.node, work.handler)
+            stamped = work.stamped
+            token = current_call.set(call)
+            try:
+                if stamped is None:
+                    return method()
+                return method(stamped if work.handler == "on_any" else stamped.message)
+            finally:
+                current_call.reset(token)
         if not self._has_worker or work.style == "async":
             return self._run(work, call, self.node)
         if work.style == "plain":
@@ -350,25 +374,19 @@ class HostedNode:
 
     def _publish(self, publisher: Publisher[Any], message: Message) -> None:
         call = current_call.get()
-        if call is not None and self.fence.voids(self.seat, call.epochs, call.cause):
+        seat, topic = self.seat, publisher.topic
+        if call is not None and seat >= 0 and self.fence.voids(seat, call.epochs, call.cause):
             self.voided += 1
             if call.notes is not None:
                 call.notes.sent.append("")
             return
         now_ns = self.clock.now_ns() if call is None else max(self.clock.now_ns(), call.not_before_ns)
-        with self._order[publisher.topic]:  # an event does not wait for a worker's image
-            seq = self._seq[publisher.topic] = self._seq.get(publisher.topic, 0) + 1
-            envelope = inherit(
-                call,
-                topic=publisher.topic,
-                source=self.name,
-                seq=seq,
-                now_ns=now_ns,
-                origin=message.message_origin,
-                own_ns=getattr(message, "captured_ns", now_ns),
-                provenance=publisher.provenance or self.provenance,
-                seat=self.seat,
-            )
+        origin = message.message_origin
+        own_ns = 0 if origin is None else getattr(message, "captured_ns", now_ns)
+        with self._order[topic]:  # an event does not wait for a worker's image
+            seq = self._seq[topic] = self._seq.get(topic, 0) + 1
+            provenance = publisher.provenance or self.provenance
+            envelope = inherit(call, topic, self.name, seq, now_ns, origin, own_ns, provenance, seat)
             if call is not None and call.notes is not None:
                 call.notes.sent.append(envelope.ident)
             for meter in self.meters:

@@ -35,8 +35,8 @@ class Source(Protocol):
         """Deliver the events that have come, at most that many."""
         ...
 
-    def wait(self, timeout_s: float | None) -> None:
-        """Return once a message may have come, `wake` was called, or the time is over."""
+    def wait(self, timeout_s: float | None) -> bool:
+        """Return once a message may have come or `wake` was called (True), or the time is over."""
         ...
 
     def wake(self) -> None:
@@ -72,7 +72,8 @@ def run_guarded(hosted: HostedNode, work: Work) -> None:
     except Exception:
         hosted.errors += 1
         hosted.node.log.exception("handler %s failed", work.handler)
-    hosted.commit(work, call)
+    if call.view is not None:
+        hosted.commit(work, call)
 
 
 class LoopRunner:
@@ -181,11 +182,12 @@ class Bell:
     def drain_events(self, limit: int) -> None:
         pass
 
-    def wait(self, timeout_s: float | None) -> None:
+    def wait(self, timeout_s: float | None) -> bool:
         with self._condition:
             if not self._has_rung:
                 self._condition.wait(timeout_s)
-            self._has_rung = False
+            has_rung, self._has_rung = self._has_rung, False
+        return has_rung
 
     def wake(self) -> None:
         with self._condition:
@@ -254,6 +256,6 @@ class ThreadRunner:
             elif source.drain(most) == 0:
                 due_ns = lane.next_due_ns()
                 timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9
-                if timeout_s is None or timeout_s > 0:
-                    source.wait(timeout_s)
+                if (timeout_s is None or timeout_s > 0) and source.wait(timeout_s):
+                    source.drain(most)  # the message that ended the wait goes before all else
                 drained_ns = now()

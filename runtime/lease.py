@@ -50,7 +50,8 @@ class LeaseLine:
         """`holders`: seat to node, at the start. `topics`: those that belong to one seat, whoever publishes there."""
         self._holders = [(holders or {}).get(seat) for seat in SEATS]
         self._numbers = [0, 0, 0]
-        self._topics = {topic: SEATS.index(seat) for topic, seat in (topics or {}).items() if seat in SEATS}
+        self.seat_topics = {topic: SEATS.index(seat) for topic, seat in (topics or {}).items() if seat in SEATS}
+        """Those that belong to one seat, and its place in the epoch vector."""
 
     def take(self, lease: Lease) -> None:
         """Take in a lease; an older one than is known changes nothing."""
@@ -60,7 +61,7 @@ class LeaseLine:
 
     def is_shadow(self, envelope: Envelope) -> bool:
         """Whether this message speaks for a seat that its source does not hold."""
-        place = envelope.seat if envelope.seat >= 0 else self._topics.get(envelope.topic, -1)
+        place = envelope.seat if envelope.seat >= 0 else self.seat_topics.get(envelope.topic, -1)
         if place < 0:
             return False
         holder = self._holders[place]

@@ -8,7 +8,6 @@ the run's clock, which moves when the message crosses to another host, unless `m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar, dataclass_transform
 
@@ -116,8 +115,7 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
         return f"{self.topic}:{self.source}:{self.seq}"
 
 
-@dataclass(frozen=True, slots=True)
-class Stamped(Generic[M_co]):
+class Stamped(msgspec.Struct, Generic[M_co], frozen=True):
     """A message with its envelope; `Subscription.stamped()` returns it, and a node may keep it."""
 
     message: M_co

@@ -68,8 +68,9 @@ class Publisher(Port[M]):
             )
         with self._lock:  # a worker thread may publish at the same time
             self.sent += 1
-        if self.sink is not None:
-            self.sink(self, message)
+        sink = self.sink
+        if sink is not None:
+            sink(self, message)
 
 
 class Subscription(Port[M]):
@@ -134,14 +135,15 @@ class Subscription(Port[M]):
 
     def push(self, stamped: Stamped[M]) -> None:
         """Take in a message from the bus (any thread)."""
+        qos = self.qos
         with self._lock:
             self.received += 1
-            if self.qos.deadline_s is not None:
+            if qos.deadline_s is not None:
                 self.arrived_ns = self.clock.now_ns()
-            if self.fence is not None and self.fence.is_behind(stamped.envelope):
+            if stamped.envelope.seat >= 0 and self.fence is not None and self.fence.is_behind(stamped.envelope):
                 self.dropped["epoch"] += 1
                 return
-            if self._is_shadow(stamped):
+            if self.leases is not None and self._is_shadow(stamped, self.leases):
                 self.dropped["shadow"] += 1
                 return
             if self._newest is not None and not self._newest_is_read and not self.has_handler:
@@ -154,13 +156,14 @@ class Subscription(Port[M]):
                 self._newest_is_read = False
             if not self.has_handler:
                 return
-            if len(self._queue) >= self.qos.depth:
-                if self.qos.drop == "newest":
+            queue = self._queue
+            if len(queue) >= qos.depth:
+                if qos.drop == "newest":
                     self.dropped["queue full"] += 1
                     return
-                self._queue.popleft()
+                queue.popleft()
                 self.dropped["overwritten" if self.message.message_kind == "state" else "queue full"] += 1
-            self._queue.append(stamped)
+            queue.append(stamped)
 
     def lose(self, reason: str, number: int) -> None:
         """Count messages that were meant for this port and are known to be lost on their way (any thread)."""
@@ -173,10 +176,10 @@ class Subscription(Port[M]):
         with self._lock:
             while self._queue:
                 stamped = self._queue.popleft()
-                if self.fence is not None and self.fence.is_behind(stamped.envelope):
+                if stamped.envelope.seat >= 0 and self.fence is not None and self.fence.is_behind(stamped.envelope):
                     self.dropped["epoch"] += 1
                     continue
-                if not self._is_expired(stamped):
+                if self.qos.lifespan_s is None or not self._is_expired(stamped):
                     self.delivered += 1
                     return stamped
                 self.dropped["expired"] += 1
@@ -210,15 +213,18 @@ class Subscription(Port[M]):
         newest = self._newest
         return (
             newest is not None
-            and self.message.message_kind == "event"
             and envelope.published_ns < newest.envelope.published_ns
+            and self.message.message_kind == "event"
             and envelope.source == newest.envelope.source
         )
 
-    def _is_shadow(self, stamped: Stamped[M]) -> bool:
-        if self.leases is None or self.qos.candidates or stamped.envelope.source == self.owner:
+    def _is_shadow(self, stamped: Stamped[M], leases: LeaseLine) -> bool:
+        envelope = stamped.envelope
+        if envelope.seat < 0 and self.topic not in leases.seat_topics:
+            return False  # speaks for no seat
+        if self.qos.candidates or envelope.source == self.owner:
             return False
-        return self.leases.is_shadow(stamped.envelope)
+        return leases.is_shadow(envelope)
 
     def _is_expired(self, stamped: Stamped[M]) -> bool:
         lifespan_s = self.qos.lifespan_s

@@ -98,9 +98,3 @@ def test_the_cause_of_a_tick_is_the_newest_event_that_it_read() -> None:
 
 def test_the_epochs_latched_at_the_start_are_handed_on() -> None:
     assert published(Call(0, epochs=(1, 2, 3))).epochs == (1, 2, 3)
-
-
-def test_a_call_remembers_what_it_read() -> None:
-    call = Call(0, trigger=stamped(Decided(), "decided:vlm:1"))
-    call.read(stamped(Seen(), "seen:vlm:4"))
-    assert call.reads == ["decided:vlm:1", "seen:vlm:4"]

@@ -186,7 +186,7 @@ def test_a_message_that_comes_and_cannot_be_used_is_counted_once(wire: Wire) -> 
         msgspec.msgpack.encode(Place("polyrhythm-0-0-../../x", 0, 0, (3,))),
         msgspec.msgpack.encode(("a",)),
     )
-    socket = wire.outlet._sockets["state"]
+    socket = wire.outlet._ways["state"].socket
     for place in forged:
         socket.send(b"".join((bytes(topic), b"\0\0\x80", len(place).to_bytes(2, "little"), place, bytes(document))))
     socket.send(bytes(topic) + b"\0\0\x80\xff\xff")

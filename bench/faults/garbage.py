@@ -91,5 +91,6 @@ Outlet.__init__ = _open_and_note  # type: ignore[assignment, method-assign]  # w
 
 def _send(frames: Sequence[Frame]) -> None:
     outlet = outlets[0]
-    with outlet._locks["state"]:  # nobody but a saboteur sends past the codec
-        send(outlet._sockets["state"], frames)
+    way = outlet._ways["state"]
+    with way.lock:  # nobody but a saboteur sends past the codec
+        send(way.socket, frames)

@@ -6,10 +6,11 @@ wants a topic reads its own `Reader`, with no thread between; all else comes by 
 thread, which hands over what it decoded.
 """
 
+from runtime.zeromq.elsewhere import Elsewhere
 from runtime.zeromq.frames import MAX_MESSAGE_BYTES, PASSING, READY, SHARED_FROM_BYTES, pack, send, unpack
 from runtime.zeromq.inlet import Inlet
 from runtime.zeromq.outlet import Outlet
-from runtime.zeromq.reader import Elsewhere, Reader
+from runtime.zeromq.reader import Reader
 from runtime.zeromq.sockets import (
     KINDS,
     QUEUE_LENGTH,

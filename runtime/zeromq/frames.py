@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import msgspec
 import zmq
+import zmq.backend
 
 from runtime.codec import Frame
 from runtime.shared_memory import Place
@@ -32,26 +33,28 @@ READY = b"\xff"  # with its name after it: an inlet's subscription that tells an
 # Plain numbers: pyzmq's flags are enumerations, slow to combine and to convert.
 NOBLOCK, _NOBLOCK_MORE, _RCVMORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.RCVMORE)
 
+_send = zmq.backend.Socket.send  # what `zmq.Socket.send` calls after it has looked for routing and groups
 _place_encoder = msgspec.msgpack.Encoder()
 
 
 def send(socket: zmq.Socket[bytes], frames: Sequence[Frame]) -> None:
     """Send without waiting."""
-    for frame in frames[:-1]:
-        socket.send(frame, _NOBLOCK_MORE)
-    socket.send(frames[-1], NOBLOCK)
+    if len(frames) > 1:
+        for frame in frames[:-1]:
+            _send(socket, frame, _NOBLOCK_MORE)
+    _send(socket, frames[-1], NOBLOCK)
 
 
 def pack(frames: Sequence[Frame]) -> Sequence[Frame]:
     """What ZeroMQ carries of a topic, a document and arrays: the first two as one, which costs less."""
     topic, document, *arrays = frames
-    return [b"".join((topic, PASSING, bytes((len(arrays),)), document)), *arrays]
+    return (b"".join((topic, PASSING, bytes((len(arrays),)), document)), *arrays)
 
 
-def announce(frames: Sequence[Frame], place: Place) -> Sequence[Frame]:
+def announce(topic: bytes, document: bytes, place: Place) -> Sequence[Frame]:
     """What ZeroMQ carries of a message whose arrays lie in shared memory."""
     where = _place_encoder.encode(place)
-    return [b"".join((frames[0], PASSING, SHARED, len(where).to_bytes(2, "little"), where, frames[1]))]
+    return (b"".join((topic, PASSING, SHARED, len(where).to_bytes(2, "little"), where, document)),)
 
 
 def pack_tagged(frames: Sequence[Frame], tag: bytes, receiver: str = "") -> Sequence[Frame]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import zmq
 
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import Frame, encode
+from runtime.codec import Frame, encode_parts
 from runtime.message import Envelope, Kind, Message
 from runtime.reliable.tag import Terms
 from runtime.shared_memory import Place, Pool, sweep
@@ -22,7 +22,19 @@ from runtime.zeromq.sockets import KINDS, bind_outward, schedule
 
 _POLL_S = 0.005
 _LAST_RECEIPTS_S = 0.3
+_NO_ARRAYS = PASSING + b"\0"
 _NOTICES_EVERY = 256  # messages sent, between two looks at who came and went
+
+
+class _Way:
+    """One of the two sockets; whoever uses it holds its lock."""
+
+    __slots__ = ("lock", "socket", "until_notices")
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self.socket = socket
+        self.lock = threading.Lock()
+        self.until_notices = _NOTICES_EVERY
 
 
 class Outlet:
@@ -39,9 +51,7 @@ class Outlet:
         """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
         schedule(self._context, priority)
-        self._locks: dict[Kind, threading.Lock] = {kind: threading.Lock() for kind in KINDS}
-        self._sockets: dict[Kind, zmq.Socket[bytes]] = {}
-        self._until_notices: dict[Kind, int] = dict.fromkeys(KINDS, _NOTICES_EVERY)
+        self._ways: dict[Kind, _Way] = {}
         self._whole: Counter[str] = Counter()  # topic -> subscribers who cannot reach our shared memory
         sweep()  # what an earlier process left behind when it was killed
         self._pool = Pool()
@@ -51,14 +61,15 @@ class Outlet:
             socket.setsockopt(zmq.XPUB_VERBOSER, 1)
             socket.setsockopt(zmq.LINGER, 500)
             bind_outward(socket, folder, process, kind)
-            self._sockets[kind] = socket
+            self._ways[kind] = _Way(socket)
         self._resender: Resender | None = None
         reliable = {topic: terms for topic, terms in (reliable or {}).items() if terms.receivers}
         if reliable:
+            events = self._ways["event"]
             self._resender = Resender(
                 *(self._context, folder, process, reliable),
-                lock=self._locks["event"],
-                send=lambda frames: send(self._sockets["event"], frames),
+                lock=events.lock,
+                send=lambda frames: send(events.socket, frames),
                 priority=priority,
             )
 
@@ -71,9 +82,9 @@ class Outlet:
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(timeout_s)
         while True:
-            for socket in self._sockets.values():
-                while socket.poll(0):
-                    notice = socket.recv()
+            for way in self._ways.values():
+                while way.socket.poll(0):
+                    notice = way.socket.recv()
                     if notice[1:2] == READY:
                         continue
                     topic, change = self._note(notice)
@@ -86,33 +97,44 @@ class Outlet:
 
     def publish(self, envelope: Envelope, message: Message) -> None:
         """Send to whoever subscribes; never waits. A full queue drops, which the receiver sees as a gap."""
-        frames = encode(envelope, message)
-        kind = message.message_kind
-        place = self._store(envelope.topic, frames) if len(frames) > 2 and kind == "state" else None
-        packed = pack(frames) if place is None else announce(frames, place)
+        topic = envelope.topic
+        document, arrays = encode_parts(envelope, message)
+        way = self._ways[message.message_kind]
+        whole: Sequence[Frame] = ()
+        if not arrays:
+            packed: Sequence[Frame] = (b"".join((topic.encode(), _NO_ARRAYS, document)),)
+        else:
+            name = topic.encode()
+            place = self._store(topic, arrays) if message.message_kind == "state" else None
+            if place is None:
+                packed = pack((name, document, *arrays))
+            else:
+                packed = announce(name, document, place)
+                if self._whole[topic] > 0:
+                    whole = pack((WHOLE + name, document, *arrays))
         resender = self._resender
-        with self._locks[kind]:
-            if resender is not None and envelope.topic in resender.topics:
-                packed = resender.add(frames)
-            if envelope.topic in self.kept:
-                self.kept[envelope.topic] = packed
-            send(self._sockets[kind], packed)
-            if place is not None and self._whole[envelope.topic] > 0:
-                send(self._sockets[kind], pack([WHOLE + frames[0], *frames[1:]]))
-            self._until_notices[kind] -= 1
-            if not self._until_notices[kind]:
-                self._until_notices[kind] = _NOTICES_EVERY
-                self._greet(kind)
+        with way.lock:
+            if resender is not None and topic in resender.topics:
+                packed = resender.add((topic.encode(), document, *arrays))
+            if topic in self.kept:
+                self.kept[topic] = packed
+            send(way.socket, packed)
+            if whole:
+                send(way.socket, whole)
+            way.until_notices -= 1
+            if not way.until_notices:
+                way.until_notices = _NOTICES_EVERY
+                self._greet(way.socket)
 
-    def _store(self, topic: str, frames: Sequence[Frame]) -> Place | None:
+    def _store(self, topic: str, arrays: Sequence[Frame]) -> Place | None:
         """Where the arrays of a message lie in shared memory; None where they have to travel inside it.
 
         Only states go there, where a newer one may overwrite one that nobody has taken in yet; and not those that are
         kept for late joiners, for the same reason.
         """
-        if sum(len(frame) for frame in frames[2:]) < SHARED_FROM_BYTES or topic in self.kept:
+        if sum(map(len, arrays)) < SHARED_FROM_BYTES or topic in self.kept:
             return None
-        place = self._pool.store(frames[2:])
+        place = self._pool.store(arrays)
         if place is None and self._pool.problem != self._told_problem:
             self._told_problem = self._pool.problem
             logging.getLogger("bus").warning("%s; large messages travel whole, which costs more", self._told_problem)
@@ -129,12 +151,11 @@ class Outlet:
 
     def greet(self) -> None:
         """Send the newest states to those who have come since the last time (any thread)."""
-        for kind in KINDS:
-            with self._locks[kind]:
-                self._greet(kind)
+        for way in self._ways.values():
+            with way.lock:
+                self._greet(way.socket)
 
-    def _greet(self, kind: Kind) -> None:
-        socket = self._sockets[kind]
+    def _greet(self, socket: zmq.Socket[bytes]) -> None:
         joined = set()
         while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # ZeroMQ keeps these notices until somebody reads them
             topic, change = self._note(socket.recv(NOBLOCK))
@@ -157,8 +178,8 @@ class Outlet:
         """Send what is queued, for at most half a second, and close."""
         if self._resender is not None:
             self._resender.close(_LAST_RECEIPTS_S)
-        for kind, socket in self._sockets.items():
-            with self._locks[kind]:
-                socket.close()
+        for way in self._ways.values():
+            with way.lock:
+                way.socket.close()
         self._context.term()
         self._pool.close()

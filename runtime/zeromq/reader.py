@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 import select
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import zmq
 from zmq.backend import zmq_poll
 
-from runtime.codec import Frame, decode, decode_envelope
-from runtime.errors import CodecError, TransportError
+from runtime.codec import Frame, decode_envelope, decoder_of
+from runtime.errors import CodecError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
 from runtime.reliable.tag import read_tag
-from runtime.shared_memory import Place, Views
+from runtime.zeromq.elsewhere import Elsewhere
 from runtime.zeromq.ends import Ends
-from runtime.zeromq.frames import COUNTED, NOBLOCK, PASSING, WHOLE, again, unpack
+from runtime.zeromq.frames import COUNTED, NOBLOCK, PASSING, again, unpack
 from runtime.zeromq.receipts import Receipts
 from runtime.zeromq.sockets import (
     DEEP_QUEUE_LENGTH,
@@ -35,9 +33,17 @@ from runtime.zeromq.sockets import (
 _POLLIN = int(zmq.POLLIN)
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 _BURST = 16  # events received between two looks at the sockets
-_FAILURES = 3  # of one segment, before a reader asks for whole messages
 
-_place_decoder = msgspec.msgpack.Decoder(Place)
+
+class _Channel:
+    """One topic: how its messages are read, and the newest one of each source."""
+
+    __slots__ = ("decode", "last", "topic")
+
+    def __init__(self, topic: str, message: type[Message]) -> None:
+        self.topic = topic
+        self.decode = decoder_of(message).decode
+        self.last: dict[str, Envelope] = {}
 
 
 class Reader:
@@ -66,15 +72,15 @@ class Reader:
         self._end = COUNTED if is_counted else PASSING
         self._deliver = deliver
         self._lost = lost
-        self._last: dict[tuple[str, str], tuple[int, int]] = {}  # sequence and time of publication
+        self._channels = {topic.encode(): _Channel(topic, message) for topic, message in types.items()}
         self._receiver, self._reliable = receiver, frozenset(topic.encode() for topic in reliable if receiver)
         self._receipts: Receipts | None = None
         self._elsewhere = Elsewhere(self._end)
         self._sockets: dict[Kind, list[zmq.Socket[bytes]]] = {kind: [] for kind in KINDS}
         self._polled: list[tuple[Any, int]] = []
-        self._ready: list[tuple[Any, int]] = []
         self._fds: list[int] = []
-        self._is_fresh = False
+        self._ready: list[int] = []  # of these, those that ended the last wait
+        self._by_fd: dict[int, zmq.Socket[bytes]] = {}
         self._is_woken = False
         self._ends: list[Ends] | None = [] if watches_ends else None
         self._wake_reader, self._wake_writer = os.pipe()
@@ -117,11 +123,14 @@ class Reader:
     def _list_sockets(self) -> None:
         sockets = [socket for kind in KINDS for socket in self._sockets[kind]]  # events stand first
         self._polled = [*((socket, _POLLIN) for socket in sockets), (self._wake_reader, _POLLIN)]
-        self._fds = [self._wake_reader, *(int(socket.getsockopt(zmq.FD)) for socket in sockets)]
+        self._by_fd = {int(socket.getsockopt(zmq.FD)): socket for socket in sockets}
+        self._fds = [*self._by_fd, self._wake_reader]
 
     def accept(self, folder: Path, name: str, types: Mapping[str, type[Message]] | None = None) -> None:
         """Take in what tools publish, on these topics too. Raises TransportError; call before the first `wait`."""
-        self._types.update((topic.encode(), message) for topic, message in (types or {}).items())
+        for more, message in (types or {}).items():
+            self._types[more.encode()] = message
+            self._channels.setdefault(more.encode(), _Channel(more, message))
         sockets = {kind: subscriber(self._context, QUEUE_LENGTH[kind]) for kind in KINDS}
         for kind, socket in sockets.items():
             self._sockets[kind].append(socket)
@@ -130,17 +139,14 @@ class Reader:
         bind_inward(sockets, folder, name)
         self._list_sockets()
 
-    def wait(self, timeout_s: float | None) -> None:
-        """Return once a message may have come, `wake` was called, or the time is over; None: no time."""
-        self._is_fresh = True
+    def wait(self, timeout_s: float | None) -> bool:
+        """Return once a message may have come or `wake` was called (True), or the time is over; None: no time."""
         if self._receipts is not None and self._receipts.is_due:
             next_s = self._receipts.tell()
             if next_s is not None:
                 timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
-        if timeout_s is None:
-            self._ready = zmq_poll(self._polled, -1)
-        else:
-            select.select(self._fds, (), (), timeout_s)  # ZeroMQ's own wait counts in milliseconds
+        self._ready = select.select(self._fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
+        return bool(self._ready)
 
     def wake(self) -> None:
         """End the wait that is on, or the next one (any thread)."""
@@ -156,14 +162,13 @@ class Reader:
 
         ZeroMQ signals only what is new: `wait` is right only after a `drain` that returned 0.
         """
-        if self._receipts is not None and self._receipts.is_due:
-            self._receipts.tell()  # also where messages never cease
-        if self._is_fresh:  # something has just ended a wait: hand it over at once
-            self._is_fresh = False
-            ready, self._ready = self._ready or zmq_poll(self._polled, 0), []
-            if number := self._take_ready(ready, 1, limit):
-                return number
+        if self._receipts is not None and self._receipts.is_due and self._receipts.tell() == 0.0:
+            return 1  # it has given up what was missing, and delivered what waited for that
         number = 0
+        if self._ready:  # something has just ended a wait: hand it over at once
+            number = self._take_first(limit)
+            if number:
+                return number
         while number < limit:
             taken = self._take_ready(zmq_poll(self._polled, 0), _BURST, limit - number)
             if not taken:
@@ -171,12 +176,26 @@ class Reader:
             number += taken
         return number
 
+    def _take_first(self, limit: int) -> int:
+        """One message of each socket that ended the wait, the events before the states."""
+        ready, self._ready = self._ready, []
+        number = 0
+        for fd in ready:
+            if fd == self._wake_reader:
+                self._clear_wake()
+            elif number < limit:
+                number += self._take_burst(self._by_fd[fd], 1)
+        return number
+
+    def _clear_wake(self) -> None:
+        os.read(self._wake_reader, 64)
+        self._is_woken = False  # before the caller looks for what it was woken for
+
     def _take_ready(self, ready: list[tuple[Any, int]], burst: int, limit: int) -> int:
         number = 0
         for socket, _ in ready:
             if isinstance(socket, int):
-                os.read(self._wake_reader, 64)
-                self._is_woken = False  # before the caller looks for what it was woken for
+                self._clear_wake()
             elif socket in self._sockets["event"]:
                 number += self._take_burst(socket, min(burst, limit - number))
             elif number < limit:
@@ -215,91 +234,78 @@ class Reader:
         if self._receipts is not None:
             self._receipts.close()
 
-    def _take(self, frame: bytes, socket: zmq.Socket[bytes]) -> None:
-        topic, frames, place, tag = unpack(frame, socket)
-        message = self._types.get(topic)
-        if message is None:
+    def _take(self, head: bytes, socket: zmq.Socket[bytes]) -> None:
+        end = head.find(PASSING)
+        channel = self._channels.get(head[:end])
+        if channel is None or head[end + 2 : end + 3] != b"\0":
+            self._take_rarer(head, socket)
+            return
+        document = head[end + 3 :]
+        try:
+            stamped = channel.decode(channel.topic, document)
+        except CodecError as problem:
+            self._lose(channel, document, f"garbled: {problem}")
+            return
+        if self._is_new(channel, stamped.envelope):
+            self._deliver(stamped)
+
+    def _take_rarer(self, head: bytes, socket: zmq.Socket[bytes]) -> None:
+        """Take in a message with arrays or a tag, or one that is sent again to this process alone."""
+        topic, (document, *arrays), place, tag = unpack(head, socket)
+        channel = self._channels.get(topic)
+        if channel is None:
             return
         if tag is not None and self._receipts is not None and topic in self._reliable:
-            self._take_reliable(self._receipts, topic, message, tag, frames)
+            self._take_reliable(self._receipts, channel, tag, document, arrays)
             return
         try:
             if place is not None:
-                arrays = self._elsewhere.fetch(topic, place, socket)
-                if isinstance(arrays, str):
-                    self._lose(topic, frames[0], arrays)
+                found = self._elsewhere.fetch(topic, place, socket)
+                if isinstance(found, str):
+                    self._lose(channel, document, found)
                     return
-                frames += arrays
-            stamped = decode([topic, *frames], message)
+                arrays.extend(found)
+            stamped = channel.decode(channel.topic, document, arrays)
         except CodecError as problem:
-            self._lose(topic, frames[0], f"garbled: {problem}")
+            self._lose(channel, document, f"garbled: {problem}")
             return
-        if self._is_new(stamped.envelope):
+        if self._is_new(channel, stamped.envelope):
             self._deliver(stamped)
 
     def _take_reliable(
-        self, receipts: Receipts, topic: bytes, message: type[Message], tag: bytes, frames: Sequence[Frame]
+        self, receipts: Receipts, channel: _Channel, tag: bytes, document: Frame, arrays: Sequence[Frame]
     ) -> None:
-        name = topic.decode()
+        topic = channel.topic
         try:
-            read = read_tag(topic, tag)
+            read = read_tag(topic.encode(), tag)
         except CodecError as problem:
-            self._lost(name, f"garbled: {problem}", 1)
+            self._lost(topic, f"garbled: {problem}", 1)
             return
         try:
-            stamped = decode([topic, *frames], message)
+            stamped = channel.decode(topic, document, arrays)
         except CodecError as problem:
-            if receipts.take(name, read, None):
-                self._lost(name, f"garbled: {problem}", 1)
+            if receipts.take(topic, read, None):
+                self._lost(topic, f"garbled: {problem}", 1)
             return
-        receipts.take(name, read, stamped)
+        receipts.take(topic, read, stamped)
 
-    def _is_new(self, envelope: Envelope) -> bool:
+    def _is_new(self, channel: _Channel, envelope: Envelope) -> bool:
         """Count what is missing before this message; False where it has come before."""
-        key = (envelope.topic, envelope.source)
-        last = self._last.get(key)
-        if last is not None:
-            last_seq, last_ns = last
-            if envelope.seq == last_seq and envelope.published_ns == last_ns:
+        last = channel.last.get(envelope.source)
+        if last is not None and envelope.seq != last.seq + 1:
+            if envelope.seq == last.seq and envelope.published_ns == last.published_ns:
                 return False  # sent again for somebody who came late
-            if envelope.seq > last_seq + 1:
-                self._lost(envelope.topic, "link", min(envelope.seq - last_seq - 1, _WIDEST_GAP))
-        self._last[key] = (envelope.seq, envelope.published_ns)
+            if envelope.seq > last.seq:
+                self._lost(channel.topic, "link", min(envelope.seq - last.seq - 1, _WIDEST_GAP))
+        channel.last[envelope.source] = envelope
         return True
 
-    def _lose(self, topic: bytes, document: Frame, reason: str) -> None:
+    def _lose(self, channel: _Channel, document: Frame, reason: str) -> None:
         """Count a message that came and cannot be used, once: its number is not missed as well."""
         try:
             envelope = decode_envelope(document)
-            if envelope.topic.encode() == topic:
-                self._is_new(envelope)
+            if envelope.topic == channel.topic:
+                self._is_new(channel, envelope)
         except CodecError:
             pass  # then its number is counted as missing with the next one
-        self._lost(topic.decode(errors="replace"), reason, 1)
-
-
-class Elsewhere:
-    """Fetches arrays that lie in shared memory; where it cannot, it subscribes to whole messages instead."""
-
-    def __init__(self, end: bytes) -> None:
-        self._end = end
-        self._views = Views()
-        self._failures: Counter[str] = Counter()  # by segment
-
-    def fetch(self, topic: bytes, place: bytes, socket: zmq.Socket[bytes]) -> Sequence[Frame] | str:
-        """The arrays, or the reason why they are lost. Raises CodecError where these bytes are no place."""
-        try:
-            where = _place_decoder.decode(place)
-            return self._views.take(where) or "overwritten"
-        except (msgspec.MsgspecError, ValueError) as problem:
-            raise CodecError(f"not a place in shared memory: {problem}") from problem
-        except TransportError as problem:
-            self._failures[where.segment] += 1
-            if self._failures[where.segment] == _FAILURES:  # not one that has just gone with its writer
-                socket.setsockopt(zmq.SUBSCRIBE, WHOLE + topic + self._end)
-                socket.setsockopt(zmq.UNSUBSCRIBE, topic + self._end)
-            return f"unreachable: {problem}"
-
-    def close(self) -> None:
-        """Forget the memory; arrays in use stay good."""
-        self._views.close()
+        self._lost(channel.topic, reason, 1)
