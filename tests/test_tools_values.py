@@ -10,7 +10,7 @@ import pytest
 
 from runtime.commands.listen import in_units
 from runtime.commands.pub import parse
-from runtime.commands.top_table import COLUMNS, budgets, cells, node_row, trouble
+from runtime.commands.top_table import COLUMNS, TimerRow, budgets, cells, node_row, trouble
 from runtime.errors import UserError
 from runtime.health import Health, PathHealth, PortHealth, Spending, TimerHealth
 from runtime.message import Envelope, Kind, Stamped
@@ -114,6 +114,12 @@ def test_what_is_slow_or_fails_or_falls_silent_is_told() -> None:
         "policy: 3 handler calls ended in an error",
     ]
     assert cells(row)[3] == "silent for 8 s"
+
+
+@pytest.mark.parametrize(("hz_target", "ticks", "is_slow"), [(1.0, 1, False), (1.0, 2, True), (20.0, 1, True)])
+def test_a_slow_timer_at_its_first_tick_holds_something_for_long(hz_target: float, ticks: int, is_slow: bool) -> None:
+    row = TimerRow("serve", 0.0, hz_target, ticks, overruns=0, lateness_p99_ms=0.1, lateness_max_ms=0.1)
+    assert row.is_slow is is_slow
 
 
 def test_a_timer_that_hardly_ticked_in_between_is_judged_since_its_start() -> None:
