@@ -136,7 +136,8 @@ def items_in(text: str, deal: Deal) -> tuple[Share, Share] | None:
 def _counted(text: str, deal: Deal) -> Share:
     found: Share = {}
     for item in deal.items:
-        name = re.escape(item.removesuffix("s"))
+        head, space, rest = re.fullmatch(r"(.*?)( (?:of|to|for|in) |$)(.*)", item).groups()  # type: ignore[union-attr]
+        name = re.escape(head.removesuffix("s")) + "(?:e?s)?" + re.escape(space + rest.removesuffix("s"))
         match = re.search(rf"\b(\d+|all(?: the)?|the|{'|'.join(_WORDS)})\s+(?:of the\s+)?{name}(?:e?s)?\b", text, re.I)
         if match:
             word = match[1].lower()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from nodes.episodes.minds.bargain import Move, Share, agreed_number, agreed_shares, move, offers, share_move
 from nodes.episodes.minds.voice import Voice, is_farewell
 from runtime.episode_msgs import Act
@@ -84,7 +86,7 @@ def bargain_number(voice: Voice) -> Act:
         f"You are making it hard, {voice.other}. {price}.{because}",
         f"I've moved again, as you see: {price}. Your turn.",
         f"Closer, but not yet there. {price} from my side.{because}",
-        f"Let me sleep on nothing and just say it: {price}.{because}",
+        f"I have turned it over, and I can do {price}.{because}",
     )
 
 
@@ -141,4 +143,8 @@ def _listed(share: Share) -> str:
 
 
 def _plural(item: str) -> str:
-    return item if item.endswith("s") else item + "s"
+    """The whole thing's plural: "crates of photographs", "keys to the store"."""
+    head, space, rest = re.match(r"(\S+)( (?:of|to|for|in) )?(.*)", item, re.S).groups("")  # type: ignore[union-attr]
+    if not space:
+        return item if item.endswith("s") else item + "s"
+    return f"{head if head.endswith('s') else head + 's'}{space}{rest}"

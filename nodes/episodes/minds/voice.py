@@ -41,8 +41,8 @@ _TAKES_UP: dict[str, dict[str, tuple[str, ...]]] = {
         "dry": ("Well, that's a start.", "It took you a while."),
     },
     "reason": {
-        "warm": ("I hear you.", "I didn't know that.", "That can't be easy.", "I believe you."),
-        "plain": ("I see.", "I didn't know that.", "That may be.", "I'll remember that."),
+        "warm": ("I hear you.", "I believe you."),
+        "plain": ("I see.", "That may be.", "I'll remember that."),
         "dry": ("So you say.", "Maybe.", "That's your side of it.", "Hm."),
     },
 }
@@ -83,6 +83,8 @@ class Voice:
         said = {turn.argument for turn in self.sight.turns}
         fit = [way for way in ways if not says_any(way, self.forbidden)]
         new = [way for way in fit if way not in said]
+        openings = {turn.argument[:14] for turn in self.mine}
+        new = [way for way in new if way[:14] not in openings] or new  # a new beginning, where there is one
         if not new:
             return self.farewell() if fit else Act(kind="none")
         return Act(kind=kind, argument=self.chance.choice(new))

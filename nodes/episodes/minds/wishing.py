@@ -14,6 +14,9 @@ from nodes.episodes.minds.voice import SETTLED, Voice, is_closing
 from runtime.episode_msgs import Act
 
 _REQUEST = re.compile(r"\b(?:could|would|can|will) you (?:please |maybe |perhaps )?(?P<what>[^?.;]{4,160})\?", re.I)
+FEW = 2
+"""With so few things to do one hears people out before doing them."""
+
 BEATS = 5
 """So many lines tell a whole story: the last one says yes."""
 
@@ -29,9 +32,8 @@ def argue(voice: Voice) -> Act:
         return voice.farewell()
     if settled:
         yes = lines[-1] + " " if lines else ""
-        return voice.say(
-            f"{yes}Then it's settled.", f"{yes}I'm glad. Let's do it that way.", f"Thank you, {voice.other}."
-        )
+        thanks = (f"Thank you, {voice.other}.",) if not yes else ()
+        return voice.say(f"{yes}Then it's settled.", f"{yes}I'm glad. Let's do it that way.", *thanks)
     if len(lines) > 1 or (lines and len(voice.facts.says) < BEATS):
         lead = voice.greets() or voice.takes_up()
         return Act(kind="speak", argument=lead + lines[0])
@@ -53,9 +55,12 @@ def work_and_talk(voice: Voice) -> Act:
     asked = " ".join(turn.argument for turn in voice.theirs if turn.kind == "speak")
     done = " ".join(turn.argument for turn in voice.mine if turn.kind == "action")
     left = [what for what in voice.facts.does if what not in done and not _is_spared(what, asked)]
+    if not all(_is_told(what, voice) for what in voice.facts.seeks):
+        left = []  # what to do is still to be found out
     lines = voice.unsaid()
     spoke_last = bool(voice.mine) and voice.mine[-1].kind == "speak"
-    if left and spoke_last:
+    talks_first = bool(lines) and len(voice.facts.does) <= FEW
+    if left and spoke_last and not talks_first:
         return Act(kind="action", argument=f"puts the {left[0]}")
     if lines:
         return Act(kind="speak", argument=voice.takes_up() + lines[0])
@@ -65,7 +70,17 @@ def work_and_talk(voice: Voice) -> Act:
     but = f", and not the {spared[0].split(' in the ')[0]}, as you asked" if spared else ""
     if any("I am done" in turn.argument for turn in voice.mine):
         return voice.farewell()
-    return voice.say(f"I am done: {len(voice.facts.does) - len(spared)} things are where they belong{but}.")
+    if not done:
+        return voice.say(f"Then I leave the {voice.facts.does[0].split(' in the ')[0]} where it is.")
+    count = len(voice.facts.does) - len(spared)
+    things = "that is where it belongs" if count == 1 else f"{count} things are where they belong"
+    return voice.say(f"I am done: {things}{but}.")
+
+
+def _is_told(what: str, voice: Voice) -> bool:
+    """Whether somebody has said it, other than in a question."""
+    told = " ".join(turn.argument for turn in voice.theirs if turn.kind == "speak")
+    return any(what in part.lower() and not part.endswith("?") for part in re.split(r"(?<=[.!?]) ", told))
 
 
 def _is_spared(what: str, asked: str) -> bool:
