@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_fault_that_raises_anything_is_a_failed_row_and_not_the_end_of_the_mat
 
     class NoRigs(Rigs):
         def for_(self, fault: Fault) -> Any:
-            return None
+            return SimpleNamespace(moving_s=0.0)
 
     fault = Fault("f", broken, (Bound("x", 1),), is_fresh=True)
     (row,) = measure(fault, 2, NoRigs())
