@@ -106,13 +106,14 @@ class ChatClient:
 
     async def _once(self, question: Question, form: Format) -> str:
         where = self.settings.where
-        if spent := self.budget.refusal(question.prompt_tokens):
-            raise BudgetError(f"{where} is not asked any more: {spent}")
         try:
+            if spent := self.budget.refusal(question.prompt_tokens):
+                raise BudgetError(f"{where} is not asked any more: {spent}")
             self.budget.count_call()
+            longest = self.budget.longest_answer(self.settings.max_tokens, question.prompt_tokens)
         except OSError as problem:
             raise ModelError(f"{where} is not asked: the call cannot be noted ({problem.strerror})") from problem
-        bill = _Bill(question, self.budget.longest_answer(self.settings.max_tokens, question.prompt_tokens))
+        bill = _Bill(question, longest)
         try:
             if self.settings.stream:
                 text, why_ended = await self._streamed(question, form, bill)

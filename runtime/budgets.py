@@ -14,7 +14,7 @@ from runtime.health import PathHealth
 from runtime.message import Envelope, Origin
 from runtime.stats import Histogram
 
-BUDGETS = ("paths", "models")
+BUDGETS = ("paths", "models", "run")
 MISSES = 0.01
 """The share of messages that may be older than a path's `p99_s`."""
 
@@ -37,11 +37,20 @@ class ModelBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output_price: float = 0.0
 
 
+class RunBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """[budgets.run]: what all nodes that ask models may spend together, each at its own prices; 0: no limit."""
+
+    calls: int = 0
+    tokens: int = 0
+    money: float = 0.0
+
+
 class Budgets(msgspec.Struct, frozen=True):
     """All of a launch file's."""
 
     paths: dict[str, PathBudget] = {}
     models: dict[str, ModelBudget] = {}
+    run: RunBudget = RunBudget()
 
     @classmethod
     def of(cls, run_info: Mapping[str, Any]) -> Budgets:
@@ -74,7 +83,27 @@ def parse_budgets(tables: object, graph: Graph) -> Budgets:
             models[name] = _model(name, table, graph)
         except (msgspec.ValidationError, UserError) as problem:
             raise UserError(f"[budgets.models.{name}] {problem}") from problem
-    return Budgets(paths, models)
+    try:
+        run = _run(tables["run"], models) if "run" in tables else RunBudget()
+    except (msgspec.ValidationError, UserError) as problem:
+        raise UserError(f"[budgets.run] {problem}") from problem
+    return Budgets(paths, models, run)
+
+
+def _run(table: Any, models: Mapping[str, ModelBudget]) -> RunBudget:
+    budget = msgspec.convert(table, RunBudget)
+    _check_limits(budget)
+    if budget.money and not any(one.input_price or one.output_price for one in models.values()):
+        raise UserError("money is limited, but no [budgets.models.NODE] gives an input_price or output_price")
+    return budget
+
+
+def _check_limits(budget: ModelBudget | RunBudget) -> None:
+    for key in budget.__struct_fields__:
+        if not 0 <= getattr(budget, key) < float("inf"):
+            raise UserError(f"{key} is {getattr(budget, key)}; expected 0 (no limit) or more")
+    if not (budget.calls or budget.tokens or budget.money):
+        raise UserError("limits nothing; give calls, tokens or money")
 
 
 def _path(table: Any, graph: Graph) -> PathBudget:
@@ -102,15 +131,11 @@ def _model(name: str, table: Any, graph: Graph) -> ModelBudget:
     if name not in graph.nodes:
         raise UserError(f"there is no node {name!r}; nodes: {choices(graph.nodes)}")
     budget = msgspec.convert(table, ModelBudget)
-    for key in ("calls", "tokens", "money", "input_price", "output_price"):
-        if not 0 <= getattr(budget, key) < float("inf"):
-            raise UserError(f"{key} is {getattr(budget, key)}; expected 0 (no limit) or more")
+    _check_limits(budget)
     if budget.money and not (budget.input_price or budget.output_price):
         raise UserError(
             "money is limited, but nothing has a price; give input_price and output_price per million tokens"
         )
-    if not (budget.calls or budget.tokens or budget.money):
-        raise UserError("limits nothing; give calls, tokens or money")
     return budget
 
 

@@ -155,7 +155,9 @@ class GuardStory:
             self.machine.saw(robot_state(self.now_ns))
             self.machine.told(RobotStatus(read_ns=self.now_ns, mode="ready", is_runstopped=self.is_runstopped))
             self.seen_ns = self.now_ns
-        self._feel(was_pressed=self.is_known_runstopped)
+        was_pressed = self.is_known_runstopped
+        self.is_known_runstopped = self.is_runstopped if sees else was_pressed
+        self._feel(was_pressed=was_pressed)
         before = self.out
         out: JointCommand | None = self.machine.tick(self.now_ns)
         self.out = out
@@ -179,8 +181,6 @@ class GuardStory:
 
     def _feel(self, *, was_pressed: bool) -> None:
         """What the robot shows, and who was away, stops the robot; whose robot cannot be seen lets go of it."""
-        if self.seen_ns == self.now_ns:
-            self.is_known_runstopped = self.is_runstopped
         is_pressed_now = self.is_known_runstopped and not was_pressed
         is_silent = self.is_armed and self.now_ns - self.seen_ns > 1_000 * MS
         slept = self.is_armed and self.now_ns - self.looked_ns > 1_000 * MS

@@ -57,7 +57,7 @@ PATH = {"topics": ["head/image", "command"], "p99_s": 0.1}
 
 MISTAKES: dict[str, Any] = {
     "budgets is 3; expected tables like [budgets.paths.NAME] and [budgets.models.NODE]": 3,
-    "[budgets.path] is no budget; known: paths, models": {"path": {}},
+    "[budgets.path] is no budget; known: paths, models, run": {"path": {}},
     "[budgets] paths is 3; expected tables like [budgets.paths.NAME]": {"paths": 3},
     "[budgets.paths.p] topics is ['command']; expected at least two, first to last": {
         "paths": {"p": {**PATH, "topics": ["command"]}}

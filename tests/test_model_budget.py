@@ -16,8 +16,9 @@ from nodes.openai_client import ChatClient, Question
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.seats.ladder import Ladder
 from runtime import Node, Publisher, Simulation, every
-from runtime.budgets import Budgets, ModelBudget
-from runtime.graph import NodeSpec
+from runtime.budgets import Budgets, ModelBudget, RunBudget, parse_budgets
+from runtime.errors import UserError
+from runtime.graph import Graph, NodeSpec
 from runtime.health import Health
 from runtime.lease import Lease
 from runtime.msgs import GuardState, OutOfBudget, SceneDescription, Subtask, Utterance
@@ -277,3 +278,80 @@ def test_the_fake_server_s_counts_are_those_of_the_budget(tmp_path: Path) -> Non
         ask(server, budget, 5)
         assert budget.calls == len(server.requests) == 5
         assert (budget.prompt_tokens, budget.completion_tokens) == (55, 35)
+
+
+# --- the whole run
+
+
+def two(tmp_path: Path, run: RunBudget, *, is_virtual: bool) -> tuple[Budget, Budget]:
+    """The budgets of a planner and of a VLM in one run."""
+    prices = ModelBudget(calls=1000, input_price=1.0, output_price=2.0)
+    info = {"budgets": Budgets(models={"planner": prices, "vlm": prices}, run=run).as_data()}
+    if not is_virtual:
+        info["registry"] = str(tmp_path)  # type: ignore[assignment]  # as the supervisor gives it
+    return budget_of("planner", info, 0), budget_of("vlm", info, 0)
+
+
+@pytest.mark.parametrize("is_virtual", [False, True])
+def test_what_all_nodes_ask_together_ends_at_the_runs_budget(tmp_path: Path, is_virtual: bool) -> None:
+    planner, vlm = two(tmp_path, RunBudget(calls=3), is_virtual=is_virtual)
+    planner.count_call()
+    vlm.count_call()
+    assert (planner.refusal(), vlm.refusal()) == ("", "")
+    vlm.count_call()
+    assert planner.refusal() == vlm.refusal() == "the run's budget of 3 calls is spent"
+
+
+@pytest.mark.parametrize("is_virtual", [False, True])
+def test_tokens_and_money_of_all_nodes_count_and_shorten_the_next_answer(tmp_path: Path, is_virtual: bool) -> None:
+    planner, vlm = two(tmp_path, RunBudget(tokens=1000), is_virtual=is_virtual)
+    planner.count_tokens(300, 200)
+    vlm.count_tokens(100, 50)
+    assert vlm.longest_answer(800, 150) == 200
+    assert vlm.refusal(349) == ""
+    assert vlm.refusal(350) == "the run's budget of 1000 tokens is spent (650 used)"
+    planner, vlm = two(tmp_path / "other" if is_virtual else tmp_path, RunBudget(money=0.002), is_virtual=is_virtual)
+    if is_virtual:
+        planner.count_tokens(300, 200)
+        vlm.count_tokens(100, 50)
+    assert vlm.longest_answer(800, 100) == 500  # 0.0009 spent, 0.0001 for the prompt, 0.001 left at 2 per million
+    assert planner.refusal(1100) == "the run's budget of 0.002 is spent (0.0009 used)"
+
+
+def test_a_restarted_node_finds_what_the_run_has_spent(tmp_path: Path) -> None:
+    planner, vlm = two(tmp_path, RunBudget(calls=2), is_virtual=False)
+    planner.count_call()
+    vlm.count_call()
+    again, _ = two(tmp_path, RunBudget(calls=2), is_virtual=False)
+    assert again.refusal() == "the run's budget of 2 calls is spent"
+
+
+def test_what_the_others_have_spent_is_read_or_nothing_is_asked(tmp_path: Path) -> None:
+    planner, _ = two(tmp_path, RunBudget(calls=5), is_virtual=False)
+    (tmp_path / "spent-vlm.json").write_text("{")
+    with FakeOpenAI(answers(WAIT)) as server:
+        assert "the call cannot be noted (what others have spent is damaged" in ask(server, planner, 1)
+        assert server.requests == []
+
+
+def test_without_a_budget_of_the_run_nobody_looks_at_the_others(tmp_path: Path) -> None:
+    planner, vlm = two(tmp_path, RunBudget(), is_virtual=False)
+    vlm.count_call()
+    (tmp_path / "spent-vlm.json").write_text("{")
+    assert planner.refusal() == ""
+    assert planner.longest_answer(100, 10) == 100
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ({"call": 3}, "[budgets.run] Object contains unknown field `call`"),
+        ({}, "[budgets.run] limits nothing; give calls, tokens or money"),
+        ({"calls": -1}, "[budgets.run] calls is -1; expected 0 (no limit) or more"),
+        ({"money": 1.0}, "[budgets.run] money is limited, but no [budgets.models.NODE] gives an input_price or"),
+    ],
+)
+def test_a_runs_budget_that_is_a_mistake_is_said(table: dict[str, Any], why: str) -> None:
+    with pytest.raises(UserError) as error:
+        parse_budgets({"run": table}, Graph([]))
+    assert str(error.value).startswith(why)
