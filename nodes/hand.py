@@ -25,7 +25,7 @@ from nodes.kinematics import (
     look_at,
     solve,
 )
-from nodes.policy.skills import LIFT_SLACK_M, OPEN_M, travel_lift_m
+from nodes.policy.skill_steps import LIFT_SLACK_M, OPEN_M, travel_lift_m
 from runtime.msgs import JOINTS, JointVector, RobotState
 from runtime.robot import PointM, Reaching, Twist
 

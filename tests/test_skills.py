@@ -9,22 +9,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from nodes.kinematics import ARM, GRIPPER, LIFT, WRIST_YAW, grasp_point, to_odometry
-from nodes.policy.skills import (
-    LOOK,
-    OPEN_M,
-    PICK,
-    PLACE,
-    PUT_BACK,
-    Progress,
-    Spot,
-    begin,
-    out_of_reach,
-    plan,
-    resting,
-    retreat,
-    step,
-    travel_lift_m,
-)
+from nodes.policy.skill_steps import OPEN_M, Progress, begin, out_of_reach, resting, retreat, step, travel_lift_m
+from nodes.policy.skills import LOOK, PICK, PLACE, PUT_BACK, Spot, plan
 from nodes.stretch import STOW, STRETCH_3
 from runtime.msgs import JointVector, RobotState
 

@@ -18,25 +18,8 @@ import numpy as np
 from nodes.kinematics import grasp_point, head_camera_pose, to_odometry
 from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.sight import blend, judge, spot_of, state_at
-from nodes.policy.skills import (
-    LOOK,
-    NOD,
-    PICK,
-    PLACE,
-    POINT,
-    PUT_BACK,
-    SET_BACK,
-    SHAKE,
-    Phase,
-    Progress,
-    Spot,
-    Step,
-    begin,
-    plan,
-    resting,
-    retreat,
-    step,
-)
+from nodes.policy.skill_steps import Progress, Step, begin, resting, retreat, step
+from nodes.policy.skills import LOOK, NOD, PICK, PLACE, POINT, PUT_BACK, SET_BACK, SHAKE, Phase, Spot, plan
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.clock import to_ns
