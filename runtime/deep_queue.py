@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from functools import cache
 from typing import Any, cast
 
@@ -51,6 +52,7 @@ class DeepPort(Subscription[M]):
         super().__init__(message, topic, qos=QoS(depth=MESSAGES_QUEUED))
         self.has_handler = True
         self._budget = budget
+        self._sizes: deque[int] = deque()  # of the messages in the queue
 
     def push(self, stamped: Stamped[M]) -> None:
         """Take in a message from the bus (any thread)."""
@@ -58,14 +60,16 @@ class DeepPort(Subscription[M]):
         with self._lock:
             self.received += 1
             self._newest = stamped
-            queue, budget = self._queue, self._budget
+            queue, sizes, budget = self._queue, self._sizes, self._budget
             while queue and (len(queue) >= self.qos.depth or not budget.has_room(size)):
-                budget.change(-size_of(queue.popleft().message))
+                queue.popleft()
+                budget.change(-sizes.popleft())
                 self.dropped["queue full"] += 1
             if not budget.has_room(size):
                 self.dropped["queue full"] += 1
                 return
             budget.change(size)
+            sizes.append(size)
             queue.append(stamped)
 
     def pop(self) -> Stamped[M] | None:
@@ -74,7 +78,7 @@ class DeepPort(Subscription[M]):
             if not self._queue:
                 return None
             stamped = self._queue.popleft()
-            self._budget.change(-size_of(stamped.message))
+            self._budget.change(-self._sizes.popleft())
             self.delivered += 1
             return stamped
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from runtime import Node, Publisher, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.graph import NodeSpec

@@ -54,9 +54,12 @@ class JointSetPoints:
         if self._is_still:
             return
         move = self.velocity * step_s
-        is_there = np.abs(self.target - self.position) <= np.abs(move)
-        self.position = np.where(is_there, self.target, self.position + move)
-        self.velocity = np.where(is_there, 0.0, self.velocity)
+        left = self.target - self.position
+        is_there = np.abs(left, out=left) <= np.abs(move)
+        position = self.position + move
+        np.copyto(position, self.target, where=is_there)
+        self.position = position
+        self.velocity[is_there] = 0.0
         self._is_still = bool(is_there.all())
 
 
