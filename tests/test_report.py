@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
@@ -119,6 +121,17 @@ def test_a_second_stop_finds_the_robot_held_already(run: Run) -> None:
     times = stop_times(run, second)
     assert (times.held_ms, times.is_cause) == (0.0, False)
     assert followed(run, second) == "was held already; at rest after 0.00 s; released after 5.0 s"
+
+
+def test_a_guard_that_felt_a_touch_itself_and_names_the_interrupt_later_was_stopped_by_it(recording: Path) -> None:
+    run = read_run(recording)
+    stop = next(one for one in run.interrupts.messages if one.message.depth == "stop")
+    held = run.guard.first_after(stop.envelope.published_ns, lambda state: state.mode == "stopped")
+    assert held is not None
+    unnamed = Stamped(msgspec.structs.replace(cast(Any, held.message), stop_cause=""), held.envelope)
+    run.guard.messages.insert(run.guard.messages.index(held), unnamed)
+    assert stop_times(run, stop).is_cause
+    assert followed(run, stop).startswith("held after 12.0 ms")
 
 
 def test_a_stop_that_held_nothing_is_told() -> None:

@@ -39,13 +39,18 @@ def stop_times(run: Run, interrupt: Stamped[Interrupt]) -> StopTimes:
     held = run.guard.first_after(interrupt.envelope.published_ns, _is_held)
     if held is None or held.envelope.published_ns - interrupt.envelope.published_ns > LATEST_REPORT_NS:
         return StopTimes()
+    # A guard that felt a touch itself holds before it hears of the interrupt, and names it in its next state.
+    named = run.guard.first_after(
+        interrupt.envelope.published_ns,
+        lambda state: _is_held(state) and state.stop_cause == interrupt.message.id,
+    )
     rest = run.robot.first_after(held.message.held_ns, is_still)
     resumed = run.guard.next_after(held, lambda state: state.mode != "stopped")
     return StopTimes(
         held_ms=max(0, held.message.held_ns - since_ns) * 1e-6,
         at_rest_ms=None if rest is None else max(0, rest.envelope.published_ns - since_ns) * 1e-6,
         resumed_s=None if resumed is None else (resumed.envelope.published_ns - since_ns) * 1e-9,
-        is_cause=held.message.stop_cause == interrupt.message.id,
+        is_cause=named is not None and named.message.held_ns == held.message.held_ns,
     )
 
 
