@@ -63,7 +63,14 @@ def meeting(port: int, is_encrypted: bool = True) -> Pair:
 
 @contextmanager
 def end(
-    name: str, pair: Pair, secret: str, traffic: Traffic, *, graph: str = "same", clock: SystemClock = CLOCK
+    name: str,
+    pair: Pair,
+    secret: str,
+    traffic: Traffic,
+    *,
+    graph: str = "same",
+    clock: SystemClock = CLOCK,
+    shrinks: bool = True,
 ) -> Iterator[End]:
     """A gateway that runs until the block ends, and says goodbye with the outcome in `endings`, if there is one."""
     came: list[Stamped[Any]] = []
@@ -77,7 +84,7 @@ def end(
         graph=graph,
         publish=lambda envelope, message: came.append(Stamped(message, envelope)),
         finish=lambda ok, reason: endings.append((ok, reason)),
-        shrinker=JpegImages(),
+        shrinker=JpegImages() if shrinks else None,
         own_nodes=frozenset({f"{name}_node"}),
         clock=clock,
     )
