@@ -72,29 +72,34 @@ class Outbox:
         self._dues: list[tuple[int, str, int]] = []  # a heap; entries that are no longer true are passed over
         self._bytes = 0
 
-    def add(self, topic: str, frames: Sequence[Frame], now_ns: int) -> Tag:
-        """Keep a message that is sent to everybody now; what is to travel with it."""
+    def add(
+        self, topic: str, frames: Sequence[Frame], now_ns: int, send: Callable[[Tag], None] = lambda tag: None
+    ) -> Tag:
+        """Let `send` send a message to everybody, with what is to travel with it, and keep it."""
         number = self._numbers[topic] = self._numbers[topic] + 1
-        receivers = self._terms[topic].receivers
         kept = self._kept[topic]
+        while kept and number - next(iter(kept)) >= MOST_KEPT:
+            self._drop(next(iter(kept.values())), "outbox full")
+        tag = self._tag(topic, number, next(iter(kept), number), now_ns)
+        send(tag)  # first: whoever hears it does not wait for the accounts
+        receivers = self._terms[topic].receivers
         if receivers:
-            size = sum(map(len, frames))
-            while kept and number - next(iter(kept)) >= MOST_KEPT:
-                self._drop(next(iter(kept.values())), "outbox full")
-            while self._bytes + size > MOST_BYTES and (oldest := self._oldest()) is not None:
-                self._drop(oldest, "outbox full")
-            ends_ns = now_ns + self._spans_ns[topic][0]
-            due_ns = min(now_ns + FIRST_PERIOD_NS, ends_ns)
-            one = _Kept(
-                *(topic, number, frames, size, now_ns, ends_ns, due_ns, FIRST_PERIOD_NS),
-                dict.fromkeys(receivers, now_ns),
-            )
-            kept[number] = one
-            for receiver in receivers:
-                self._waiting[topic, receiver][number] = one
-            self._bytes += size
-            heapq.heappush(self._dues, (due_ns, topic, number))
-        return self._tag(topic, number, next(iter(kept), number), now_ns)
+            self._keep(topic, number, frames, now_ns, receivers)
+        return tag
+
+    def _keep(self, topic: str, number: int, frames: Sequence[Frame], now_ns: int, receivers: Sequence[str]) -> None:
+        size = sum(map(len, frames))
+        while self._bytes + size > MOST_BYTES and (oldest := self._oldest()) is not None:
+            self._drop(oldest, "outbox full")
+        ends_ns = now_ns + self._spans_ns[topic][0]
+        due_ns = min(now_ns + FIRST_PERIOD_NS, ends_ns)
+        tried_ns = dict.fromkeys(receivers, now_ns)
+        one = _Kept(topic, number, frames, size, now_ns, ends_ns, due_ns, FIRST_PERIOD_NS, tried_ns)
+        self._kept[topic][number] = one
+        for receiver in receivers:
+            self._waiting[topic, receiver][number] = one
+        self._bytes += size
+        heapq.heappush(self._dues, (due_ns, topic, number))
 
     def take(self, receipt: Receipt, now_ns: int) -> list[Again]:
         """Note what a receiver has; what it misses is to be sent again at once."""

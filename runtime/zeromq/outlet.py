@@ -100,6 +100,10 @@ class Outlet:
         topic = envelope.topic
         document, arrays = encode_parts(envelope, message)
         way = self._ways[message.message_kind]
+        if self._resender is not None and topic in self._resender.topics:
+            with way.lock:
+                self._resender.publish((topic.encode(), document, *arrays))
+            return
         whole: Sequence[Frame] = ()
         if not arrays:
             packed: Sequence[Frame] = (b"".join((topic.encode(), _NO_ARRAYS, document)),)
@@ -112,10 +116,7 @@ class Outlet:
                 packed = announce(name, document, place)
                 if self._whole[topic] > 0:
                     whole = pack((WHOLE + name, document, *arrays))
-        resender = self._resender
         with way.lock:
-            if resender is not None and topic in resender.topics:
-                packed = resender.add((topic.encode(), document, *arrays))
             if topic in self.kept:
                 self.kept[topic] = packed
             send(way.socket, packed)

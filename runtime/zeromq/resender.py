@@ -72,15 +72,19 @@ class Resender:
         self._thread = threading.Thread(target=self._run, args=(priority,), name="zeromq-resender")
         self._thread.start()
 
-    def add(self, frames: Sequence[Frame]) -> Sequence[Frame]:
-        """Keep an event until it is acknowledged; what is to be sent of it now, under the same lock."""
+    def publish(self, frames: Sequence[Frame]) -> None:
+        """Send an event to everybody, and keep it until it is acknowledged; the caller holds the lock."""
         topic = bytes(frames[0])
-        tag = self._outbox.add(topic.decode(), frames, self._clock.now_ns())
+        self._outbox.add(
+            topic.decode(),
+            frames,
+            self._clock.now_ns(),
+            lambda tag: self._send(pack_tagged(frames, write_tag(topic, tag))),
+        )
         due_ns = self._outbox.next_ns()
         if due_ns is not None and (self._sleeps_until_ns is None or due_ns < self._sleeps_until_ns):
             self._sleeps_until_ns = due_ns
             self._wake()
-        return pack_tagged(frames, write_tag(topic, tag))
 
     @property
     def is_empty(self) -> bool:
