@@ -6,9 +6,10 @@ import argparse
 import importlib
 import inspect
 import json
+import subprocess
 import sys
 
-from bench import report
+from bench import report, stages
 from bench.result import Result, table
 
 SUBJECTS = (
@@ -39,19 +40,28 @@ def main() -> int:
         parser.error("--write is for the whole table; leave the subjects out")
     machine = report.machine()
     results: list[Result] = []
+    failed: list[str] = []
     for name in arguments.subjects or SUBJECTS:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        results.extend(_measure(name, is_quick=arguments.quick))
+        try:
+            results.extend(_measure(name, is_quick=arguments.quick))
+        except (
+            RuntimeError,
+            OSError,
+            subprocess.SubprocessError,
+        ) as problem:  # of one subject; the others are still worth their time
+            failed.append(name)
+            print(f"{name} could not be measured: {problem}", file=sys.stderr)
     if arguments.json:
         print(json.dumps({"machine": machine, "results": [result.as_data() for result in results]}, indent=2))
     else:
         print(table(results))
     if arguments.write:
-        report.write(results, machine)
+        report.write(results, machine, stages.table())
     missed = [result.name for result in results if not result.is_met]
     if missed:
         print(f"missed: {', '.join(missed)}", file=sys.stderr)
-    return 1 if missed else 0
+    return 1 if missed or failed else 0
 
 
 def _measure(name: str, *, is_quick: bool) -> list[Result]:

@@ -15,9 +15,9 @@ COUNT, HZ, SIZE = 600, 200, 4096
 
 _SENDER = """
 import struct, sys, time, zmq
-socket = zmq.Context().socket(zmq.PUB)
+socket = zmq.Context().socket(zmq.XPUB)  # a PUB that can be asked whether the subscription has arrived
 socket.bind(sys.argv[1])
-time.sleep(0.5)
+socket.recv()
 body = bytes({size})
 start = time.monotonic()
 for number in range({count} + 100):

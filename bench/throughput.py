@@ -16,11 +16,12 @@ COUNT, WINDOW, SIZE = 60_000, 2000, 64
 _SENDER = """
 import sys, zmq
 context = zmq.Context()
-out = context.socket(zmq.PUB)
+out = context.socket(zmq.XPUB)  # a PUB that can be asked whether the subscription has arrived
 out.set_hwm(0)
 out.bind(sys.argv[1])
 credit = context.socket(zmq.PULL)
 credit.bind(sys.argv[1] + "-credit")
+out.recv()
 credit.recv()
 body = bytes({size})
 for number in range({count}):
@@ -47,7 +48,6 @@ def bare_hz() -> float:
         socket.connect(address)
         credit = context.socket(zmq.PUSH)
         credit.connect(address + "-credit")
-        time.sleep(0.5)  # until the subscription has arrived
         credit.send(b"")
         socket.recv()
         start = time.monotonic()

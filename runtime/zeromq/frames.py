@@ -26,7 +26,7 @@ PASSING = b"\0\0"
 SHARED = b"\x80"
 TAGGED = b"\x81"
 WHOLE, AGAIN = b"\x01", b"\x02"
-SHARED_FROM_BYTES = 32 << 10
+SHARED_FROM_BYTES = 128 << 10
 """From this size on arrays go through shared memory; see docs/decisions/shared-memory.md."""
 READY = b"\xff"  # with its name after it: an inlet's subscription that tells an injector that it is connected
 

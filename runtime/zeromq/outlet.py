@@ -41,11 +41,18 @@ class Outlet:
     """The publishing side of a process; any thread may send."""
 
     def __init__(
-        self, folder: Path, process: str, priority: int = 0, reliable: Mapping[str, Terms] | None = None
+        self,
+        folder: Path,
+        process: str,
+        priority: int = 0,
+        reliable: Mapping[str, Terms] | None = None,
+        *,
+        shared_from_bytes: int = SHARED_FROM_BYTES,
     ) -> None:
         """`priority`: real-time priority of the threads that send; 0 leaves them ordinary.
 
-        `reliable`: the topics whose events are kept until they are acknowledged.
+        `reliable`: the topics whose events are kept until they are acknowledged. `shared_from_bytes`: smaller arrays
+        travel inside their message.
         """
         self.kept: dict[str, Sequence[Frame]] = {}
         """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
@@ -55,6 +62,7 @@ class Outlet:
         self._whole: Counter[str] = Counter()  # topic -> subscribers who cannot reach our shared memory
         sweep()  # what an earlier process left behind when it was killed
         self._pool = Pool()
+        self._shared_from_bytes = shared_from_bytes
         self._told_problem = ""
         for kind in KINDS:
             socket = self._context.socket(zmq.XPUB)
@@ -133,7 +141,7 @@ class Outlet:
         Only states go there, where a newer one may overwrite one that nobody has taken in yet; and not those that are
         kept for late joiners, for the same reason.
         """
-        if sum(map(len, arrays)) < SHARED_FROM_BYTES or topic in self.kept:
+        if sum(map(len, arrays)) < self._shared_from_bytes or topic in self.kept:
             return None
         place = self._pool.store(arrays)
         if place is None and self._pool.problem != self._told_problem:
