@@ -193,3 +193,13 @@ def test_a_person_who_was_never_heard_to_renew_loses_the_seat_at_once(authority:
     authority.leases["policy"] = Lease(seat="policy", holder="ghost", number=5, kind="person")
     assert authority.expired(LATE_NS) == []
     assert [lease.number for lease in authority.expired(LATE_NS + 1)] == [6]
+
+
+@pytest.mark.parametrize("before", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
+def test_each_seats_epoch_is_restored_by_itself_and_never_goes_back(before: tuple[int, int, int]) -> None:
+    authority = Authority()
+    authority.epochs = before
+    authority.restore((0, 0, 0), {}, 0)
+    assert authority.epochs == before
+    authority.restore((5, 6, 7), {}, 0)
+    assert authority.epochs == authority.last.epochs == (5, 6, 7)

@@ -305,3 +305,14 @@ def test_an_image_from_the_future_has_no_age_that_could_be_enforced(ahead_ns: in
     ahead = command(robot.now_ns, seq=robot.seq, position=FAR, image_ns=robot.now_ns + ahead_ns)
     refusal = robot.machine.offer(ahead, robot.now_ns)
     assert refusal == ("" if is_taken else "policy: the image behind the command is stamped in the future")
+
+
+def test_words_that_take_back_another_stop_than_the_last_are_refused_in_words() -> None:
+    robot = driving()
+    robot.machine.interrupt(interrupt("stop", ident="one"), robot.now_ns, robot.now_ns)
+    robot.now_ns += MS
+    back = msgspec.structs.replace(interrupt("resume", by="Ana"), takes_back="two")  # type: ignore[type-var]  # as above
+    robot.machine.interrupt(back, robot.now_ns, robot.now_ns)
+    assert robot.machine.refusal == (
+        "resume by 'Ana' refused: it takes back another stop than the last one"
+    )  # fmt: skip
