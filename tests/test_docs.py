@@ -19,7 +19,7 @@ COMMANDS = sorted([*_OWN, *(entry.name for entry in entry_points(group=GROUP))])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAMED_FILE = re.compile(r"`((?:runtime|nodes|bridges|tests|bench|launch|docs)/[\w./-]+\.\w+)`")
 NAMED_CLASS = re.compile(r"\b((?:runtime|nodes|bridges)(?:\.\w+)+):(\w+)")
-RUN_BY_NAME = re.compile(r"polyrhythm (?:run|check|graph|doctor) ([a-z][\w-]*)\b(?![/.])")
+RUN_BY_NAME = re.compile(r"polyrhythm (?:run|check|graph|doctor) ([a-z][\w-]*)(?![\w./-])")
 
 
 def names(pages: list[Path]) -> list[str]:
