@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 
 from tests.browsing import CHROMIUM, OPTIONS
 from tests.running import eventually
@@ -23,7 +24,7 @@ LISTENS = re.compile(r"DevTools listening on (ws://\S+)")
 class RawTab:
     """One tab of a real browser window, and another that may cover it."""
 
-    def __init__(self, socket: ClientConnection, address: str) -> None:
+    def __init__(self, socket: Connection, address: str) -> None:
         self._socket = socket
         self._count = 0
         self._other = str(self._call("Target.createTarget", url="about:blank")["targetId"])
