@@ -106,13 +106,18 @@ def _is_negated(clause: str, start: int) -> bool:
     return any(_find(near, phrase) >= 0 for phrase in _phrases("negator") if phrase not in ("but", "no"))
 
 
+def _is_of_oneself(clause: str, start: int) -> bool:
+    """Whether the words before that place ask what the speaker should do: "Should I go on?" """
+    return any(_find(clause[:start], phrase) >= 0 for phrase in _phrases("asks"))
+
+
 def _says(clauses: tuple[str, ...], table: str) -> tuple[bool, bool]:
     """Whether a phrase of the table is said plainly, and whether one is said negated."""
     plainly = negated = False
     for clause in clauses:
         for phrase in _phrases(table):
             start = _find(clause, phrase)
-            if start >= 0:
+            if start >= 0 and not (table == "resume" and _is_of_oneself(clause, start)):
                 if _is_negated(clause, start):
                     negated = True
                 else:

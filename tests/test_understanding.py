@@ -56,3 +56,17 @@ def test_everything_is_no_kind() -> None:
 
 def test_clauses_are_normalised() -> None:
     assert clauses_of("Arrête ! That’s MY toe…") == ("arrete", "thats my toe")
+
+
+@pytest.mark.parametrize(
+    "text", ["Should I go on?", "May I continue?", "Soll ich weitermachen?", "Dois-je continuer ou continue ?"]
+)
+def test_who_asks_whether_they_should_go_on_does_not_tell_the_robot_to(text: str) -> None:
+    assert understand(text).wants != "resume"
+
+
+@pytest.mark.parametrize(
+    "text", ["Can you go on?", "Would you continue, please?", "Yes, go on.", "I may be slow. Go on."]
+)
+def test_a_request_in_the_form_of_a_question_is_one(text: str) -> None:
+    assert understand(text).wants == "resume"
