@@ -45,6 +45,17 @@ def test_a_scenario_without_a_robot_is_refused(tmp_path: Path, capsys: pytest.Ca
     assert "has no robot in it" in capsys.readouterr().err
 
 
+def test_a_run_that_exists_is_refused_before_the_body_plays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embodied, "play_body", lambda *_, **__: pytest.fail("it played"))
+    run = tmp_path / "run.sqlite"
+    run.write_text("mine")
+    assert main(["embody", "--task", "clear-table-by-four", "--out", str(run)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert run.read_text() == "mine"
+
+
 def test_text_and_body_stand_side_by_side_under_the_same_judges(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,6 +21,7 @@ from nodes.episodes.judging.dimensions import NAMES
 from nodes.episodes.minds.caller import Servers
 from nodes.episodes.play.runner import Judges, Settings, judge_and_keep, play_and_keep
 from nodes.episodes.results.card import card_of
+from nodes.episodes.results.run_file import check_is_new
 from nodes.episodes.results.show import episode_text, find_episode
 from nodes.episodes.results.store import Store
 from nodes.episodes.talk.plan import EpisodePlan
@@ -41,6 +42,7 @@ def embody(asked: argparse.Namespace) -> int:
     path: Path | None = asked.out or (asked.recording.with_suffix(".sqlite") if asked.recording else None)
     if path is None:
         path = Path("runs") / f"embodied-{wall_time_text()}.sqlite"
+    check_is_new(path)  # before the body plays: that takes a while
     recording = asked.recording or play_body(plan, path.with_suffix(".mcap"), seed=asked.seed, overrides=asked.set)
     turns, seconds = turns_of(recording, plan)
     if not turns:

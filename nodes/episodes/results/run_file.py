@@ -67,8 +67,7 @@ class RunFile:
     @classmethod
     def create(cls, path: Path, spec: dict[str, Any]) -> Self:
         """A new run. Raises UserError where the file exists already."""
-        if path.exists():
-            raise UserError(f"{path}: exists already; resume it, or name another file with --out")
+        check_is_new(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
@@ -170,6 +169,12 @@ class RunFile:
 
 def _connect(uri: str) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, timeout=10.0, cached_statements=64)
+
+
+def check_is_new(path: Path) -> None:
+    """Raises UserError where the file exists already: no run is written over another."""
+    if path.exists():
+        raise UserError(f"{path}: exists already; resume it, or name another file with --out")
 
 
 def _check_is_file(path: Path) -> None:
