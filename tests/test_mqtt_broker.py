@@ -115,6 +115,12 @@ def test_foreign_clients_talk_through_it(runs: Runs, tmp_path: Path) -> None:
     with Foreigners(port) as clients:
         eventually(clients.answers, "the broker answers")
         early = clients.listen()
+
+        def is_heard() -> bool:
+            clients.publish("lab/hello", "1")
+            return bool(early.on("lab/hello"))
+
+        eventually(is_heard, "somebody listens")
         clients.publish("lab/lamp", "on", "-r")
         assert early.wait_for("lab/lamp", lambda payload: payload == "on")["retain"] == 0
         late = clients.listen()
