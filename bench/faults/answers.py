@@ -7,8 +7,9 @@ import logging
 import os
 from random import Random
 
+from bench.faults.measures import Figures
 from bench.faults.rig import Rig
-from bench.faults.trials import Figures, fallen
+from bench.faults.trials import fallen
 from nodes.model_answers import ModelError
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.openai_prompt import parse as parse_plan

@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
+from bench.faults.measures import STALE, Figures, held, stale
 from bench.faults.nodes import SPEED_MPS
 from bench.faults.rig import MOVING, ROOT, STOPPED, FaultError, Rig
-from bench.faults.trials import STALE, Figures, Trial, held, stale
+from bench.faults.trials import Trial
 from nodes.stretch import STOW
 from runtime.proof import request, token_of
 

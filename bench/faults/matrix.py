@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from bench.faults import answers, driven, models, trials
+from bench.faults import answers, driven, measures, models, trials
+from bench.faults.measures import DRIFT, FALSE_HOLDS, GONE, HELD, LIMITS, OUCH, STALE, STANDS, ouch, pressed
 from bench.faults.nodes import BOMB, DROP, DUPLICATE, FLOOD, GARBLE, JERK, MIXED, NANS, RANGE, REORDER
 from bench.faults.nodes import STALE as LATE
 from bench.faults.rig import HOGS, NODES, Rig, hogs
-from bench.faults.trials import DRIFT, FALSE_HOLDS, GONE, HELD, LIMITS, OUCH, STALE, STANDS, Trial
+from bench.faults.trials import Trial
 
 
 class Skip(Exception):
@@ -61,11 +62,11 @@ class Fault:
 
 QUIET_OUCH = Bound(OUCH, 100.0, p99=50.0)
 LOADED_OUCH = Bound(OUCH, 250.0, p99=100.0)
-ESTOPS = (Bound(trials.ESTOP, 250.0, p99=100.0), Bound(trials.LIFTED, 0))
-SILENCE = (Bound(HELD, 250.0), Bound(DRIFT, trials.speed_bound_mm(0.25)), Bound(STALE, 0))
+ESTOPS = (Bound(measures.ESTOP, 250.0, p99=100.0), Bound(measures.LIFTED, 0))
+SILENCE = (Bound(HELD, 250.0), Bound(DRIFT, measures.speed_bound_mm(0.25)), Bound(STALE, 0))
 UNMOVED = (QUIET_OUCH, Bound(FALSE_HOLDS, 0))
 STAND = Bound(STANDS, 1000.0)
-UNASKED = Bound(trials.UNASKED, 0)
+UNASKED = Bound(measures.UNASKED, 0)
 IN_LIMITS = (Bound(LIMITS, 0), Bound(STALE, 0), Bound("backwards", 0))
 
 
@@ -125,7 +126,7 @@ CONSOLE = {
 }
 LINK_LOST = (Bound(driven.LINK, 300.0), *SILENCE)
 NOBODY = (*LINK_LOST, Bound(driven.BACK, 2000.0))
-HARMLESS = (LOADED_OUCH, Bound(trials.STRANGE, 0), Bound(trials.GROWN, 20.0), Bound(LIMITS, 0), Bound(STALE, 0))
+HARMLESS = (LOADED_OUCH, Bound(measures.STRANGE, 0), Bound(measures.GROWN, 20.0), Bound(LIMITS, 0), Bound(STALE, 0))
 
 API_PLANNER = (
     'use = "nodes.planner.openai_api:OpenAIPlanner"\n'
@@ -140,8 +141,8 @@ MODEL = {
 NO_MODEL = (Bound(models.STARTS, 2, least=1), Bound(models.MOVED, 0))
 
 MATRIX: tuple[Fault, ...] = (
-    Fault("nothing is wrong: Ouch!", trials.ouch, (QUIET_OUCH,), is_quick=True),
-    Fault("nothing is wrong: e-stop", trials.pressed, ESTOPS, is_fresh=True),
+    Fault("nothing is wrong: Ouch!", ouch, (QUIET_OUCH,), is_quick=True),
+    Fault("nothing is wrong: e-stop", pressed, ESTOPS, is_fresh=True),
     Fault("policy: SIGKILL at 0.3 m/s", trials.back(trials.killed), (*SILENCE, UNASKED), is_quick=True),
     Fault("policy: SIGSTOP, later SIGCONT", trials.frozen, SILENCE, is_quick=True),
     *_without("vlm"),
@@ -149,7 +150,7 @@ MATRIX: tuple[Fault, ...] = (
     Fault(
         "recorder: SIGKILL, then Ouch!",
         trials.recorder_killed,
-        (QUIET_OUCH, Bound(trials.LOST, 1000.0), Bound(trials.GAPS, 0)),
+        (QUIET_OUCH, Bound(measures.LOST, 1000.0), Bound(measures.GAPS, 0)),
     ),
     Fault("recorder: SIGSTOP, then Ouch!", trials.without("recorder", signal.SIGSTOP), UNMOVED),
     Fault("camera: SIGKILL, then Ouch!", trials.without("camera", signal.SIGKILL), (QUIET_OUCH,)),
@@ -179,11 +180,11 @@ MATRIX: tuple[Fault, ...] = (
         changes={"crasher": f'use = "{NODES}Crasher"'},
         is_fresh=True,
     ),
-    Fault(f"{HOGS} CPU hogs: Ouch!", trials.ouch, (LOADED_OUCH,), around=_hogged, is_loaded=True, is_quick=True),
+    Fault(f"{HOGS} CPU hogs: Ouch!", ouch, (LOADED_OUCH,), around=_hogged, is_loaded=True, is_quick=True),
     Fault(f"{HOGS} CPU hogs: policy SIGKILL", trials.killed, SILENCE, around=_hogged, is_loaded=True),
-    Fault("planner blocks its loop: Ouch!", trials.switched(trials.ouch, block=1), (QUIET_OUCH,)),
-    Fault("the guard's process: its event loop is blocked", trials.switched(trials.ouch, block_robot=1), (QUIET_OUCH,)),
-    Fault("the guard's process: another thread spins", trials.switched(trials.ouch, spin=1), (LOADED_OUCH,)),
+    Fault("planner blocks its loop: Ouch!", trials.switched(ouch, block=1), (QUIET_OUCH,)),
+    Fault("the guard's process: its event loop is blocked", trials.switched(ouch, block_robot=1), (QUIET_OUCH,)),
+    Fault("the guard's process: another thread spins", trials.switched(ouch, spin=1), (LOADED_OUCH,)),
     Fault("policy runs out of memory", trials.silenced(leak=1), SILENCE),
     Fault("wall clock + 1 h", trials.undisturbed(wall_s=3600), (*UNMOVED, *IN_LIMITS)),
     Fault("wall clock - 1 h", trials.undisturbed(wall_s=-3600), (*UNMOVED, *IN_LIMITS)),
@@ -202,26 +203,26 @@ MATRIX: tuple[Fault, ...] = (
     Fault(
         "thousands of garbled frames a second: Ouch!",
         trials.garbled(GARBLE),
-        (*HARMLESS, Bound(trials.REFUSED, inf, least=2000)),
+        (*HARMLESS, Bound(measures.REFUSED, inf, least=2000)),
         changes=SEAT,
         is_loaded=True,
     ),
     Fault(
         "oversized frames and MessagePack bombs: Ouch!",
         trials.garbled(BOMB),
-        (*HARMLESS, Bound(trials.REFUSED, inf, least=6)),
+        (*HARMLESS, Bound(measures.REFUSED, inf, least=6)),
         changes=SEAT,
         is_loaded=True,
     ),
     Fault("NaN and infinite speeds", trials.silenced(mode=NANS), (*SILENCE, Bound(LIMITS, 0)), is_quick=True),
     Fault("10 m/s and joints out of range", trials.undisturbed(RANGE), (QUIET_OUCH, *IN_LIMITS)),
     Fault("full speed forward and back at 20 Hz", trials.undisturbed(JERK), (QUIET_OUCH, *IN_LIMITS)),
-    Fault("the robot's state is always the same", trials.numb, (Bound(trials.NUMB, 250.0), Bound(STALE, 0))),
-    Fault("contact", trials.touched, (Bound(trials.TOUCH, 100.0),)),
+    Fault("the robot's state is always the same", trials.numb, (Bound(measures.NUMB, 250.0), Bound(STALE, 0))),
+    Fault("contact", trials.touched, (Bound(measures.TOUCH, 100.0),)),
     Fault(
         "the robot's own runstop",
         trials.runstopped,
-        (Bound(trials.RUNSTOP, 100.0), Bound(trials.LIFTED, 0), Bound(trials.UNASKED, 0)),
+        (Bound(measures.RUNSTOP, 100.0), Bound(measures.LIFTED, 0), Bound(measures.UNASKED, 0)),
         is_quick=True,
     ),
     *(
@@ -258,7 +259,7 @@ MATRIX: tuple[Fault, ...] = (
     Fault(
         "recorder: SIGSTOP, 30 MB of images a second",
         trials.piling_up,
-        (LOADED_OUCH, Bound(trials.PILED, 64.0)),
+        (LOADED_OUCH, Bound(measures.PILED, 64.0)),
         is_loaded=True,
     ),
     Fault("images 3 s old", trials.silenced(image=1), SILENCE[1:]),
@@ -294,10 +295,10 @@ MATRIX: tuple[Fault, ...] = (
             Bound(answers.ASKED, inf, least=answers.OVER_HTTP),
         ),
     ),
-    Fault("hogs and full disk: e-stop", trials.pressed, ESTOPS, around=_hogged_and_full, is_loaded=True, is_fresh=True),
+    Fault("hogs and full disk: e-stop", pressed, ESTOPS, around=_hogged_and_full, is_loaded=True, is_fresh=True),
     Fault(
         "hogs, full disk and 5,000 commands a second: e-stop",
-        trials.switched(trials.pressed, mode=FLOOD),
+        trials.switched(pressed, mode=FLOOD),
         ESTOPS,
         around=_hogged_and_full,
         is_loaded=True,

@@ -9,18 +9,9 @@ from typing import Any
 import numpy as np
 
 from bench.faults.black_box import Switchboard, folder
+from bench.faults.measures import DRIFT, HELD, LIMITS, MS, STALE, Figures, beyond_limits, held
 from bench.faults.rig import HOLDING, Rig
-from bench.faults.trials import (
-    DRIFT,
-    HELD,
-    LIMITS,
-    MS,
-    STALE,
-    Figures,
-    Trial,
-    beyond_limits,
-    held,
-)
+from bench.faults.trials import Trial
 from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.policy.onnx_session import PolicySession
 from nodes.stretch import STOW

@@ -1,127 +1,48 @@
-"""What is done to the rig in one trial of each fault, and what is measured then. Each returns figures by name."""
+"""What is done to the rig in one trial of each fault. Each returns the figures measured then, by name."""
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import time
 from collections.abc import Callable
 
 from bench.faults.garbage import send_oversized
-from bench.faults.nodes import BOMB, SPEED_MPS
-from bench.faults.rig import ESTOPPED, HOLDING, MOVING, STOPPED, FaultError, Rig
-from nodes.stretch import STRETCH_3
+from bench.faults.measures import (
+    FALSE_HOLDS,
+    GAPS,
+    GONE,
+    GROWN,
+    LIFTED,
+    LIMITS,
+    LOST,
+    MS,
+    NUMB,
+    PILED,
+    REFUSED,
+    RUNSTOP,
+    STALE,
+    STRANGE,
+    TOUCH,
+    UNASKED,
+    Figures,
+    accepted,
+    backwards,
+    beyond_limits,
+    false_holds,
+    held,
+    motors_stand,
+    ouch,
+    stale,
+    stands,
+    stop_ms,
+    unasked_mm,
+)
+from bench.faults.nodes import BOMB
+from bench.faults.rig import HOLDING, STOPPED, FaultError, Rig
 from runtime.bag import BagReader
 
-Figures = dict[str, float]
 Trial = Callable[[Rig], Figures]
-
-MS = 1e-6  # of a nanosecond
-LIFESPAN_MS = 150.0
-PERIOD_MS = 50.0
-ACCELERATION = STRETCH_3.base.acceleration_mps2
-
-HELD = "last valid command to held, ms"
-OUCH = "Ouch! to held, ms"
-ESTOP = "e-stop to held, ms"
-LIFTED = "lifted by a word"
-DRIFT = "drift, mm"
-STALE = "stale commands applied"
-STANDS = "motors told to stand, ms"
-GONE = "children gone, ms"
-LIMITS = "outputs beyond limits"
-FALSE_HOLDS = "holds without need"
-NUMB = "robot's last word to held, ms"
-TOUCH = "contact to held, ms"
-RUNSTOP = "runstop to held, ms"
-UNASKED = "moved without a word, mm"
-PILED = "MB grown in the camera's process"
-LOST = "recording lost, ms"
-GAPS = "events missing before that"
-STRANGE = "garbled commands applied"
-GROWN = "MB grown"
-REFUSED = "garbled frames refused"
-
-
-def ouch(rig: Rig) -> Figures:
-    """Somebody is hurt; from the word to the braking profile."""
-    rig.wait_moving()
-    return {OUCH: _stop_ms(rig, rig.say("Ouch!"))}
-
-
-def _stop_ms(rig: Rig, start_ns: int) -> float:
-    """From the stamp of what is said or felt after `start_ns` to the braking profile."""
-
-    def is_held() -> bool:
-        record = rig.guard.last()
-        return record is not None and record[5] >= start_ns and record[6] >= record[5]
-
-    rig.wait("held", is_held, 5.0)
-    record = rig.guard.last()
-    assert record is not None
-    return (record[6] - record[5]) * MS
-
-
-def pressed(rig: Rig) -> Figures:
-    """An emergency stop; from the press to the braking profile, and that "go on" does not lift it."""
-    rig.wait_moving()
-    start_ns = rig.press()
-
-    def latched() -> tuple[float, ...] | None:
-        return next((record for record in rig.guard.since(start_ns) if record[1] == ESTOPPED), None)
-
-    rig.wait("held after the emergency stop", latched, 5.0)
-    record = latched()
-    assert record is not None
-    rig.say("Go on")
-    time.sleep(0.3)
-    last = rig.guard.last()
-    return {ESTOP: (record[0] - start_ns) * MS, LIFTED: float(last is None or last[1] != ESTOPPED)}
-
-
-def held(rig: Rig, start_ns: int) -> Figures:
-    """The policy fell silent: from its last valid command to the braking profile, and how far the robot went."""
-
-    def hold() -> tuple[float, ...] | None:
-        return next((record for record in rig.guard.since(start_ns) if record[1] == HOLDING), None)
-
-    rig.wait("held", hold, 5.0)
-    record = hold()
-    assert record is not None
-    held_ns, last_ns = record[0], int(record[2])
-
-    def rest() -> tuple[float, ...] | None:
-        return next((step for step in rig.motors.since(int(held_ns)) if step[2] < 1e-6), None)
-
-    rig.wait("standing", rest, 5.0)
-    end = rest()
-    assert end is not None
-    return {
-        HELD: (held_ns - last_ns) * MS,
-        DRIFT: (end[3] - rig.motors.since(last_ns)[0][3]) * 1e3,
-        STALE: stale(rig, start_ns),
-    }
-
-
-def stale(rig: Rig, start_ns: int) -> float:
-    """How many times a command was older than its lifespan when the guard took it."""
-    return sum(record[3] * MS > LIFESPAN_MS for record in rig.guard.since(start_ns))
-
-
-def false_holds(rig: Rig, start_ns: int) -> float:
-    """How often the robot was held although the policy had the machine's time to command it: a 20 Hz loop that is so
-    late that a lifespan passes between two commands is held rightly.
-    """
-    if rig.lateness_ms(start_ns) > LIFESPAN_MS - PERIOD_MS:
-        return 0.0
-    modes = [record[1] for record in rig.guard.since(start_ns)]
-    return sum(old == MOVING != new for old, new in itertools.pairwise(modes))
-
-
-def _stands(rig: Rig) -> bool:
-    last = rig.motors.last()
-    return last is not None and last[1] == 0.0 and last[2] == 0.0
 
 
 def back(trial: Trial) -> Trial:
@@ -131,22 +52,6 @@ def back(trial: Trial) -> Trial:
         return {**trial(rig), UNASKED: unasked_mm(rig)}
 
     return and_back
-
-
-def unasked_mm(rig: Rig) -> float:
-    """How far the robot goes after it is stopped for what comes back, with nobody having said go on."""
-
-    def is_stopped() -> bool:
-        last = rig.guard.last()
-        return last is not None and last[1] == STOPPED and _stands(rig)
-
-    rig.wait("stopped for what comes back", is_stopped)
-    before = rig.motors.last()
-    time.sleep(0.4)
-    after = rig.motors.last()
-    assert before is not None
-    assert after is not None
-    return abs(after[3] - before[3]) * 1e3
 
 
 def killed(rig: Rig) -> Figures:
@@ -187,18 +92,6 @@ def robot_killed(rig: Rig) -> Figures:
     return motors_stand(rig, rig.send_signal("robot", signal.SIGKILL))
 
 
-def motors_stand(rig: Rig, start_ns: int) -> Figures:
-    """From the fault to the motors' target of zero."""
-
-    def zero() -> tuple[float, ...] | None:
-        return next((step for step in rig.motors.since(start_ns) if step[1] == 0.0), None)
-
-    rig.wait("motors told to stand", zero, 5.0)
-    step = zero()
-    assert step is not None
-    return {STANDS: (step[0] - start_ns) * MS}
-
-
 def supervisor_killed(rig: Rig) -> Figures:
     """SIGKILL of the supervisor: its children end, and the robot stands."""
     rig.wait_moving()
@@ -231,7 +124,7 @@ def without(name: str, number: signal.Signals) -> Trial:
 def crash_loop(rig: Rig) -> Figures:
     """A process that dies at every start: three restarts, then the run ends as failed and the robot stands."""
     rig.process.wait(120.0)
-    rig.wait("standing", lambda: rig.motors.count == 0 or _stands(rig), 5.0)
+    rig.wait("standing", lambda: rig.motors.count == 0 or stands(rig), 5.0)
     text = "".join(rig.output)
     return {"restarts": text.count("] restarted"), "exit code": float(rig.process.returncode or 0)}
 
@@ -302,43 +195,16 @@ def flooded(mode: int) -> Trial:
         rig.switches["mode"] = mode
         try:
             start, cpu_s = time.monotonic(), rig.cpu_s("robot")
-            count = _accepted(rig)
+            count = accepted(rig)
             time.sleep(1.0)
             took = time.monotonic() - start
             share = (rig.cpu_s("robot") - cpu_s) / took
-            applied = (_accepted(rig) - count) / took
+            applied = (accepted(rig) - count) / took
             return {**ouch(rig), "CPU of the robot's process, %": share * 100, "commands taken a second": applied}
         finally:
             rig.switches.clear()
 
     return trial
-
-
-def _accepted(rig: Rig) -> float:
-    record = rig.guard.last()
-    return 0.0 if record is None else record[4]
-
-
-def beyond_limits(rig: Rig, start_ns: int) -> float:
-    """Ticks at which a wheel was asked for more speed or change of speed than it may have, or for no number."""
-    wrong, before = 0, None
-    base = STRETCH_3.base
-    for record in rig.guard.since(start_ns):
-        v, w = record[7], record[8]
-        wheels = (v - w * base.track_m / 2, v + w * base.track_m / 2)
-        if not all(abs(wheel) <= base.wheel_speed_mps + 1e-9 for wheel in wheels):  # false for NaN too
-            wrong += 1
-        if before is not None:
-            allowed = base.acceleration_mps2 * min((record[0] - before[0]) * 1e-9, 0.04) + 1e-6
-            wrong += any(abs(new - old) > allowed for new, old in zip(wheels, before[1:], strict=True))
-        before = (record[0], *wheels)
-    return wrong
-
-
-def backwards(rig: Rig, start_ns: int) -> float:
-    """How many times an older command was accepted after a newer one."""
-    stamps = [record[2] for record in rig.guard.since(start_ns)]
-    return sum(new < old for old, new in itertools.pairwise(stamps))
 
 
 def fallen(rig: Rig, trial: Trial = ouch) -> Figures:
@@ -372,7 +238,7 @@ def touched(rig: Rig) -> Figures:
     start_ns = time.monotonic_ns()
     rig.switches["touch"] = 1
     try:
-        return {TOUCH: _stop_ms(rig, start_ns)}
+        return {TOUCH: stop_ms(rig, start_ns)}
     finally:
         rig.switches.clear()
 
@@ -459,8 +325,3 @@ def garbled(mode: int, seconds: float = 2.0) -> Trial:
         return {**figures, GROWN: grown_mb, LIMITS: beyond_limits(rig, start_ns), STALE: stale(rig, start_ns)}
 
     return trial
-
-
-def speed_bound_mm(held_s: float) -> float:
-    """v t + v^2 / 2a at the test's speed."""
-    return (SPEED_MPS * held_s + SPEED_MPS**2 / (2 * ACCELERATION)) * 1e3
