@@ -5,27 +5,12 @@ from __future__ import annotations
 from nodes.guard.state_machine import GuardMachine
 from nodes.stretch import STRETCH_3
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand, RobotState
+from runtime.msgs import Interrupt, JointCommand
+from tests.standing import standing
 
 MS = 1_000_000
 TICK = 20 * MS
-HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
 FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)
-
-
-def state(now_ns: int, position: tuple[float, ...] = HOME) -> RobotState:
-    zeros = (0.0,) * 8
-    return RobotState(
-        read_ns=now_ns,
-        position=position,
-        velocity=zeros,
-        effort=zeros,
-        base_x_m=0.0,
-        base_y_m=0.0,
-        base_heading_rad=0.0,
-        base_v_mps=0.0,
-        base_w_radps=0.0,
-    )
 
 
 def command(
@@ -53,7 +38,7 @@ class Story:
         self.machine = GuardMachine(STRETCH_3)
         self.now_ns = 1_000_000_000
         self.seq = 0
-        self.machine.saw(state(self.now_ns))
+        self.machine.saw(standing(self.now_ns))
         if is_armed:
             assert self.machine.arm(self.now_ns)
             self.now_ns += MS
@@ -61,7 +46,7 @@ class Story:
     def tick(self, *, sees: bool = True) -> JointCommand | None:
         self.now_ns += TICK
         if sees:
-            self.machine.saw(state(self.now_ns))
+            self.machine.saw(standing(self.now_ns))
         return self.machine.tick(self.now_ns)
 
     def send(self, *, v: float = 0.0, w: float = 0.0, position: tuple[float, ...] = FAR) -> str:

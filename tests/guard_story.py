@@ -10,11 +10,10 @@ from nodes.guard.state_machine import GuardMachine
 from nodes.stretch import STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand, RobotState, RobotStatus
+from runtime.msgs import Interrupt, JointCommand, RobotStatus
+from tests.standing import HOME, standing
 
 MS = 1_000_000
-HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
-ZEROS = (0.0,) * 8
 LIFESPAN_NS = to_ns(GuardSettings().lifespan_s)
 STEP_S = GuardSettings().longest_step_s
 EPSILON = 1e-6
@@ -23,21 +22,6 @@ STEPS = int(os.environ.get("GUARD_STEPS", "3000"))
 """How many steps random stories take in all."""
 
 Command = Stamped[JointCommand]
-
-
-def robot_state(now_ns: int) -> RobotState:
-    """A robot that stands at `HOME`, seen now."""
-    return RobotState(
-        read_ns=now_ns,
-        position=HOME,
-        velocity=ZEROS,
-        effort=ZEROS,
-        base_x_m=0.0,
-        base_y_m=0.0,
-        base_heading_rad=0.0,
-        base_v_mps=0.0,
-        base_w_radps=0.0,
-    )
 
 
 def command(
@@ -152,7 +136,7 @@ class GuardStory:
         """Let time pass and check what the guard lets through."""
         self.now_ns += dt_ms * MS
         if sees:
-            self.machine.saw(robot_state(self.now_ns))
+            self.machine.saw(standing(self.now_ns))
             self.machine.told(RobotStatus(read_ns=self.now_ns, mode="ready", is_runstopped=self.is_runstopped))
             self.seen_ns = self.now_ns
         was_pressed = self.is_known_runstopped

@@ -19,7 +19,8 @@ from runtime.lease import Lease, LeaseLine
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import JointCommand, SeatRequest
 from runtime.proof import GOOD_FOR_NS, make_token, request
-from tests.guard_story import HOME, MS, robot_state
+from tests.guard_story import MS
+from tests.standing import HOME, standing
 
 SHADOWS = {"planner": ("fallback",), "vlm": (), "policy": ("second", "replayed")}
 HOLDERS: dict[Seat, str] = {"planner": "planner", "vlm": "vlm", "policy": "first"}
@@ -137,7 +138,7 @@ class LeaseStory:
             self.clock.ns += TICK_NS
             before = len(self.news)
             held, renewed_ns = dict(self.holder), dict(self.renewed_ns)
-            self.guard.state.push(Stamped(robot_state(self.clock.ns), Envelope("robot/state", "d", 1, self.clock.ns)))
+            self.guard.state.push(Stamped(standing(self.clock.ns), Envelope("robot/state", "d", 1, self.clock.ns)))
             self.guard.tick()
             for lease in self.news[before:]:
                 silent_ns = self.clock.ns - renewed_ns[lease.seat]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runtime import Node, Publisher, every
 from runtime.msgs import RobotState
-from tests.guard_story import HOME
+from tests.standing import HOME
 
 
 class StillRobot(Node):

@@ -21,7 +21,8 @@ from runtime import Simulation
 from runtime.clock import NS_PER_S
 from runtime.graph import NodeSpec
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, InterruptRecord, SeenObject, Subtask, Utterance
-from tests.guard_story import MS, command, robot_state
+from tests.guard_story import MS, command
+from tests.standing import standing
 
 ANN_S_STOP = Stop("s1", "Ann", is_sure=True, raised_ns=0)
 UNSURE = Stop("s2", "Ann", is_sure=False, raised_ns=0)
@@ -85,7 +86,7 @@ def test_who_may_take_back_what(text: str, speaker: str, stops: tuple[Stop, ...]
 
 def stopped_machine(*idents: str) -> tuple[Any, int]:
     machine, now_ns = GuardMachine(STRETCH_3), 10 * NS_PER_S
-    machine.saw(robot_state(now_ns))
+    machine.saw(standing(now_ns))
     assert machine.arm(now_ns)
     machine.offer(command("policy", 1, now_ns + MS), now_ns + MS)
     machine.tick(now_ns + MS)

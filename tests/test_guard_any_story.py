@@ -12,8 +12,9 @@ from nodes.guard.senses import GuardSettings
 from nodes.guard.state_machine import GuardMachine
 from nodes.stretch import STRETCH_3
 from runtime.msgs import JointCommand
-from tests.guard_driven import MS, command, interrupt, state
+from tests.guard_driven import MS, command, interrupt
 from tests.guard_story import STEPS
+from tests.standing import standing
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -31,7 +32,7 @@ class AnyStory(RuleBasedStateMachine):
         self.out: JointCommand | None = None
         self.velocity: tuple[float, ...] = (0.0,) * 8
         self.wheels = (0.0, 0.0)
-        self.machine.saw(state(self.now_ns))
+        self.machine.saw(standing(self.now_ns))
         self.machine.arm(self.now_ns)
         self.out = self.machine.tick(self.now_ns)
 
@@ -74,7 +75,7 @@ class AnyStory(RuleBasedStateMachine):
     def tick(self, milliseconds: int, sees: bool) -> None:
         self.now_ns += milliseconds * MS
         if sees:
-            self.machine.saw(state(self.now_ns))
+            self.machine.saw(standing(self.now_ns))
         dt_s = min(milliseconds * 1e-3, 0.04)
         before, self.out = self.out, self.machine.tick(self.now_ns)
         assert before is not None

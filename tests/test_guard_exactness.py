@@ -16,7 +16,8 @@ from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import JointCommand
-from tests.guard_story import HOME, LIFESPAN_NS, GuardStory, command, interrupt, robot_state
+from tests.guard_story import LIFESPAN_NS, GuardStory, command, interrupt
+from tests.standing import HOME, standing
 
 FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)
 
@@ -189,7 +190,7 @@ def test_a_joint_arrives_as_early_as_its_brake_allows() -> None:
 
 def test_a_refusal_is_logged_once_with_its_count(caplog: pytest.LogCaptureFixture) -> None:
     guard = Guard()
-    guard.machine.saw(robot_state(0))
+    guard.machine.saw(standing(0))
     guard.machine.offer(command("policy", 1, 0), 0)
     with caplog.at_level("INFO"):
         guard._report(is_due=False)

@@ -18,7 +18,8 @@ from runtime.codec import decode, encode
 from runtime.errors import CodecError
 from runtime.message import Stamped
 from runtime.msgs import JointCommand
-from tests.guard_story import HOME, MS, PEOPLE, STEPS, GuardStory, accelerations, command, wheels
+from tests.guard_story import MS, PEOPLE, STEPS, GuardStory, accelerations, command, wheels
+from tests.standing import HOME
 
 STEPS_PER_STORY = 60
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # a story is readable as it is; shrinking it takes minutes

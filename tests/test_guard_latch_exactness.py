@@ -10,7 +10,8 @@ from nodes.guard.state_machine import GuardMachine
 from nodes.stretch import STRETCH_3
 from runtime.clock import to_ns
 from runtime.msgs import GuardState, RobotState
-from tests.guard_story import HOME, ZEROS, GuardStory, command, interrupt, robot_state
+from tests.guard_story import GuardStory, command, interrupt
+from tests.standing import HOME, ZEROS, standing
 
 SETTINGS = GuardSettings()
 GRIPPER = next(place for place, joint in enumerate(STRETCH_3.joints) if joint.name == "gripper")
@@ -29,7 +30,7 @@ def driving() -> GuardStory:
 
 def see(story: GuardStory, **changes: object) -> RobotState:
     """The robot measures something else now."""
-    state: RobotState = msgspec.structs.replace(robot_state(story.now_ns), **changes)  # type: ignore[type-var]
+    state: RobotState = msgspec.structs.replace(standing(story.now_ns), **changes)  # type: ignore[type-var]
     story.machine.saw(state)
     return state
 

@@ -16,7 +16,8 @@ from runtime.fence import Fence
 from runtime.graph import NodeSpec
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotService, RobotState, RobotStatus, Utterance
 from runtime.seat_tables import SeatTable
-from tests.guard_driven import FAR, HOME, MS, state
+from tests.guard_driven import FAR, MS
+from tests.standing import HOME, standing
 
 
 class Policy(Node):
@@ -110,7 +111,7 @@ def started(folder: Path, **params: Any) -> Guard:
     guard = Guard(**{"arm": "auto", "memory": "run", **params})
     vars(guard)["run_info"] = {"registry": str(folder), "launch_file": "x/robot.toml"}
     guard.on_start()
-    guard.machine.saw(state(guard.clock.now_ns(), HOME))
+    guard.machine.saw(standing(guard.clock.now_ns(), HOME))
     return guard
 
 

@@ -9,7 +9,8 @@ from nodes.guard.senses import FUTURE_NS
 from nodes.guard.state_machine import GO_ON_NS, RESTARTED_NS, SLEPT_NS
 from runtime.clock import to_ns
 from runtime.msgs import JointCommand, RobotStatus
-from tests.guard_driven import FAR, HOME, MS, TICK, Story, command, interrupt, state
+from tests.guard_driven import FAR, MS, TICK, Story, command, interrupt
+from tests.standing import HOME, standing
 
 ELSEWHERE = (0.6, 0.2, 0.1, -0.1, 0.3, 0.02, 0.4, -0.4)
 
@@ -34,7 +35,7 @@ class Robot(Story):
     def tick(self, *, sees: bool = True) -> JointCommand | None:
         self.now_ns += TICK
         if sees:
-            self.machine.saw(state(self.now_ns, self.position))
+            self.machine.saw(standing(self.now_ns, self.position))
         self.felt = self.machine.feel(self.now_ns)
         return self.machine.tick(self.now_ns)
 
@@ -132,7 +133,7 @@ def test_a_runstop_in_an_emergency_stop_leaves_the_emergency_stop() -> None:
 def test_a_robot_that_was_let_go_rests_once_it_is_measured_to_stand() -> None:
     robot = driving()
     robot.press()
-    moving = msgspec.structs.replace(state(robot.now_ns + TICK), base_v_mps=0.2)  # type: ignore[type-var]  # a Message is a Struct
+    moving = msgspec.structs.replace(standing(robot.now_ns + TICK), base_v_mps=0.2)  # type: ignore[type-var]  # a Message is a Struct
     robot.now_ns += TICK
     robot.machine.saw(moving)
     robot.machine.feel(robot.now_ns)
@@ -170,7 +171,7 @@ def test_the_same_where_the_robot_was_stopped_before_its_driver_fell_silent() ->
 @pytest.mark.parametrize(("ahead_ns", "is_known"), [(FUTURE_NS, True), (FUTURE_NS + 1, False)])
 def test_a_posture_that_is_stamped_ahead_of_time_is_not_known(ahead_ns: int, is_known: bool) -> None:
     robot = Robot(is_armed=False)
-    robot.machine.saw(state(robot.now_ns + ahead_ns))
+    robot.machine.saw(standing(robot.now_ns + ahead_ns))
     assert robot.machine.arm(robot.now_ns) is is_known
 
 

@@ -10,7 +10,8 @@ from nodes.guard.state_machine import MOST_SOURCES, GuardMachine
 from nodes.stretch import STOW, STRETCH_3
 from runtime.clock import to_ns
 from runtime.msgs import JointCommand
-from tests.guard_driven import HOME, MS, TICK, Story, command, interrupt, state
+from tests.guard_driven import MS, TICK, Story, command, interrupt
+from tests.standing import HOME, standing
 
 
 def test_a_disarmed_guard_gives_nothing_to_the_driver_and_refuses_commands() -> None:
@@ -22,9 +23,9 @@ def test_a_disarmed_guard_gives_nothing_to_the_driver_and_refuses_commands() -> 
 def test_arming_needs_a_fresh_posture() -> None:
     machine = GuardMachine(STRETCH_3)
     assert not machine.arm(0)
-    machine.saw(state(0))
+    machine.saw(standing(0))
     assert not machine.arm(to_ns(0.3))
-    machine.saw(state(to_ns(0.3)))
+    machine.saw(standing(to_ns(0.3)))
     assert machine.arm(to_ns(0.3))
 
 
@@ -105,7 +106,7 @@ def test_a_robot_that_measures_nonsense_counts_as_silent() -> None:
     for _ in range(20):
         story.send()
         story.now_ns += TICK
-        story.machine.saw(state(story.now_ns, (nan,) * 8))
+        story.machine.saw(standing(story.now_ns, (nan,) * 8))
         story.machine.tick(story.now_ns)
     assert story.machine.mode == "holding"
 
@@ -172,7 +173,7 @@ def test_a_late_tick_makes_no_jump() -> None:
     story = Story()
     before = story.drive(50)
     story.now_ns += to_ns(5)
-    story.machine.saw(state(story.now_ns))
+    story.machine.saw(standing(story.now_ns))
     story.send(v=0.3)
     out = story.tick()
     assert out is not None

@@ -17,7 +17,7 @@ from runtime.msgs import (
     Utterance,
 )
 from runtime.seat_tables import Rung, SeatTable
-from tests.guard_story import HOME
+from tests.standing import HOME
 from tests.still_robot import StillRobot
 
 

@@ -20,7 +20,7 @@ from runtime.message import Envelope
 from runtime.msgs import Comparison, GuardState, Interrupt, JointCommand, SeatRequest
 from runtime.proof import Proofs, request
 from runtime.seat_tables import SeatTable
-from tests.guard_story import HOME
+from tests.standing import HOME
 from tests.still_robot import StillRobot
 
 TOKEN = "t" * 64

@@ -16,8 +16,7 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance
-
-HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
+from tests.standing import HOME, standing
 
 
 @pytest.fixture
@@ -31,14 +30,6 @@ def write(tmp_path: Path, data: bytes, name: str = "other.onnx") -> str:
     path = tmp_path / name
     path.write_bytes(data)
     return str(path)
-
-
-def standing(now_ns: int) -> RobotState:
-    zeros = (0.0,) * 8
-    return RobotState(
-        read_ns=now_ns, position=HOME, velocity=zeros, effort=zeros, base_x_m=0.0, base_y_m=0.0, base_heading_rad=0.0,
-        base_v_mps=0.0, base_w_radps=0.0,
-    )  # fmt: skip
 
 
 class Robot(Node):

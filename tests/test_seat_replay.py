@@ -23,7 +23,7 @@ from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, GuardState, JointCommand, RobotState, SceneDescription, Subtask
 from runtime.proof import Proofs, request
 from runtime.seat_tables import SeatTable
-from tests.guard_story import HOME
+from tests.standing import HOME
 from tests.still_robot import StillRobot
 
 TOKEN = "t" * 64
