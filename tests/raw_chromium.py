@@ -21,6 +21,10 @@ ANSWER_S = 60.0
 LISTENS = re.compile(r"DevTools listening on (ws://\S+)")
 
 
+class NotYet(Exception):
+    """The tab has no page to ask at this moment: it is on its way to one."""
+
+
 class RawTab:
     """One tab of a real browser window, and another that may cover it."""
 
@@ -39,26 +43,42 @@ class RawTab:
         while True:
             answer: dict[str, Any] = json.loads(self._socket.recv(timeout=ANSWER_S))
             if answer.get("id") == self._count:
-                assert "error" not in answer, answer
+                if "error" in answer:
+                    raise NotYet(f"{method}: {answer['error']}")
                 result: dict[str, Any] = answer["result"]
                 return result
 
     def value(self, expression: str) -> Any:
-        """What the page's scripts would see."""
+        """What the page's scripts would see; raises NotYet while the tab has none."""
         found = self._call("Runtime.evaluate", self._session, expression=expression, returnByValue=True)
         return found["result"].get("value")
 
     def text(self, selector: str) -> str:
         """What stands there; "" while there is nothing."""
-        return str(self.value(f"document.querySelector({json.dumps(selector)})?.textContent ?? ''"))
+        try:
+            return str(self.value(f"document.querySelector({json.dumps(selector)})?.textContent ?? ''"))
+        except NotYet:
+            return ""
 
     def click(self, selector: str) -> None:
         """By script: where it is does not matter here."""
         self.value(f"document.querySelector({json.dumps(selector)}).click()")
 
     def wait(self, fact: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
-        """Bounded."""
-        eventually(fact, what, within_s)
+        """Bounded; a tab that cannot be asked yet is asked again."""
+        last: list[NotYet] = []
+
+        def holds() -> bool:
+            try:
+                return fact()
+            except NotYet as reason:
+                last[:] = [reason]
+                return False
+
+        try:
+            eventually(holds, what, within_s)
+        except AssertionError as late:
+            raise AssertionError(f"{late}; the browser said last: {last}") from None
 
     def key(self, key: str, *, is_down: bool) -> None:
         """A letter goes down, or up."""
