@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.faults.matrix import Skip, mount_small
 from nodes.guard.ledger import Disk, Keeper, Ledger, read
 from nodes.guard.node import Guard
 from runtime.msgs import EStop
@@ -115,3 +119,42 @@ def test_a_full_disk_stops_no_guard_and_is_told_once(
     monkeypatch.undo()
     guard.settle()
     assert guard.disk_problem == ""
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own for a keeper's first note, and for nothing more."""
+    place = tmp_path / "small"
+    place.mkdir()
+    try:
+        mount_small(place)
+    except Skip as why:
+        pytest.skip(str(why))
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_an_emergency_stop_on_a_full_disk_outlives_the_guard(full_disk: Path) -> None:
+    path = full_disk / "guard.json"
+    keeper = Keeper(path, disk=Disk())
+    keeper.note(Ledger(armed_in="this run"))
+    with (full_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+        while True:
+            filler.write(bytes(1 << 12))
+    keeper.note(PRESSED)
+    assert read(path) == PRESSED
+    keeper.note(RELEASED)
+    assert read(path) == RELEASED, "a shorter one leaves no end of the longer one"
+
+
+def test_where_the_file_cannot_be_written_at_all_the_reason_is_the_disks(tmp_path: Path) -> None:
+    class Full(Disk):
+        def write(self, path: Path, data: bytes) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    keeper = Keeper(tmp_path / "guard.json", disk=Full())
+    for _ in range(2):  # it is tried again
+        with pytest.raises(OSError, match="No space left"):
+            keeper.note(PRESSED)

@@ -60,6 +60,12 @@ class Disk:
         """The whole of a file, which is made where it is not there."""
         path.write_bytes(data)
 
+    def overwrite(self, path: Path, data: bytes) -> None:
+        """The same in the room that the file has on the disk already; it must be there."""
+        with path.open("r+b", buffering=0) as file:
+            file.write(data)
+            file.truncate()
+
     def sync(self, path: Path) -> None:
         """Wait until a file, or what stands in a folder, is on the disk itself."""
         number = os.open(path, os.O_RDONLY)
@@ -87,12 +93,25 @@ class Keeper:
         self._swap = threading.Lock()  # held while a draft takes the file's place, and never while anything is synced
 
     def note(self, ledger: Ledger) -> None:
-        """Replace the file where something has changed; it may not yet be on the disk itself. Raises OSError."""
+        """Replace the file where something has changed; it may not yet be on the disk itself. Raises OSError.
+
+        A disk that is full has no room for a draft; then the file itself is written over, which its block has room for.
+        """
         if ledger == self._newest:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self.path.with_name(self.path.name + ".new")
-        self._disk.write(draft, msgspec.json.encode(ledger))
+        data = msgspec.json.encode(ledger)
+        try:
+            self._disk.write(draft, data)
+        except OSError as problem:
+            with self._swap:
+                try:
+                    self._disk.overwrite(self.path, data)
+                except OSError:
+                    raise problem from None
+                self._newest = ledger
+            return
         with self._swap:
             self._disk.replace(draft, self.path)
             self._newest = ledger
