@@ -142,7 +142,7 @@ NO_MODEL = (Bound(models.STARTS, 2, least=1), Bound(models.MOVED, 0))
 
 MATRIX: tuple[Fault, ...] = (
     Fault("nothing is wrong: Ouch!", ouch, (QUIET_OUCH,), is_quick=True),
-    Fault("nothing is wrong: e-stop", pressed, ESTOPS, is_fresh=True),
+    Fault("nothing is wrong: e-stop", pressed, ESTOPS),
     Fault("policy: SIGKILL at 0.3 m/s", trials.back(trials.killed), (*SILENCE, UNASKED), is_quick=True),
     Fault("policy: SIGSTOP, later SIGCONT", trials.frozen, SILENCE, is_quick=True),
     *_without("vlm"),
@@ -295,14 +295,13 @@ MATRIX: tuple[Fault, ...] = (
             Bound(answers.ASKED, inf, least=answers.OVER_HTTP),
         ),
     ),
-    Fault("hogs and full disk: e-stop", pressed, ESTOPS, around=_hogged_and_full, is_loaded=True, is_fresh=True),
+    Fault("hogs and full disk: e-stop", pressed, ESTOPS, around=_hogged_and_full, is_loaded=True),
     Fault(
         "hogs, full disk and 5,000 commands a second: e-stop",
         trials.switched(pressed, mode=FLOOD),
         ESTOPS,
         around=_hogged_and_full,
         is_loaded=True,
-        is_fresh=True,
     ),
     Fault("disk full while recording: Ouch!", trials.fallen, (LOADED_OUCH,), around=_full_disk, is_loaded=True),
 )

@@ -21,6 +21,7 @@ from bench.faults.nodes import MODES, SPEED_MPS
 from runtime.attach import Sender
 from runtime.message import Message
 from runtime.msgs import EStop, Utterance
+from runtime.proof import order, token_of
 from runtime.registry import FoundRun, find_runs
 from runtime.scheduling import ask_for_fifo, be_ordinary
 
@@ -139,13 +140,17 @@ class Rig:
         return bool(is_fresh and record and record[1] == MOVING and record[7] > SPEED_MPS - 0.01)
 
     def wait_moving(self) -> None:
-        """Until the robot drives at full speed; lifts a stop first where there is one."""
+        """Until the robot drives at full speed; lifts a stop first where there is one, also an emergency stop."""
         start = time.monotonic()
         while not self.is_moving():
             if self.process.poll() is not None:
                 raise FaultError(f"the run ended:\n{self.tail()}")
             record = self.guard.last()
-            if record is not None and MODES[int(record[1])] == "stopped":
+            mode = "" if record is None else MODES[int(record[1])]
+            if mode == "estopped":
+                self.rearm()
+                time.sleep(0.1)
+            elif mode == "stopped":
                 self.say("Go on")
                 time.sleep(0.1)
             if time.monotonic() - start > PATIENCE_S:
@@ -183,6 +188,11 @@ class Rig:
     def press(self) -> int:
         """Somebody presses an emergency stop; the stamp of it."""
         return self._sender("estop").publish(EStop(source="button", is_pressed=True)).published_ns
+
+    def rearm(self) -> None:
+        """Whoever pressed lets go and re-arms; the robot then still stands."""
+        self._sender("estop").publish(EStop(source="button", is_pressed=False))
+        self.send("guard/order", order(token_of(self.run.folder), "rearm", "Ana", time.monotonic_ns()))
 
     def send(self, topic: str, message: Message) -> None:
         """Publish anything."""
