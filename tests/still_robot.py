@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from runtime import Node, Publisher, every
 from runtime.msgs import RobotState
-from tests.standing import HOME
+from tests.standing import ZEROS, standing
 
 
 class StillRobot(Node):
-    """Says every 20 ms where it stands."""
+    """Says every 20 ms where it stands, and what it feels; says nothing while it is silent."""
 
     state = Publisher(RobotState, "robot/state")
+    contact: tuple[str, ...] = ()
+    effort = 0.0
+    is_silent = False
 
     @every(hz=50)
     def tick(self) -> None:
-        zeros = (0.0,) * 8
-        self.state.publish(
-            RobotState(
-                read_ns=self.clock.now_ns(), position=HOME, velocity=zeros, effort=zeros, base_x_m=0.0, base_y_m=0.0,
-                base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
-            )
-        )  # fmt: skip
+        if not self.is_silent:
+            felt = replace(standing(self.clock.now_ns()), contact=self.contact, effort=(self.effort, *ZEROS[1:]))
+            self.state.publish(felt)

@@ -18,30 +18,14 @@ from runtime.errors import ParameterError
 from runtime.fence import Fence
 from runtime.graph import NodeSpec
 from runtime.lease import Lease
-from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState, SeatRequest
+from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, SeatRequest
 from runtime.proof import Proofs, order, request, token_of
 from runtime.seat_tables import SeatTable
 from tests.guard_story import command
+from tests.standing import HOME
+from tests.still_robot import StillRobot
 
-HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
-ZEROS = (0.0,) * 8
 TOKEN = "t" * 64
-
-
-class Robot(Node):
-    """Stands, and feels what it is told to feel."""
-
-    state = Publisher(RobotState, "robot/state")
-    contact: tuple[str, ...] = ()
-
-    @every(hz=50)
-    def tick(self) -> None:
-        self.state.publish(
-            RobotState(
-                read_ns=self.clock.now_ns(), position=HOME, velocity=ZEROS, effort=ZEROS, base_x_m=0.0, base_y_m=0.0,
-                base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0, contact=self.contact,
-            )
-        )  # fmt: skip
 
 
 class Policy(Node):
@@ -59,7 +43,7 @@ class Room:
     """A guard in a graph with one seat, and all that it tells."""
 
     def __init__(self, **params: Any) -> None:
-        self.robot, self.guard = Robot(), Guard(**{"arm": "auto", **params})
+        self.robot, self.guard = StillRobot(), Guard(**{"arm": "auto", **params})
         nodes = (self.robot, NodeSpec("policy", Policy), NodeSpec("guard", Guard, instance=self.guard))
         self.sim = Simulation(*nodes, seats={"policy": SeatTable(holder="policy")})
         self.states: list[GuardState] = self.sim.record_topic("guard/state", GuardState)

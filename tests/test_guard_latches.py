@@ -13,33 +13,12 @@ from nodes.guard.node import Guard
 from nodes.guard.table import with_table
 from runtime import Node, Publisher, Simulation, every
 from runtime.graph import NodeSpec
-from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, RobotState
+from runtime.msgs import EStop, GuardState, Interrupt, JointCommand
 from runtime.proof import order
+from tests.standing import HOME
+from tests.still_robot import StillRobot
 
-HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
 TOKEN = "t" * 64
-
-
-class Robot(Node):
-    """Stands, and feels what it is told to feel."""
-
-    state = Publisher(RobotState, "robot/state")
-    contact: tuple[str, ...] = ()
-    effort = 0.0
-    is_silent = False
-
-    @every(hz=50)
-    def tick(self) -> None:
-        if self.is_silent:
-            return
-        zeros = (0.0,) * 8
-        self.state.publish(
-            RobotState(
-                read_ns=self.clock.now_ns(), position=HOME, velocity=zeros, effort=(self.effort, *zeros[1:]),
-                base_x_m=0.0, base_y_m=0.0, base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
-                contact=self.contact,
-            )
-        )  # fmt: skip
 
 
 class Drive(Node):
@@ -54,7 +33,7 @@ class Drive(Node):
 
 class Room:
     def __init__(self, **params: Any) -> None:
-        self.robot, self.guard = Robot(), Guard(**{"arm": "auto", **params})
+        self.robot, self.guard = StillRobot(), Guard(**{"arm": "auto", **params})
         self.sim = Simulation(self.robot, Drive(), NodeSpec("guard", Guard, instance=self.guard))
         self.states: list[GuardState] = self.sim.record_topic("guard/state", GuardState)
         self.interrupts: list[Interrupt] = self.sim.record_topic("interrupt", Interrupt)

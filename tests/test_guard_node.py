@@ -13,9 +13,9 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError
 from runtime.message import Stamped
 from runtime.msgs import Interrupt, JointCommand
+from tests.standing import HOME
 from tests.still_robot import StillRobot
 
-HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
 FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)
 
 
