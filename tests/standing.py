@@ -8,9 +8,15 @@ HOME = (0.3, 0.1, 0.5, -0.3, 0.0, 0.05, 0.0, 0.0)
 ZEROS = (0.0,) * 8
 
 
-def standing(now_ns: int, position: tuple[float, ...] = HOME) -> RobotState:
+def standing(
+    now_ns: int,
+    position: tuple[float, ...] = HOME,
+    *,
+    effort: tuple[float, ...] = ZEROS,
+    contact: tuple[str, ...] = (),
+) -> RobotState:
     """Its state, read now."""
     return RobotState(
-        read_ns=now_ns, position=position, velocity=ZEROS, effort=ZEROS, base_x_m=0.0, base_y_m=0.0,
-        base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
+        read_ns=now_ns, position=position, velocity=ZEROS, effort=effort, base_x_m=0.0, base_y_m=0.0,
+        base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0, contact=contact,
     )  # fmt: skip

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from runtime import Node, Publisher, every
 from runtime.msgs import RobotState
 from tests.standing import ZEROS, standing
@@ -20,5 +18,5 @@ class StillRobot(Node):
     @every(hz=50)
     def tick(self) -> None:
         if not self.is_silent:
-            felt = replace(standing(self.clock.now_ns()), contact=self.contact, effort=(self.effort, *ZEROS[1:]))
-            self.state.publish(felt)
+            effort = (self.effort, *ZEROS[1:])
+            self.state.publish(standing(self.clock.now_ns(), effort=effort, contact=self.contact))

@@ -77,12 +77,21 @@ def test_any_change_of_the_code_is_another_code(tmp_path: Path) -> None:
     assert fingerprint() == fingerprint()
 
 
-def test_trials_are_taken_in_portions_and_only_those_that_are_missing() -> None:
+def test_trials_that_need_a_graph_each_are_taken_in_portions_and_only_those_that_are_missing() -> None:
     outcomes = Outcomes(None, "now")
     for _ in range(4):
         outcomes.add(outcome("a"))
-    found = portions([fault("a"), fault("b")], outcomes, trials=7, size=5)
+    found = portions([fault("a", is_fresh=True), fault("b", is_fresh=True)], outcomes, trials=7, size=5)
     assert [(one.fault.name, one.number) for one in found] == [("a", 3), ("b", 5), ("b", 2)]
+
+
+def test_faults_that_can_share_a_graph_take_turns_in_it() -> None:
+    outcomes = Outcomes(None, "now")
+    outcomes.add(outcome("a"))
+    other = {"planner": 'use = "x:Y"'}
+    found = portions([fault("a"), fault("c", changes=other), fault("b")], outcomes, trials=3)
+    assert [one.fault.name for one in found] == [*"abab", "b", *"ccc"]
+    assert {one.number for one in found} == {1}
 
 
 def test_how_long_is_left_goes_by_what_each_fault_took() -> None:

@@ -6,17 +6,17 @@ A fault that keeps the machine busy on purpose is tried alone, after all others.
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from bench.faults.matrix import Fault
 from bench.faults.outcome import Outcome, Outcomes
-from bench.faults.run import Rigs, attempt
+from bench.faults.run import Rigs, attempt, graph_of
 
 PORTION = 10
-"""Trials of one fault that a lane takes at a time."""
+"""Trials that a lane takes at a time, of a fault that needs a graph for each of them."""
 USUAL_S = 3.0
 """Of a trial, as long as none was made."""
 
@@ -30,13 +30,24 @@ class Portion:
 
 
 def portions(faults: Sequence[Fault], outcomes: Outcomes, trials: int, size: int = PORTION) -> list[Portion]:
-    """What is left to be done, fault by fault, so that neighbours can use the same graph."""
+    """What is left to be done.
+
+    Faults that can share a graph take turns in it, so that its supervisor sees no crash loop in a process that is
+    killed again and again. Of those that need a graph for each trial, some trials at a time.
+    """
     found = []
+    graphs: dict[object, list[tuple[Fault, int]]] = defaultdict(list)
     for fault in faults:
         left = outcomes.missing(fault.name, min(trials, fault.most_trials))
+        if not fault.is_fresh:
+            graphs[graph_of(fault)].append((fault, left))
+            continue
         while left > 0:
             found.append(Portion(fault, min(size, left)))
             left -= size
+    for sharing in graphs.values():
+        for turn in range(max(left for _, left in sharing)):
+            found += [Portion(fault, 1) for fault, left in sharing if turn < left]
     return found
 
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -69,7 +69,7 @@ class Rig:
         self.switches = Switchboard(self.folder / "switches")
         self.guard, self.motors, self.bare = (make(self.folder) for make in (guard_box, motor_box, bare_box))
         self.output: deque[str] = deque(maxlen=400)
-        self.kills: deque[float] = deque()
+        self.kills: dict[str, deque[float]] = defaultdict(deque)  # of each process, when
         self.watched: dict[int, int] = {}
         self.moving_s = 0.0  # how long was waited for the robot to move, in all
         self._senders: dict[str, Sender] = {}
@@ -212,9 +212,7 @@ class Rig:
         """Send a signal to a process of the run; when."""
         pid = self.pid(name)
         if number == signal.SIGKILL:
-            while self.kills and time.monotonic() - self.kills[0] > RECENT_S:
-                self.kills.popleft()
-            self.kills.append(time.monotonic())
+            self.kills[name].append(time.monotonic())
         now_ns = time.monotonic_ns()
         os.kill(pid, number)
         return now_ns
@@ -222,8 +220,11 @@ class Rig:
     @property
     def is_spent(self) -> bool:
         """Whether the supervisor would not restart one more process, or is gone."""
-        recent = [kill for kill in self.kills if time.monotonic() - kill < RECENT_S]
-        return len(recent) >= 3 or self.process.poll() is not None
+        now = time.monotonic()
+        for kills in self.kills.values():
+            while kills and now - kills[0] > RECENT_S:
+                kills.popleft()
+        return any(len(kills) >= 3 for kills in self.kills.values()) or self.process.poll() is not None
 
     def watch_children(self) -> None:
         """Remember the processes, to see later whether they are gone."""

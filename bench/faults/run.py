@@ -39,6 +39,11 @@ BEHAVIOURS: Mapping[str, tuple[Behaviour, ...]] = {
 }
 
 
+def graph_of(fault: Fault) -> object:
+    """What graph it needs: equal for faults that can share one."""
+    return (tuple(sorted(fault.changes.items())), fault.serving, "disk" in fault.name)
+
+
 class Rigs:
     """The graph that trials use: kept from fault to fault while the next one needs the same and it can move."""
 
@@ -49,7 +54,7 @@ class Rigs:
 
     def for_(self, fault: Fault) -> Rig:
         """One that suits this fault: the one at hand, or a new one."""
-        key = (tuple(sorted(fault.changes.items())), fault.serving, "disk" in fault.name)
+        key = graph_of(fault)
         if self._rig is None or key != self._key or fault.is_fresh or self._rig.is_spent:
             self.close()
             self._key, self._rig = key, self._held.enter_context(_rig(fault))
