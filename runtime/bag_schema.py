@@ -28,7 +28,7 @@ Document = dict[str, Any]
 
 def envelope_document(envelope: Envelope) -> Document:
     """The envelope by field name, with the age at publication of each origin that it has."""
-    document: Document = {name: getattr(envelope, name) for name in Envelope.__struct_fields__}
+    document: Document = msgspec.structs.asdict(envelope)
     for age, origin in _AGES:
         stamp_ns = document[origin]
         if stamp_ns:

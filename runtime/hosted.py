@@ -139,6 +139,8 @@ class Lane:
         if len(queues) != number:
             queues = self._queues = [port.waiting for _, port in listeners]
         # A recorder asks dozens of empty ports at each message: no loop of our own over them.
+        if not any(queues):
+            return None
         filled = list(compress(range(number), queues))
         for turn in filled if len(filled) < 2 else sorted(filled, key=self._steps_to):
             handler, port = listeners[turn]
@@ -171,6 +173,11 @@ class Lane:
         """When the next tick or deadline is due; None without any."""
         due_ns = self._due_ns = self._first_due_ns()
         return due_ns
+
+    def due_after_ns(self, now_ns: int) -> int | None:
+        """The same, from what is known where that is still to come."""
+        due_ns = self._due_ns
+        return due_ns if due_ns is None or due_ns > now_ns else self.next_due_ns()
 
     def start(self, now_ns: int) -> None:
         """Set the phase of the timers, and let the deadlines run."""

@@ -145,13 +145,17 @@ class Node:
     @property
     def clock(self) -> Clock:
         """The graph's clock; the machine's until the node runs in a graph."""
-        clock: Clock = self.__dict__.setdefault("_clock", SystemClock())
+        clock: Clock | None = self.__dict__.get("_clock")
+        if clock is None:
+            clock = self.__dict__["_clock"] = SystemClock()
         return clock
 
     @property
     def random(self) -> random.Random:
         """The node's own random numbers, split from the run's seed."""
-        generator: random.Random = self.__dict__.setdefault("_random", random.Random(0))
+        generator: random.Random | None = self.__dict__.get("_random")
+        if generator is None:
+            generator = self.__dict__["_random"] = random.Random(0)
         return generator
 
     def on_any(self, stamped: Stamped[Any]) -> None:

@@ -32,7 +32,7 @@ class VirtualLanes:
         self.watch: Watch | None = None
         self._scheduler = scheduler
         self._loop = loop
-        self._armed: dict[int, int] = {}
+        self._armed: dict[Lane, int] = {}
         self._tasks: dict[asyncio.Task[None], tuple[HostedNode, Call]] = {}
         self._latency = {spec.name: spec.latency for spec in specs}
         self._turns = {spec.name: Turns(seed, spec.name) for spec in specs}
@@ -40,10 +40,10 @@ class VirtualLanes:
 
     def arm(self, hosted: HostedNode, lane: Lane) -> None:
         """Make sure that the lane is driven when its next tick is due."""
-        due_ns = lane.next_due_ns()
-        if due_ns is None or self._armed.get(id(lane)) == due_ns:
+        due_ns = lane.due_after_ns(self._scheduler.now_ns)
+        if due_ns is None or self._armed.get(lane) == due_ns:
             return
-        self._armed[id(lane)] = due_ns
+        self._armed[lane] = due_ns
         self._scheduler.at(due_ns, lambda: self.drive(hosted, lane), priority=TIMER)
 
     def drive(self, hosted: HostedNode, lane: Lane) -> None:

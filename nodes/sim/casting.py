@@ -31,6 +31,8 @@ _STEEP = np.float32(1e12)
 """Slope of the walls around the stretch of a row: higher than any nearness one millionth of a pixel inside."""
 _LARGE_PX = 8000
 """A face that covers more is drawn by itself."""
+_FEW_PX = 300
+"""To meet a cylinder in so few pixels costs less than to ask whether it is hidden."""
 _CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 _EDGES = np.array([(a, b) for a in range(8) for b in range(a + 1, 8) if bin(a ^ b).count("1") == 1])
 _NEXT = [1, 2, 3, 0]
@@ -90,8 +92,8 @@ class Caster:
         shape = (len(up), len(across))
         self.nearness: Floats = np.zeros(shape, dtype=np.float32)
         self.surface: Numbers = np.zeros(shape, dtype=np.uint16)
-        self._columns = across.astype(np.float32)
-        self._steep_columns = self._columns * _STEEP
+        self._first, self._spacing = np.float32(self.across[0]), np.float32(self.across[1] - self.across[0])
+        self._steep_columns = np.arange(len(across), dtype=np.float32) * _STEEP
         self._rows = up.astype(np.float32)
         self._flat_across, self._flat_up = (
             part.reshape(-1).copy() for part in np.broadcast_arrays(self.across, self.up[:, None])
@@ -117,6 +119,10 @@ class Caster:
             ],
             dtype=np.int64,
         )
+        self._is_cylinder = model.geom_type[self._round] == _CYLINDER
+        self._round_extent = self._extent[self._round]
+        self._round_corners = _CORNERS * self._round_extent[:, None]
+        self._down = -self.up
         parts = [(int(geom), axis, side) for geom in self._round for axis, side in ((-1, 1.0), (2, 1.0), (2, -1.0))]
         geoms, axes, sides = zip((-1, -1, 1.0), *flat, *parts, strict=True)
         self.surfaces = Surfaces(np.array(geoms), np.array(axes), np.array(sides))
@@ -159,9 +165,9 @@ class Caster:
     # --- flat faces
 
     def _see_flat(self, centre: Doubles, turn: Doubles, start: Doubles) -> None:
-        place = start[self._geom]
-        is_inside = (np.abs(place) <= self._extent[self._geom]).all(axis=1) & ~self._is_plane
-        height = place[self._number - 1, self._axis] * self._side - self._extent[self._geom, self._axis]
+        is_in_geom: NDArray[np.bool_] = np.all(np.abs(start) <= self._extent, axis=1)
+        is_inside = is_in_geom[self._geom] & ~self._is_plane
+        height = start[self._geom, self._axis] * self._side - self.reach[self._number]
         front = np.flatnonzero((height > 0) | is_inside)
         geom, axis = self._geom[front], self._axis[front]
         corners = centre[geom, None] + self._face_corners[front] @ turn[geom].transpose(0, 2, 1)
@@ -171,7 +177,8 @@ class Caster:
         planes = _cross(corners, corners[:, _NEXT])
         planes *= np.sign(np.einsum("fei,fi->fe", planes, corners.mean(axis=1)))[..., None]
         low, high = self._stretches(planes.astype(np.float32))
-        is_seen = (low <= high) & (high >= self._columns[0]) & (low <= self._columns[-1])
+        width = len(self.across)
+        is_seen = (low <= high) & (high >= 0) & (low <= width - 1)
         # One over the depth: n . ray / n . corner
         normal = turn[geom, :, axis]
         normal = normal / np.einsum("fi,fi->f", normal, corners[:, 0])[:, None]
@@ -188,14 +195,15 @@ class Caster:
             np.minimum(nearness, (high[which, rows] * _STEEP)[:, None] - steep, out=nearness)
             self._draw((rows, columns), nearness, int(number[which]))
         # The small ones, of which there are many, all at once: stretch by stretch.
-        face, row = np.nonzero(is_seen & ~is_large[:, None])
-        begin = np.searchsorted(self._columns, low[face, row])
-        length = np.maximum(np.searchsorted(self._columns, high[face, row], side="right") - begin, 0)
-        width = len(self._columns)
-        pixel = _steps(row * width + begin, length)
-        nearness = slope_across.reshape(-1).take(_steps(face * width + begin, length))
-        nearness += np.repeat(slope_up[face, row], length)
-        self._draw_pixels(pixel, nearness, np.repeat(number[face], length))
+        stretches = np.flatnonzero(is_seen & ~is_large[:, None])
+        face, row = np.divmod(stretches, len(self.up))
+        begin = np.ceil(np.maximum(low.take(stretches), 0)).astype(np.int64)
+        end = np.floor(np.minimum(high.take(stretches), width - 1)).astype(np.int64)
+        stretch, column = _steps(begin, np.maximum(end - begin + 1, 0))
+        nearness = slope_across.take((face * width).take(stretch) + column)
+        nearness += slope_up.take(stretches).take(stretch)
+        column += (row * width).take(stretch)
+        self._draw_pixels(column, nearness, number.take(face).take(stretch))
 
     def _may_be_seen(self, corners: Doubles) -> NDArray[np.bool_]:
         """False for each face whose corners are all on the outer side of one side of the picture, or behind it."""
@@ -207,21 +215,23 @@ class Caster:
         return is_seen
 
     def _stretches(self, planes: Floats) -> tuple[Floats, Floats]:
-        """For each face and row: the stretch of the row that is on the inner side of all its planes."""
+        """For each face and row: the stretch of the row, in pixels, that is on the inner side of all its planes."""
         # A plane without a slope lets through the whole row or nothing; a hair of slope says the same.
-        slope = np.where(planes[..., 0] == 0.0, np.float32(1e-20), planes[..., 0])[..., None]
-        rest = planes[..., 1, None] * self._rows - planes[..., 2, None]  # (faces, planes, rows)
+        slope = np.where(planes[..., 0] == 0.0, np.float32(1e-20), planes[..., 0] * self._spacing)[..., None]
+        rest = planes[..., 1, None] * self._rows  # (faces, planes, rows)
+        rest += (planes[..., 0] * self._first - planes[..., 2])[..., None]
         crossing = np.divide(rest, -slope, out=rest)
         low = (crossing + np.where(slope > 0, np.float32(0), np.float32(-np.inf))).max(axis=1)
         high = (crossing + np.where(slope < 0, np.float32(0), np.float32(np.inf))).min(axis=1)
         return low, high
 
     def _boxes_of(self, low: Floats, high: Floats, is_seen: NDArray[np.bool_]) -> _Boxes:
-        leftmost = np.where(is_seen, low, np.float32(np.inf)).min(axis=1)
-        rightmost = np.where(is_seen, high, np.float32(-np.inf)).max(axis=1)
+        width = np.float32(len(self.across))
+        leftmost = np.where(is_seen, low, width).min(axis=1)
+        rightmost = np.where(is_seen, high, np.float32(-1)).max(axis=1)
         return _Boxes(
-            left=np.searchsorted(self._columns, leftmost),
-            right=np.searchsorted(self._columns, rightmost, side="right"),
+            left=np.ceil(np.maximum(leftmost, 0)).astype(np.int64),
+            right=np.floor(np.minimum(rightmost, width - 1)).astype(np.int64) + 1,
             top=is_seen.argmax(axis=1),
             bottom=np.where(is_seen.any(axis=1), len(self._rows) - is_seen[:, ::-1].argmax(axis=1), 0),
         )
@@ -230,31 +240,30 @@ class Caster:
 
     def _see_round(self, centre: Doubles, turn: Doubles, start: Doubles) -> None:
         boxes, nearest = self._bounds(centre, turn, start)
-        cylinders: list[tuple[int, Window]] = []
-        for place, window in boxes.filled(boxes.pixels > 0):
+        pixels = boxes.pixels
+        is_hidden = np.zeros(len(pixels), dtype=np.bool_)
+        for place, window in boxes.filled(pixels > np.where(self._is_cylinder, _FEW_PX, 0)):
             if nearest[place] * self.nearness[window].min() >= 1.0:
-                continue  # behind what is already seen there
-            if self._kind[self._round[place]] == _CYLINDER:
-                cylinders.append((place, window))
-            else:
+                is_hidden[place] = True  # behind what is already seen there
+            elif not self._is_cylinder[place]:
                 self._meet(place, window, turn[place].tolist(), start[place].tolist())
-        if cylinders:
-            self._meet_cylinders(cylinders, turn, start)
+        cylinders = np.flatnonzero(self._is_cylinder & (pixels > 0) & ~is_hidden)
+        if len(cylinders):
+            self._meet_cylinders(cylinders, boxes, turn, start)
 
-    def _meet_cylinders(self, windows: list[tuple[int, Window]], turn: Doubles, start: Doubles) -> None:
+    def _meet_cylinders(self, places: Integers, boxes: _Boxes, turn: Doubles, start: Doubles) -> None:
         """All cylinders at once: their rectangles are small, and there are many of them."""
-        heights = np.array([rows.stop - rows.start for _, (rows, _) in windows])
-        lengths = np.repeat([columns.stop - columns.start for _, (_, columns) in windows], heights)
-        top, left = (np.array([window[side].start for _, window in windows]) for side in range(2))
-        width = len(self.across)
-        pixel = _steps(_steps(top, heights) * width + np.repeat(left, heights), lengths)
-        which = np.repeat(np.repeat([place for place, _ in windows], heights), lengths)
+        left, top = boxes.left[places], boxes.top[places]
+        of_row, row = _steps(top, boxes.bottom[places] - top)
+        stretch, pixel = _steps(left[of_row], (boxes.right[places] - left)[of_row])
+        pixel += (row * len(self.across)).take(stretch)
+        which = places[of_row].take(stretch)
         across, up = self._flat_across.take(pixel), self._flat_up.take(pixel)
         ray = [
             turn[:, 0, axis].take(which) * across + turn[:, 1, axis].take(which) * up - turn[:, 2, axis].take(which)
             for axis in range(3)
         ]
-        extent = self._extent[self._round]
+        extent = self._round_extent
         own = [start[:, axis].take(which) for axis in range(3)]
         depth, part = meet_cylinders(ray, own, extent[:, 0].take(which), extent[:, 2].take(which))
         self._draw_pixels(pixel, (1.0 / depth).astype(np.float32), self._first_round + 3 * which + part)
@@ -270,8 +279,8 @@ class Caster:
 
     def _bounds(self, centre: Doubles, turn: Doubles, start: Doubles) -> tuple[_Boxes, Doubles]:
         """For each round geom the rectangle that its box covers, and the least depth of that box."""
-        extent = self._extent[self._round]
-        corners = centre[:, None] + (_CORNERS * extent[:, None]) @ turn.transpose(0, 2, 1)
+        extent = self._round_extent
+        corners = centre[:, None] + self._round_corners @ turn.transpose(0, 2, 1)
         ahead = -corners[..., 2]
         nearest = np.maximum(ahead.min(axis=1), _NEAR_M)
         is_seen = ahead > _NEAR_M
@@ -293,18 +302,18 @@ class Caster:
         boxes = _Boxes(  # rows go down while `up` falls
             left=np.searchsorted(self.across, lowest[:, 0]),
             right=np.searchsorted(self.across, highest[:, 0], side="right"),
-            top=np.searchsorted(-self.up, -highest[:, 1]),
-            bottom=np.searchsorted(-self.up, -lowest[:, 1], side="right"),
+            top=np.searchsorted(self._down, -highest[:, 1]),
+            bottom=np.searchsorted(self._down, -lowest[:, 1], side="right"),
         )
         return boxes, nearest
 
 
-def _steps(start: Integers, length: Integers) -> Integers:
-    """start, start + 1, ... of each stretch, one stretch after the other."""
-    end = np.cumsum(length)
-    steps = np.arange(end[-1] if len(end) else 0)
-    steps += np.repeat(start - end + length, length)
-    return steps
+def _steps(start: Integers, length: Integers) -> tuple[Integers, Integers]:
+    """start, start + 1, ... of each stretch, one stretch after the other: which stretch, and the step."""
+    stretch = np.repeat(np.arange(len(length)), length)
+    steps = np.arange(len(stretch))
+    steps += (start - np.cumsum(length) + length).take(stretch)
+    return stretch, steps
 
 
 def _extent(kind: int, size: tuple[float, ...]) -> tuple[float, ...]:

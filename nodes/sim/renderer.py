@@ -72,14 +72,18 @@ class RayRenderer:
         self._cosine = (1.0 / np.sqrt(self._across**2 + self._up**2 + 1.0)).astype(np.float32)
         self._is_curved = surfaces.is_curved
         self._flat = np.flatnonzero(surfaces.axis >= 0)
+        self._flat_geom, self._flat_axis = surfaces.geom[self._flat], surfaces.axis[self._flat]
+        self._flat_reach = self._caster.reach[self._flat]
+        self._flat_side = surfaces.side[self._flat, None]
         palette = model.geom_rgba[surfaces.geom, :3]
         palette[NOTHING] = SKY_RGB
         # The last colour is that of every other tile of the floor.
-        self._palette = (np.vstack([palette, TILE_RGB[1]]) * 255).astype(np.float32)
+        self._palette = np.ascontiguousarray((np.vstack([palette, TILE_RGB[1]]) * 255).T, dtype=np.float32)
+        self._other_tile = self._palette.shape[1] - 1
         floor = np.flatnonzero((surfaces.geom >= 0) & (model.geom_type[surfaces.geom] == mujoco.mjtGeom.mjGEOM_PLANE))
         self._floor = int(floor[0]) if len(floor) else -1
         if len(floor):
-            self._palette[self._floor] = np.array(TILE_RGB[0], dtype=np.float32) * 255
+            self._palette[:, self._floor] = np.array(TILE_RGB[0], dtype=np.float32) * 255
         self._lamp = np.array(LAMP_DIRECTION) / np.linalg.norm(LAMP_DIRECTION)
         # What is round around the middle of an axis, which for a ball is a point.
         kind = model.geom_type
@@ -99,9 +103,11 @@ class RayRenderer:
         light = self._light(data, surface, depth, eye, axes)
         if self._floor >= 0:
             self._lay_tiles(surface, depth, eye, axes)
-        colour = self._palette.take(surface, axis=0)
-        colour *= light[..., None]
-        rgb: Pixels = np.minimum(colour, np.float32(255.0), out=colour).astype(np.uint8)
+        rgb: Pixels = np.empty((*surface.shape, 3), dtype=np.uint8)
+        for channel, palette in enumerate(self._palette):
+            colour = palette.take(surface)
+            colour *= light
+            rgb[..., channel] = np.minimum(colour, np.float32(255.0), out=colour)
         return rgb, depth
 
     def close(self) -> None:
@@ -114,28 +120,29 @@ class RayRenderer:
         if not len(rows):
             return
         seen = slice(int(rows[0]), int(rows[-1]) + 1)
-        tiles = np.zeros((1, 1), dtype=np.float32)
+        tiles = np.zeros(surface[seen].shape, dtype=np.int32)
         for axis in range(2):
             right, upward, backward = (axes[axis] / TILE_SIZE_M).astype(np.float32)
             spot = right * self._across + (upward * self._up[seen] - backward)
             spot *= depth[seen]
             spot += np.float32(eye[axis] / TILE_SIZE_M)
-            tiles = tiles + np.floor(spot, out=spot)
-        is_other = on_floor[seen] & (np.floor(tiles * 0.5) * 2 != tiles)
-        surface[seen] += is_other * (len(self._palette) - 1 - self._floor)
+            tiles ^= np.floor(spot, out=spot).astype(np.int32)
+        is_other = (tiles & 1).astype(np.bool_)
+        is_other &= on_floor[seen]
+        np.copyto(surface[seen], self._other_tile, where=is_other)
 
     def _light(self, data: mujoco.MjData, surface: Integers, depth: Floats, eye: Doubles, axes: Doubles) -> Floats:
         """How bright each pixel is, from the normal of what it sees; 1 for the sky."""
         surfaces, flat = self._caster.surfaces, self._flat
         frames = data.geom_xmat.reshape(-1, 3, 3)
-        geom = surfaces.geom[flat]
-        normal = frames[geom, :, surfaces.axis[flat]] * surfaces.side[flat, None]
+        geom = self._flat_geom
+        normal = frames[geom, :, self._flat_axis] * self._flat_side
         lamp = np.ones(len(surfaces.geom), dtype=np.float32)
         lamp[flat] = np.maximum(normal @ self._lamp, 0.0) * LAMP + AMBIENT
         # Normal times ray is the distance from the plane of the surface over the depth.
         away = np.zeros(len(surfaces.geom), dtype=np.float32)
         place = data.geom_xpos[geom] - eye
-        distance = np.einsum("ij,ij->i", normal, place) + self._caster.reach[flat]
+        distance = np.einsum("ij,ij->i", normal, place) + self._flat_reach
         away[flat] = np.abs(distance) * HEADLIGHT
         light: Floats = away.take(surface)
         light *= self._caster.nearness

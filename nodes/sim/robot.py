@@ -38,6 +38,7 @@ PERSON_PARTS = ("hand", "foot")
 GRIPPER = JOINTS.index("gripper")
 
 Vector = NDArray[np.float64]
+Places = NDArray[np.int64]
 
 
 class SimRobot:
@@ -50,7 +51,8 @@ class SimRobot:
         self.model = mujoco.MjModel.from_xml_string(scene.xml)
         self.data = mujoco.MjData(self.model)
         # Views: asking the data for them at each step costs as much as a small step itself.
-        self._qpos, self._ctrl, self._force = self.data.qpos, self.data.ctrl, self.data.actuator_force
+        self._qpos, self._qvel = self.data.qpos, self.data.qvel
+        self._ctrl, self._force = self.data.ctrl, self.data.actuator_force
         self._things = scene.things
         self._index = _Index(self.model)
         self._grip = Grip(self.model, tuple(thing.name for thing in scene.things))
@@ -132,14 +134,14 @@ class SimRobot:
         if behind_ns > 0:
             self.skipped_s += behind_ns / NS_PER_S
             self._next_step_ns += behind_ns
-        while self._next_step_ns <= now_ns:
-            self._step()
-            self._next_step_ns += step_ns
+        number = (now_ns - self._next_step_ns) // step_ns + 1
+        if number > 0:
+            self._steps(number, step_ns)
 
     def read(self, now_ns: int) -> RobotState:
         """Joint state, odometry and contact as of the last step."""
-        x, y, heading = (float(value) for value in self.data.qpos[self._index.base_qpos])
-        vx, vy, w = (float(value) for value in self.data.qvel[self._index.base_qvel])
+        x, y, heading = self._qpos[self._index.base_qpos].tolist()
+        vx, vy, w = self._qvel[self._index.base_qvel].tolist()
         return RobotState(
             read_ns=now_ns,
             position=tuple(self._joint_position().tolist()),
@@ -166,7 +168,7 @@ class SimRobot:
 
     def world(self) -> World:
         """All that a camera needs to draw the scene."""
-        return World(stepped_ns=self._now_ns, qpos=self.data.qpos.copy(), mocap_pos=self.data.mocap_pos.copy())
+        return World(stepped_ns=self._now_ns, qpos=self._qpos.copy(), mocap_pos=self.data.mocap_pos.copy())
 
     def truth(self) -> Truth:
         """Where everything is, and what of the collaborator was touched since the last call."""
@@ -185,7 +187,7 @@ class SimRobot:
                 )
             )
         touched, self._touched = self._touched, set()
-        x, y, heading = (float(value) for value in self.data.qpos[self._index.base_qpos])
+        x, y, heading = self._qpos[self._index.base_qpos].tolist()
         return Truth(
             objects=tuple(objects),
             touched=tuple(sorted(touched)),
@@ -195,42 +197,53 @@ class SimRobot:
             robot_heading_rad=heading,
         )
 
-    def _step(self) -> None:
-        if self._next_step_ns - self._commanded_ns > to_ns(WATCHDOG_S):
-            self._wheels.aim(0.0, 0.0)
-        self._set_points.step(PHYSICS_STEP_S)
-        self._wheels.step(PHYSICS_STEP_S)
-        index, ctrl = self._index, self._ctrl
+    def _steps(self, number: int, step_ns: int) -> None:
+        """Step the physics so often. What does not depend on the physics is computed for all steps at once."""
+        index, ctrl, force = self._index, self._ctrl, self._force
+        positions, velocities = self._set_points.steps(number, PHYSICS_STEP_S)
         # A position servo damps velocity; offsetting its set point by what that costs makes it damp the error only.
-        wanted = self._set_points.velocity * index.damping_over_stiffness
-        wanted += self._set_points.position
-        ctrl[index.joint_actuator] = wanted[index.servo_joints]
-        ctrl[index.finger_actuator] = wanted[GRIPPER] / 2
-        v_mps, w_radps = self._wheels.velocity
-        heading = self._qpos.item(index.base_qpos[2])
+        wanted = positions + velocities * index.damping_over_stiffness
+        rows = np.zeros((number, len(ctrl)))
+        rows[:, index.joint_actuator] = wanted[:, index.servo_joints]
+        rows[:, index.finger_actuator] = wanted[:, GRIPPER, None] / 2
+        forces = np.empty((number, len(force)))
         along_x, along_y, turn = index.base_actuator
-        ctrl[along_x] = v_mps * math.cos(heading)
-        ctrl[along_y] = v_mps * math.sin(heading)
-        ctrl[turn] = w_radps
-        mujoco.mj_step(self.model, self.data)
-        self._feel(heading)
+        for row, felt in zip(rows, forces, strict=True):
+            if self._next_step_ns - self._commanded_ns > to_ns(WATCHDOG_S):
+                self._wheels.aim(0.0, 0.0)
+            self._wheels.step(PHYSICS_STEP_S)
+            v_mps, w_radps = self._wheels.velocity
+            heading = self._qpos.item(index.base_qpos[2])
+            cosine, sine = math.cos(heading), math.sin(heading)
+            row[along_x], row[along_y], row[turn] = v_mps * cosine, v_mps * sine, w_radps
+            ctrl[:] = row
+            mujoco.mj_step(self.model, self.data)
+            felt[:] = force
+            self._feel_base(force.item(along_x) * cosine + force.item(along_y) * sine, force.item(turn))
+            self._feel_contacts()
+            self._next_step_ns += step_ns
+        self._feel_joints(forces)
 
-    def _feel(self, heading: float) -> None:
-        """Filter efforts, note touches of the collaborator, and close or open the grip."""
-        index, data, force = self._index, self.data, self._force
-        share = PHYSICS_STEP_S / EFFORT_FILTER_S
-        percent = force[index.effort_actuator]
-        percent[GRIPPER] += force[index.other_finger_actuator]
+    def _feel_joints(self, forces: Vector) -> None:
+        """Filter the efforts of the joints, a row of the actuators' forces for each step."""
+        index, share = self._index, PHYSICS_STEP_S / EFFORT_FILTER_S
+        percent = forces[:, index.effort_actuator]
+        percent[:, GRIPPER] += forces[:, index.other_finger_actuator]
         percent *= index.percent
-        percent -= self._effort
-        percent *= share
-        self._effort += percent
-        along_x, along_y, turn = index.base_actuator
-        forward = force.item(along_x) * math.cos(heading) + force.item(along_y) * math.sin(heading)
-        forward *= 100.0 / BASE_FORCE_N
-        turning = force.item(turn) * 100.0 / BASE_TORQUE_NM
+        for row in percent:
+            row -= self._effort
+            row *= share
+            self._effort += row
+
+    def _feel_base(self, forward_n: float, turning_nm: float) -> None:
+        """Filter the effort of the base, the stronger one of driving and turning."""
+        forward, turning = forward_n * 100.0 / BASE_FORCE_N, turning_nm * 100.0 / BASE_TORQUE_NM
         strongest = forward if abs(forward) > abs(turning) else turning
-        self._base_effort += (strongest - self._base_effort) * share
+        self._base_effort += (strongest - self._base_effort) * (PHYSICS_STEP_S / EFFORT_FILTER_S)
+
+    def _feel_contacts(self) -> None:
+        """Note touches of the collaborator, and close or open the grip."""
+        index, data = self._index, self.data
         if data.ncon:
             parts = index.person_part[data.contact.geom]
             if parts.max() >= 0:  # only the robot collides with the collaborator
@@ -250,21 +263,23 @@ class SimRobot:
 
     def _is_moving(self) -> bool:
         speed = np.abs(self._joint_velocity())
-        vx, vy, w = np.abs(self.data.qvel[self._index.base_qvel])
+        vx, vy, w = np.abs(self._qvel[self._index.base_qvel])
         joints = any(speed[place] > MOVING_SPEED.get(name, 0.05) for place, name in enumerate(JOINTS))
         return bool(joints or math.hypot(vx, vy) > MOVING_SPEED["base"] or w > MOVING_SPEED["turn"])
 
     def _joint_position(self) -> Vector:
-        position = np.zeros(len(JOINTS))
-        position[self._index.servo_joints] = self.data.qpos[self._index.joint_qpos]
-        position[GRIPPER] = self.data.qpos[self._index.finger_qpos].sum()
-        return position
+        return self._by_joint(self._qpos, self._index.joint_qpos, self._index.finger_qpos)
 
     def _joint_velocity(self) -> Vector:
-        velocity = np.zeros(len(JOINTS))
-        velocity[self._index.servo_joints] = self.data.qvel[self._index.joint_qvel]
-        velocity[GRIPPER] = self.data.qvel[self._index.finger_qvel].sum()
-        return velocity
+        return self._by_joint(self._qvel, self._index.joint_qvel, self._index.finger_qvel)
+
+    def _by_joint(self, values: Vector, places: Places, fingers: list[int]) -> Vector:
+        """In the order of `JOINTS`, the two fingers added up."""
+        left, right = fingers
+        joints = np.zeros(len(JOINTS))
+        joints[self._index.servo_joints] = values[places]
+        joints[GRIPPER] = values.item(left) + values.item(right)
+        return joints
 
     def _place(self, position: tuple[float, ...]) -> None:
         self.data.qpos[self._index.joint_qpos] = np.array(position)[self._index.servo_joints]
@@ -284,7 +299,7 @@ class _Index:
         self.joint_qvel = np.array([model.joint(name).dofadr[0] for name in names])
         self.joint_actuator = np.array([model.actuator(name).id for name in names])
         self.finger_qpos = [int(model.joint(name).qposadr[0]) for name in fingers]
-        self.finger_qvel = np.array([model.joint(name).dofadr[0] for name in fingers])
+        self.finger_qvel = [int(model.joint(name).dofadr[0]) for name in fingers]
         self.finger_actuator = np.array([model.actuator(name).id for name in fingers])
         self.base_qpos = [int(model.joint(name).qposadr[0]) for name in BASE_JOINTS]
         self.base_qvel = np.array([model.joint(name).dofadr[0] for name in BASE_JOINTS])
