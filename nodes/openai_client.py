@@ -9,17 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import openai
 from openai.types.chat import ChatCompletionMessageParam
 
 from nodes.model_answers import LONGEST_ANSWER, BudgetError, ChatSettings, ModelError
 from nodes.model_budget import Budget, estimated_tokens
-
-Format = Literal["json_schema", "json_object", "text"]
-WEAKER: dict[Format, Format] = {"json_schema": "json_object", "json_object": "text"}
-"""What is asked for next where a server refuses a response format."""
+from nodes.model_dialect import Dialect, Format
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +49,7 @@ class ChatClient:
         self.settings = settings
         self.budget = budget or Budget(max_calls=settings.max_calls)
         self._jitter = jitter
-        self._format: Format = "json_schema"
+        self._dialect = Dialect()
         self._tells_usage = True  # until a server refuses to
         self._sdk = openai.AsyncOpenAI(
             api_key=settings.api_key or "none",  # the SDK insists on one; local servers do not look at it
@@ -79,32 +76,37 @@ class ChatClient:
         loop = asyncio.get_running_loop()
         end_s = loop.time() + self.settings.deadline_s
         try:
-            return await self._in_a_known_format(question)
+            return await self._as_it_is_known(question)
         except ModelError as problem:
             wait_s = problem.retry_after_s or 0.2 + 0.3 * self._jitter()
             if not problem.may_retry or loop.time() + wait_s >= end_s:
                 raise
         await asyncio.sleep(wait_s)
-        return await self._in_a_known_format(question)
+        return await self._as_it_is_known(question)
 
-    async def _in_a_known_format(self, question: Question) -> str:
-        """Ask for structured output, and for less where the server does not know that; it is asked so from then on."""
-        form = self._format
+    async def _as_it_is_known(self, question: Question) -> str:
+        """Ask otherwise where the server does not know what is asked for; it is asked so from then on."""
+        dialect = self._dialect
         while True:
             try:
-                text = await self._once(question, form)
-            except _FormatRefused as refusal:
-                if self._tells_usage and self.settings.stream and (form == "text" or "stream_options" in str(refusal)):
+                text = await self._once(question, dialect)
+            except _RequestRefused as refusal:
+                is_plain = dialect.format == "text"
+                if (
+                    self._tells_usage
+                    and self.settings.stream
+                    and ("stream_options" in refusal.said or (is_plain and dialect.limit not in refusal.said))
+                ):
                     self._tells_usage = False  # an older server; what it says costs is estimated
-                elif form == "text":
-                    raise ModelError(str(refusal)) from refusal
+                elif (other := dialect.after(refusal.said)) is not None:
+                    dialect = other
                 else:
-                    form = WEAKER[form]
+                    raise ModelError(str(refusal)) from refusal
             else:
-                self._format = form
+                self._dialect = dialect.remembered
                 return text
 
-    async def _once(self, question: Question, form: Format) -> str:
+    async def _once(self, question: Question, dialect: Dialect) -> str:
         where = self.settings.where
         try:
             if spent := self.budget.refusal(question.prompt_tokens):
@@ -116,12 +118,12 @@ class ChatClient:
         bill = _Bill(question, longest)
         try:
             if self.settings.stream:
-                text, why_ended = await self._streamed(question, form, bill)
+                text, why_ended = await self._streamed(question, dialect, bill)
             else:
-                text, why_ended = await self._whole(question, form, bill)
+                text, why_ended = await self._whole(question, dialect, bill)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as problem:
             bill.is_free = True
-            raise _FormatRefused(self._said(problem)) from problem
+            raise _RequestRefused(self._said(problem), problem.message) from problem
         except openai.APIStatusError as problem:
             bill.is_free = True
             raise self._status_error(problem) from problem
@@ -155,26 +157,26 @@ class ChatClient:
         except OSError:
             pass  # counted in memory; the next call is refused where the disk is still full
 
-    async def _whole(self, question: Question, form: Format, bill: _Bill) -> tuple[str, str | None]:
+    async def _whole(self, question: Question, dialect: Dialect, bill: _Bill) -> tuple[str, str | None]:
         completion = await self._sdk.chat.completions.create(
             model=self.settings.model,
             messages=_messages(question),
-            max_completion_tokens=bill.longest,
-            response_format=_response_format(question, form),
+            **_limit(dialect, bill.longest),
+            response_format=_response_format(question, dialect.format),
         )
         bill.take(completion.usage)
         choice = completion.choices[0]
         bill.characters = len(choice.message.content or "")
         return choice.message.content or "", choice.finish_reason
 
-    async def _streamed(self, question: Question, form: Format, bill: _Bill) -> tuple[str, str | None]:
+    async def _streamed(self, question: Question, dialect: Dialect, bill: _Bill) -> tuple[str, str | None]:
         parts: list[str] = []
         why_ended: str | None = None
         stream = await self._sdk.chat.completions.create(
             model=self.settings.model,
             messages=_messages(question),
-            max_completion_tokens=bill.longest,
-            response_format=_response_format(question, form),
+            **_limit(dialect, bill.longest),
+            response_format=_response_format(question, dialect.format),
             stream=True,
             stream_options={"include_usage": True} if self._tells_usage else openai.omit,
         )
@@ -233,8 +235,12 @@ class _Bill:
         return self._question.prompt_tokens, estimated_tokens(self.characters)
 
 
-class _FormatRefused(Exception):
-    """The server does not take the request as it is; perhaps it does without the response format."""
+class _RequestRefused(Exception):
+    """The server does not take the request as it is; perhaps it does in another dialect."""
+
+    def __init__(self, text: str, said: str) -> None:
+        super().__init__(text)
+        self.said = said  # by the server, whole: not for people, a key may be in it
 
 
 def _messages(question: Question) -> list[ChatCompletionMessageParam]:
@@ -242,6 +248,10 @@ def _messages(question: Question) -> list[ChatCompletionMessageParam]:
     content += [{"type": "image_url", "image_url": {"url": url}} for url in question.image_urls]
     messages = [{"role": "system", "content": question.system}, {"role": "user", "content": content}]
     return cast(list[ChatCompletionMessageParam], messages)
+
+
+def _limit(dialect: Dialect, tokens: int) -> dict[str, Any]:
+    return {dialect.limit: tokens}
 
 
 def _response_format(question: Question, form: Format) -> Any:

@@ -188,6 +188,18 @@ def raw(body: bytes, content_type: str = "application/json") -> Behaviour:
     return behave
 
 
+def refuses(parameter: str, otherwise: Behaviour) -> Behaviour:
+    """A server that does not know this parameter of a request, and says so; without it, the other behaviour."""
+
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        unknown = status(
+            400, f"[{{'type': 'extra_forbidden', 'loc': ('body', '{parameter}'), 'msg': 'not permitted'}}]"
+        )
+        await (unknown if parameter in request.body else otherwise)(request, writer)
+
+    return behave
+
+
 async def silence(request: Request, writer: asyncio.StreamWriter) -> None:
     """No answer, ever."""
     await asyncio.Event().wait()

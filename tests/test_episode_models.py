@@ -17,7 +17,7 @@ from nodes.model_budget import Budget
 from runtime import Simulation, UserError
 from runtime.graph import NodeSpec
 from tests.episode_cast import plan
-from tests.fake_openai_server import Behaviour, FakeOpenAI, answers, half_a_stream, raw, silence, status
+from tests.fake_openai_server import Behaviour, FakeOpenAI, answers, half_a_stream, raw, refuses, silence, status
 
 pytestmark = pytest.mark.processes
 
@@ -63,6 +63,32 @@ def test_a_refused_format_is_asked_for_less() -> None:
         assert ask(server) == GOOD
         formats = [request.body.get("response_format", {}).get("type") for request in server.requests]
         assert formats == ["json_schema", "json_object", None]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_server_that_knows_only_max_tokens_is_asked_so_from_then_on(stream: bool) -> None:
+    async def thrice(url: str) -> None:
+        servers = Servers(deadline_s=30.0)
+        try:
+            for _ in range(3):
+                spec = ModelSpec.parse(f"test-model@{url}", stream=stream)
+                assert (await servers.ask(spec, "hi", {"type": "object"})).text == GOOD
+        finally:
+            await servers.close()
+
+    with FakeOpenAI(refuses("max_completion_tokens", answers(GOOD))) as server:
+        asyncio.run(thrice(server.url))
+        assert ["max_tokens" in request.body for request in server.requests] == [False, True, True, True]
+        assert {request.body["response_format"]["type"] for request in server.requests} == {"json_schema"}
+
+
+def test_a_refused_request_is_quoted_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-very-secret"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with FakeOpenAI(status(400, "x" * 150 + f" {key} is no key")) as server:
+        with pytest.raises(OutageError, match=r"refused the request \(400\)") as caught:
+            ask(server)
+        assert key[:8] not in str(caught.value)
 
 
 @pytest.mark.parametrize(

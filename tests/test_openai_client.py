@@ -16,6 +16,7 @@ from tests.fake_openai_server import (
     half_a_stream,
     polite_half_a_stream,
     raw,
+    refuses,
     silence,
     status,
     trickle,
@@ -83,6 +84,39 @@ def test_a_server_without_structured_output_is_asked_for_less_and_remembered(str
         assert text == "{}"
         formats = [request.body.get("response_format", {}).get("type", "none") for request in server.requests]
         assert formats == ["json_schema", "json_object", "none", "none"]
+
+
+@both
+def test_a_server_that_knows_only_max_tokens_is_asked_so_and_remembered(stream: bool) -> None:
+    with FakeOpenAI(refuses("max_completion_tokens", answers("{}"))) as server:
+        text, _ = ask(settings(server, stream=stream), number=2)
+        assert text == "{}"
+        bodies = [request.body for request in server.requests]
+        assert [(body.get("max_completion_tokens"), body.get("max_tokens")) for body in bodies] == [
+            (2000, None),
+            (None, 2000),
+            (None, 2000),
+        ]
+        assert {body["response_format"]["type"] for body in bodies} == {"json_schema"}
+
+
+@both
+def test_an_old_server_knows_neither_the_limits_new_name_nor_formats_nor_usage(stream: bool) -> None:
+    old = refuses("max_completion_tokens", refuses("response_format", refuses("stream_options", answers("{}"))))
+    with FakeOpenAI(old) as server:
+        assert ask(settings(server, stream=stream), number=2)[0] == "{}"
+        assert [set(request.body) - {"stream"} for request in server.requests[-2:]] == [
+            {"model", "messages", "max_tokens"}
+        ] * 2
+
+
+def test_a_limit_that_is_too_large_under_either_name_is_said_in_the_servers_words() -> None:
+    too_large = status(400, "max_completion_tokens is too large: at most 100")
+    other = status(400, "unsupported max_tokens; use max_completion_tokens")
+    with FakeOpenAI(too_large, other, too_large) as server:
+        with pytest.raises(ModelError, match="max_completion_tokens is too large: at most 100"):
+            ask(settings(server, stream=False))
+        assert ["max_tokens" in request.body for request in server.requests] == [False, True, False, False]
 
 
 def test_a_refused_request_is_a_sentence_without_the_key() -> None:

@@ -11,15 +11,13 @@ import os
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 from nodes.episodes.minds.chat_wire import Answer, ChatWire, RefusedError
 from nodes.model_answers import OPENAI_URL, ModelError
 from nodes.model_budget import Budget
+from nodes.model_dialect import Dialect
 from runtime.errors import PolyrhythmError, UserError
-
-Format = Literal["json_schema", "json_object", "text"]
-_WEAKER: dict[Format, Format] = {"json_schema": "json_object", "json_object": "text"}
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 8.0
 
@@ -131,7 +129,7 @@ class Servers:
         self._rate = calls_per_minute
         self._wires: dict[tuple[str, str], ChatWire] = {}
         self._limits: dict[str, RateLimit] = {}
-        self._formats: dict[str, Format] = {}
+        self._dialects: dict[tuple[str, str], Dialect] = {}
         self._jitter = random.Random(0)
 
     async def ask(self, spec: ModelSpec, prompt: str, schema: dict[str, object]) -> Answer:
@@ -148,19 +146,20 @@ class Servers:
     async def _with_retries(self, wire: ChatWire, spec: ModelSpec, prompt: str, schema: dict[str, object]) -> Answer:
         limit = self._limits.setdefault(spec.base_url, RateLimit(self._rate))
         attempt = 0
+        known = (spec.base_url, spec.model)
+        dialect = self._dialects.get(known, Dialect())
         while True:
-            form = self._formats.get(spec.base_url, "json_schema")
             await limit.wait()
             if spent := self.budget.refusal():
                 raise BudgetSpentError(spent)
             self.budget.count_call()
             try:
-                answer = await wire.ask(body_of(spec, prompt, schema, form))
-            except RefusedError:
-                if form == "text":
+                answer = await wire.ask(body_of(spec, prompt, schema, dialect))
+            except RefusedError as problem:
+                other = dialect.after(problem.said)
+                if other is None:
                     raise
-                self._formats[spec.base_url] = _WEAKER[form]
-                continue
+                dialect = other
             except ModelError as problem:
                 attempt += 1
                 if not problem.may_retry or attempt >= self.attempts:
@@ -169,6 +168,7 @@ class Servers:
                 wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** (attempt - 1)) * (1 + 0.5 * self._jitter.random())
                 await asyncio.sleep(max(wait_s, problem.retry_after_s))
             else:
+                self._dialects[known] = dialect.remembered
                 self.budget.count_tokens(answer.prompt_tokens, answer.completion_tokens)
                 return answer
 
@@ -178,21 +178,24 @@ class Servers:
             await wire.close()
 
 
-def body_of(spec: ModelSpec, prompt: str, schema: dict[str, object], form: Format) -> dict[str, object]:
+def body_of(spec: ModelSpec, prompt: str, schema: dict[str, object], dialect: Dialect) -> dict[str, object]:
     """The request."""
     body: dict[str, object] = {
         "model": spec.model,
         "messages": [{"role": "user", "content": [{"type": "text", "text": prompt}]}],
         "temperature": spec.temperature,
-        "max_completion_tokens": spec.max_tokens,
+        dialect.limit: spec.max_tokens,
     }
     if spec.stream:
         body["stream"] = True
         body["stream_options"] = {"include_usage": True}
-    if form == "json_schema":
-        body["response_format"] = {"type": form, "json_schema": {"name": "answer", "strict": True, "schema": schema}}
-    elif form == "json_object":
-        body["response_format"] = {"type": form}
+    if dialect.format == "json_schema":
+        body["response_format"] = {
+            "type": dialect.format,
+            "json_schema": {"name": "answer", "strict": True, "schema": schema},
+        }
+    elif dialect.format == "json_object":
+        body["response_format"] = {"type": dialect.format}
     return body
 
 

@@ -16,6 +16,7 @@ import msgspec
 from nodes.model_answers import ModelError
 
 LARGEST_BODY = 1 << 20
+LONGEST_REFUSAL = 10_000
 _IDLE = 64
 """So many idle connections are kept."""
 
@@ -191,12 +192,12 @@ class ChatWire:
         return Answer(text, usage.prompt_tokens, usage.completion_tokens)
 
     def _status_error(self, status: int, headers: dict[str, str], body: bytes) -> ModelError:
-        said = body[:200].decode("utf-8", errors="replace")
-        said = said.replace(self._key, "***") if self._key else said
+        whole = body[:LONGEST_REFUSAL].decode("utf-8", errors="replace")
+        said = (whole.replace(self._key, "***") if self._key else whole)[:200]
         if status in (401, 403):
             return ModelError(f"{self.where} refused the key ({status}); check OPENAI_API_KEY")
         if status in (400, 422):
-            return RefusedError(f"{self.where} refused the request ({status}): {said}")
+            return RefusedError(f"{self.where} refused the request ({status}): {said}", whole)
         if status == 404:
             return ModelError(f"{self.where} knows no such model or no chat completions (404)")
         after = headers.get("retry-after", "")
@@ -207,4 +208,8 @@ class ChatWire:
 
 
 class RefusedError(ModelError):
-    """The server does not take the request as it is; perhaps it does without a response format."""
+    """The server does not take the request as it is; perhaps it does in another dialect."""
+
+    def __init__(self, text: str, said: str) -> None:
+        super().__init__(text)
+        self.said = said  # by the server, whole: not for people, a key may be in it
