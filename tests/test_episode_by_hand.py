@@ -119,7 +119,7 @@ def test_a_murmur_overlaps_and_takes_nothing() -> None:
 
 def test_a_recipient_who_is_not_there_is_refused_to_the_one_who_typed() -> None:
     shown: list[str] = []
-    typed = iter(["/to Nobody: psst", "/leave"])
+    typed = iter(["/to Nobody: psst", "/shrug", "/leave"])
 
     def answer(text: str) -> str | None:
         shown.append(text)
@@ -127,6 +127,7 @@ def test_a_recipient_who_is_not_there_is_refused_to_the_one_who_typed() -> None:
 
     conduct = played(plan("cello"), [None, says("Hello.")], answer)
     assert any("there is no 'Nobody'" in text for text in shown)
+    assert any("/shrug is no command; known: /do, /sign, /to, /wait, /leave" in text for text in shown)
     assert [turn.kind for turn in conduct.turns] == ["leave"]
 
 

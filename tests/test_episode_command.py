@@ -96,8 +96,45 @@ def test_an_episode_is_shown_with_who_saw_what(played: Path, capsys: pytest.Capt
     assert "Turn 1: " in text
     assert "Who was shown what" in text
     assert "ask 2 at turn 3: 1-2" in text
+    assert main(["show", str(played), "three-who-saw-it-0000-s1"]) == 2
+    assert "2 episodes begin with 'three-who-saw-it-0000-s1'; expected a name or a number: " in capsys.readouterr().err
     assert main(["show", str(played), "999"]) == 2
     assert main(["show", str(played), "../../etc"]) == 2
+
+
+def test_only_what_the_log_holds_is_replayed(played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, why in (("#999", "there is no episode '999'"), ("#three", "episodes begin with 'three'")):
+        assert run(tmp_path / "no.sqlite", "--task", "quiet-hours", "--agents", f"replay:{played}{name}") == 2
+        assert why in capsys.readouterr().err
+    assert run(tmp_path / "no.sqlite", "--task", "last-table", "--agents", f"replay:{played}#0") == 2
+    assert " is not in episode cello-with-a-crack" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_on_a_terminal_no_line_is_wider_than_it(
+    played: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("nodes.episodes.results.show.terminal_width", lambda: 80)
+    for arguments in (["show", str(played)], ["show", str(played), "0"], ["report", str(played)]):
+        assert main(arguments) == 0
+        printed = capsys.readouterr().out.splitlines()
+        assert len(printed) > 16
+        assert max(len(line) for line in printed) <= 80, arguments
+
+
+def test_a_report_by_a_judge_who_judged_nothing_names_those_who_did(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(played), "--judge", "nobody"]) == 2
+    assert "no scores by judge 'nobody'; there are those by rules" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "resume", "show", "score", "report", "export", "sample", "embody", "browse"]
+)
+def test_every_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    assert f"polyrhythm episodes {command}" in capsys.readouterr().out.partition("example")[2]
 
 
 def test_browse_reads_filters_and_compares_on_loopback_only(played: Path) -> None:
@@ -155,6 +192,14 @@ def test_scoring_again_and_human_ratings(played: Path, tmp_path: Path, capsys: p
         (["run", "--turns", "0"], "max_turns is 0"),
         (["run", "--seeds", "0"], "--seeds is 0; expected at least 1"),
         (["run", "--prices", "x"], "expected two numbers"),
+        (["run", "--prices=-1,0"], "none below 0"),
+        (["run", "--max-money", "1"], "--max-money without --prices: nothing costs anything"),
+        (["run", "--max-calls", "-1"], "--max-calls is -1; expected 0 (no limit) or more"),
+        (["run", "--deadline", "nan"], "--deadline is nan; expected seconds, more than 0"),
+        (["run", "--temperature", "9"], "--temperature is 9; expected 0 to 2"),
+        (["run", "--agents", "m@ftp://x"], "base URL is 'ftp://x'; expected http"),
+        (["run", "--agents", "script:/dev/null"], "/dev/null: holds no acts; expected one a line"),
+        (["show", "/dev/null"], "there is no such run"),
         (["resume", "none.sqlite"], "there is no such run"),
     ],
 )

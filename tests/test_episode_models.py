@@ -65,6 +65,12 @@ def test_a_refused_format_is_asked_for_less() -> None:
         assert formats == ["json_schema", "json_object", None]
 
 
+@pytest.mark.parametrize("url", ["ftp://x", "http://", "http://localhost:99999/v1", "localhost:8000", "http://h:x/v1"])
+def test_an_address_that_is_none_is_refused_before_anything_is_played(url: str) -> None:
+    with pytest.raises(UserError, match=r"agent 'm@.*': base URL is .*; expected http"):
+        ModelSpec.parse(f"m@{url}")
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_server_that_knows_only_max_tokens_is_asked_so_from_then_on(stream: bool) -> None:
     async def thrice(url: str) -> None:

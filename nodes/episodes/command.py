@@ -38,35 +38,59 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands.add_parser("run", help="play episodes", epilog=RUN_EXAMPLES, formatter_class=_raw))
-    resume = commands.add_parser("resume", help="go on with a run that was stopped, killed, or failed in part")
+    resume = commands.add_parser(
+        "resume",
+        help="go on with a run that was stopped, killed, or failed in part",
+        epilog="example: polyrhythm episodes resume runs/episodes-1.sqlite",
+    )
     _add_path(resume)
     _add_playing(resume)
     resume.set_defaults(command=_resume)
-    show = commands.add_parser("show", help="one episode to read, with who saw what; or the list of a run's episodes")
+    show = commands.add_parser(
+        "show",
+        help="one episode to read, with who saw what; or the list of a run's episodes",
+        epilog="example: polyrhythm episodes show runs/episodes-1.sqlite 7",
+    )
     _add_path(show)
     show.add_argument("episode", nargs="?", help="an episode's name, or its number in the list")
     show.add_argument("--prompts", action="store_true", help="the full text of what each agent was shown")
     _add_json(show)
     show.set_defaults(command=_show)
-    score = commands.add_parser("score", help="evaluate again, with other judges or dimensions")
+    score = commands.add_parser(
+        "score",
+        help="evaluate again, with other judges or dimensions",
+        epilog="example: polyrhythm episodes score runs/episodes-1.sqlite --judges qwen@http://localhost:8000/v1",
+    )
     _add_path(score)
     score.add_argument("--judges", default="rules", help="rules, MODEL, MODEL@URL; several with commas")
     score.add_argument("--dimensions", type=Path, help="TOML file with own dimensions")
     score.add_argument("--ratings", type=Path, help="JSONL with human ratings: episode, rater, name, dimension, score")
     _add_playing(score)
     score.set_defaults(command=_score)
-    report = commands.add_parser("report", help="tables, comparisons, heat map, HTML")
+    report = commands.add_parser(
+        "report",
+        help="tables, comparisons, heat map, HTML",
+        epilog="example: polyrhythm episodes report runs/episodes-1.sqlite --out report",
+    )
     _add_path(report)
     report.add_argument("--out", type=Path, help="folder for report.html and the pictures")
     report.add_argument("--judge", default="", help="scores of this judge only; default: the mean of all")
     _add_json(report)
     report.set_defaults(command=_report)
-    export = commands.add_parser("export", help="JSONL in the shape of the sotopia package's EpisodeLog")
+    export = commands.add_parser(
+        "export",
+        help="JSONL in the shape of the sotopia package's EpisodeLog",
+        epilog="example: polyrhythm episodes export runs/episodes-1.sqlite --out episodes.jsonl",
+    )
     _add_path(export)
     export.add_argument("--out", type=Path, help="file; default: standard output")
     export.add_argument("--format", choices=("sotopia", "plain"), default="sotopia")
     export.set_defaults(command=_export)
-    sample = commands.add_parser("sample", help="draw tasks: scenarios with characters")
+    sample = commands.add_parser(
+        "sample",
+        help="draw tasks: scenarios with characters",
+        epilog="example: polyrhythm episodes sample --tasks starter --per-scenario 2 --seed 7",
+    )
     sample.add_argument("--tasks", default="starter", help="starter, or a folder with a library")
     sample.add_argument("--uniform", type=int, metavar="N", help="N tasks, constraints not asked")
     sample.add_argument("--per-scenario", type=int, default=1, metavar="N", help="N casts that honour the constraints")
@@ -86,7 +110,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     embody.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the recording, or in runs/")
     embody.set_defaults(command=_embody)
-    browse = commands.add_parser("browse", help="a local page to read, filter and compare episodes")
+    browse = commands.add_parser(
+        "browse",
+        help="a local page to read, filter and compare episodes",
+        epilog="example: polyrhythm episodes browse runs/episodes-1.sqlite",
+    )
     _add_path(browse)
     browse.add_argument("--port", type=int, default=0, help="default: a free one")
     browse.set_defaults(command=_browse)

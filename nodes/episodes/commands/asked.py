@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 
 import msgspec
 
@@ -26,11 +27,30 @@ def judges_of(asked: argparse.Namespace) -> Judges:
     return Judges(specs, read_dimensions(asked.dimensions) if asked.dimensions else SEVEN)
 
 
+def check_playing(asked: argparse.Namespace) -> None:
+    """Raise UserError for a limit that limits nothing or everything."""
+    if asked.jobs < 1:
+        raise UserError(f"--jobs is {asked.jobs}; expected at least 1")
+    if not 0.0 < asked.deadline < math.inf:
+        raise UserError(f"--deadline is {asked.deadline:g}; expected seconds, more than 0")
+    if not 0.0 <= asked.temperature <= 2.0:
+        raise UserError(f"--temperature is {asked.temperature:g}; expected 0 to 2")
+    for name in ("rate", "max_calls", "max_tokens", "max_money"):
+        value = getattr(asked, name)
+        if not 0 <= value < math.inf:
+            raise UserError(f"--{name.replace('_', '-')} is {value:g}; expected 0 (no limit) or more")
+
+
 def settings_of(asked: argparse.Namespace, judges: Judges) -> Settings:
+    check_playing(asked)
     try:
         prompt_price, completion_price = (float(part) for part in asked.prices.split(","))
     except ValueError as problem:
         raise UserError(f"--prices {asked.prices}: expected two numbers like 2.5,10") from problem
+    if not (0.0 <= prompt_price < math.inf and 0.0 <= completion_price < math.inf):
+        raise UserError(f"--prices {asked.prices}: expected two numbers like 2.5,10, none below 0")
+    if asked.max_money and not prompt_price and not completion_price:
+        raise UserError("--max-money without --prices: nothing costs anything; expected --prices IN,OUT")
     budget = Budget(
         max_calls=asked.max_calls,
         max_tokens=asked.max_tokens,

@@ -18,7 +18,7 @@ from nodes.episodes.people.sampling import sample_uniform
 from nodes.episodes.play.by_hand import Terminal
 from nodes.episodes.play.lines import Lines
 from nodes.episodes.play.progress import Live, Progress, Quiet
-from nodes.episodes.play.runner import Judges, Settings, judge_unjudged, play_all
+from nodes.episodes.play.runner import Judges, Settings, judge_unjudged, play_all, replayed
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.store import Store
 from nodes.episodes.talk.plan import EpisodePlan
@@ -87,7 +87,7 @@ def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
     wins = tuple(win_of(text) for text in asked.win)
     rules = Rules(order=order_of(asked.order), max_turns=asked.turns)
     check(rules)
-    for name in ("seeds", "casts", "jobs"):
+    for name in ("seeds", "casts"):
         if getattr(asked, name) < 1:
             raise UserError(f"--{name} is {getattr(asked, name)}; expected at least 1")
     tasks = tasks_of(library, per_scenario=asked.casts)
@@ -117,6 +117,9 @@ def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
         for seed in range(asked.seeds)
     ]
     for plan in plans:
+        for seat, spec in enumerate(plan.agents):
+            if spec.startswith("replay:"):
+                replayed(spec.removeprefix("replay:"), plan, seat)
         if plan.rules.order == "asynchronous" and plan.agents.count("human") > 1:
             raise UserError(
                 f"--order asynchronous with {plan.agents.count('human')} people (task {plan.task}): they would type "
@@ -142,9 +145,7 @@ def _check_agents(pairings: list[tuple[str, ...]]) -> None:
         check_agent(spec)
         if spec.startswith("script:"):
             read_script(Path(spec.removeprefix("script:")))
-        elif spec.startswith("replay:"):
-            Store.read(Path(spec.removeprefix("replay:").partition("#")[0])).close()
-        elif spec not in RULES and spec != "human":
+        elif spec not in RULES and spec != "human" and not spec.startswith("replay:"):
             ModelSpec.parse(spec)
 
 

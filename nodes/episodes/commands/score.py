@@ -59,7 +59,9 @@ def _take_ratings(path: Path, store: Store) -> int:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as problem:
-        raise UserError(f"{path}: cannot be read: {problem}") from problem
+        raise UserError(
+            f"{path}: cannot be read: {problem.strerror if isinstance(problem, OSError) else problem}"
+        ) from problem
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -6,6 +6,7 @@ It is there so that runs without a key have scores and tests have values; it is 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 
 from nodes.episodes.judging.checks import Checks, SeatChecks, check_episode
@@ -44,7 +45,7 @@ def _believability(
     score = 9.0 - 2.0 * seat.repeated_turns - (2.0 if seat.words_per_turn > 60 else 0.0) - (0.0 if seat.turns else 9.0)
     bad = sum(turn.note.startswith(("unreadable", "refused")) for turn in own)
     return score - bad, (
-        f"<naturalness> {seat.turns} acts, {seat.words_per_turn:g} words each, {seat.repeated_turns} repeated, {bad} "
+        f"<naturalness> {seat.turns} acts, {seat.words_per_turn:.0f} words each, {seat.repeated_turns} repeated, {bad} "
         "unusable. <consistency> not something that rules can tell."
     )
 
@@ -57,7 +58,8 @@ def _relationship(
     rude = sum(bool(_RUDE.search(turn.argument)) for turn in own)
     walked = seat.left and not thanks and not agreed
     score = 1.0 * thanks + 2.0 * agreed - 3.0 * rude - 1.0 * walked
-    return score, f"thanks or a kind word: {thanks}; an agreement: {agreed}; rude turns: {rude}; walked off: {walked}"
+    said = ("thanked or said a kind word" if thanks else "no kind word", "agreed" if agreed else "no agreement")
+    return score, "; ".join((*said, f"{rude} rude turns", *(("walked off",) if walked else ())))
 
 
 def _knowledge(
@@ -126,13 +128,18 @@ def _goal(
         agreed = _is_settled(own, others)
         said_yes = any(turn.kind == "speak" and says_yes(turn.argument) for turn in others)
         parts.append(
-            (8.0 if agreed else 6.0 if said_yes else 3.0, f"settled: {agreed}; the other said yes: {said_yes}")
+            (
+                8.0 if agreed else 6.0 if said_yes else 3.0,
+                "both call it settled" if agreed else "the other said yes" if said_yes else "nothing was settled",
+            )
         )
     if seat.leak or seat.hidden_said:
         parts.append((3.0, "what was to stay unsaid was said"))
     score = sum(part for part, _ in parts) / len(parts)
     goal = next(truth.goal for truth in plan.truths if truth.name == seat.name)
-    return score, f"Goal: {goal[:200]} Rules can tell: " + "; ".join(why for _, why in parts)
+    return score, f"Goal: {textwrap.shorten(goal, 200, placeholder=' ...')} Rules can tell: " + "; ".join(
+        why for _, why in parts
+    )
 
 
 def _is_settled(own: Sequence[Turn], others: Sequence[Turn]) -> bool:

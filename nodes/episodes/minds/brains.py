@@ -46,7 +46,9 @@ def read_script(path: Path) -> list[Act]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as problem:
-        raise UserError(f"{path}: cannot be read: {problem}") from problem
+        raise UserError(
+            f"{path}: cannot be read: {problem.strerror if isinstance(problem, OSError) else problem}"
+        ) from problem
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -55,6 +57,8 @@ def read_script(path: Path) -> list[Act]:
             acts.append(Act(kind="speak", argument=raw) if isinstance(raw, str) else msgspec.convert(raw, Act))
         except msgspec.MsgspecError as problem:
             raise UserError(f"{path}:{number}: no act: {problem}") from problem
+    if not acts:
+        raise UserError(f"{path}: holds no acts; expected one a line, as a text or as an object with kind and argument")
     return acts
 
 

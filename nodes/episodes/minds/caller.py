@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from nodes.episodes.minds.chat_wire import Answer, ChatWire, RefusedError
+from nodes.episodes.minds.chat_wire import Answer, ChatWire, RefusedError, url_problem
 from nodes.model_answers import OPENAI_URL, ModelError
 from nodes.model_budget import Budget
 from nodes.model_dialect import Dialect
@@ -53,6 +53,8 @@ class ModelSpec:
         key = os.environ.get("OPENAI_API_KEY", "")
         if not model:
             raise UserError(f"agent {text!r} names no model; expected MODEL or MODEL@http://host:port/v1")
+        if problem := url_problem(base_url):
+            raise UserError(f"agent {text!r}: {problem}")
         if base_url.rstrip("/") == OPENAI_URL and not key:
             raise UserError(
                 f"agent {text!r} is a model at {OPENAI_URL} and OPENAI_API_KEY is not set; set it, name a server "

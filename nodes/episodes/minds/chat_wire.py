@@ -58,13 +58,24 @@ class Connection:
     writer: asyncio.StreamWriter
 
 
+def url_problem(url: str) -> str:
+    """What is wrong with a server's address, in a sentence; "" where nothing is."""
+    try:
+        parts = urlsplit(url)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, or none there is
+        is_good = False
+    return "" if is_good else f"base URL is {url!r}; expected http://host:port/v1 or https://..."
+
+
 class ChatWire:
     """One server. `ask` raises ModelError; cancelling it closes its connection."""
 
     def __init__(self, base_url: str, *, key: str = "") -> None:
+        if problem := url_problem(base_url):
+            raise ModelError(problem)
         parts = urlsplit(base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ModelError(f"base URL is {base_url!r}; expected http://... or https://...")
+        assert parts.hostname
         self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._host = parts.hostname
         self._port = parts.port or (443 if self._tls else 80)

@@ -8,6 +8,8 @@ from runtime.episode_msgs import Act
 
 HOW = "Type what you say; /do ACTION, /sign GESTURE, /to NAME: WORDS, /wait, /leave."
 
+COMMANDS = ("/do", "/sign", "/to", "/wait", "/leave")
+
 MURMUR_WORDS = 2
 """So few words beside somebody's speech take nothing from it."""
 
@@ -25,6 +27,14 @@ def urgency_of(act: Act) -> float:
         return 0.0
     is_murmur = act.kind == "speak" and len(act.argument.split()) <= MURMUR_WORDS
     return 0.7 if is_murmur else 0.9
+
+
+def problem_of_line(line: str) -> str:
+    """What is wrong with a typed command, in a sentence; "" where nothing is: it is not said aloud by mistake."""
+    command = line.strip().partition(" ")[0]
+    if not command.startswith("/") or command in COMMANDS:
+        return ""
+    return f"{command[:40]} is no command; known: {', '.join(COMMANDS)}"
 
 
 def act_from_line(line: str) -> Act:

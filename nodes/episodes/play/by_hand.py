@@ -14,7 +14,7 @@ import msgspec
 
 from nodes.episodes.minds.caller import AnswerStore, sha_of
 from nodes.episodes.minds.chat_wire import Answer
-from nodes.episodes.minds.human import HOW, Typed, act_from_line, urgency_of
+from nodes.episodes.minds.human import HOW, Typed, act_from_line, problem_of_line, urgency_of
 from nodes.episodes.play.lines import END, Lines
 from nodes.episodes.talk.prompt import turn_text
 from nodes.episodes.talk.rules import problem_of
@@ -158,6 +158,9 @@ class ByHand:
         passed_ns = self._clock.now_ns() - began_ns
         at_ns = now_ns + passed_ns if next_ns is None else min(now_ns + passed_ns, next_ns - 1)
         self._simulation.scheduler.now_ns = max(now_ns, at_ns)
+        if line is not END and (problem := problem_of_line(line)):
+            self._terminal.show(f"That does not work: {problem}")
+            return True
         act = Act(kind="leave") if line is END else act_from_line(line)
         question = person.question
         assert question is not None

@@ -25,6 +25,7 @@ from nodes.episodes.minds.repair import UnreadableError
 from nodes.episodes.minds.script_mode import write_script
 from nodes.episodes.play.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, Terminal
 from nodes.episodes.results.evaluations import FIRST_JUDGE
+from nodes.episodes.results.show import find_episode
 from nodes.episodes.results.store import EpisodeAnswers, Store
 from nodes.episodes.talk.conduct import Conduct
 from nodes.episodes.talk.messages import Begin
@@ -74,13 +75,13 @@ def brain_of(plan: EpisodePlan, seat: int, settings: Settings, answers: EpisodeA
     if spec.startswith("script:"):
         return ScriptedBrain(read_script(Path(spec.removeprefix("script:"))))
     if spec.startswith("replay:"):
-        return ScriptedBrain(_replayed(spec.removeprefix("replay:"), plan, seat))
+        return ScriptedBrain(replayed(spec.removeprefix("replay:"), plan, seat))
     model = ModelSpec.parse(spec, temperature=settings.temperature, stream=settings.stream)
     caller = Caller(model, settings.servers, answers, seat, settings.ask)
     return ModelBrain(caller, latency_s=settings.latency_s)
 
 
-def _replayed(spec: str, plan: EpisodePlan, seat: int) -> list[Act]:
+def replayed(spec: str, plan: EpisodePlan, seat: int) -> list[Act]:
     """The acts of that seat in RUN#EPISODE, or in the episode of the same task and seed."""
     path, _, episode = spec.partition("#")
     with Store.read(Path(path)) as store:
@@ -89,7 +90,10 @@ def _replayed(spec: str, plan: EpisodePlan, seat: int) -> list[Act]:
             if not same:
                 raise UserError(f"{path}: holds no episode of task {plan.task} with seed {plan.seed} to replay")
             episode = same[0].id
-        turns = store.turns(episode)
+        row = find_episode(store, episode)
+        if plan.names[seat] not in row.names:
+            raise UserError(f"{path}: {plan.names[seat]} is not in episode {row.id}, but {' and '.join(row.names)}")
+        turns = store.turns(row.id)
     return [
         Act(kind=turn.kind, argument=turn.argument, to=turn.to) for turn in turns if turn.speaker == plan.names[seat]
     ]

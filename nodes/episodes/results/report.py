@@ -11,10 +11,11 @@ import msgspec
 from nodes.episodes.results.estimates import Mean
 from nodes.episodes.results.figures import Figures, figures_of
 from nodes.episodes.results.store import Store
-from runtime.errors import UserError
+from runtime.errors import UserError, choices
 
 HTML = "report.html"
 HEAT_MAP = "pairs.png"
+NAME_WIDTH = 22
 
 
 def report(asked: argparse.Namespace) -> int:
@@ -22,6 +23,11 @@ def report(asked: argparse.Namespace) -> int:
     with Store.read(asked.run) as store:
         figures = figures_of(store, asked.judge)
         card = store.card
+        judges = (
+            {one.judge for row in store.episodes() for one in store.scores(row.id)} if not figures.models else set()
+        )
+    if judges and asked.judge:
+        raise UserError(f"{asked.run}: no scores by judge {asked.judge!r}; there are those by {choices(judges)}")
     if not figures.models:
         raise UserError(f"{asked.run}: no episode is done and judged yet; polyrhythm episodes score judges them")
     if asked.json:
@@ -41,17 +47,16 @@ def tables(figures: Figures) -> list[str]:
         "ends: " + ", ".join(f"{end} {count}" for end, count in figures.ends.items()),
         "",
     ]
-    lines += _mean_table("model (mean, 95 % bootstrap over episodes)", figures.table, figures.dimensions)
+    lines += ["", "means; below them, from where to where 95 % of bootstraps over episodes lie"]
+    lines += _mean_table("model", figures.table, figures.dimensions)
     lines += _mean_table("kind of scenario", figures.by_kind, figures.dimensions)
-    lines += _mean_table("model, its hardest fifth of the tasks", figures.hard_table, figures.dimensions)
+    lines += _mean_table("hardest fifth of its tasks", figures.hard_table, figures.dimensions)
     columns = list(next(iter(figures.checks.values()), {}))
-    lines += ["", f"{'what rules can tell':40} " + " ".join(f"{column:>14}" for column in columns)]
-    lines += [
-        f"{model:40.40} " + " ".join(f"{'-' if row[c] is None else format(row[c], '.3f'):>14}" for c in columns)
-        for model, row in figures.checks.items()
-    ]
+    for model, row in figures.checks.items():
+        lines += ["", f"what rules can tell of {model}"]
+        lines += [f"  {column:24} {_or_dash(row[column])}" for column in columns]
     if figures.comparisons:
-        lines += ["", "comparisons on the same tasks, seeds and seats (paired permutation test, Holm-corrected)"]
+        lines += ["", "comparisons on the same tasks, seeds and seats", "(paired permutation test, Holm-corrected)"]
         lines += [
             f"  {one.first} - {one.second}, {one.dimension}: {one.difference:+.2f} "
             f"(n = {one.pairs}, p = {one.p:.4f}, corrected {one.p_holm:.4f})"
@@ -68,11 +73,26 @@ def tables(figures: Figures) -> list[str]:
 
 
 def _mean_table(title: str, table: dict[str, dict[str, Mean | None]], dimensions: tuple[str, ...]) -> list[str]:
-    lines = ["", f"{title:40} " + " ".join(f"{dimension:>19}" for dimension in dimensions)]
-    return lines + [
-        f"{name:40.40} " + " ".join(f"{_cell(row[dimension]):>19}" for dimension in dimensions)
-        for name, row in table.items()
+    wide = max(NAME_WIDTH, *(len(name) for name in (title, *table)))
+    widths = [max(5, len(dimension)) for dimension in dimensions]
+    lines = [
+        "",
+        " ".join((f"{title:{wide}}", *(f"{one:>{width}}" for one, width in zip(dimensions, widths, strict=True)))),
     ]
+    for name, row in table.items():
+        means = [row[dimension] for dimension in dimensions]
+        for lead, figures in (
+            (name, [None if mean is None else mean.mean for mean in means]),
+            ("  from", [None if mean is None else mean.low for mean in means]),
+            ("  to", [None if mean is None else mean.high for mean in means]),
+        ):
+            if lead == name or any(figure is not None for figure in figures):
+                cells = (
+                    f"{'-' if figure is None else format(figure, '.2f'):>{width}}"
+                    for figure, width in zip(figures, widths, strict=True)
+                )
+                lines.append(" ".join((f"{lead:{wide}}", *cells)))
+    return lines
 
 
 def _cell(mean: Mean | None) -> str:

@@ -56,6 +56,10 @@ class StoreError(PolyrhythmError):
     """A run's file cannot be used; the text says which and why."""
 
 
+class NoRunError(StoreError, UserError):
+    """The file that was named is no run's."""
+
+
 class RunFile:
     """An open file of a run. Open with `create`, `open` (to write) or `read`."""
 
@@ -107,7 +111,7 @@ class RunFile:
             connection.execute("PRAGMA synchronous=NORMAL")
         except sqlite3.Error as problem:
             lock.close()
-            raise StoreError(f"{path}: is no run: {problem}") from problem
+            raise NoRunError(f"{path}: is no run: {problem}") from problem
         return cls(path, connection, lock)
 
     def close(self) -> None:
@@ -144,7 +148,7 @@ class RunFile:
         try:
             version = self._get("version")
         except sqlite3.Error as problem:
-            raise StoreError(f"{self.path}: is no run: {problem}") from problem
+            raise NoRunError(f"{self.path}: is no run: {problem}") from problem
         if version != VERSION:
             raise StoreError(f"{self.path}: was written as version {version}; this program reads {VERSION}")
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
+import textwrap
 from collections.abc import Sequence
 
 import msgspec
@@ -14,6 +17,9 @@ from nodes.episodes.talk.plan import EpisodePlan
 from nodes.episodes.talk.prompt import history_text, prompt_text, turn_text
 from runtime.episode_msgs import Asks, Observation, Turn
 from runtime.errors import UserError
+
+WIDE = 110
+"""Fewer columns than these have no room for the episodes' whole names."""
 
 
 def show(asked: argparse.Namespace) -> int:
@@ -32,30 +38,54 @@ def show(asked: argparse.Namespace) -> int:
         if asked.json:
             print(msgspec.json.format(msgspec.json.encode(episode_data(store, row)), indent=1).decode())
         else:
-            print(episode_text(store, row, prompts=asked.prompts))
+            print(folded(episode_text(store, row, prompts=asked.prompts), terminal_width()))
     return 0
 
 
 def find_episode(store: Store, name: str) -> EpisodeRow:
-    """By name or by number. Raises UserError where there is none."""
+    """By name, its beginning, or number. Raises UserError where there is none, or more than one."""
     rows = store.episodes()
     for row in rows:
         if row.id == name or (name.isdecimal() and row.number == int(name)):
             return row
-    raise UserError(f"{store.path}: there is no episode {name[:80]!r}; it has 0 to {len(rows) - 1}")
+    begun = [row for row in rows if name and row.id.startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
+    several = f"{len(begun)} episodes begin with {name[:80]!r}" if begun else f"there is no episode {name[:80]!r}"
+    numbers = ", ".join(str(row.number) for row in begun[:9]) or f"0 to {len(rows) - 1}"
+    raise UserError(f"{store.path}: {several}; expected a name or a number: {numbers}")
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that standard output is; None where it is none, and lines stay whole."""
+    return max(60, shutil.get_terminal_size().columns) if sys.stdout.isatty() else None
 
 
 def print_list(store: Store) -> None:
-    """A line for each episode, and the means."""
-    rows = store.episodes()
-    print(f"{'no':>4}  {'episode':44} {'agents':24} {'turns':>5}  {'GOAL':>9}  {'overall':>11}  end")
-    for row in rows:
+    """A line for each episode, as wide as the terminal at most; who plays, once where it is the same everywhere."""
+    rows, width = store.episodes(), terminal_width()
+    players = [", ".join(dict.fromkeys(row.agents)) for row in rows]
+    is_one = len(set(players)) == 1
+    is_narrow = width is not None and width < WIDE
+    table = [("no", "episode", *(() if is_one else ("agents",)), "turns", "GOAL", "overall", "end")]
+    for row, agents in zip(rows, players, strict=True):
         scores = mean_scores(store.scores(row.id))
-        goals = " ".join(f"{scores[name]['GOAL']:.1f}" for name in row.names if "GOAL" in scores.get(name, {}))
+        goals = " ".join(f"{scores[name]['GOAL']:.3g}" for name in row.names if "GOAL" in scores.get(name, {}))
         alls = " ".join(f"{overall(scores[name]) or 0:.2f}" for name in row.names if name in scores)
-        agents = ", ".join(dict.fromkeys(row.agents))
-        count = len(store.turns(row.id))
-        print(f"{row.number:>4}  {row.id:44.44} {agents:24.24} {count:>5}  {goals:>9}  {alls:>11}  {_end(row)}")
+        name = f"{row.scenario} s{row.seed}" if is_narrow else row.id
+        who = () if is_one else (agents if len(agents) <= 24 else agents[:23] + "…",)
+        table.append((str(row.number), name, *who, str(len(store.turns(row.id))), goals, alls, _end(row)))
+    if is_one:
+        print(f"played by {players[0]}")
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]) - 1)]
+    is_text = [title in ("episode", "agents") for title in table[0]]
+    for line in table:
+        cells = [
+            f"{cell:<{wide}}" if text else f"{cell:>{wide}}"
+            for cell, wide, text in zip(line, widths, is_text, strict=False)
+        ]
+        whole = "  ".join((*cells, line[-1])).rstrip()
+        print(whole if width is None or len(whole) <= width else whole[: width - 1] + "…")
     done = sum(row.state == "done" for row in rows)
     print(f"{done} of {len(rows)} episodes done")
 
@@ -85,6 +115,18 @@ def episode_text(store: Store, row: EpisodeRow, *, prompts: bool = False) -> str
             f"  {one.name:20} {one.dimension:5} {'-' if one.score is None else f'{one.score:g}':>4}  {one.reasoning}"
             for one in scores.scores
         ]
+    return "\n".join(lines)
+
+
+def folded(text: str, width: int | None) -> str:
+    """Every line broken between words at that width; below it, but for plain paragraphs, four deeper."""
+    if width is None:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        depth = len(line) - len(line.lstrip())
+        indent = " " * (depth + 4) if depth or line.startswith("Turn ") else ""
+        lines += textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
     return "\n".join(lines)
 
 
