@@ -187,6 +187,19 @@ def test_a_guard_that_was_frozen_stops_and_waits_to_be_told() -> None:
     assert robot.machine.reason == "stopped by guard: the guard stood still for 3.0 s"
 
 
+def test_a_guard_that_was_frozen_does_not_brake_from_the_speed_it_remembers() -> None:
+    robot = driving()
+    for _ in range(5):
+        robot.send(position=ELSEWHERE, v=0.3)
+        before = robot.tick()
+    assert before is not None
+    assert before.base_v_mps > 0.1
+    robot.now_ns += to_ns(1.5)
+    outputs = [robot.tick() for _ in range(20)]
+    assert {(one.position, one.base_v_mps, one.base_w_radps) for one in outputs if one} == {(before.position, 0.0, 0.0)}
+    assert None not in outputs
+
+
 @pytest.mark.parametrize(("late_ns", "felt"), [(0, ""), (1, "guard")])
 def test_a_late_tick_is_no_frozen_guard(late_ns: int, felt: str) -> None:
     robot = driving()

@@ -118,20 +118,25 @@ def stands(rig: Rig) -> bool:
     return last is not None and last[1] == 0.0 and last[2] == 0.0
 
 
-def unasked_mm(rig: Rig) -> float:
-    """How far the robot goes after it is stopped for what comes back, with nobody having said go on."""
+def place_m(rig: Rig) -> float:
+    """How far the robot has gone, by its motors."""
+    last = rig.motors.last()
+    assert last is not None
+    return last[3]
+
+
+def unasked_mm(rig: Rig, from_m: float | None = None) -> float:
+    """How far the robot goes, from that place or where it first stands stopped for what comes back, with nobody having
+    said go on."""
 
     def is_stopped() -> bool:
         last = rig.guard.last()
         return last is not None and last[1] == STOPPED and stands(rig)
 
     rig.wait("stopped for what comes back", is_stopped)
-    before = rig.motors.last()
+    before_m = place_m(rig) if from_m is None else from_m
     time.sleep(0.4)
-    after = rig.motors.last()
-    assert before is not None
-    assert after is not None
-    return abs(after[3] - before[3]) * 1e3
+    return abs(place_m(rig) - before_m) * 1e3
 
 
 def motors_stand(rig: Rig, start_ns: int) -> Figures:

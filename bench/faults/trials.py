@@ -33,6 +33,7 @@ from bench.faults.measures import (
     held,
     motors_stand,
     ouch,
+    place_m,
     stale,
     stands,
     stop_ms,
@@ -79,9 +80,10 @@ def robot_frozen(rig: Rig) -> Figures:
     try:
         figures = motors_stand(rig, start_ns)
         time.sleep(1.0)
+        stood_m = place_m(rig)
     finally:
         rig.send_signal("robot", signal.SIGCONT)
-    figures[UNASKED] = unasked_mm(rig)
+    figures[UNASKED] = unasked_mm(rig, stood_m)
     rig.wait_moving()
     return {**figures, STALE: stale(rig, start_ns)}
 
@@ -297,7 +299,7 @@ def recorder_killed(rig: Rig) -> Figures:
         if message.topic == "robot/state":
             newest = envelope.published_ns
         elif message.topic == "fence":  # events are not conflated: each one that was sent is there
-            gaps += last > 0 and envelope.seq != last + 1
+            gaps += 0 < last < envelope.seq - 1  # a guard that was restarted counts from the start again
             last = envelope.seq
     return {**figures, LOST: (start_ns - newest) * MS, GAPS: gaps}
 

@@ -117,8 +117,10 @@ class GuardMachine:
         if not why and is_silent:
             by, why = "driver", f"the driver has been silent for {self.settings.driver_silence_s:g} s"
         slept_ns, self._looked_ns = now_ns - (self._looked_ns or now_ns), now_ns
-        if not why and self._was_armed and slept_ns > SLEPT_NS:
-            by, why = "guard", f"the guard stood still for {slept_ns * 1e-9:.1f} s"
+        if self._was_armed and slept_ns > SLEPT_NS:
+            self._stand()
+            if not why:
+                by, why = "guard", f"the guard stood still for {slept_ns * 1e-9:.1f} s"
         if not why and self._came_back:
             by, why = "guard", f"{self._came_back} was restarted"
         was_stopped, state = self.mode in ("stopped", "estopped"), self.senses.state
@@ -361,6 +363,11 @@ class GuardMachine:
         if self._joints:
             self._joints, self._wheels, self._was_armed = (), Wheels(), False
             self.held_ns = self.held_ns or now_ns
+
+    def _stand(self) -> None:
+        """No speed is left to brake from: a robot that was sent nothing for so long has stopped by itself, or must."""
+        self._joints = tuple(Motion(motion.position) for motion in self._joints)
+        self._wheels = Wheels()
 
     def _note_rest(self, now_ns: int) -> None:
         self.at_rest_ns = (self.at_rest_ns or now_ns) if self.is_at_rest and self.senses.is_still else 0
