@@ -58,6 +58,9 @@ LIFT, ARM, WRIST_YAW, WRIST_PITCH, WRIST_ROLL, GRIPPER, HEAD_PAN, HEAD_TILT = ra
 """Places in a joint vector."""
 
 
+_OPTICAL_FROM, _OPTICAL_SIGN = np.array([1, 2, 0]), np.array([-1.0, -1.0, 1.0])
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """How to bring the point between the fingertips to a target: drive this far ahead, then these joint positions."""
@@ -146,7 +149,8 @@ def _gripper_rotation(position: JointVector) -> NDArray[np.float64]:
 
 def _optical(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
     """From columns ahead, left, up to columns right, down, forward."""
-    return np.column_stack([-rotation[:, 1], -rotation[:, 2], rotation[:, 0]])
+    turned: NDArray[np.float64] = rotation[:, _OPTICAL_FROM] * _OPTICAL_SIGN
+    return turned
 
 
 def _turn_x(angle: float) -> NDArray[np.float64]:

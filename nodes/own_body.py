@@ -68,12 +68,12 @@ def own_parts(state: RobotState) -> tuple[Capsule, ...]:
     ]
     if state.is_grasping:
         parts.append((tip - 0.05 * points_to, tip + 0.11 * points_to, 0.065))
-    return tuple(Capsule(_to_frame(state, start), _to_frame(state, stop), radius) for start, stop, radius in parts)
-
-
-def _to_frame(state: RobotState, point: Floats) -> tuple[float, float, float]:
-    x, y, z = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, point)
-    return float(x), float(y), float(z)
+    ends = np.array([end for start, stop, _ in parts for end in (start, stop)])
+    placed = to_odometry(state.base_x_m, state.base_y_m, state.base_heading_rad, ends).tolist()
+    return tuple(
+        Capsule(tuple(start), tuple(stop), radius)
+        for start, stop, (_, _, radius) in zip(placed[::2], placed[1::2], parts, strict=True)
+    )
 
 
 def _in_odometry(state: RobotState, rotation: Floats, position: Floats) -> tuple[Floats, Floats]:

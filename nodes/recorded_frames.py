@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import msgspec
-import numpy as np
 from numpy.typing import NDArray
 
 from nodes.kinematics import head_camera_pose, wrist_camera_pose
@@ -111,18 +110,18 @@ def log_document(line: LogLine, envelope: Envelope, *, wall_offset_ns: int) -> D
 
 def quaternion(rotation: NDArray[Any]) -> tuple[float, float, float, float]:
     """A rotation matrix (3, 3) as x, y, z, w; w is not negative."""
-    # The quaternion is the eigenvector of the largest eigenvalue of this symmetric matrix: good for every rotation.
-    m = rotation
-    k = np.array(
-        [
-            [m[0, 0] - m[1, 1] - m[2, 2], m[1, 0] + m[0, 1], m[2, 0] + m[0, 2], m[2, 1] - m[1, 2]],
-            [m[1, 0] + m[0, 1], m[1, 1] - m[0, 0] - m[2, 2], m[2, 1] + m[1, 2], m[0, 2] - m[2, 0]],
-            [m[2, 0] + m[0, 2], m[2, 1] + m[1, 2], m[2, 2] - m[0, 0] - m[1, 1], m[1, 0] - m[0, 1]],
-            [m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], m[0, 0] + m[1, 1] + m[2, 2]],
-        ]
-    )
-    x, y, z, w = (float(value) for value in np.linalg.eigh(k)[1][:, -1])
-    return (x, y, z, w) if w >= 0 else (-x, -y, -z, -w)
+    (a, b, c), (d, e, f), (g, h, i) = rotation.tolist()
+    # Each row is the quaternion times four times one of its parts: the one by the largest part is good to divide by.
+    row = max(
+        ((1 + a - e - i, b + d, c + g, h - f), 0),
+        ((b + d, 1 - a + e - i, f + h, c - g), 1),
+        ((c + g, f + h, 1 - a - e + i, d - b), 2),
+        ((h - f, c - g, d - b, 1 + a + e + i), 3),
+        key=lambda candidate: candidate[0][candidate[1]],
+    )[0]
+    length = math.copysign(math.hypot(*row), row[3])
+    x, y, z, w = (part / length for part in row)
+    return x, y, z, w
 
 
 def _stamp(ns: int) -> Document:

@@ -92,7 +92,7 @@ class Caster:
         shape = (len(up), len(across))
         self.nearness: Floats = np.zeros(shape, dtype=np.float32)
         self.surface: Numbers = np.zeros(shape, dtype=np.uint16)
-        self._first, self._spacing = np.float32(self.across[0]), np.float32(self.across[1] - self.across[0])
+        self._first, self._spacing = float(self.across[0]), float(self.across[1] - self.across[0])
         self._steep_columns = np.arange(len(across), dtype=np.float32) * _STEEP
         self._rows = up.astype(np.float32)
         self._flat_across, self._flat_up = (
@@ -176,34 +176,49 @@ class Caster:
         # A ray meets the face where it is on the inner side of the four planes through the eye and an edge.
         planes = _cross(corners, corners[:, _NEXT])
         planes *= np.sign(np.einsum("fei,fi->fe", planes, corners.mean(axis=1)))[..., None]
-        low, high = self._stretches(planes.astype(np.float32))
+        of_face, row, low, high = self._stretches(planes, *self._rows_of(corners))
         width = len(self.across)
-        is_seen = (low <= high) & (high >= 0) & (low <= width - 1)
+        begin = np.ceil(np.minimum(np.maximum(low, 0), width)).astype(np.int64)
+        end = np.floor(np.maximum(np.minimum(high, width - 1), -1)).astype(np.int64) + 1
+        length = np.maximum(end - begin, 0)
         # One over the depth: n . ray / n . corner
         normal = turn[geom, :, axis]
         normal = normal / np.einsum("fi,fi->f", normal, corners[:, 0])[:, None]
         slope_across = (normal[:, 0, None] * self.across).astype(np.float32)
-        slope_up = (normal[:, 1, None] * self.up - normal[:, 2, None]).astype(np.float32)
-        boxes = self._boxes_of(low, high, is_seen)
-        is_large = boxes.pixels > _LARGE_PX
+        slope_up = (normal[:, 1].take(of_face) * self.up.take(row) - normal[:, 2].take(of_face)).astype(np.float32)
         number = self._number[front]
-        for which, (rows, columns) in boxes.filled(is_large):
-            nearness = slope_across[which, columns] + slope_up[which, rows, None]
+        is_large = np.bincount(of_face, weights=length, minlength=len(front)) > _LARGE_PX
+        for which in np.flatnonzero(is_large).tolist():
+            own = np.flatnonzero((of_face == which) & (length > 0))  # of a convex face one row after the other
+            rows = slice(int(row[own[0]]), int(row[own[-1]]) + 1)
+            columns = slice(int(begin[own].min()), int(end[own].max()))
+            nearness = slope_across[which, columns] + slope_up[own, None]
             steep = self._steep_columns[columns]
             # Beyond either end of the row's stretch these walls are below 0, inside they are above everything.
-            np.minimum(nearness, steep - (low[which, rows] * _STEEP)[:, None], out=nearness)
-            np.minimum(nearness, (high[which, rows] * _STEEP)[:, None] - steep, out=nearness)
+            np.minimum(nearness, steep - (low[own] * _STEEP)[:, None], out=nearness)
+            np.minimum(nearness, (high[own] * _STEEP)[:, None] - steep, out=nearness)
             self._draw((rows, columns), nearness, int(number[which]))
         # The small ones, of which there are many, all at once: stretch by stretch.
-        stretches = np.flatnonzero(is_seen & ~is_large[:, None])
-        face, row = np.divmod(stretches, len(self.up))
-        begin = np.ceil(np.maximum(low.take(stretches), 0)).astype(np.int64)
-        end = np.floor(np.minimum(high.take(stretches), width - 1)).astype(np.int64)
-        stretch, column = _steps(begin, np.maximum(end - begin + 1, 0))
-        nearness = slope_across.take((face * width).take(stretch) + column)
-        nearness += slope_up.take(stretches).take(stretch)
+        small = np.flatnonzero((length > 0) & ~is_large[of_face])
+        of_face, row = of_face.take(small), row.take(small)
+        stretch, column = _steps(begin.take(small), length.take(small))
+        nearness = slope_across.take((of_face * width).take(stretch) + column)
+        nearness += slope_up.take(small).take(stretch)
         column += (row * width).take(stretch)
-        self._draw_pixels(column, nearness, number.take(face).take(stretch))
+        self._draw_pixels(column, nearness, number.take(of_face).take(stretch))
+
+    def _rows_of(self, corners: Doubles) -> tuple[Integers, Integers]:
+        """For each face the rows, from and to, that may see it; all of them where a part of it is not ahead."""
+        ahead = -corners[..., 2]
+        slope = corners[..., 1] / np.maximum(ahead, _NEAR_M)
+        top = np.searchsorted(self._down, -slope.max(axis=1)) - 1
+        bottom = np.searchsorted(self._down, -slope.min(axis=1), side="right") + 1
+        is_cut = (ahead <= _NEAR_M).any(axis=1)
+        height = len(self.up)
+        return (
+            np.where(is_cut, 0, np.maximum(top, 0)),
+            np.where(is_cut, height, np.minimum(bottom, height)),
+        )
 
     def _may_be_seen(self, corners: Doubles) -> NDArray[np.bool_]:
         """False for each face whose corners are all on the outer side of one side of the picture, or behind it."""
@@ -214,27 +229,21 @@ class Caster:
         is_seen: NDArray[np.bool_] = ~(is_out | (ahead < 0).all(axis=1))
         return is_seen
 
-    def _stretches(self, planes: Floats) -> tuple[Floats, Floats]:
-        """For each face and row: the stretch of the row, in pixels, that is on the inner side of all its planes."""
+    def _stretches(self, planes: Doubles, top: Integers, bottom: Integers) -> tuple[Integers, Integers, Floats, Floats]:
+        """For each face and row of it: the stretch of the row, in pixels, on the inner side of all its planes."""
+        of_face, row = _steps(top, bottom - top)
         # A plane without a slope lets through the whole row or nothing; a hair of slope says the same.
-        slope = np.where(planes[..., 0] == 0.0, np.float32(1e-20), planes[..., 0] * self._spacing)[..., None]
-        rest = planes[..., 1, None] * self._rows  # (faces, planes, rows)
-        rest += (planes[..., 0] * self._first - planes[..., 2])[..., None]
-        crossing = np.divide(rest, -slope, out=rest)
-        low = (crossing + np.where(slope > 0, np.float32(0), np.float32(-np.inf))).max(axis=1)
-        high = (crossing + np.where(slope < 0, np.float32(0), np.float32(np.inf))).min(axis=1)
-        return low, high
-
-    def _boxes_of(self, low: Floats, high: Floats, is_seen: NDArray[np.bool_]) -> _Boxes:
-        width = np.float32(len(self.across))
-        leftmost = np.where(is_seen, low, width).min(axis=1)
-        rightmost = np.where(is_seen, high, np.float32(-1)).max(axis=1)
-        return _Boxes(
-            left=np.ceil(np.maximum(leftmost, 0)).astype(np.int64),
-            right=np.floor(np.minimum(rightmost, width - 1)).astype(np.int64) + 1,
-            top=is_seen.argmax(axis=1),
-            bottom=np.where(is_seen.any(axis=1), len(self._rows) - is_seen[:, ::-1].argmax(axis=1), 0),
-        )
+        slope = np.where(planes[..., 0] == 0.0, 1e-20, planes[..., 0] * self._spacing)
+        by_row = -planes[..., 1] / slope
+        rest = (planes[..., 2] - planes[..., 0] * self._first) / slope
+        crossing = by_row.T.astype(np.float32).take(of_face, axis=1)  # (planes, faces and rows)
+        crossing *= self._rows.take(row)
+        rises = (slope > 0).T
+        from_low = np.where(rises, rest.T, -np.inf).astype(np.float32).take(of_face, axis=1)
+        to_high = np.where(rises, np.inf, rest.T).astype(np.float32).take(of_face, axis=1)
+        from_low += crossing
+        to_high += crossing
+        return of_face, row, from_low.max(axis=0), to_high.min(axis=0)
 
     # --- round shapes
 
