@@ -68,6 +68,7 @@ def test_rates_and_cpu_are_those_between_two_accounts() -> None:
         "input age ms": "12.0",
         "queue": "1",
         "dropped": "expired 2, link 2",
+        "unacknowledged": "-",
         "errors": "0",
         "CPU %": "25.0",
         "MB": "40",
@@ -105,6 +106,18 @@ def test_budgets_are_told_and_those_that_are_not_kept_are_trouble() -> None:
         "policy: the budget of 3 calls is spent; it asks no more",
     ]
     assert budgets([node_row("policy", "arm", RUNNING, None, plain, 10**9, KINDS)]) == []
+
+
+def test_events_that_nobody_acknowledged_are_told_by_reason_and_those_that_were_given_up_are_trouble() -> None:
+    plain = health(10**9, ticks=20)
+    unacknowledged = {"word": {"ear: lifespan": 2, "scribe: lifespan": 1, "ear: restarted": 4}}
+    message = msgspec.structs.replace(cast(Any, plain.message), unacknowledged=unacknowledged)
+    row = node_row("policy", "arm", RUNNING, None, Stamped(message, plain.envelope), 10**9, KINDS)
+    assert dict(zip(COLUMNS, cells(row), strict=True))["unacknowledged"] == "lifespan 3, restarted 4"
+    assert trouble([row]) == [
+        "policy: ear has not acknowledged 2 events on word: lifespan",
+        "policy: scribe has not acknowledged 1 events on word: lifespan",
+    ]
 
 
 def test_what_is_slow_or_fails_or_falls_silent_is_told() -> None:

@@ -14,6 +14,8 @@ from runtime.registry import ProcessState
 
 _FEWEST_TICKS = 5
 """Between two accounts; where fewer are due, the rate is that since the node's start."""
+_EXPECTED = ("restarted", "closed")
+"""Why events may stay unacknowledged without anything being wrong now."""
 
 
 class TimerRow(msgspec.Struct, frozen=True):
@@ -66,6 +68,7 @@ class NodeRow(msgspec.Struct, frozen=True):
     silent_s: float | None = None  # since its last account; None where there was none
     paths: tuple[PathHealth, ...] = ()  # budgets that it measures, since its start
     spending: Spending | None = None
+    unacknowledged: dict[str, dict[str, int]] = {}  # reliable events: topic -> "receiver: reason" -> number
 
     @property
     def waiting(self) -> int:
@@ -78,6 +81,15 @@ class NodeRow(msgspec.Struct, frozen=True):
         total: Counter[str] = Counter()
         for port in self.inputs:
             total.update(port.dropped)
+        return dict(total)
+
+    @property
+    def given_up(self) -> dict[str, int]:
+        """Reliable events of its own that some receiver has not acknowledged, by reason."""
+        total: Counter[str] = Counter()
+        for receivers in self.unacknowledged.values():
+            for who, number in receivers.items():
+                total[who.partition(": ")[2]] += number
         return dict(total)
 
     @property
@@ -141,6 +153,7 @@ def node_row(
         memory_mb=health.rss_mb,
         paths=health.paths,
         spending=health.spending,
+        unacknowledged=health.unacknowledged,
         silent_s=round((now_ns - last.envelope.published_ns) * 1e-9, 2),
     )
 
@@ -162,6 +175,7 @@ COLUMNS = (
     "input age ms",
     "queue",
     "dropped",
+    "unacknowledged",
     "errors",
     "CPU %",
     "MB",
@@ -183,11 +197,16 @@ def cells(row: NodeRow) -> tuple[str, ...]:
         str(sum(timer.overruns for timer in row.timers)) if row.timers else "-",
         _number(row.oldest_ms, 1),
         str(row.waiting),
-        ", ".join(f"{reason} {number}" for reason, number in sorted(row.dropped.items())) or "-",
+        _by_reason(row.dropped),
+        _by_reason(row.given_up),
         str(row.errors),
         _number(row.cpu_percent, 1),
         _number(row.memory_mb, 0),
     )
+
+
+def _by_reason(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} {number}" for reason, number in sorted(counted.items())) or "-"
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -216,6 +235,11 @@ def trouble(rows: Iterable[NodeRow]) -> list[str]:
                 found.append(f"path {path.name} is over its budget of {path.p99_budget_ms:g} ms")
         if row.spending is not None and row.spending.spent:
             found.append(f"{row.node}: {row.spending.spent}; it asks no more")
+        for topic, receivers in sorted(row.unacknowledged.items()):
+            for who, number in sorted(receivers.items()):
+                receiver, _, reason = who.partition(": ")
+                if reason not in _EXPECTED:
+                    found.append(f"{row.node}: {receiver} has not acknowledged {number} events on {topic}: {reason}")
         if row.errors:
             found.append(f"{row.node}: {row.errors} handler calls ended in an error")
         if row.state not in ("running", "started"):
