@@ -88,6 +88,19 @@ def test_a_wake_up_from_another_thread_ends_the_wait(wire: Any) -> None:
     assert not waiting.is_alive()
 
 
+def test_a_wake_up_that_comes_between_a_look_and_the_wait_is_not_slept_over(wire: Any) -> None:
+    _, reader, _, _ = wire
+    while reader.drain(64):
+        pass
+    reader.wake()
+    assert reader.drain(64) == 1  # not 0, after which its thread would wait
+    assert reader.drain(64) == 0
+    reader.wake()
+    assert reader.wait(10.0)
+    assert reader.drain(64) == 1
+    assert reader.drain(64) == 0
+
+
 def test_a_message_ends_the_wait(wire: Any) -> None:
     outlet, reader, heard, _ = wire
     assert reader.drain(64) == 0

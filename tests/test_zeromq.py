@@ -46,6 +46,24 @@ def test_finish_delivers_the_last_words_of_every_publisher_that_has_closed() -> 
     assert sorted(heard, key=int) == [str(number) for number in range(300) for _ in "ab"]
 
 
+def test_an_inlet_that_is_closed_in_the_midst_of_a_look_ends() -> None:
+    class ClosedInTheMidst(Inlet):
+        def drain(self, limit: int) -> int:
+            self._is_stopped = True
+            self.wake()
+            return super().drain(limit)
+
+    with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
+        inlet = ClosedInTheMidst({"said": Utterance}, lambda _: None, lambda topic, reason, number: None)
+        inlet.connect(Path(name), [])
+        inlet.start()
+        inlet._thread.join(30.0)
+        has_ended = not inlet._thread.is_alive()
+        inlet._is_woken = False  # else a thread that sleeps could not be ended at all
+        inlet.close()
+    assert has_ended
+
+
 def test_finish_does_not_wait_for_ever_for_a_publisher_that_stays() -> None:
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         folder = Path(name)

@@ -6,7 +6,7 @@ import os
 import select
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import zmq
 from zmq.backend import zmq_poll
@@ -16,7 +16,6 @@ from runtime.errors import CodecError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
 from runtime.reliable.tag import read_tag
 from runtime.zeromq.elsewhere import Elsewhere
-from runtime.zeromq.ends import Ends
 from runtime.zeromq.frames import COUNTED, NOBLOCK, PASSING, again, unpack
 from runtime.zeromq.receipts import Receipts
 from runtime.zeromq.sockets import (
@@ -29,6 +28,9 @@ from runtime.zeromq.sockets import (
     endpoint,
     subscriber,
 )
+
+if TYPE_CHECKING:
+    from runtime.zeromq.ends import Ends
 
 _POLLIN = int(zmq.POLLIN)
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
@@ -81,7 +83,7 @@ class Reader:
         self._fds: list[int] = []
         self._ready: list[int] = []  # of these, those that ended the last wait
         self._by_fd: dict[int, zmq.Socket[bytes]] = {}
-        self._is_woken = False
+        self._is_woken = self._has_cleared_wake = False
         self._ends: list[Ends] | None = [] if watches_ends else None
         self._wake_reader, self._wake_writer = os.pipe()
         for fd in (self._wake_reader, self._wake_writer):
@@ -104,6 +106,8 @@ class Reader:
                 for topic in self._reliable.intersection(own):
                     socket.setsockopt(zmq.SUBSCRIBE, again(self._receiver) + topic + self._end)
                 if self._ends is not None:
+                    from runtime.zeromq.ends import Ends  # few readers need it, and it loads asyncio's sockets
+
                     self._ends.append(Ends(socket))
                 for process in processes:
                     socket.connect(
@@ -160,8 +164,10 @@ class Reader:
     def drain(self, limit: int) -> int:
         """Deliver what has come, at most that many messages, events first; return how many there were.
 
-        ZeroMQ signals only what is new: `wait` is right only after a `drain` that returned 0.
+        ZeroMQ signals only what is new: `wait` is right only after a `drain` that returned 0. Where there was no message
+        but a wake-up it is 1: whoever was woken has to look for what before it waits, or would sleep over it.
         """
+        self._has_cleared_wake = False
         if self._receipts is not None and self._receipts.is_due and self._receipts.tell() == 0.0:
             return 1  # it has given up what was missing, and delivered what waited for that
         number = 0
@@ -174,7 +180,7 @@ class Reader:
             if not taken:
                 break
             number += taken
-        return number
+        return number or int(self._has_cleared_wake)
 
     def _take_first(self, limit: int) -> int:
         """One message of each socket that ended the wait, the events before the states."""
@@ -190,6 +196,7 @@ class Reader:
     def _clear_wake(self) -> None:
         os.read(self._wake_reader, 64)
         self._is_woken = False  # before the caller looks for what it was woken for
+        self._has_cleared_wake = True
 
     def _take_ready(self, ready: list[tuple[Any, int]], burst: int, limit: int) -> int:
         number = 0
