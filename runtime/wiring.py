@@ -10,7 +10,7 @@ import hashlib
 import importlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,7 +21,6 @@ from runtime.health import gateway_topic
 from runtime.hosts.plan import GatewayPlan
 from runtime.hosts.table import check_pair, pair
 from runtime.journal import calls_topic
-from runtime.launch_file import Launch
 from runtime.lease import LEASE_TOPIC
 from runtime.message import Kind, Message
 from runtime.node import ports_of
@@ -30,6 +29,9 @@ from runtime.qos import QoS
 from runtime.realtime_table import RealTime
 from runtime.reliable.tag import LIFESPAN_S, Terms
 from runtime.seat_tables import holders_of, topics_of
+
+if TYPE_CHECKING:
+    from runtime.launch_file import Launch  # each process reads its plan, and no launch file
 
 
 class ProcessPlan(msgspec.Struct, frozen=True):

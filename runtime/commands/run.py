@@ -21,9 +21,6 @@ from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, load, resolve
 from runtime.node_tables import load_name
 from runtime.seat_tables import as_data
-from runtime.simulation import Simulation
-from runtime.stepping import Stepper
-from runtime.tracing import Trace
 from runtime.view import PlainView, SilentView, View, ViewLog
 from runtime.wiring import plan
 
@@ -215,6 +212,10 @@ def _check_keys(launch: Launch) -> None:
 def _run_virtual(
     launch: Launch, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View, pause_on: list[str]
 ) -> tuple[bool, str] | None:
+    from runtime.simulation import Simulation  # a run in real time starts sooner without these
+    from runtime.stepping import Stepper
+    from runtime.tracing import Trace
+
     simulation = Simulation(
         *launch.graph.nodes.values(),
         seed=seed,
