@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 4.0
 _REDRAW_S = 1.0
+_WORDS = ("node", "process", "state", "dropped", "unacknowledged")
 
 
 class Accounts:
@@ -122,7 +123,7 @@ def _table(run: FoundRun, rows: Sequence[NodeRow]) -> Table:
     words = "\n".join([*budgets(rows), *trouble(rows)])
     drawn = Table(title=run.title, title_justify="left", caption=words or None, caption_justify="left", box=None)
     for column in COLUMNS:
-        drawn.add_column(column, justify="left" if column in ("node", "process", "state", "dropped", "unacknowledged") else "right")
+        drawn.add_column(column, justify="left" if column in _WORDS else "right")
     for row in rows:
         is_bad = bool(trouble([row]))
         drawn.add_row(*(Text(cell) for cell in cells(row)), style="red" if is_bad else "")
@@ -133,8 +134,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm top",
         description="Show how every node fares: rate against target, lateness, overruns, age of its stalest input, "
-        "queue, drops and unacknowledged reliable events by reason, and CPU and memory of its process; and how the run keeps to its [budgets]. Live on "
-        "a terminal, once elsewhere.",
+        "queue, drops and unacknowledged reliable events by reason, and CPU and memory of its process; and how the run "
+        "keeps to its [budgets]. Live on a terminal, once elsewhere.",
         epilog="example: polyrhythm top --json | python -m json.tool",
     )
     add_run_argument(parser)
