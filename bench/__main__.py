@@ -8,6 +8,7 @@ import inspect
 import json
 import subprocess
 import sys
+import time
 
 from bench import report, stages
 from bench.result import Result, table
@@ -43,8 +44,10 @@ def main() -> int:
     failed: list[str] = []
     for name in arguments.subjects or SUBJECTS:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        began_s = time.monotonic()
         try:
             results.extend(_measure(name, is_quick=arguments.quick))
+            print(f"{name} took {time.monotonic() - began_s:.0f} s", file=sys.stderr, flush=True)
         except (
             RuntimeError,
             OSError,

@@ -11,7 +11,7 @@ from typing import Any
 from bench.measure import run_nodes
 from bench.result import Result, percentile
 
-COUNT, HZ, SIZE = 600, 200, 4096
+COUNT, HZ, SIZE = 400, 200, 4096
 
 _SENDER = """
 import struct, sys, time, zmq

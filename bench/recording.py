@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -70,28 +71,31 @@ def _throughput() -> Result:
 
 
 def lost_s(kills: int, generator: random.Random) -> list[float]:
-    """Kill a writer at random moments; how much of what it had recorded each time is not in its file, in s."""
+    """Kill a writer at random moments; how much of what it had recorded each time is not in its file, in s.
+
+    Four write at a time: each mostly sleeps.
+    """
+    moments_s = [generator.uniform(0.7, 2.2) for _ in range(kills)]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(4) as pool:
+        paths = [Path(folder) / f"{number}.mcap" for number in range(kills)]
+        return list(pool.map(_lost_s, paths, moments_s))
+
+
+def _lost_s(path: Path, after_s: float) -> float:
     from runtime.bag import BagReader
 
-    losses = []
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(kills):
-            path = Path(folder) / f"{number}.mcap"
-            writer = subprocess.Popen(
-                [sys.executable, "-m", "bench.kill_writer", str(path)], stdout=subprocess.PIPE, text=True
-            )
-            assert writer.stdout is not None
-            writer.stdout.readline()  # it writes
-            time.sleep(generator.uniform(0.7, 2.2))
-            writer.kill()
-            told = writer.stdout.read().split()
-            writer.stdout.close()
-            writer.wait()
-            stamps = [message.envelope.published_ns for message in BagReader(path)]
-            last_told_ns = int(told[-1]) if told and told[-1].isdigit() else 0
-            assert [message.envelope.seq for message in BagReader(path)] == list(range(1, len(stamps) + 1))
-            losses.append(max(0.0, (last_told_ns - (stamps[-1] if stamps else 0)) * 1e-9))
-    return losses
+    writer = subprocess.Popen([sys.executable, "-m", "bench.kill_writer", str(path)], stdout=subprocess.PIPE, text=True)
+    assert writer.stdout is not None
+    writer.stdout.readline()  # it writes
+    time.sleep(after_s)
+    writer.kill()
+    told = writer.stdout.read().split()
+    writer.stdout.close()
+    writer.wait()
+    envelopes = [message.envelope for message in BagReader(path)]
+    assert [envelope.seq for envelope in envelopes] == list(range(1, len(envelopes) + 1))
+    last_told_ns = int(told[-1]) if told and told[-1].isdigit() else 0
+    return max(0.0, (last_told_ns - (envelopes[-1].published_ns if envelopes else 0)) * 1e-9)
 
 
 def _kills(kills: int) -> Result:

@@ -40,7 +40,7 @@ params = {{ out = "{folder}/ticks.json" }}
 [seats.policy]
 holder = "human_policy"
 """
-SPAN_S = 8.0
+SPAN_S = 6.0
 PRESSES = 30
 PERIOD_NS = 50_000_000
 NOTE = Path(__file__).with_name("web_page.js")
