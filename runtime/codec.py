@@ -44,9 +44,12 @@ class _Whole(msgspec.Struct, Generic[M], array_like=True):
 
 
 class _Buffers(threading.local):
-    """The arrays of the message that this thread encodes or decodes now."""
+    """The arrays of the message that this thread decodes or encodes now."""
 
-    frames: Sequence[Frame] = ()
+    read: Sequence[Frame] = ()
+
+    def __init__(self) -> None:
+        self.written: list[Frame] = []
 
 
 _buffers = _Buffers()
@@ -60,7 +63,7 @@ def _write_array(value: object) -> object:
     array = cast(Any, value)
     if not _DTYPE.fullmatch(array.dtype.str):
         raise CodecError(f"a message holds an array of {array.dtype}; expected numbers")
-    buffers = cast("list[Frame]", _buffers.frames)
+    buffers = _buffers.written
     buffers.append(memoryview(numpy.ascontiguousarray(array)).cast("B") if array.size else b"")
     return (len(buffers) - 1, array.dtype.str, array.shape)
 
@@ -69,7 +72,7 @@ def _read_array(declared: Any, value: object) -> object:
     """The array of a place in the document, checked against the type that the message declares."""
     import numpy as np
 
-    buffers = _buffers.frames
+    buffers = _buffers.read
     try:
         index, dtype_name, shape = cast(Any, value)
         if not _DTYPE.fullmatch(dtype_name) or not 0 <= index < len(buffers) or any(size < 0 for size in shape):
@@ -94,7 +97,7 @@ def _declared_dtype(declared: Any) -> Any:
     return None
 
 
-_encoder = msgspec.msgpack.Encoder(enc_hook=_write_array)
+_encode = msgspec.msgpack.Encoder(enc_hook=_write_array).encode
 _document_decoder = msgspec.msgpack.Decoder(_Document)
 
 
@@ -124,17 +127,19 @@ def encode(envelope: Envelope, message: Message) -> list[Frame]:
     return [envelope.topic.encode(), document, *arrays]
 
 
-def encode_parts(envelope: Envelope, message: Message) -> tuple[bytes, list[Frame]]:
+def encode_parts(envelope: Envelope, message: Message) -> tuple[bytes, Sequence[Frame]]:
     """The document and the arrays of one message; raises as `encode` does."""
-    arrays: list[Frame] = []
-    _buffers.frames = arrays
     try:
-        document = _encoder.encode((fingerprint(type(message)), envelope, message))
-    except (msgspec.MsgspecError, OverflowError, TypeError, UnicodeError, RecursionError) as problem:
-        raise CodecError(f"{type(message).__name__} cannot be encoded: {problem}") from problem
-    finally:
-        if arrays:
-            _buffers.frames = ()  # or this thread would keep them until its next message
+        document = _encode((fingerprint(type(message)), envelope, message))
+    except BaseException as problem:
+        _buffers.written = []  # or what it wrote before it failed would go with the next message
+        if isinstance(problem, (msgspec.MsgspecError, OverflowError, TypeError, UnicodeError, RecursionError)):
+            raise CodecError(f"{type(message).__name__} cannot be encoded: {problem}") from problem
+        raise
+    arrays = _buffers.written
+    if not arrays:
+        return document, ()
+    _buffers.written = []  # or this thread would keep them until its next message
     return document, arrays
 
 
@@ -176,11 +181,11 @@ class TypeDecoder(Generic[M]):
             raise CodecError(f"a message of {len(arrays)} arrays; expected at most {MAX_ARRAYS}")
         if max(map(len, arrays)) > MAX_ARRAY_BYTES:
             raise CodecError("a frame is larger than a message may be")
-        _buffers.frames = arrays
+        _buffers.read = arrays
         try:
             return self.decode(topic, document)
         finally:
-            _buffers.frames = ()
+            _buffers.read = ()
 
     def _reason(self, document: Frame, problem: Exception) -> CodecError:
         """Why this cannot be read; another version of the type is the better reason, where it is the reason."""

@@ -66,13 +66,16 @@ class LaneRunner(Protocol):
 
 def run_guarded(hosted: HostedNode, work: Work) -> None:
     """Run a plain or blocking handler; its exception is logged and counted, and the node goes on."""
-    call = hosted.call(work)
+    call: Call | None = None
     try:
+        if hosted.run_alone(work):
+            return
+        call = hosted.call(work)
         hosted.run(work, call)
     except Exception:
         hosted.errors += 1
         hosted.node.log.exception("handler %s failed", work.handler)
-    if call.view is not None:
+    if call is not None and call.view is not None:
         hosted.commit(work, call)
 
 

@@ -55,7 +55,7 @@ class Publisher(Port[M]):
     def __init__(self, message: type[M], topic: str, *, qos: QoS | None = None) -> None:
         super().__init__(message, topic, qos=qos)
         self.sink: Sink | None = None
-        self.sent = 0
+        self.sent = 0  # a worker thread may publish at the same time
         self.provenance = ""
         self._lock = threading.Lock()
 
@@ -66,11 +66,12 @@ class Publisher(Port[M]):
                 f"publisher {self.attribute!r} on topic {self.topic!r} takes {self.message.__name__}, "
                 f"not {type(message).__name__}"
             )
-        with self._lock:  # a worker thread may publish at the same time
-            self.sent += 1
         sink = self.sink
         if sink is not None:
-            sink(self, message)
+            sink(self, message)  # which counts it under the lock that it needs anyhow
+            return
+        with self._lock:
+            self.sent += 1
 
 
 class Subscription(Port[M]):
@@ -135,20 +136,21 @@ class Subscription(Port[M]):
 
     def push(self, stamped: Stamped[M]) -> None:
         """Take in a message from the bus (any thread)."""
-        qos = self.qos
+        qos, envelope = self.qos, stamped.envelope
         with self._lock:
             self.received += 1
             if qos.deadline_s is not None:
                 self.arrived_ns = self.clock.now_ns()
-            if stamped.envelope.seat >= 0 and self.fence is not None and self.fence.is_behind(stamped.envelope):
+            if envelope.seat >= 0 and self.fence is not None and self.fence.is_behind(envelope):
                 self.dropped["epoch"] += 1
                 return
-            if self.leases is not None and self._is_shadow(stamped, self.leases):
+            if self.leases is not None and self._is_shadow(envelope, self.leases):
                 self.dropped["shadow"] += 1
                 return
-            if self._newest is not None and not self._newest_is_read and not self.has_handler:
+            newest = self._newest
+            if newest is not None and not self._newest_is_read and not self.has_handler:
                 self.dropped["overwritten"] += 1
-            if self._is_late(stamped.envelope):
+            if newest is not None and self._is_late(envelope, newest.envelope):
                 if not self.has_handler and self._newest_is_read:
                     self.dropped["overwritten"] += 1  # the late one itself; else it counts for the newest
             else:
@@ -208,18 +210,15 @@ class Subscription(Port[M]):
             return len(self._queue)
         return int(self._newest is not None and not self._newest_is_read)
 
-    def _is_late(self, envelope: Envelope) -> bool:
+    def _is_late(self, envelope: Envelope, newest: Envelope) -> bool:
         """Whether an event comes after a later one of its sender: sent again, on a topic that waits for nothing."""
-        newest = self._newest
         return (
-            newest is not None
-            and envelope.published_ns < newest.envelope.published_ns
+            envelope.published_ns < newest.published_ns
             and self.message.message_kind == "event"
-            and envelope.source == newest.envelope.source
+            and envelope.source == newest.source
         )
 
-    def _is_shadow(self, stamped: Stamped[M], leases: LeaseLine) -> bool:
-        envelope = stamped.envelope
+    def _is_shadow(self, envelope: Envelope, leases: LeaseLine) -> bool:
         if envelope.seat < 0 and self.topic not in leases.seat_topics:
             return False  # speaks for no seat
         if self.qos.candidates or envelope.source == self.owner:
