@@ -164,8 +164,8 @@ class Reader:
     def drain(self, limit: int) -> int:
         """Deliver what has come, at most that many messages, events first; return how many there were.
 
-        ZeroMQ signals only what is new: `wait` is right only after a `drain` that returned 0. Where there was no message
-        but a wake-up it is 1: whoever was woken has to look for what before it waits, or would sleep over it.
+        ZeroMQ signals only what is new: `wait` is right only after a `drain` that returned 0. Where there was no
+        message but a wake-up it is 1: whoever was woken has to look for what before it waits, or sleeps over it.
         """
         self._has_cleared_wake = False
         if self._receipts is not None and self._receipts.is_due and self._receipts.tell() == 0.0:
