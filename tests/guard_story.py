@@ -177,6 +177,8 @@ class GuardStory:
             self.must_be_stopped = self.must_be_stopped or "stop"
             self.stop_heard_ns = max(getattr(self, "stop_heard_ns", 0), self.now_ns)
             self._fence()
+        if slept:  # no speed is left that it could brake from
+            self.speeds, self.braked_s, self.fastest_at_quiet = (0.0,) * 10, 0.0, (0.0,) * 10
         if self.is_known_runstopped or is_silent:
             self.is_armed, self.out, self.speeds, self.braked_s = False, None, (0.0,) * 10, 0.0
             self.fastest_at_quiet = (0.0,) * 10
