@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import select
 import subprocess
 import sys
@@ -23,7 +24,8 @@ from nodes.episodes.results.store import Store
 from nodes.episodes.talk.conduct import Conduct
 from nodes.episodes.talk.plan import EpisodePlan
 from nodes.episodes.talk.rules import Rules
-from nodes.episodes.talk.sight import Brain
+from nodes.episodes.talk.sight import Brain, Choice, Sight
+from runtime import Clock
 from runtime.episode_msgs import Act, Turn
 from tests.episode_cast import plan
 from tests.running import PATIENCE_S
@@ -105,6 +107,30 @@ def test_a_line_typed_beside_somebodys_speech_interrupts_it() -> None:
     assert (first.speaker, first.note) == ("Ana Ruiz", "interrupted by Ben Okafor")
     assert len(first.argument) < len(monologue)
     assert (second.argument, second.note) == ("Wait, please stop there", "interrupts Ana Ruiz")
+
+
+def test_what_is_typed_while_a_model_thinks_is_said_after_its_answer() -> None:
+    class Thinker:
+        """Answers once something is typed, as a model would that takes long."""
+
+        async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+            if sight.observation.ask == 1:
+                await clock.external(terminal.lines.wait(None), 0.0)
+            return Choice(act=Act(kind="speak", argument="This is what I have thought of."), urgency=0.6)
+
+    async def story() -> Conduct:
+        nonlocal terminal
+        terminal = Typist(lambda text: None)
+        os.write(terminal.master, b"I was here first\n")
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await conduct_episode(talk("cello", turns=2), [Thinker(), None], [], terminal)
+        finally:
+            terminal.close()
+
+    terminal: Typist
+    turns = asyncio.run(story()).turns
+    assert [turn.argument for turn in turns] == ["This is what I have thought of.", "I was here first"]
 
 
 def test_a_murmur_overlaps_and_takes_nothing() -> None:

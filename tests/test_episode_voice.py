@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 import pytest
 
 from nodes.episodes.minds.goals import first_person, says_any
@@ -14,7 +15,7 @@ from nodes.episodes.talk.plan import EpisodePlan
 from nodes.episodes.talk.planning import plan_episode, plan_of_task, tasks_of
 from nodes.episodes.talk.rules import Rules
 from nodes.episodes.talk.sight import Sight
-from runtime.episode_msgs import Act, Observation, Turn
+from runtime.episode_msgs import Act, Facts, Observation, Turn
 from tests.episode_cast import play
 
 SCRIPTED = [scenario.id for scenario in starter().scenarios.values() if any(facts.says for facts in scenario.facts)]
@@ -66,11 +67,38 @@ def test_what_was_said_is_taken_up_by_what_it_was() -> None:
     for last in ("Is it the table you need, or the quiet?", "I'd rather not say.", "My friend comes at eight."):
         for seed in range(40):
             voice = Voice(sight_of(plan, 0, (0, "Table four is mine."), (1, last)), random.Random(seed))
-            ways.setdefault(last, set()).add(voice.takes_up())
+            ways.setdefault(last, set()).add(voice.takes_up("It has stood here for years."))
     question, refusal, reason = ways.values()
-    assert "Fair question. " in question
+    assert "Let me put it this way. " in question
     assert not (question & refusal) - {""}
     assert not (question & reason) - {""}
+
+
+def test_what_is_taken_up_promises_no_answer_and_is_not_taken_up_twice() -> None:
+    plan = planned("last-table")
+    heard = ((0, "Table four is mine."), (1, "Is it the table you need, or the quiet?"))
+    voices = [Voice(sight_of(plan, 0, *heard), random.Random(seed)) for seed in range(40)]
+    assert {voice.takes_up("Would another table do?") for voice in voices} == {"", "Let me ask back. "}
+    assert {voice.takes_up("Then take the seat facing the door.") for voice in voices} == {""}
+
+
+def test_scenarios_with_one_seed_do_not_all_end_in_the_same_words() -> None:
+    tasks = ("last-table", "two-pumpkins", "post-it-today", "give-me-the-keys")
+    goodbyes = {
+        " ".join(turn.argument for turn in play(planned(task)).conduct.turns if is_farewell(turn)).split(",")[0][:12]
+        for task in tasks
+    }
+    assert len(goodbyes) > 1
+
+
+def test_two_who_want_the_same_do_not_trade_it() -> None:
+    plan = planned("whose-scarf-is-this")
+    goal = "Find out whose scarf it is. You want the other to find the owner."
+    briefing = msgspec.structs.replace(plan.briefings[0], goal=goal, facts=Facts(), deal=None)
+    plan = msgspec.structs.replace(plan, briefings=(briefing, *plan.briefings[1:]))
+    heard = ((0, "Could you find the owner?"), (1, "Hm."), (0, "Please."), (1, "Could you find the owner?"))
+    said = decide(sight_of(plan, 0, *heard), random.Random(0)).act.argument
+    assert "would you" not in said
 
 
 def test_a_yes_comes_only_after_the_others_offer() -> None:

@@ -110,16 +110,55 @@ def ahead_m(page: Any) -> list[float]:
     return [float(points[0][1]) - float(point[1]) for point in points]  # up on the map is ahead
 
 
+WATCH_STROKES = """() => {
+  const pens = CanvasRenderingContext2D.prototype, { moveTo, lineTo, stroke } = pens;
+  let line = []; window.lines = {};
+  pens.moveTo = function (x, y) { line = [[x, y]]; return moveTo.call(this, x, y); };
+  pens.lineTo = function (x, y) { line.push([x, y]); return lineTo.call(this, x, y); };
+  pens.stroke = function (...given) {
+    const place = this.getTransform();
+    const points = line.map(([x, y]) => [place.a * x + place.e, place.d * y + place.f]);
+    if (this.canvas.closest("[data-camera=head]")) window.lines[this.strokeStyle] = points;
+    return stroke.apply(this, given);
+  };
+}"""
+"""What is drawn on the head camera's canvas from now on: the newest line of each colour, in its pixels."""
+
+COLOURED = """(colour) => {
+  const canvas = document.querySelector("[data-camera=head] canvas"), points = window.lines[colour] ?? [];
+  const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const wanted = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  let count = 0;
+  for (let part = 1; part < points.length; part += 1) {
+    const [[x0, y0], [x1, y1]] = [points[part - 1], points[part]], steps = Math.ceil(Math.hypot(x1 - x0, y1 - y0));
+    for (let step = 0; step < steps; step += 1) {
+      const x = Math.floor(x0 + (x1 - x0) * step / steps), y = Math.floor(y0 + (y1 - y0) * step / steps);
+      if (x < 0 || y < 0 || x >= width || y >= height) continue;
+      const at = 4 * (y * width + x);
+      count += wanted.every((value, channel) => Math.abs(data[at + channel] - value) < 60);
+    }
+  }
+  return count;
+}"""
+"""How many pixels along that line have its colour."""
+
+BASE_COLOUR = "#6cd0ff"
+
+
 def test_the_path_of_the_current_chunk_is_drawn(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        page.evaluate(WATCH_STROKES)
+        in_view = lambda: page.evaluate(COLOURED, BASE_COLOUR)  # noqa: E731
         page.fill("#note", "plan")
         page.press("#note", "Enter")
-        wait(page, lambda: max(ahead_m(page), default=0.0) > 0.4, "half a metre ahead")
+        wait(page, lambda: max(ahead_m(page), default=0.0) > 0.4, "the way on the map")
         assert ahead_m(page) == sorted(ahead_m(page))
+        wait(page, lambda: in_view() > 10, "and over the camera's image")
         page.fill("#note", "no more")
         page.press("#note", "Enter")
         wait(page, lambda: max(ahead_m(page), default=0.0) < 0.05, "an old chunk says nothing about where it goes")
+        wait(page, lambda: in_view() < 5, "nor over the image")
 
 
 def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:

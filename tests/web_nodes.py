@@ -8,7 +8,7 @@ from bridges.web.messages import Mark
 from runtime import Node, Publisher, Subscription, every, on
 from runtime.msgs import ActionChunk, RobotState, RobotStatus
 
-STEPS, STEP_S, AHEAD_MPS = 20, 0.1, 0.25
+STEPS, STEP_S, AHEAD_MPS = 20, 0.1, 2.0
 
 
 class Battery(Node):
@@ -22,7 +22,7 @@ class Battery(Node):
 
 
 class Planned(Node):
-    """Once somebody marks "plan", chunks of half a metre ahead; nobody drives by them."""
+    """Once somebody marks "plan", chunks of four metres ahead, to floor that the camera sees; nobody drives by them."""
 
     robot = Subscription(RobotState, "robot/state")
     mark = Subscription(Mark, "mark")

@@ -78,16 +78,20 @@ def bargain_number(voice: Voice) -> Act:
             f"Now that helps, {voice.other}. {price}.{because}",
             f"I see that you mean it. So do I: {price}.",
         )
-    return voice.say(
-        f"{voice.takes_up()}I could go to {price}.{because}",
+    could = f"I could go to {price}.{because}"
+    ways = [
+        f"{voice.takes_up(could)}{could}",
         f"What about {price}?{because}",
         f"That's still a stretch for me, but I can do {price}.{because}",
         f"If we settle it today, I'd go to {price}.{because}",
-        f"You are making it hard, {voice.other}. {price}.{because}",
-        f"I've moved again, as you see: {price}. Your turn.",
-        f"Closer, but not yet there. {price} from my side.{because}",
         f"I have turned it over, and I can do {price}.{because}",
-    )
+    ]
+    if came is not None and gap is not None:  # they have come closer, and stand still far away
+        ways += [f"Closer, but not yet there. {price} from my side.{because}"]
+        ways += [f"You are making it hard, {voice.other}. {price}.{because}"] if came < gap / 4 else []
+    if len(mine) > 1:
+        ways += [f"I've moved again, as you see: {price}. Your turn."]
+    return voice.say(*ways)
 
 
 def bargain_items(voice: Voice) -> Act:
@@ -104,7 +108,7 @@ def bargain_items(voice: Voice) -> Act:
     favourite = max(facts.worth, key=lambda item: facts.worth[item])
     because = f" {voice.unsaid()[0]}" if voice.unsaid() else ""
     if not voice.mine:
-        lead = voice.greets() or voice.takes_up()
+        lead = voice.greets() or voice.takes_up("")
         return voice.say(
             f"{lead}What matters most to me is the {favourite}.{because} How about this: {words}?",
             f"{lead}Let's divide it so that both of us are happy. I care most about the {favourite}: {words}?",

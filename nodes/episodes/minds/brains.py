@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,14 +19,14 @@ RULES = ("rules", "scripted")
 
 
 class RulesBrain:
-    """The offline agent that pursues its goal by rules; chance depends on seed and ask, so it can be asked again."""
+    """The offline agent by rules; chance depends on seed, scenario and ask, so it can be asked again."""
 
     def __init__(self) -> None:
         self._seed: int | None = None
 
     async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
         if self._seed is None:
-            self._seed = chance.getrandbits(64)
+            self._seed = chance.getrandbits(64) ^ zlib.crc32(sight.briefing.scenario.encode())
         return decide(sight, random.Random(self._seed + sight.observation.ask))
 
 

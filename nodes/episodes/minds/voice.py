@@ -26,9 +26,14 @@ _THANKS = re.compile(r"\b(thank|thanks|glad)\b", re.I)
 # How one takes up what another has just said, by what that was and by how warm one is.
 _TAKES_UP: dict[str, dict[str, tuple[str, ...]]] = {
     "question": {
-        "warm": ("You ask, so I'll say it.", "That's a fair question.", "I'm glad you ask."),
-        "plain": ("Since you ask.", "Fair question.", "Let me think. Well."),
-        "dry": ("You do ask things.", "If you must know.", "That's one way to ask it."),
+        "warm": ("I'll be honest with you.", "Let me put it this way."),
+        "plain": ("Let me put it this way.", "How shall I say it."),
+        "dry": ("Put it like this.", "Let me say it my way."),
+    },
+    "asks back": {
+        "warm": ("May I ask you something as well?",),
+        "plain": ("Let me ask back.",),
+        "dry": ("I'll ask you one.",),
     },
     "refusal": {
         "warm": ("I understand, and I don't want to press you.", "That's all right."),
@@ -42,10 +47,16 @@ _TAKES_UP: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "reason": {
         "warm": ("I hear you.", "I believe you."),
-        "plain": ("I see.", "That may be.", "I'll remember that."),
+        "plain": ("I see.", "That may be.", "Mm."),
         "dry": ("So you say.", "Maybe.", "That's your side of it.", "Hm."),
     },
 }
+_ANSWERS = re.compile(
+    r"(yes|no|oh|good|and|but|then|so|well|still|thank|thanks|please|fine|all right|i see|i know|i believe|i understand"
+    r"|agreed|perhaps|maybe|of course|to be honest|what if|that|that's|this)\b",
+    re.I,
+)
+"""How a line begins that takes up by itself what was said."""
 _REFUSAL = re.compile(
     r"\b(rather not|prefer not|don't want to|not today|can't talk about|let's talk about something)\b", re.I
 )
@@ -83,7 +94,7 @@ class Voice:
         said = {turn.argument for turn in self.sight.turns}
         fit = [way for way in ways if not says_any(way, self.forbidden)]
         new = [way for way in fit if way not in said]
-        openings = {turn.argument[:14] for turn in self.mine}
+        openings = {turn.argument[:14] for turn in (*self.mine, *self.theirs[-2:])}
         new = [way for way in new if way[:14] not in openings] or new  # a new beginning, where there is one
         if not new:
             return self.farewell() if fit else Act(kind="none")
@@ -97,17 +108,24 @@ class Voice:
         """The scenario's own lines for this seat that are still to be said, in order."""
         return [line for line in self.facts.says if not self.has_said(line) and not says_any(line, self.forbidden)]
 
-    def takes_up(self) -> str:
-        """A few words on what was just said, or none; never the same twice."""
-        if not self.heard or not self.mine:
+    def takes_up(self, line: str) -> str:
+        """A few words on what was just said, before this line, or none; never the same twice.
+
+        None where the line does that by itself; none that promise an answer, which the line may not be.
+        """
+        if not self.heard or not self.mine or _ANSWERS.match(line):
             return ""
         last = self.heard.rstrip()
-        about = "question" if last.endswith("?") else "refusal" if _REFUSAL.search(last) else ""
-        about = about or ("offer" if _OFFER.search(last) and len(self.theirs) > 2 else "reason")
+        if last.endswith("?"):
+            about = "asks back" if line.rstrip().endswith("?") else "question"
+        elif _REFUSAL.search(last):
+            about = "refusal"
+        else:
+            about = "offer" if _OFFER.search(last) and len(self.theirs) > 2 else "reason"
         warmth = {"low": "dry", "medium": "plain", "high": "warm"}[self.trait("agreeableness")]
         said = " ".join(turn.argument for turn in self.sight.turns)
         fit = [way for way in _TAKES_UP[about][warmth] if way not in said]
-        likely = {"low": 0.35, "medium": 0.6, "high": 0.85}[self.trait("extraversion")]
+        likely = {"low": 0.2, "medium": 0.4, "high": 0.6}[self.trait("extraversion")]
         return self.chance.choice(fit) + " " if fit and self.chance.random() < likely else ""
 
     def greets(self) -> str:

@@ -35,7 +35,7 @@ def argue(voice: Voice) -> Act:
         thanks = (f"Thank you, {voice.other}.",) if not yes else ()
         return voice.say(f"{yes}Then it's settled.", f"{yes}I'm glad. Let's do it that way.", *thanks)
     if len(lines) > 1 or (lines and len(voice.facts.says) < BEATS):
-        lead = voice.greets() or voice.takes_up()
+        lead = voice.greets() or voice.takes_up(lines[0])
         return Act(kind="speak", argument=lead + lines[0])
     if lines and others and max(others.values()) >= len(voice.facts.says) - 1:
         return voice.say(
@@ -60,10 +60,11 @@ def work_and_talk(voice: Voice) -> Act:
     lines = voice.unsaid()
     spoke_last = bool(voice.mine) and voice.mine[-1].kind == "speak"
     talks_first = bool(lines) and len(voice.facts.does) <= FEW
-    if left and spoke_last and not talks_first:
+    has_opened = not lines or lines[0] != voice.facts.says[0]  # an opening that was talked over is said again first
+    if left and spoke_last and has_opened and not talks_first:
         return Act(kind="action", argument=f"puts the {left[0]}")
     if lines:
-        return Act(kind="speak", argument=voice.takes_up() + lines[0])
+        return Act(kind="speak", argument=voice.takes_up(lines[0]) + lines[0])
     if left:
         return Act(kind="action", argument=f"puts the {left[0]}")
     spared = [what for what in voice.facts.does if what not in done]
@@ -105,6 +106,11 @@ def negotiate_wishes(voice: Voice) -> Act:
         )
     if stage == 0:
         return _open(voice, wish.request, wish.question, wish.aim)
+    if asked and asked == wanted:
+        return voice.say(
+            f"Then we want the same, {voice.other}. Let's do it that way.",
+            "That is just what I want as well. Then it's settled.",
+        )
     if voice.heard_yes():
         return voice.say(
             f"Thank you, {voice.other}, that means a lot. Let's do it that way.",
@@ -172,7 +178,7 @@ def negotiate_wishes(voice: Voice) -> Act:
 
 
 def _open(voice: Voice, request: str, question: str, aim: str) -> Act:
-    lead = voice.greets() or voice.takes_up()
+    lead = voice.greets() or voice.takes_up("")
     if request:
         return voice.say(
             f"{lead}There is something I wanted to ask you. Could you {request}?",
