@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -110,25 +111,26 @@ def test_a_line_typed_beside_somebodys_speech_interrupts_it() -> None:
 
 
 def test_what_is_typed_while_a_model_thinks_is_said_after_its_answer() -> None:
+    @dataclass
     class Thinker:
         """Answers once something is typed, as a model would that takes long."""
 
+        terminal: Terminal
+
         async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
             if sight.observation.ask == 1:
-                await clock.external(terminal.lines.wait(None), 0.0)
+                await clock.external(self.terminal.lines.wait(None), 0.0)
             return Choice(act=Act(kind="speak", argument="This is what I have thought of."), urgency=0.6)
 
     async def story() -> Conduct:
-        nonlocal terminal
         terminal = Typist(lambda text: None)
         os.write(terminal.master, b"I was here first\n")
         try:
             async with asyncio.timeout(PATIENCE_S):
-                return await conduct_episode(talk("cello", turns=2), [Thinker(), None], [], terminal)
+                return await conduct_episode(talk("cello", turns=2), [Thinker(terminal), None], [], terminal)
         finally:
             terminal.close()
 
-    terminal: Typist
     turns = asyncio.run(story()).turns
     assert [turn.argument for turn in turns] == ["This is what I have thought of.", "I was here first"]
 

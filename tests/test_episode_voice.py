@@ -15,7 +15,7 @@ from nodes.episodes.talk.plan import EpisodePlan
 from nodes.episodes.talk.planning import plan_episode, plan_of_task, tasks_of
 from nodes.episodes.talk.rules import Rules
 from nodes.episodes.talk.sight import Sight
-from runtime.episode_msgs import Act, Facts, Observation, Turn
+from runtime.episode_msgs import Act, Briefing, Facts, Observation, Turn
 from tests.episode_cast import play
 
 SCRIPTED = [scenario.id for scenario in starter().scenarios.values() if any(facts.says for facts in scenario.facts)]
@@ -94,7 +94,9 @@ def test_scenarios_with_one_seed_do_not_all_end_in_the_same_words() -> None:
 def test_two_who_want_the_same_do_not_trade_it() -> None:
     plan = planned("whose-scarf-is-this")
     goal = "Find out whose scarf it is. You want the other to find the owner."
-    briefing = msgspec.structs.replace(plan.briefings[0], goal=goal, facts=Facts(), deal=None)
+    briefing = Briefing(
+        name=plan.names[0], seat=0, participants=plan.names, scenario="", background="", goal=goal, facts=Facts()
+    )
     plan = msgspec.structs.replace(plan, briefings=(briefing, *plan.briefings[1:]))
     heard = ((0, "Could you find the owner?"), (1, "Hm."), (0, "Please."), (1, "Could you find the owner?"))
     said = decide(sight_of(plan, 0, *heard), random.Random(0)).act.argument

@@ -145,20 +145,24 @@ COLOURED = """(colour) => {
 BASE_COLOUR = "#6cd0ff"
 
 
+def in_view(page: Any) -> int:
+    """How much of the way ahead of the base is seen over the head camera's picture, in pixels."""
+    return int(page.evaluate(COLOURED, BASE_COLOUR))
+
+
 def test_the_path_of_the_current_chunk_is_drawn(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
         page.evaluate(WATCH_STROKES)
-        in_view = lambda: page.evaluate(COLOURED, BASE_COLOUR)  # noqa: E731
         page.fill("#note", "plan")
         page.press("#note", "Enter")
         wait(page, lambda: max(ahead_m(page), default=0.0) > 0.4, "the way on the map")
         assert ahead_m(page) == sorted(ahead_m(page))
-        wait(page, lambda: in_view() > 10, "and over the camera's image")
+        wait(page, lambda: in_view(page) > 10, "and over the camera's image")
         page.fill("#note", "no more")
         page.press("#note", "Enter")
         wait(page, lambda: max(ahead_m(page), default=0.0) < 0.05, "an old chunk says nothing about where it goes")
-        wait(page, lambda: in_view() < 5, "nor over the image")
+        wait(page, lambda: in_view(page) < 5, "nor over the image")
 
 
 def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
