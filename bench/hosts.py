@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import subprocess
 import sys
 import threading
@@ -28,6 +27,7 @@ from runtime.hosts.sockets import Doors
 from runtime.hosts.table import Host, Pair
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image, JointCommand, RobotState
+from tests.ports import free_ports
 
 ROOT = Path(__file__).resolve().parent.parent
 MBIT, LOSS, DELAY_S = 20.0, 0.02, 0.02
@@ -72,7 +72,7 @@ def measure() -> list[Result]:
 def _run(*, with_images: bool) -> tuple[Stream, Stream, float]:
     """Commands, images and the bandwidth of one run."""
     with ExitStack() as stack:
-        port, outer = _free_ports(), _free_ports()
+        port, outer = free_ports(2), free_ports(2)
         (robot_public, robot_secret), (desktop_public, desktop_secret) = (_keys(), _keys())
         robot = Host("robot", "127.0.0.1", port, robot_public)
         here = Pair(robot, Host("desktop", key=desktop_public), port)
@@ -175,18 +175,6 @@ def _relay(port: int, target: int) -> Iterator[None]:
             yield
         finally:
             relay.kill()
-
-
-def _free_ports() -> int:
-    while True:
-        with socket.socket() as one, socket.socket() as two:
-            one.bind(("127.0.0.1", 0))
-            port: int = one.getsockname()[1]
-            try:
-                two.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            return port
 
 
 def _keys() -> tuple[str, str]:

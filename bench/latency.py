@@ -1,4 +1,7 @@
-"""A 4 KB message from node to node, in two processes, against the same bytes over bare pyzmq PUB/SUB."""
+"""A 4 KB message from node to node, in two processes, against the same bytes over bare pyzmq PUB/SUB.
+
+Peers that are installed (zenoh, dora) are measured beside them, in the same rounds.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import tempfile
 import time
 from typing import Any
 
+from bench import latency_peers
 from bench.measure import run_nodes
 from bench.result import Result, percentile
 
@@ -50,6 +54,7 @@ def bare_ages_us() -> list[float]:
 def measure(rounds: int = 3) -> list[Result]:
     """Interleaved rounds; the best of each, which other load on the machine disturbed least."""
     ours, bare = [], []
+    peers: dict[str, list[float]] = {way: [] for way in latency_peers.available()}
     nodes: dict[str, dict[str, Any]] = {
         "source": {"use": "bench.load_nodes:Source", "params": {"size_bytes": SIZE}},
         "sink": {"use": "bench.load_nodes:Sink", "params": {"count": COUNT}},
@@ -57,4 +62,10 @@ def measure(rounds: int = 3) -> list[Result]:
     for _ in range(rounds):
         bare.append(percentile(bare_ages_us(), 50))
         ours.append(run_nodes(nodes)["p50"])
-    return [Result("4 KB node to node, p50", "us", min(ours), min(bare), "bare pyzmq PUB/SUB, same bytes", 2.0)]
+        for way, found in peers.items():
+            found.append(percentile(latency_peers.ages_us(way), 50))
+    name, best = "4 KB node to node, p50", min(ours)
+    return [
+        Result(name, "us", best, min(bare), "bare pyzmq PUB/SUB, same bytes", 2.0),
+        *(Result(f"{name}, beside {way}", "us", best, min(found), way, 1.0) for way, found in peers.items()),
+    ]
