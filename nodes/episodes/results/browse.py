@@ -18,6 +18,7 @@ _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:76rem;margin:1.5rem auto;padding:0 1rem;color:#222}"
     "table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid #ddd;padding:.3rem .6rem;text-align:left;"
     "vertical-align:top}.two{display:grid;grid-template-columns:1fr 1fr;gap:2rem}p.t{margin:.3rem 0}"
+    ".wide{overflow-x:auto}td:first-child{white-space:nowrap}@media(max-width:50rem){.two{grid-template-columns:1fr}}"
     "form{margin:1rem 0}input{margin-right:.6rem;padding:.2rem}small{color:#666}"
 )
 FILTERS = ("task", "agent", "state", "end", "text")
@@ -113,11 +114,21 @@ def _list(store: Store, query: dict[str, str]) -> str:
         scores = mean_scores(store.scores(row.id))
         alls = ", ".join(f"{overall(scores[name]) or 0:.2f}" for name in row.names if name in scores)
         link = f"<a href='/episode?id={quote(row.id)}'>{escape(row.id)}</a>"
-        cells = (", ".join(row.names), ", ".join(row.agents), row.transparency, alls, row.reason or row.state)
-        lines.append(f"<tr><td>{link}</td>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    head = "<tr><th>episode<th>participants<th>agents<th>information<th>overall<th>end</tr>"
+        agents = dict.fromkeys(row.agents)
+        cells = (", ".join(row.names), ", ".join(agents), row.transparency, alls, row.reason or row.state)
+        picks = "".join(
+            f"<input type='radio' name='{side}' value='{escape(row.id, quote=True)}' form='compare' required"
+            f" aria-label='{side}: {escape(row.id, quote=True)}'>"
+            for side in ("a", "b")
+        )
+        lines.append(
+            f"<tr><td>{picks}</td><td>{link}</td>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+        )
+    head = "<tr><th>a b<th>episode<th>participants<th>agents<th>information<th>overall<th>end</tr>"
     form = f"<form>{inputs}<button>filter</button></form>"
-    return f"<h1>Episodes</h1>{form}<p>{len(rows)} episodes</p><table>{head}{''.join(lines)}</table>"
+    compare = "<form id='compare' action='/compare'><button>compare a and b side by side</button></form>"
+    table = f"<div class='wide'><table>{head}{''.join(lines)}</table></div>"
+    return f"<h1>Episodes</h1>{form}<p>{len(rows)} episodes</p>{compare}{table}"
 
 
 def _episode(store: Store, name: str) -> str:
