@@ -44,7 +44,7 @@ message's way when nothing else is on it. After a wake-up the caches hold somebo
 take several times as long as in this table, where messages come in batches. So a path of more steps, in Python,
 stays dearer than a bare `recv`, however short each is; what can be gained is steps. A bare program that does the same
 job would also have to encode and decode, count gaps, keep a bounded queue for each topic and know how old what it
-acts on is: that is what the difference buys.
+acts on is: that is what the difference buys. [Small messages, step by step](decisions/small-messages.md).
 """
 
 

@@ -87,6 +87,7 @@ def _read_array(declared: Any, value: object) -> object:
     return array
 
 
+@cache
 def _declared_dtype(declared: Any) -> Any:
     import numpy as np
 
