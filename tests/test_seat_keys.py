@@ -58,6 +58,21 @@ def test_keys_typed_together_are_all_read_before_anything_is_sent(terminal: int)
     eventually(is_turning, "the last key acts, and not the first")
 
 
+def test_a_key_that_is_held_before_the_posture_is_known_acts_as_soon_as_it_is(terminal: int) -> None:
+    heard = Heard()
+    keys = Keys(cast(Sender, heard))
+    os.write(terminal, b"s")
+
+    def is_read() -> bool:
+        assert keys.drive(None)
+        return keys.base[0] < 0.0
+
+    eventually(is_read, "the key is read")
+    keys.press("s", keys.clock.now_ns())  # it repeats, however slow this machine is
+    assert keys.drive(posture(*[0.0] * len(JOINTS)))
+    assert [command.base_v_mps < 0.0 for command in heard.commands] == [True]
+
+
 def test_the_key_that_gives_back_is_seen_behind_others(terminal: int) -> None:
     keys = Keys(cast(Sender, Heard()))
     os.write(terminal, b"sssssq")

@@ -47,7 +47,9 @@ class Keys:
     def drive(self, arrival: Arrival | None) -> bool:
         """Read keys and send what they mean; False at q or the end of the input."""
         now_ns = self.clock.now_ns()
-        if arrival is not None and arrival.topic == "robot/command" and now_ns > self.until_ns:
+        # A key that is held from the start does not keep the first posture away.
+        is_idle = now_ns > self.until_ns or not self.posture
+        if arrival is not None and arrival.topic == "robot/command" and is_idle:
             self.posture = decode(arrival.frames, JointCommand).message.position
         while select.select([sys.stdin], [], [], 0)[0]:
             # Not by sys.stdin.read: what it reads ahead is not seen by select, and would act after the key's release.
