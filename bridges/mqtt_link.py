@@ -65,10 +65,11 @@ class Link:
         will = self._news.encoded({"state": "CONNECTION_BROKEN"})
         identifier = f"{self._topics.robot[:10]}-{wall_time_ns() // 1000 % 16**12:x}"
         async with connect(self._broker, identifier=identifier, will_topic=self._topics.connection, will=will) as wire:
-            await self._be_born(wire)
-            self._tell("")
-            tasks = [asyncio.create_task(self._write(wire)), asyncio.create_task(self._read(wire))]
+            tasks: list[asyncio.Task[None]] = []
             try:
+                await self._be_born(wire)
+                self._tell("")
+                tasks += (asyncio.create_task(self._write(wire)), asyncio.create_task(self._read(wire)))
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
