@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from runtime.fence import Fence, FenceLine
-from runtime.hosted import HostedNode, Lane
+from runtime.hosted import HostedNode
+from runtime.lane import Lane
 from runtime.lease import Lease, LeaseLine
 from runtime.link import Link, Way
 from runtime.message import Envelope, Message, Stamped

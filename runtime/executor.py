@@ -18,8 +18,9 @@ from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError
 from runtime.fence import Fence, FenceLine
 from runtime.graph import NodeSpec, health_topic
-from runtime.hosted import HostedNode, Lane
+from runtime.hosted import HostedNode
 from runtime.journal import calls_topic
+from runtime.lane import Lane
 from runtime.lane_runner import LaneRunner, LoopRunner, Source, ThreadRunner
 from runtime.lease import Lease, LeaseLine
 from runtime.message import Envelope, Message, Stamped

@@ -13,7 +13,8 @@ from typing import Protocol
 
 from runtime.call import Call, current_call
 from runtime.clock import Clock
-from runtime.hosted import HostedNode, Lane, Work
+from runtime.hosted import HostedNode
+from runtime.lane import Lane, Work
 from runtime.scheduling import ask_for_fifo, be_ordinary
 
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
@@ -66,16 +67,13 @@ class LaneRunner(Protocol):
 
 def run_guarded(hosted: HostedNode, work: Work) -> None:
     """Run a plain or blocking handler; its exception is logged and counted, and the node goes on."""
-    call: Call | None = None
+    call = hosted.call(work)
     try:
-        if hosted.run_alone(work):
-            return
-        call = hosted.call(work)
         hosted.run(work, call)
     except Exception:
         hosted.errors += 1
         hosted.node.log.exception("handler %s failed", work.handler)
-    if call is not None and call.view is not None:
+    if call.view is not None:
         hosted.commit(work, call)
 
 

@@ -14,7 +14,8 @@ from runtime.errors import EscapeError
 from runtime.escapes import Watch
 from runtime.fence import FenceLine
 from runtime.graph import NodeSpec
-from runtime.hosted import HostedNode, Lane, Work
+from runtime.hosted import HostedNode
+from runtime.lane import Lane, Work
 from runtime.latency import Turns
 from runtime.virtual import TIMER, Scheduler, VirtualLoop
 

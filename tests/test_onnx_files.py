@@ -17,19 +17,12 @@ from nodes.policy.onnx_file import read_model
 from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.policy.onnx_session import PolicySession
 from runtime.errors import ParameterError, PolyrhythmError
+from tests.model_files import write_model
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> str:
-    path = tmp_path / "policy.onnx"
-    path.write_bytes(policy_model())
-    return str(path)
-
-
-def write(tmp_path: Path, data: bytes, name: str = "other.onnx") -> str:
-    path = tmp_path / name
-    path.write_bytes(data)
-    return str(path)
+    return write_model(tmp_path, policy_model())
 
 
 def test_a_missing_file_is_named_before_anything_starts(tmp_path: Path) -> None:
@@ -61,21 +54,21 @@ def test_the_hash_must_match_where_one_is_given(model: str) -> None:
     ],
 )
 def test_what_is_no_model_is_refused(tmp_path: Path, data: bytes, why: str) -> None:
-    problems = read_model(write(tmp_path, data))[1]
+    problems = read_model(write_model(tmp_path, data))[1]
     assert len(problems) == 1
     assert "is no ONNX model" in problems[0]
     assert why in problems[0]
 
 
 def test_other_suffixes_are_refused(tmp_path: Path) -> None:
-    assert "by its name" in read_model(write(tmp_path, b"", "policy.pt"))[1][0]
+    assert "by its name" in read_model(write_model(tmp_path, b"", "policy.pt"))[1][0]
 
 
 def test_a_cut_model_is_refused_at_every_length(tmp_path: Path) -> None:
     whole = policy_model(steps=2)
-    assert read_model(write(tmp_path, whole))[1] == []
+    assert read_model(write_model(tmp_path, whole))[1] == []
     for length in range(0, len(whole) - 1, 37):
-        data, problems = read_model(write(tmp_path, whole[:length]))
+        data, problems = read_model(write_model(tmp_path, whole[:length]))
         if not problems:  # the cut fell between two fields: then the session finds out
             with pytest.raises(PolyrhythmError):
                 PolicySession(data, name="it", width_px=160, height_px=120, providers=("CPUExecutionProvider",))
@@ -120,7 +113,7 @@ def hidden_models() -> dict[str, onnx.ModelProto]:
 
 @pytest.mark.parametrize("place", list(hidden_models()))
 def test_external_data_is_refused_wherever_it_hides(tmp_path: Path, place: str) -> None:
-    path = write(tmp_path, hidden_models()[place].SerializeToString())
+    path = write_model(tmp_path, hidden_models()[place].SerializeToString())
     assert OnnxPolicy.check_parameters(path) == [f"model {path!r} keeps tensors in other files; save it as one file"]
 
 
@@ -136,7 +129,7 @@ def test_other_inputs_and_outputs_are_refused_by_name(tmp_path: Path) -> None:
     model.graph.input[1].name = "angles"
     model.graph.node[2].input[0] = "angles"
     with pytest.raises(PolyrhythmError, match="its inputs are angles, image; expected image, joints and nothing else"):
-        OnnxPolicy(write(tmp_path, model.SerializeToString())).on_start()
+        OnnxPolicy(write_model(tmp_path, model.SerializeToString())).on_start()
 
 
 def test_an_output_of_another_width_is_refused(tmp_path: Path) -> None:
@@ -144,14 +137,14 @@ def test_an_output_of_another_width_is_refused(tmp_path: Path) -> None:
     model.graph.node.append(helper.make_node("ReduceMean", ["chunk"], ["small"], keepdims=1))
     model.graph.output[0].CopyFrom(helper.make_tensor_value_info("small", TensorProto.FLOAT, [1, 1, 1]))
     with pytest.raises(PolyrhythmError, match="its outputs are small"):
-        OnnxPolicy(write(tmp_path, model.SerializeToString())).on_start()
+        OnnxPolicy(write_model(tmp_path, model.SerializeToString())).on_start()
 
 
 def test_a_graph_that_the_runtime_refuses_is_a_sentence(tmp_path: Path) -> None:
     model = onnx.load_from_string(policy_model(steps=2))
     model.graph.node[0].op_type = "RunShell"
     with pytest.raises(PolyrhythmError, match="cannot be loaded"):
-        OnnxPolicy(write(tmp_path, model.SerializeToString())).on_start()
+        OnnxPolicy(write_model(tmp_path, model.SerializeToString())).on_start()
 
 
 def test_an_unknown_provider_lists_the_known_ones(model: str) -> None:

@@ -16,20 +16,13 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance
+from tests.model_files import write_model
 from tests.standing import HOME, standing
 
 
 @pytest.fixture
 def model(tmp_path: Path) -> str:
-    path = tmp_path / "policy.onnx"
-    path.write_bytes(policy_model())
-    return str(path)
-
-
-def write(tmp_path: Path, data: bytes, name: str = "other.onnx") -> str:
-    path = tmp_path / name
-    path.write_bytes(data)
-    return str(path)
+    return write_model(tmp_path, policy_model())
 
 
 class Robot(Node):
@@ -213,7 +206,7 @@ def test_a_hold_ends_the_playing(model: str) -> None:
 def test_output_that_is_not_finite_is_dropped_and_told_once(
     tmp_path: Path, bias: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    story = Story(write(tmp_path, policy_model(bias=bias)))
+    story = Story(write_model(tmp_path, policy_model(bias=bias)))
     story.sim.publish("action", pick())
     story.sim.run(seconds=1.0)
     assert story.commands == []

@@ -12,7 +12,7 @@ from nodes.hello import Beat
 from runtime import Node, Publisher, Simulation, every
 from runtime.clock import NS_PER_S
 from runtime.errors import UserError
-from runtime.hosted import MOST_TO_CATCH_UP, TimerState
+from runtime.lane import MOST_TO_CATCH_UP, TimerState
 from runtime.node import Timer, handlers_of
 
 START_NS = 123_456_789

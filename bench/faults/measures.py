@@ -61,13 +61,7 @@ def pressed(rig: Rig) -> Figures:
     """An emergency stop; from the press to the braking profile, and that "go on" does not lift it."""
     rig.wait_moving()
     start_ns = rig.press()
-
-    def latched() -> tuple[float, ...] | None:
-        return next((record for record in rig.guard.since(start_ns) if record[1] == ESTOPPED), None)
-
-    rig.wait("held after the emergency stop", latched, 5.0)
-    record = latched()
-    assert record is not None
+    record = rig.wait_mode(ESTOPPED, start_ns, "held after the emergency stop")
     rig.say("Go on")
     time.sleep(0.3)
     last = rig.guard.last()

@@ -139,6 +139,17 @@ class Rig:
         is_fresh = record is not None and time.monotonic_ns() - record[0] < 200_000_000
         return bool(is_fresh and record and record[1] == MOVING and record[7] > SPEED_MPS - 0.01)
 
+    def wait_mode(self, mode: int, since_ns: int, what: str) -> tuple[float, ...]:
+        """The guard's first record of that mode since then. Raises FaultError where none comes within 5 s."""
+        found: list[tuple[float, ...]] = []
+
+        def is_there() -> bool:
+            found[:] = [record for record in self.guard.since(since_ns) if record[1] == mode][:1]
+            return bool(found)
+
+        self.wait(what, is_there, 5.0)
+        return found[0]
+
     def wait_moving(self) -> None:
         """Until the robot drives at full speed; lifts a stop first where there is one, also an emergency stop."""
         start = time.monotonic()

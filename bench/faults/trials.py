@@ -250,14 +250,8 @@ def runstopped(rig: Rig) -> Figures:
     rig.wait_moving()
     start_ns = time.monotonic_ns()
     rig.switches["runstop"] = 1
-
-    def stopped() -> tuple[float, ...] | None:
-        return next((record for record in rig.guard.since(start_ns) if record[1] == STOPPED), None)
-
     try:
-        rig.wait("stopped by the runstop", stopped, 5.0)
-        record = stopped()
-        assert record is not None
+        record = rig.wait_mode(STOPPED, start_ns, "stopped by the runstop")
         rig.say("Go on")
         time.sleep(0.2)
         last = rig.guard.last()
