@@ -31,10 +31,11 @@ favour ours, and only processor time and throughput compare fairly.
 
 "Bare" references send the same bytes and do nothing else: no envelope, no types, no queues, no counting. CPU is that of
 all processes that send or receive, per image. Peers are measured where they are installed (`pip install iceoryx2
-eclipse-zenoh dora-rs dora-rs-cli` into `.venv`; no test needs them).
+eclipse-zenoh dora-rs dora-rs-cli` into `.venv`; no test needs them); images by peers in one round, all else in several,
+of which the best counts.
 
-Two goals are of no ratio: the laptop graph in virtual time and the import of the episode path. They follow the machine,
-whose speed here changed by half from one hour to another: the same code imported in 209 ms and in 347 ms.
+Two goals are of no ratio, the laptop graph in virtual time and the import of the episode path: they follow the
+machine's speed of the hour.
 """
 
 
