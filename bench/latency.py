@@ -1,6 +1,6 @@
 """A 4 KB message from node to node, in two processes, against the same bytes over bare pyzmq PUB/SUB.
 
-Peers that are installed (zenoh, dora) are measured beside them, in the same rounds.
+Peers that are installed (zenoh, dora, aact) are measured beside them, in the same rounds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Other middleware that brings 4 KB from one Python process to another, each used as its own documents show it.
 
 `python -m bench.latency_peers WAY send|receive PLACE` is one process of a peer; `ages_us` starts them. A peer that is
-not installed is not measured: `pip install eclipse-zenoh dora-rs dora-rs-cli`.
+not installed is not measured: `pip install eclipse-zenoh dora-rs dora-rs-cli`. aact is in `latency_aact`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bench import latency_aact
 from tests.ports import free_ports
 
 COUNT, WARM_UP, HZ, SIZE = 400, 50, 200, 4096
@@ -28,7 +29,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def available() -> list[str]:
     """The peers that can be measured here."""
-    found = {"zenoh": importlib.util.find_spec("zenoh"), "dora": importlib.util.find_spec("dora") and _dora()}
+    found = {
+        "zenoh": importlib.util.find_spec("zenoh"),
+        "dora": importlib.util.find_spec("dora") and _dora(),
+        "aact": latency_aact.is_available(),
+    }
     return [way for way, is_there in found.items() if is_there]
 
 
@@ -36,7 +41,7 @@ def ages_us(way: str) -> list[float]:
     """How old the messages are when the receiver has them in its hands; none where the peer failed, which is told."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return {"zenoh": _by_zenoh, "dora": _by_dora}[way](Path(folder))
+            return {"zenoh": _by_zenoh, "dora": _by_dora, "aact": latency_aact.ages_us}[way](Path(folder))
         except (OSError, subprocess.SubprocessError) as problem:
             print(f"{way} gave no figure: {problem}", file=sys.stderr)
             return []
