@@ -31,8 +31,8 @@ favour ours, and only processor time and throughput compare fairly.
 
 "Bare" references send the same bytes and do nothing else: no envelope, no types, no queues, no counting. CPU is that of
 all processes that send or receive, per image. Peers are measured where they are installed (`pip install iceoryx2
-eclipse-zenoh dora-rs dora-rs-cli aact` into `.venv`, and for aact a `redis-server`; no test needs them); images by peers
-in one round, by ours and the reference in two, of which the better counts.
+eclipse-zenoh dora-rs dora-rs-cli aact` into `.venv`, and for aact a `redis-server`; no test needs them); images by
+peers in one round, by ours and the reference in two, of which the better counts.
 
 Two goals are of no ratio, the laptop graph in virtual time and the import of the episode path: they follow the
 machine's speed of the hour.
