@@ -51,7 +51,7 @@ def bare_ages_us() -> list[float]:
     return ages
 
 
-def measure(rounds: int = 3) -> list[Result]:
+def measure(rounds: int = 2) -> list[Result]:
     """Interleaved rounds; the best of each, which other load on the machine disturbed least."""
     ours, bare = [], []
     peers: dict[str, list[float]] = {way: [] for way in latency_peers.available()}

@@ -40,8 +40,8 @@ params = {{ out = "{folder}/ticks.json" }}
 [seats.policy]
 holder = "human_policy"
 """
-SPAN_S = 6.0
-PRESSES = 30
+SPAN_S = 5.0
+PRESSES = 20
 PERIOD_NS = 50_000_000
 NOTE = Path(__file__).with_name("web_page.js")
 """Put into the page before its own scripts; it notes and changes nothing."""
