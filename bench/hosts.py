@@ -22,7 +22,8 @@ import zmq
 from bench.result import Result, percentile
 from bridges.gateway_images import JpegImages
 from runtime.clock import SystemClock, to_ns
-from runtime.hosts.gateway import Gateway, Traffic
+from runtime.hosts.entry import Traffic
+from runtime.hosts.gateway import Gateway
 from runtime.hosts.sockets import Doors
 from runtime.hosts.table import Host, Pair
 from runtime.message import Envelope, Message, Stamped

@@ -66,11 +66,25 @@ class Relay:
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def start(self) -> None:
         """Begin to listen."""
+        self._loop = asyncio.get_running_loop()
         self._server = await asyncio.start_server(self._accept, self._host, self.port, limit=SEGMENT_BYTES)
         self.port = self._server.sockets[0].getsockname()[1]
+
+    def cut(self) -> None:
+        """End all connections, and lose what is on its way in them (any thread)."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._abort)
+
+    def _abort(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers.clear()
 
     async def close(self) -> None:
         """Close the address and what goes through it."""

@@ -152,12 +152,15 @@ def _gateway(launch: Launch, other: str) -> GatewayPlan:
         known = launch.graph.topics.get(topic)
         publishers = {end.node for end in known.publishers} if known else {topic.partition("/")[2]}
         sources[topic] = tuple(sorted(publishers & there))
+    sends = _crossing(launch, launch.host, other)
+    reliable = _reliable(launch, launch.here, {other: sends})
     return GatewayPlan(
         own=launch.hosts[launch.host],
         meeting=meeting,
         receives={topic: type_name(types[topic]) for topic in sorted(receives)},
         sources=sources,
         own_nodes=tuple(spec.name for spec in launch.here),
+        reliable={topic: terms for topic, terms in reliable.items() if topic in sends},
         graph=_graph_fingerprint(launch),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,18 +13,21 @@ import numpy as np
 import pytest
 import zmq
 
+from bench.relay import Relay, relayed
 from bridges.gateway_images import JpegImages
 from runtime.clock import SystemClock
 from runtime.codec import encode
 from runtime.errors import TransportError
 from runtime.health import GatewayHealth
 from runtime.hosts import wire
-from runtime.hosts.gateway import Gateway, Traffic
+from runtime.hosts.entry import Traffic
+from runtime.hosts.gateway import Gateway
 from runtime.hosts.offset import TRUST_NS
 from runtime.hosts.sockets import Doors
 from runtime.hosts.table import Host, Pair
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import EStop, Image, Utterance
+from runtime.reliable.tag import Terms
 from tests.ports import free_ports
 from tests.running import eventually
 
@@ -72,6 +75,7 @@ def end(
     graph: str = "same",
     clock: SystemClock = CLOCK,
     shrinks: bool = True,
+    reliable: Mapping[str, Terms] | None = None,
 ) -> Iterator[End]:
     """A gateway that runs until the block ends, and says goodbye with the outcome in `endings`, if there is one."""
     came: list[Stamped[Any]] = []
@@ -87,6 +91,7 @@ def end(
         finish=lambda ok, reason: endings.append((ok, reason)),
         shrinker=JpegImages() if shrinks else None,
         own_nodes=frozenset({f"{name}_node"}),
+        reliable=reliable,
         clock=clock,
     )
     loop = asyncio.new_event_loop()
@@ -132,6 +137,7 @@ def logged(caplog: pytest.LogCaptureFixture, words: str) -> Callable[[], bool]:
 
 
 UTTERANCE = Utterance(speaker="Sam", text="Stop")
+EVENT_BYTES = sum(len(frame) for frame in encode(Envelope("heard", "vlm", 1, 0), UTTERANCE))
 PRESSED = EStop(source="button", is_pressed=True)
 
 
@@ -243,13 +249,18 @@ def test_the_end_of_a_run_is_told_to_the_other_host_with_its_outcome() -> None:
         [wire.MESSAGE, b"heard", b"\x93"],
         [wire.MESSAGE, b"heard", b"\xff" * 40, b"x"],
         [wire.MESSAGE, b"\xff\xfe", b""],
+        [wire.EVENT],
+        [wire.EVENT, b"", b"\xff"],
+        [wire.EVENT, b"no tag", b"heard", b"\x93"],
+        [wire.RECEIPT],
+        [wire.RECEIPT, b"\x81" * 500],
         [b"?", b"?"],
     ],
 )
 def test_garbled_frames_are_counted_and_harm_nothing(frames: list[bytes]) -> None:
     with link(free_ports(2)) as (robot, desktop):
         until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
-        desktop.gateway._small.append(list(frames))
+        desktop.gateway._small.append(("", list(frames)))
         known = len(robot.of("heard"))
         eventually(
             lambda: desktop.send("heard", UTTERANCE, seq=50_000) or len(robot.of("heard")) > known,  # type: ignore[func-returns-value]
@@ -262,11 +273,46 @@ def test_a_message_from_the_future_is_dropped() -> None:
     with link(free_ports(2)) as (robot, desktop):
         until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
         envelope = Envelope("heard", "vlm", 70_000, CLOCK.now_ns() + 60_000_000_000)
-        desktop.gateway._small.append([wire.MESSAGE, *encode(envelope, UTTERANCE)])
+        desktop.gateway._small.append(("", [wire.MESSAGE, *encode(envelope, UTTERANCE)]))
         eventually(
             lambda: robot.health is not None and robot.health.dropped.get("from the future") == 1, "it is counted"
         )
         assert all(stamped.envelope.seq != 70_000 for stamped in robot.of("heard"))
+
+
+def test_what_was_said_while_the_link_was_cut_comes_once_and_in_order() -> None:
+    port = free_ports(4)
+    far = Pair(Host("robot", "127.0.0.1", port + 2, ROBOT_PUBLIC), meeting(port).client, port + 2)
+    with ExitStack() as stack:
+        relays = [
+            stack.enter_context(relayed(Relay(("127.0.0.1", port + 2 + n), ("127.0.0.1", port + n)))) for n in (0, 1)
+        ]
+        robot = stack.enter_context(end("robot", meeting(port), ROBOT_SECRET, DOWN))
+        desktop = stack.enter_context(end("desktop", far, DESKTOP_SECRET, UP, reliable={"heard": Terms()}))
+        until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
+        first = 20_000
+
+        def send(begin: int, end: int) -> int:
+            before = desktop.gateway.bytes_sent
+            for number in range(begin, end):
+                desktop.send("heard", UTTERANCE, seq=number)
+            return before
+
+        send(first, first + 10)
+        for relay in relays:
+            relay.is_frozen = True
+        before = send(first + 10, first + 20)
+        eventually(lambda: desktop.gateway.bytes_sent - before > 10 * EVENT_BYTES, "ten are in the cable")
+        for relay in relays:
+            relay.cut()  # and never come out
+            relay.is_frozen = False
+        send(first + 20, first + 40)
+
+        def came() -> list[int]:
+            return [seq for stamped in robot.of("heard") if (seq := stamped.envelope.seq) >= first]
+
+        eventually(lambda: len(came()) >= 40, "all of them cross")
+        assert came() == list(range(first, first + 40))
 
 
 def test_a_port_that_is_taken_is_a_sentence() -> None:

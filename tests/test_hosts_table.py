@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 import zmq
 
+from runtime import Node, Publisher, Subscription
 from runtime.errors import UserError
 from runtime.hosts.table import DEFAULT_PORT, Host, Pair, check_pair, pair, parse_hosts
 from runtime.launch_file import Launch, check, load
+from runtime.msgs import Utterance
+from runtime.qos import SOON, URGENT
+from runtime.reliable.tag import Terms
 from runtime.wiring import gateway_name, plan
 
 KEY = zmq.curve_keypair()[0].decode()
@@ -29,6 +33,19 @@ key     = "{KEY}"
 [hosts.desktop]
 key = "{KEY}"
 """
+
+
+class Mouth(Node):
+    """Says what has to arrive within a second."""
+
+    order = Publisher(Utterance, "order", qos=SOON)
+    aside = Publisher(Utterance, "aside", qos=URGENT)
+
+
+class Ear(Node):
+    """Hears one of the two."""
+
+    order = Subscription(Utterance, "order")
 
 
 def launch(tmp_path: Path, text: str = LAUNCH, host: str = "") -> Launch:
@@ -112,6 +129,17 @@ def test_a_gateway_sends_what_the_other_host_hears_and_takes_what_its_nodes_publ
     assert robot["talker"].listeners["beat"] == 1
     assert desktop["listener"].peers == (gateway_name("robot"),)
     assert sends.gateway.graph == receives.gateway.graph
+
+
+def test_what_is_reliable_and_crosses_is_reliable_on_the_link(tmp_path: Path) -> None:
+    text = LAUNCH.replace("nodes.hello:Talker", "tests.test_hosts_table:Mouth")
+    text = text.replace("nodes.hello:Listener", "tests.test_hosts_table:Ear")
+    sends = plan(launch(tmp_path, text, host="robot"))[gateway_name("desktop")].gateway
+    receives = plan(launch(tmp_path, text, host="desktop"))[gateway_name("robot")].gateway
+    assert sends is not None
+    assert receives is not None
+    assert sends.reliable == {"order": Terms(("desktop",), lifespan_s=1.0)}
+    assert receives.reliable == {}
 
 
 def test_what_the_tools_of_a_host_may_publish_is_listed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runtime.hosts.gateway import Traffic
+from runtime.hosts.entry import Traffic
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image
 from runtime.shared_memory import FOLDER, Views, is_available

@@ -14,37 +14,28 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 
-import msgspec
-
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import Frame, decode, encode
+from runtime.codec import Frame, encode
 from runtime.errors import CodecError
 from runtime.health import GatewayHealth, gateway_topic
 from runtime.hosts import wire
 from runtime.hosts.bulk import Bulk
+from runtime.hosts.entry import Entry, Refused, Traffic
+from runtime.hosts.mail import Mail
 from runtime.hosts.offset import ClockOffset
-from runtime.hosts.shrink import Shrinker, SmallImage
+from runtime.hosts.shrink import Shrinker
 from runtime.hosts.sockets import Door, Doors
-from runtime.hosts.stamps import shifted
 from runtime.message import Envelope, Message, Stamped, array_fields
 from runtime.msgs import Image
+from runtime.reliable.tag import Terms
 
 ASK_EVERY_NS = to_ns(0.1)
 LOST_AFTER_NS = to_ns(1.0)
 ANSWERS_NEEDED = 3  # before messages are let through
-FUTURE_NS = to_ns(0.005)
 FAREWELLS, FAREWELL_S = 20, 0.05
 HEARD_BYE = 0  # no image has this number
 _QUEUED = 1024
 _SAY_AGAIN_NS = to_ns(5.0)
-
-
-class Traffic(msgspec.Struct, frozen=True):
-    """What may cross, by topic."""
-
-    sends: Mapping[str, type[Message]]
-    receives: Mapping[str, type[Message]]
-    sources: Mapping[str, tuple[str, ...]]  # who may publish it there; nobody named: any tool
 
 
 class Gateway:
@@ -63,14 +54,16 @@ class Gateway:
         shrinker: Shrinker | None = None,
         budget_mbit: float = 0.0,
         own_nodes: frozenset[str] = frozenset(),
+        reliable: Mapping[str, Terms] | None = None,
         clock: SystemClock | None = None,
     ) -> None:
         self._doors = doors
-        self._traffic = traffic
         self._own, self._other, self._graph = own, other, graph
         self._publish, self._finish = publish, finish
         self._shrinker = shrinker
-        self._own_nodes = own_nodes
+        self._entry = Entry(traffic, other, own_nodes, shrinker)
+        self._mail = Mail(own, other, reliable or {}, send=self._put, deliver=self._deliver, drop=self._drop_some)
+        self._reliable = self._mail.topics
         self._clock = clock or SystemClock()
         self._log = logging.getLogger(f"gateway-{other}")
         self._session = secrets.token_hex(8)
@@ -81,13 +74,12 @@ class Gateway:
         self._next_ask_ns = 0
         self._was_up = False
         self._times_up = 0
-        self._small: deque[list[Frame]] = deque()
+        self._small: deque[tuple[str, list[Frame]]] = deque()  # a reliable event with its topic, all else with ""
         self._bulk = Bulk(budget_mbit)
         self._bulk_lock = threading.Lock()
         self._dropped: Counter[str] = Counter()
         self._count_lock = threading.Lock()
         self._bytes = Counter(sent=0, received=0)
-        self._last: dict[tuple[str, str], tuple[int, int]] = {}
         self._said_ns: dict[str, int] = {}
         self._is_stopped = False
         self._accounts = 0
@@ -95,17 +87,20 @@ class Gateway:
     # what comes from this host, in its inlet's thread
 
     def from_here(self, stamped: Stamped[Message]) -> None:
-        """Send one message over, if the link is up; an image when its turn comes."""
-        if not self._is_up():
+        """Send one message over: a reliable event as soon as the link is up, an image when its turn comes."""
+        topic = stamped.envelope.topic
+        is_reliable = topic in self._reliable and self._peer_session != ""
+        if not (self._is_up() or is_reliable):
             self._drop("link down")
-        elif array_fields(type(stamped.message)):
+        elif array_fields(type(stamped.message)) and not is_reliable:
             with self._bulk_lock:
                 self._bulk.offer(stamped)
             self._doors.bulk.wake()
         elif len(self._small) >= _QUEUED:
             self._drop("queue full")
         else:
-            self._small.append([wire.MESSAGE, *encode(stamped.envelope, stamped.message)])
+            frames = encode(stamped.envelope, stamped.message)
+            self._small.append((topic, list(frames)) if is_reliable else ("", [wire.MESSAGE, *frames]))
             self._doors.small.wake()
 
     # life
@@ -187,13 +182,24 @@ class Gateway:
             while (frames := door.receive()) is not None:
                 self._count("received", frames)
                 self._guarded(self._take_small, frames)
-            while self._small:
-                frames_out = self._small.popleft()
-                if door.send(frames_out):
-                    self._count("sent", frames_out)
-                else:
-                    self._drop("link full")
+            self._send_small()
             self._keep_contact(door)
+        self._send_small()
+        self._mail.end()
+
+    def _send_small(self) -> None:
+        while self._small:
+            topic, frames = self._small.popleft()
+            if topic:
+                self._mail.post(topic, frames, self._clock.now_ns(), is_up=self._is_up())
+            elif not self._put(frames):
+                self._drop("link full")
+
+    def _put(self, frames: list[Frame]) -> bool:
+        is_sent = self._doors.small.send(frames)
+        if is_sent:
+            self._count("sent", frames)
+        return is_sent
 
     def _keep_contact(self, door: Door) -> None:
         now_ns = self._clock.now_ns()
@@ -213,6 +219,7 @@ class Gateway:
             error_ms = self._offset.error_ns(now_ns) / 1e6
             self._log.log(level, "%s is connected%s; clocks compared to %.1f ms", self._other, again, error_ms)
             self._times_up += 1
+            self._mail.hurry(now_ns)
         elif self._was_up and not is_up:
             self._log.warning("%s: link lost: no answer for %.0f s", self._other, LOST_AFTER_NS / 1e9)
             with self._bulk_lock:
@@ -220,6 +227,7 @@ class Gateway:
         elif not is_up and not self._peer_session:
             self._say(f"no word from {self._other} yet ({self._place})")
         self._was_up = is_up
+        self._mail.keep_up(now_ns, is_up=is_up)
 
     def _greet(self, door: Door, is_reply: bool = False) -> None:
         door.send(wire.word(wire.Hello(self._own, self._session, self._graph, is_reply)))
@@ -227,6 +235,14 @@ class Gateway:
     def _take_small(self, frames: list[bytes]) -> None:
         if frames[0] == wire.MESSAGE:
             self._take_message(frames[1:])
+            return
+        if frames[0] == wire.RECEIPT:
+            self._mail.take_receipt(frames[1:], self._clock.now_ns())
+            return
+        if frames[0] == wire.EVENT:
+            if self._is_up():  # else it comes again: without the clock nobody knows its age
+                self._entry.check(b"".join(frames[2:3]).decode(errors="replace"))
+                self._mail.take_event(frames[1:], self._clock.now_ns())
             return
         word = wire.read_word(frames)
         door = self._doors.small
@@ -262,7 +278,8 @@ class Gateway:
             return
         if hello.session != self._peer_session:
             self._peer_session, self._offset, self._answered_ns = hello.session, ClockOffset(), 0
-            self._last.clear()
+            self._entry.forget()
+            self._mail.begin(self._session, hello.session)
         if not hello.is_reply:
             self._greet(door, is_reply=True)
 
@@ -314,61 +331,42 @@ class Gateway:
         if frames[0] != wire.IMAGE or len(frames) < 4:
             raise CodecError(f"{len(frames)} frames; expected an image")
         number = wire.read_number(frames[1])
-        self._small.append(list(wire.word(wire.Ack(number))))
+        self._small.append(("", list(wire.word(wire.Ack(number)))))
         self._doors.small.wake()
         self._take_message(frames[2:])
 
     # what comes from the other host
 
     def _take_message(self, frames: list[bytes]) -> None:
-        topic = frames[0].decode(errors="replace") if frames else ""
-        declared = self._traffic.receives.get(topic)
-        if declared is None:
-            self._drop("not allowed", f"{self._other} may not publish {topic[:80]!r}")
-            return
         if not self._is_up():
             self._drop("clock unknown")
             return
-        is_small_image = declared is Image and self._shrinker is not None
-        stamped: Stamped[Message] = decode(frames, SmallImage if is_small_image else declared)
-        if not self._may_publish(stamped.envelope):
-            self._drop("not allowed", f"{stamped.envelope.source[:80]!r} may not publish {topic!r} from {self._other}")
-            return
-        if is_small_image and self._shrinker is not None:
-            assert isinstance(stamped.message, SmallImage)
-            try:
-                stamped = Stamped(self._shrinker.grow(stamped.message), stamped.envelope)
-            except ValueError as problem:
-                raise CodecError(str(problem)) from problem
-        key = (topic, stamped.envelope.source)
-        mark = (stamped.envelope.seq, stamped.envelope.published_ns)
-        if self._last.get(key) == mark:
-            return  # repeated for somebody who came late there
-        self._last[key] = mark
-        now_ns = self._clock.now_ns()
-        moved = shifted(stamped, self._offset.shift_ns(now_ns))
-        if moved.envelope.published_ns > now_ns + FUTURE_NS:
-            self._drop("from the future")
-            return
-        self._publish(moved.envelope, moved.message)
+        stamped = self._entry.admitted(frames, self._offset, self._clock.now_ns())
+        if stamped is not None:
+            self._publish(stamped.envelope, stamped.message)
 
-    def _may_publish(self, envelope: Envelope) -> bool:
-        allowed = self._traffic.sources[envelope.topic]
-        return envelope.source in allowed or (not allowed and envelope.source not in self._own_nodes)
+    def _deliver(self, frames: list[bytes]) -> None:
+        """A reliable event, in its turn; what is wrong with it is no reason to send it again."""
+        self._guarded(self._take_message, frames)
 
     # helpers
 
     def _guarded(self, take: Callable[[list[bytes]], None], frames: list[bytes]) -> None:
         try:
             take(frames)
+        except Refused as refused:
+            self._drop(refused.reason, refused.sentence)
         except CodecError as problem:
             self._drop("garbled", f"{self._other}: {problem}")
 
     def _drop(self, reason: str, sentence: str = "") -> None:
-        with self._count_lock:  # three threads count
-            self._dropped[reason] += 1
+        self._drop_some(reason, 1)
         if sentence:
             self._say(sentence)
+
+    def _drop_some(self, reason: str, number: int) -> None:
+        with self._count_lock:  # three threads count
+            self._dropped[reason] += number
 
     def _say(self, sentence: str) -> None:
         now_ns = self._clock.now_ns()

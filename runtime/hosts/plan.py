@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from runtime.hosts.table import Host, Pair
+from runtime.reliable.tag import Terms
 
 
 class GatewayPlan(msgspec.Struct, frozen=True):
@@ -15,4 +16,5 @@ class GatewayPlan(msgspec.Struct, frozen=True):
     receives: dict[str, str]  # topic -> "module:Message"
     sources: dict[str, tuple[str, ...]]  # topic -> the nodes that may publish it there; (): any tool
     own_nodes: tuple[str, ...]
+    reliable: dict[str, Terms]  # of what is sent
     graph: str  # fingerprint: the same at both ends

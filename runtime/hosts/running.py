@@ -7,7 +7,8 @@ import logging
 from collections.abc import Callable, Mapping
 
 from runtime.hosts import keys
-from runtime.hosts.gateway import Gateway, Traffic
+from runtime.hosts.entry import Traffic
+from runtime.hosts.gateway import Gateway
 from runtime.hosts.plan import GatewayPlan
 from runtime.hosts.shrink import Shrinker
 from runtime.hosts.sockets import Doors
@@ -41,6 +42,7 @@ def make_gateway(
         shrinker=_shrinker(),
         budget_mbit=own.budget_mbit,
         own_nodes=frozenset(plan.own_nodes),
+        reliable=plan.reliable,
     )
     return gateway, doors
 

@@ -8,8 +8,9 @@ import msgspec
 
 from runtime.errors import CodecError
 
-MESSAGE, IMAGE, WORD = b"M", b"I", b"W"
-"""First frame: a topic's message as it is; one made small, with its number; a word between the gateways."""
+MESSAGE, IMAGE, EVENT, RECEIPT, WORD = b"M", b"I", b"E", b"R", b"W"
+"""First frame: a topic's message as it is; one made small, with its number; a reliable event, with its tag; which
+of those have come; a word between the gateways."""
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello"):

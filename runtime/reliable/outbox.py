@@ -158,10 +158,19 @@ class Outbox:
         """Whether everything is acknowledged or given up."""
         return not any(self._kept.values())
 
-    def close(self) -> None:
+    def hurry(self, now_ns: int) -> None:
+        """Let all that is kept be due now: the way was blocked, and is free again."""
+        for kept in self._all():
+            kept.due_ns, kept.period_ns = now_ns, FIRST_PERIOD_NS
+            heapq.heappush(self._dues, (now_ns, kept.topic, kept.number))
+
+    def close(self, reason: str = "closed") -> None:
         """Give up what is left."""
-        for kept in [one for topic in self._kept.values() for one in topic.values()]:
-            self._drop(kept, "closed")
+        for kept in self._all():
+            self._drop(kept, reason)
+
+    def _all(self) -> list[_Kept]:
+        return [one for topic in self._kept.values() for one in topic.values()]
 
     def _tag(self, topic: str, number: int, first: int, sent_ns: int) -> Tag:
         lifespan_ns, hold_ns = self._spans_ns[topic]
