@@ -46,6 +46,8 @@ def test_a_row_passes_within_its_bound_and_what_the_machine_itself_is_late() -> 
     assert not Row("f", bound, (103.0, *[1.0] * 200), lateness_ms=2.0).is_passed
     assert not Row("f", Bound("stale", 0), (1.0,), lateness_ms=20.0).is_passed
     assert not Row("f", Bound("restarts", 3, least=3), (2.0,)).is_passed
+    assert Row("f", Bound("drift, mm", 225.0), (225.0 + 10 * 0.3,), lateness_ms=10.0).is_passed
+    assert not Row("f", Bound("drift, mm", 225.0), (225.0 + 11 * 0.3,), lateness_ms=10.0).is_passed
     assert not Row("f", None, problem="it broke").is_passed
     assert Row("f", None, skipped="skipped: needs root").is_passed
     assert not Row("f", bound).is_passed

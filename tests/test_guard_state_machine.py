@@ -146,6 +146,15 @@ def test_invented_sources_do_not_fill_the_memory() -> None:
     assert all("sources" in refusal for refusal in refusals[MOST_SOURCES:])
 
 
+def test_any_number_of_people_may_drive_one_after_another() -> None:
+    story = Story()
+    for number in range(3 * MOST_SOURCES):
+        story.now_ns += to_ns(0.2)
+        story.machine.hand_over(f"me-{number}", story.now_ns)
+        story.now_ns += MS
+        assert story.machine.offer(command(story.now_ns, source=f"me-{number}"), story.now_ns) == ""
+
+
 def test_a_command_from_an_old_image_is_refused_and_one_that_ages_in_use_is_dropped() -> None:
     story = Story()
     stale = command(story.now_ns, image_ns=story.now_ns - to_ns(1.1))

@@ -31,3 +31,12 @@ def test_so_many_sources_and_no_more_are_remembered() -> None:
     for number in range(100):
         shadows.note("vlm", f"node-{number}", Action(id="1", skill="nod"), 0)
     assert len(shadows.documents("vlm", "", None, 0)["shadows"]) <= 24
+
+
+def test_who_was_silent_for_longest_is_forgotten_for_somebody_new() -> None:
+    shadows = Shadows(STRETCH_3.joints)
+    for number in range(100):
+        shadows.note("vlm", f"node-{number}", Action(id="1", skill="nod"), number)
+    shadows.note("vlm", "node-99", Action(id="2", skill="wave"), 100)
+    shown = [one["source"] for one in shadows.documents("vlm", "", None, 100)["shadows"]]
+    assert sorted(shown) == [f"node-{number}" for number in range(76, 100)]

@@ -61,18 +61,18 @@ def at_tool(rig: Rig) -> Iterator[subprocess.Popen[bytes]]:
 @contextlib.contextmanager
 def at_page(rig: Rig) -> Iterator[subprocess.Popen[bytes]]:
     """The console's page, driving ahead."""
-    found: list[str] = []
-
-    def address() -> bool:
-        found[:] = [match[1] for line in list(rig.output) if (match := ADDRESS.search(line))]
-        return bool(found)
-
-    rig.wait("the console's address", address)
-    page = subprocess.Popen([sys.executable, "-m", "bench.faults.page", found[-1]], cwd=ROOT, stderr=subprocess.DEVNULL)
+    rig.wait("the console's address", lambda: _address(rig))
+    command = [sys.executable, "-m", "bench.faults.page", _address(rig)]
+    page = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         yield page
     finally:
         _end(page)
+
+
+def _address(rig: Rig) -> str:
+    """Where the console said last that it is; "" before that."""
+    return next((match[1] for line in reversed(list(rig.output)) if (match := ADDRESS.search(line))), "")
 
 
 def lost(person: Person, number: signal.Signals, process: str = "") -> Trial:
@@ -80,6 +80,7 @@ def lost(person: Person, number: signal.Signals, process: str = "") -> Trial:
 
     def trial(rig: Rig) -> Figures:
         rig.wait_moving()
+        before = _address(rig)
         with person(rig) as hand:
             _await_person(rig, hand)
             start_ns = rig.send_signal(process, number) if process else _signal(hand, number)
@@ -93,6 +94,8 @@ def lost(person: Person, number: signal.Signals, process: str = "") -> Trial:
             if person is at_tool:
                 figures[BACK] = (_stopped_ns(rig, start_ns) - start_ns) * 1e-6
         give_back(rig)
+        if process and number == signal.SIGKILL:  # it starts anew, at an address of its own
+            rig.wait("the console is back", lambda: _address(rig) not in ("", before))
         rig.wait_moving()
         return figures
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench.faults import answers, driven, measures, models, trials
 from bench.faults.measures import DRIFT, FALSE_HOLDS, GONE, HELD, LIMITS, OUCH, STALE, STANDS, ouch, pressed
-from bench.faults.nodes import BOMB, DROP, DUPLICATE, FLOOD, GARBLE, JERK, MIXED, NANS, RANGE, REORDER
+from bench.faults.nodes import BOMB, DROP, DUPLICATE, FLOOD, GARBLE, JERK, MIXED, NANS, RANGE, REORDER, SPEED_MPS
 from bench.faults.nodes import STALE as LATE
 from bench.faults.rig import HOGS, NODES, Rig, hogs
 from bench.faults.trials import Trial
@@ -34,9 +34,11 @@ class Bound:
     least: float = 0.0
 
     @property
-    def is_time(self) -> bool:
-        """Whether the machine's own lateness widens it."""
-        return self.figure.endswith(", ms")
+    def per_late_ms(self) -> float:
+        """What each millisecond of the machine's own lateness adds to it; for a way, what is made in that time."""
+        if self.figure == DRIFT:
+            return SPEED_MPS  # m/s are mm/ms
+        return float(self.figure.endswith(", ms"))
 
 
 def _nothing(rig: Rig) -> AbstractContextManager[None]:

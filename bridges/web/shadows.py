@@ -27,8 +27,9 @@ class Shadows:
 
     def note(self, seat: Seat, source: str, message: Subtask | Action | JointCommand, at_ns: int) -> None:
         """A candidate says something; whether it acts is the lease's affair."""
-        if (seat, source) in self._said or len(self._said) < 3 * MOST_SOURCES:
-            self._said[seat, source] = at_ns, message
+        if (seat, source) not in self._said and len(self._said) >= 3 * MOST_SOURCES:
+            del self._said[min(self._said, key=lambda one: self._said[one][0])]  # who was silent for longest
+        self._said[seat, source] = at_ns, message
 
     def documents(self, seat: Seat, holder: str, here: JointVector | None, now_ns: int) -> dict[str, Any]:
         """The holder's words and those of the others, where they are fresh."""

@@ -49,7 +49,7 @@ MACHINES = frozenset(
 """Who may stop the robot and never lift a stop; everyone else in `Interrupt.by` is a person or the console."""
 
 MOST_SOURCES = 16
-"""Command sources remembered; more are refused, so that invented names cannot fill the memory."""
+"""Command sources remembered since a person last decided; more are refused, so that invented names fill no memory."""
 
 FASTEST_SPEED = 100.0
 """m/s and rad/s; a base command beyond it is a mistake, not a speed."""
@@ -355,8 +355,12 @@ class GuardMachine:
     def _forgive(self) -> None:
         """A person has decided anew: whoever counts from the start again is heard. What they sent before stays void."""
         self._came_back = ""
-        for source in self._sources.values():
-            source.seq = -1
+        # Whoever sent nothing after the fence is forgotten with that: people come and go all day.
+        self._sources = {
+            name: _Source(-1, source.published_ns)
+            for name, source in self._sources.items()
+            if source.published_ns > self._fence_ns
+        }
 
     def _let_go(self, now_ns: int) -> None:
         """Nothing is sent any more: nobody knows where the robot will be. The next target is what is measured then."""

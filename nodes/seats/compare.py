@@ -13,6 +13,7 @@ from runtime.msgs import Action, Comparison, JointCommand, Subtask
 FRESH_NS = to_ns(0.5)
 """Commands further apart than that are about different situations."""
 MOST_SOURCES = 16
+"""Remembered; of words, who was silent for longest is forgotten for another, but never the holder."""
 
 
 class ShadowCompare(Node):
@@ -69,9 +70,12 @@ class ShadowCompare(Node):
     ) -> None:
         envelope = _envelope()
         holder = self.holders.get(seat, "")
-        if envelope is None or (envelope.source not in known and len(known) >= MOST_SOURCES):
+        if envelope is None:
             return
+        known.pop(envelope.source, None)
         known[envelope.source] = message  # type: ignore[assignment]  # each seat has its own type of message
+        if len(known) > MOST_SOURCES:
+            del known[next(name for name in known if name != holder)]
         own = known.get(holder)
         if envelope.source == holder or own is None:
             return
