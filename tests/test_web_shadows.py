@@ -37,6 +37,6 @@ def test_who_was_silent_for_longest_is_forgotten_for_somebody_new() -> None:
     shadows = Shadows(STRETCH_3.joints)
     for number in range(100):
         shadows.note("vlm", f"node-{number}", Action(id="1", skill="nod"), number)
-    shadows.note("vlm", "node-99", Action(id="2", skill="wave"), 100)
+    shadows.note("vlm", "node-99", Action(id="2", skill="shake"), 100)
     shown = [one["source"] for one in shadows.documents("vlm", "", None, 100)["shadows"]]
     assert sorted(shown) == [f"node-{number}" for number in range(76, 100)]
