@@ -114,7 +114,7 @@ class Recorder(Node):
         metadata.setdefault("started_ns", str(self.clock.now_ns()))
         metadata["excluded_topics"] = ", ".join(sorted(self.exclude))
         metadata["models"] = _as_text({"models": model_files(info.get("parameters", {}))})["models"]
-        part = next_part(path, continues=True) if continues else self._part(path, metadata.get("folder", ""))
+        part = next_part(path, continues=True) if continues else self._part(path, metadata)
         bag = BagWriter(part, metadata, wall_offset_ns=wall_offset_ns)
         launch_text = info.get("launch_text")
         if launch_text:
@@ -122,22 +122,21 @@ class Recorder(Node):
         self._opened_ns = self.clock.now_ns()
         return bag
 
-    def _part(self, path: Path, folder: str) -> Path:
+    def _part(self, path: Path, metadata: dict[str, str]) -> Path:
         """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
-        from runtime.bag import BagReader, part_of, parts_of
+        from runtime.bag import BagReader, remove_recording
+        from runtime.bag_runs import what_differs
 
-        parts = parts_of(path)
         try:
             before = BagReader(path)
             is_unfinished = not before.is_complete or "continues" in before.metadata.get("end", {})
-            is_same_run = is_unfinished and before.metadata.get("run", {}).get("folder", "") == folder
+            is_same_run = is_unfinished and not what_differs(before.metadata.get("run", {}), metadata)
         except RecordingError:
             is_same_run = False
         if is_same_run:
             self.log.warning("%s holds the first part of this run; going on in another file", path)
-            return part_of(path, len(parts) + 1)
-        for part in parts:
-            part.unlink(missing_ok=True)  # of an earlier run
+            return next_part(path, continues=True)
+        remove_recording(path, metadata)
         return path
 
     def on_any(self, stamped: Stamped[Any]) -> None:

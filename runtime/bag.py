@@ -24,6 +24,7 @@ from mcap.records import Message as Record
 from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 
+from runtime.bag_runs import what_differs
 from runtime.bag_schema import ENVELOPE_KEY, Document, decode_message, encode_message, envelope_of, message_schema
 from runtime.clock import to_ns
 from runtime.errors import RecordingError
@@ -158,11 +159,45 @@ def part_of(path: Path, number: int) -> Path:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The files of a recording in order; more than one where its recorder died and was started again."""
-    parts = [path]
-    while (following := part_of(path, len(parts) + 1)).is_file():
-        parts.append(following)
-    return parts
+    """The files of a recording in order; more than one where it was split, or its recorder was started again.
+
+    A file so named that is the recording of another run is no part.
+    """
+    number, numbered = 2, []
+    while (following := part_of(path, number)).is_file():
+        numbered.append(following)
+        number += 1
+    first = head_of(path) if numbered else None
+    if first is None:
+        return [path, *numbered]
+    return [path, *(part for part in numbered if (head := head_of(part)) is None or not what_differs(first, head))]
+
+
+def remove_recording(path: Path, successor: Mapping[str, str]) -> None:
+    """Delete a recording, all its parts, for another run to be recorded there; other recordings stay.
+
+    Where its first file is gone already, the others go that the same place was named for. Raises OSError.
+    """
+    is_known = head_of(path) is not None
+    for part in parts_of(path):
+        head = None if part == path or is_known else head_of(part)
+        if head is None or all(head.get(key) == successor.get(key) for key in ("folder", "parameters")):
+            part.unlink(missing_ok=True)
+
+
+def head_of(path: Path) -> dict[str, str] | None:
+    """What the file's beginning says of its run, read without the rest; None where it is no MCAP file or damaged."""
+    try:
+        with path.open("rb") as file:
+            whole = cast(IO[bytes], _Bounded(file, path.stat().st_size))
+            for record in StreamReader(whole, emit_chunks=True, record_size_limit=RECORD_LIMIT_BYTES).records:
+                if isinstance(record, Metadata) and record.name == "run":
+                    return dict(record.metadata)
+                if isinstance(record, Chunk):
+                    return {}
+    except (*_DAMAGE, OSError):
+        pass
+    return None
 
 
 class _Head(msgspec.Struct):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nodes.bag_commands.command import COMMANDS, main
 from nodes.bag_commands.diff import first_difference
-from runtime.bag import BagReader, BagWriter, next_chunk, part_of
+from runtime.bag import BagReader, BagWriter, next_chunk, part_of, parts_of
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Utterance
 from tests.synthetic_run import write_run
@@ -156,11 +156,67 @@ def test_merge_joins_parts_and_refuses_two_runs(tmp_path: Path, capsys: pytest.C
     assert "is of another run" in capsys.readouterr().err
 
 
-def test_a_recording_is_never_written_over_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path / "a.mcap", said(1, 1))
-    assert main(["recover", str(path), "--out", str(path)]) == 2
+def test_two_runs_into_one_folder_are_two_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = write(tmp_path / "a.mcap", said(1, 1), about={"supervisor_pid": "7", "started_ns": "1"})
+    two = write(tmp_path / "b.mcap", said(1, 1), about={"supervisor_pid": "7", "started_ns": "2"})
+    assert main(["merge", str(one), str(two), "--out", str(tmp_path / "c.mcap")]) == 1
+    assert "is of another run than" in (told := capsys.readouterr().err)
+    assert "started_ns is '2', not '1'" in told
+
+
+def test_a_recording_that_is_named_as_a_part_of_another_stands_for_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = write(tmp_path / "take.mcap", said(1, 1), about={"folder": "one"})
+    second = write(part_of(first, 2), said(1, 2), about={"folder": "two"})
+    third = write(part_of(first, 3), said(3, 3), about={"folder": "one"})
+    assert parts_of(first) == [first, third]
+    assert main(["info", str(first)]) == 0
+    assert "2 messages" in capsys.readouterr().out
+    assert main(["diff", str(first), str(second)]) == 1
+    assert "published_ns" in capsys.readouterr().out
+
+
+def test_a_part_that_is_no_recording_is_left_out_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = write(tmp_path / "run.mcap", said(1, 1))
+    part_of(first, 2).write_bytes(b"")  # as a power cut leaves it
+    write(part_of(first, 3), said(2, 2))
+    out = tmp_path / "sound.mcap"
+    for command, code in (("recover", 1), ("merge", 0)):
+        assert main([command, str(first), "--out", str(out)]) == code
+        assert "run-2.mcap: is no MCAP recording; left out" in capsys.readouterr().out
+        assert texts(out) == ["line 1", "line 2"]
+
+
+@pytest.mark.parametrize(
+    "command", [["recover"], ["cut"], ["merge"], ["latency"], ["export", "--to", "jsonl"]], ids=lambda words: words[0]
+)
+def test_a_recording_is_never_written_over_itself(
+    tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "a.mcap", said(1, 1), about={"clock": "real"})
+    before = path.read_bytes()
+    assert main([*command, str(path), "--out", str(path)]) == 2
     assert "is the recording itself" in capsys.readouterr().err
-    assert texts(path) == ["line 1"]
+    assert path.read_bytes() == before
+
+
+def test_cut_and_diff_say_what_could_not_be_read(tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "broken.mcap"
+    broken.write_bytes(run.read_bytes()[:60_000])
+    assert main(["cut", str(broken), "--out", str(tmp_path / "cut.mcap")]) == 0
+    assert "broken.mcap: was not closed or is damaged" in capsys.readouterr().out
+    assert main(["diff", str(run), str(broken)]) == 1
+    assert "broken.mcap: was not closed or is damaged" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["plot", "--out"], ["why", "--at", "1", "--png"]], ids=lambda words: words[0])
+def test_a_picture_of_an_unknown_kind_is_refused(
+    tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "a.mcap", said(1, 1))
+    assert main([command[0], str(path), *command[1:], str(tmp_path / "picture.mcap")]) == 2
+    assert "expected a name that ends in .png, .svg, .pdf" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -146,6 +146,13 @@ def test_several_recordings_are_several_episodes(tmp_path: Path) -> None:
     assert np.asarray(stats["observation.images.head"]["mean"]).shape == (3, 1, 1)
 
 
+def test_a_dataset_has_a_whole_number_of_frames_a_second(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = recording(tmp_path / "run.mcap")
+    for hz in ("0.2", "12.5"):
+        assert main(["export", str(path), "--to", "lerobot", "--hz", hz, "--out", str(tmp_path / "data")]) == 2
+        assert "whole number of frames" in capsys.readouterr().err
+
+
 def test_a_dataset_without_commands_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = recording(tmp_path / "run.mcap", seconds=0.5, with_commands=False)
     assert main(["export", str(path), "--to", "lerobot", "--out", str(tmp_path / "d")]) == 1

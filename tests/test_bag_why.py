@@ -85,6 +85,23 @@ def test_before_the_first_command_there_is_nothing_to_explain(
     assert "holds no robot/command at or before 1 s" in capsys.readouterr().err
 
 
+def test_any_message_can_be_asked_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "a.mcap")
+    writer = BagWriter(tmp_path / "b.mcap", {"clock": "virtual"})
+    for message in Recording(path):
+        writer.copy(message)
+    writer.write(Stamped(Utterance(speaker="robot", text="yes"), Envelope("said", "vlm", 1, to_ns(4.2))))
+    writer.close()
+    assert main(["why", str(tmp_path / "b.mcap"), "--at", "5", "--topic", "said"]) == 0
+    assert "why said:vlm:1 at 4.200 s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("time", ["nan", "inf", "1e999"])
+def test_a_time_that_is_none_is_refused(tmp_path: Path, time: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["why", str(write(tmp_path / "a.mcap")), "--at", time]) == 2
+    assert "expected a run time in seconds" in capsys.readouterr().err
+
+
 def test_durations_of_a_real_run_become_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = write(tmp_path / "a.mcap", clock="real"), tmp_path / "measured.json"
     assert main(["latency", str(path), "--out", str(out), "--json"]) == 0

@@ -174,6 +174,18 @@ def test_a_recorder_started_again_keeps_what_it_recorded_before(tmp_path: Path) 
     assert "messages" in run.end
 
 
+def test_a_new_run_leaves_the_recordings_of_others_alone(tmp_path: Path) -> None:
+    """Ann records take.mcap and take-2.mcap, each a run of its own, and then take.mcap again."""
+    for name, folder in (("take", "one"), ("take-2", "two"), ("take", "three")):
+        recorder = Recorder(path=str(tmp_path / f"{name}.mcap"))
+        recorder.run_info = {"folder": folder}
+        recorder.on_start()
+        recorder.on_any(said(1))
+        recorder.on_stop()
+    assert len(list(BagReader(tmp_path / "take-2.mcap"))) == 1
+    assert parts_of(tmp_path / "take.mcap") == [tmp_path / "take.mcap"]
+
+
 def test_a_new_run_replaces_an_old_recording_and_its_parts(tmp_path: Path) -> None:
     (tmp_path / "run-2.mcap").write_bytes(b"an old part")
     first = started(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from nodes.recorder_files import Ring, model_files
 from nodes.report.run import read_run
 from runtime.bag import BagReader, parts_of
 from runtime.clock import to_ns
+from runtime.errors import UserError
 from runtime.health import Health, PortHealth
 from runtime.journal import Calls, LogLine
 from runtime.msgs import Image, RobotState
@@ -166,7 +168,7 @@ def test_a_quaternion_turns_as_its_matrix_does() -> None:
 
 
 def test_run_can_be_told_to_record_what_its_launch_file_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     from runtime.commands.run import main
@@ -180,4 +182,12 @@ def test_run_can_be_told_to_record_what_its_launch_file_does_not(
     assert bag(["diff", str(tmp_path / "a.mcap"), str(tmp_path / "b.mcap")]) == 0
     run = BagReader(tmp_path / "a.mcap").metadata["run"]
     assert run["seed"] == "7"
+    with pytest.raises(UserError, match="no such topic"):
+        main([str(launch), "--virtual", "--for", "2", "--record", str(tmp_path / "a.mcap"), "--pause-on", "nothing"])
+    assert len(list(BagReader(tmp_path / "a.mcap"))) > 0, "a run that never began takes nothing away"
+    capsys.readouterr()
+    assert main([str(launch), "--virtual", "--for", "2", "--record", str(tmp_path / "a.mcap"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["recording"] == str(tmp_path / "a.mcap")
+    assert told["trace"] == BagReader(tmp_path / "a.mcap").metadata["end"]["trace"]
     assert run["machine"]

@@ -153,6 +153,12 @@ def test_the_command_builds_nodes_from_the_recorded_launch_file(
     assert (talker["is_exact"], talker["compared"]) == (True, 6)
     assert main([str(run), "--node", "talker", "--set", "talker.start=1"]) == 1
     assert "first:  51\n  second: 2" in capsys.readouterr().out
+    before = run.read_bytes()
+    assert main([str(run), "--live", "listener", "--virtual", "--out", str(run.parent)]) == 2
+    assert "is the recording itself" in capsys.readouterr().err
+    assert run.read_bytes() == before
+    assert main([str(run), "--live", "listener", "--in-place-of", "talker"]) == 2
+    assert "give one of them" in capsys.readouterr().err
     assert main([str(run), "--node", "nobody"]) == 2
     assert "known: listener, talker, all" in capsys.readouterr().err
     assert main([str(run), "--speed", "1000"]) == 0

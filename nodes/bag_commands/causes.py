@@ -143,7 +143,8 @@ def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Tr
         )
 
     steps = sorted(
-        (step(ident, how) for ident, how in chain.values()), key=lambda one: (one.at_s, STAGES.index(one.topic))
+        (step(ident, how) for ident, how in chain.values()),
+        key=lambda one: (one.at_s, STAGES.index(one.topic) if one.topic in STAGES else len(STAGES)),
     )
     return Trace(
         command=command,

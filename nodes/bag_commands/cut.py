@@ -12,10 +12,9 @@ from runtime.errors import UserError
 
 
 def cut(
-    path: Path, out: Path, *, from_s: float = 0.0, to_s: float = float("inf"), topics: list[str] | None = None
+    source: Recording, out: Path, *, from_s: float = 0.0, to_s: float = float("inf"), topics: list[str] | None = None
 ) -> int:
     """Copy the messages published from `from_s` up to `to_s` of run time on topics that match; how many there were."""
-    source = Recording(path)
     start_ns = source.start_ns
     first_ns = start_ns + to_ns(from_s)
     last_ns = None if to_s == float("inf") else start_ns + to_ns(to_s)
@@ -50,6 +49,9 @@ def main(argv: list[str]) -> int:
     if not asked.from_s < asked.to_s:
         raise UserError(f"--from {asked.from_s:g} --to {asked.to_s:g}: expected a span of time that is not empty")
     out = asked.out or asked.recording.with_name(f"{asked.recording.stem}-cut.mcap")
-    messages = cut(asked.recording, out, from_s=asked.from_s, to_s=asked.to_s, topics=asked.topics)
+    source = Recording(asked.recording)
+    messages = cut(source, out, from_s=asked.from_s, to_s=asked.to_s, topics=asked.topics)
     print(f"{messages} messages in {out}")
+    for text in source.damage:
+        print(f"! {text}")
     return 0 if messages else 1

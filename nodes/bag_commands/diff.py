@@ -133,7 +133,7 @@ def main(argv: list[str]) -> int:
     asked = parser.parse_args(argv)
     first, second = Recording(asked.first), Recording(asked.second)
     alike, difference = compare(first, second)
-    damage = [] if difference is not None else first.damage + second.damage
+    damage = first.damage + second.damage  # where they differ: what was met before that place
     if asked.json:
         print(json.dumps({
             "identical": difference is None, "alike": alike, "damage": damage,
@@ -141,8 +141,8 @@ def main(argv: list[str]) -> int:
         }))  # fmt: skip
     elif difference is None:
         print(f"identical: {alike} messages")
-        for text in damage:
-            print(f"! {text}")
     else:
         print(f"{alike} messages are alike, then {difference.sentence()}")
+    for text in damage if not asked.json else ():
+        print(f"! {text}")
     return 0 if difference is None else 1

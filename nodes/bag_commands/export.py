@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nodes.bag_commands.recording import Recording
+from nodes.bag_commands.recording import Recording, check_out
 from runtime.errors import UserError
 
 FORMATS = ("lerobot", "jsonl", "csv", "mp4")
@@ -27,6 +27,8 @@ def main(argv: list[str]) -> int:
     asked = parser.parse_args(argv)
     if asked.hz is not None and not 0 < asked.hz <= 1000:
         raise UserError(f"--hz {asked.hz}: expected a positive rate")
+    if asked.to == "lerobot" and asked.hz is not None and asked.hz != round(asked.hz):
+        raise UserError(f"--hz {asked.hz:g}: a LeRobot dataset has a whole number of frames a second")
     if len(asked.recordings) > 1 and asked.to != "lerobot":
         raise UserError(f"--to {asked.to}: takes one recording; only a dataset has several episodes")
     first: Path = asked.recordings[0]
@@ -50,5 +52,7 @@ def main(argv: list[str]) -> int:
     else:
         from nodes.bag_commands.tables import export_jsonl
 
-        print(f"{export_jsonl(Recording(first), out, with_images=asked.images)} lines in {out}")
+        recording = Recording(first)
+        check_out(out, recording)
+        print(f"{export_jsonl(recording, out, with_images=asked.images)} lines in {out}")
     return 0

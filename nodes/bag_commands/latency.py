@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nodes.bag_commands.recording import Recording, add_recording, with_progress
+from nodes.bag_commands.recording import Recording, add_recording, check_out, with_progress
 from runtime.errors import RecordingError
 from runtime.journal import Calls
 
@@ -85,7 +85,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the trace")
     parser.add_argument("--json", action="store_true", help="print p50 and p99 as JSON")
     asked = parser.parse_args(argv)
-    found = measure(Recording(asked.recording))
+    recording = Recording(asked.recording)
+    if asked.out is not None:
+        check_out(asked.out, recording)
+    found = measure(recording)
     rows = [
         {
             "node": node, "handler": handler, "calls": one.calls,

@@ -7,12 +7,15 @@ import heapq
 from pathlib import Path
 
 from nodes.bag_commands.recording import Recording, copy_head, with_progress
-from runtime.bag import parts_of
 
 
-def merge(paths: list[Path], out: Path) -> int:
-    """Join recordings of one run; the same message twice is kept once. Raises RecordingError where they are of two."""
-    parts = list(dict.fromkeys(part for path in paths for part in parts_of(path)))
+def merge(paths: list[Path], out: Path) -> tuple[int, list[str]]:
+    """Join recordings of one run, the same message twice kept once: how many there are, and what could not be read.
+
+    Raises RecordingError where they are of two runs.
+    """
+    named = [Recording(path) for path in paths]
+    parts = list(dict.fromkeys(reader.path for one in named for reader in one.readers))
     source = Recording(paths[0], parts)
     writer = copy_head(source, out, {"merged": ", ".join(part.name for part in parts)})
     seen: set[int] = set()
@@ -28,7 +31,7 @@ def merge(paths: list[Path], out: Path) -> int:
         seen.add(fingerprint)
         writer.copy(message)
     writer.close(source.end)
-    return writer.messages
+    return writer.messages, list(dict.fromkeys([text for one in (source, *named) for text in one.damage]))
 
 
 def main(argv: list[str]) -> int:
@@ -41,6 +44,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("recordings", type=Path, nargs="+", metavar="RUN.mcap", help="the first part finds the others")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
     asked = parser.parse_args(argv)
-    messages = merge(asked.recordings, asked.out)
+    messages, damage = merge(asked.recordings, asked.out)
     print(f"{messages} messages in {asked.out}")
+    for text in damage:
+        print(f"! {text}")
     return 0

@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nodes.bag_commands.recording import Recording, add_recording, envelope_or_none, with_progress
+from nodes.bag_commands.recording import (
+    Recording,
+    add_recording,
+    check_picture,
+    envelope_or_none,
+    with_progress,
+)
 from runtime.errors import RecordingError
 from runtime.msgs import JOINTS
 
@@ -145,6 +151,7 @@ def main(argv: list[str]) -> int:
     add_recording(parser)
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN-plot.png beside it")
     asked = parser.parse_args(argv)
+    check_picture(asked.out)
     curves = Curves(Recording(asked.recording))
     if not curves.counts:
         raise RecordingError(f"{asked.recording}: holds no messages, so there is nothing to draw")

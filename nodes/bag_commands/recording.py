@@ -11,10 +11,12 @@ from typing import Any
 import msgspec
 
 from runtime.bag import BagMessage, BagReader, BagWriter, parts_of
+from runtime.bag_runs import what_differs
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
 
 PROGRESS_EVERY = 20_000
+PICTURES = (".png", ".svg", ".pdf")
 
 
 class Recording:
@@ -22,7 +24,13 @@ class Recording:
 
     def __init__(self, path: Path, parts: list[Path] | None = None) -> None:
         self.path = path
-        self.readers = [BagReader(part) for part in (parts or parts_of(path))]
+        self._left_out: list[str] = []
+        self.readers = [BagReader(path)] if parts is None else [BagReader(part) for part in parts]
+        for part in parts_of(path)[1:] if parts is None else ():
+            try:
+                self.readers.append(BagReader(part))
+            except RecordingError as problem:
+                self._left_out.append(f"{problem}; left out, though it is named as a part of this recording")
         self.about = self.readers[0].metadata.get("run", {})
         for reader in self.readers[1:]:
             check_same_run(self.readers[0], reader)
@@ -39,12 +47,12 @@ class Recording:
     @property
     def is_complete(self) -> bool:
         """Whether every part was closed and is whole; known once the messages were read."""
-        return all(reader.is_complete for reader in self.readers)
+        return not self._left_out and all(reader.is_complete for reader in self.readers)
 
     @property
     def damage(self) -> list[str]:
         """What could not be read, in sentences; known once the messages were read."""
-        return [text for reader in self.readers for text in reader.damage]
+        return [text for reader in self.readers for text in reader.damage] + self._left_out
 
     @property
     def is_virtual(self) -> bool:
@@ -74,13 +82,11 @@ class Recording:
 
 def check_same_run(first: BagReader, other: BagReader) -> None:
     """Raise RecordingError where the two files are of different runs."""
-    for key in ("folder", "seed", "launch_file", "git", "clock"):
-        one, two = (reader.metadata.get("run", {}).get(key, "") for reader in (first, other))
-        if one != two:
-            raise RecordingError(
-                f"{other.path}: is of another run than {first.path} ({key} is {two!r}, not {one!r}); "
-                "two runs are not one recording"
-            )
+    what = what_differs(*(reader.metadata.get("run", {}) for reader in (first, other)))
+    if what:
+        raise RecordingError(
+            f"{other.path}: is of another run than {first.path} ({what}); two runs are not one recording"
+        )
 
 
 def envelope_or_none(message: BagMessage) -> Envelope | None:
@@ -103,10 +109,21 @@ def with_progress(messages: Iterator[BagMessage], doing: str) -> Iterator[BagMes
         print(f"\r{doing}: {number} messages", file=sys.stderr)
 
 
+def check_out(path: Path, *sources: Recording) -> None:
+    """Raise UserError where the file to be written is one of those that are read."""
+    if any(path.resolve() == reader.path.resolve() for source in sources for reader in source.readers):
+        raise UserError(f"{path}: is the recording itself; choose another file to write")
+
+
+def check_picture(path: Path | None) -> None:
+    """Raise UserError where the name is none of a picture."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise UserError(f"{path}: expected a name that ends in {', '.join(PICTURES)}")
+
+
 def copy_head(source: Recording, path: Path, note: dict[str, str]) -> BagWriter:
     """A new recording that says the same of its run, and how it came about."""
-    if any(path.resolve() == reader.path.resolve() for reader in source.readers):
-        raise UserError(f"{path}: is the recording itself; choose another file to write")
+    check_out(path, source)
     writer = BagWriter(path, {**source.about, **note}, wall_offset_ns=source.readers[0].wall_offset_ns)
     for reader in source.readers[:1]:
         for name, data in reader.attachments.items():

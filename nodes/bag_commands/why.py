@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 
 from nodes.bag_commands.causes import Step, Trace, trace
-from nodes.bag_commands.recording import Recording, add_recording
+from nodes.bag_commands.recording import Recording, add_recording, check_picture
+from runtime.errors import UserError
 
 _WIDTH = 100
 
@@ -53,7 +55,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--png", type=Path, metavar="FILE", help="draw it, too")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     asked = parser.parse_args(argv)
-    found = trace(Recording(asked.recording), asked.at, asked.topic)
+    if not math.isfinite(asked.at):
+        raise UserError(f"--at {asked.at}: expected a run time in seconds")
+    check_picture(asked.png)
+    recording = Recording(asked.recording)
+    found = trace(recording, asked.at, asked.topic)
     print(json.dumps(asdict(found)) if asked.json else describe(found))
     if asked.png is not None:
         from nodes.bag_commands.why_picture import draw

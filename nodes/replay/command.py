@@ -15,8 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nodes.bag_commands.recording import Recording, add_recording, envelope_or_none
+from nodes.bag_commands.recording import Recording, add_recording, check_out, envelope_or_none
 from nodes.replay.player import NodePlayer, NodeResult
+from runtime.bag import remove_recording
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError, RecordingError, UserError, choices
 from runtime.graph import NodeSpec
@@ -271,6 +272,8 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
 
     if asked.node:
         raise UserError("--node compares nodes one by one; --in-place-of and --live run the graph; give one of them")
+    if asked.live and asked.in_place_of:
+        raise UserError("--live names who lives and --in-place-of who is played; give one of them")
     tables = recorded_tables(recording, asked.set)
     nodes = resolve(tables, path=recording.path).graph.nodes
     known = [name for name, spec in nodes.items() if not spec.cls.subscribes_all]
@@ -281,7 +284,9 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     names = [name for name in known if name not in asked.live] if asked.live else names
     speed = asked.speed or 1.0
     out: Path = asked.out or asked.recording.with_name(f"{asked.recording.stem}-replay")
+    check_out(out / "run.mcap", recording)
     out.mkdir(parents=True, exist_ok=True)
+    remove_recording(out / "run.mcap", {})
     mixture = mix(recording, tables, played=names, speed=speed, out=out.resolve())
     how = "virtual time" if asked.virtual else f"real time, {speed:g}x"
     view = SilentView() if asked.json else PlainView(f"{asked.recording.name} into its graph, in {how}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import copy
+import json
 import logging
 import os
 import platform
@@ -63,32 +64,39 @@ def main(argv: list[str]) -> int:
         "machine": f"{platform.node()}: {platform.platform()}, {os.cpu_count()} cores",
         "git": _git(launch.path.parent),
     }
+    recording: Path = arguments.record or folder / RECORDING
     view = _view(launch, arguments)
     restarted: dict[str, int] = {}
     try:
         if arguments.virtual:
             outcome = _run_virtual(
-                launch, seed=seed, for_s=for_s, run_info=run_info, view=view, pause_on=arguments.pause_on
-            )
+                launch, recording,
+                seed=seed, for_s=for_s, run_info=run_info, view=view, pause_on=arguments.pause_on,
+            )  # fmt: skip
         else:
+            _make_room(recording)
             outcome, restarted = _run_real(launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view)
     finally:
         view.close()
-    recording: Path = arguments.record or folder / RECORDING
     if launch.report and recording.is_file():
         report: Report = load_name(launch.report)
         return 0 if report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted) else 1
+    _tell(outcome, run_info.get("trace"), recording if recording.is_file() else None, as_json=arguments.json)
+    return 0 if outcome is None or outcome[0] else 1
+
+
+def _tell(outcome: tuple[bool, str] | None, trace: str | None, recording: Path | None, *, as_json: bool) -> None:
+    """What is to be said at the end of a run whose launch file names no report."""
+    if as_json:
+        ended = {"ok": outcome[0], "reason": outcome[1]} if outcome is not None else None
+        print(json.dumps({"outcome": ended, "trace": trace, "recording": str(recording) if recording else None}))
+        return
     if outcome is not None:
         print(("done: " if outcome[0] else "failed: ") + outcome[1], file=sys.stderr)
-        _print_trace(run_info)
-        return 0 if outcome[0] else 1
-    _print_trace(run_info)
-    return 0
-
-
-def _print_trace(run_info: dict[str, Any]) -> None:
-    if "trace" in run_info:
-        print(f"trace: {run_info['trace']}", file=sys.stderr)
+    if recording is not None:
+        print(f"recording: {recording}", file=sys.stderr)
+    if trace is not None:
+        print(f"trace: {trace}", file=sys.stderr)
 
 
 def _use_one_thread() -> None:
@@ -144,10 +152,6 @@ def _recorded(launch: Launch, path: Path) -> Launch:
         added, table = "recorder", {"use": RECORDER}
     table = tables["nodes"].setdefault(own[0] if own else added, table)
     table.setdefault("params", {})["path"] = str(path.resolve())
-    try:
-        path.unlink(missing_ok=True)
-    except OSError as problem:
-        raise UserError(f"--record {path}: cannot be written: {problem.strerror}") from problem
     return resolve(tables, path=launch.path, text=launch.text, host=launch.host)
 
 
@@ -163,8 +167,19 @@ def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise UserError(f"--out {folder}: cannot be made: {problem.strerror}") from problem
-        (folder / RECORDING).unlink(missing_ok=True)
     return folder.resolve()
+
+
+def _make_room(recording: Path) -> None:
+    """Delete what an earlier run recorded there, so that nobody takes it for this run's."""
+    if not recording.exists():
+        return
+    from runtime.bag import remove_recording
+
+    try:
+        remove_recording(recording, {})
+    except OSError as problem:
+        raise UserError(f"{recording}: cannot be written: {problem.strerror}; choose another --record") from problem
 
 
 def _fresh(folder: Path) -> Path:
@@ -210,7 +225,14 @@ def _check_keys(launch: Launch) -> None:
 
 
 def _run_virtual(
-    launch: Launch, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View, pause_on: list[str]
+    launch: Launch,
+    recording: Path,
+    *,
+    seed: int,
+    for_s: float | None,
+    run_info: dict[str, Any],
+    view: View,
+    pause_on: list[str],
 ) -> tuple[bool, str] | None:
     from runtime.simulation import Simulation  # a run in real time starts sooner without these
     from runtime.stepping import Stepper
@@ -230,10 +252,11 @@ def _run_virtual(
     view.process("simulation", os.getpid(), "running")
     logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view)])
     try:
+        stepper = None
         if pause_on:
-            Stepper(simulation, pause_on, ask=_ask, tell=lambda text: print(text, file=sys.stderr)).run(for_s)
-        else:
-            simulation.run(for_s)
+            stepper = Stepper(simulation, pause_on, ask=_ask, tell=lambda text: print(text, file=sys.stderr))
+        _make_room(recording)
+        (stepper or simulation).run(for_s)
     finally:
         simulation.close()
     run_info["trace"] = simulation.run_info["trace"]
