@@ -29,6 +29,7 @@ from runtime.errors import EscapeError
 
 TIME_ADVICE = "use self.clock.now_ns()"
 RANDOM_ADVICE = "use self.random"
+SEED_ADVICE = "give it a seed from self.random"
 _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     *(
         (time, name, "read the wall clock", TIME_ADVICE)
@@ -38,9 +39,13 @@ _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     *(
         (random, name, "drew unseeded randomness", RANDOM_ADVICE)
         for name in ("random", "randint", "randrange", "uniform", "choice", "choices", "sample", "shuffle", "gauss",
-                     "normalvariate", "expovariate", "getrandbits", "randbytes", "betavariate", "triangular")
+                     "normalvariate", "expovariate", "getrandbits", "randbytes", "betavariate", "triangular",
+                     "lognormvariate", "gammavariate", "vonmisesvariate", "paretovariate", "weibullvariate")
     ),
-    *((secrets, name, "drew unseeded randomness", RANDOM_ADVICE) for name in ("token_hex", "token_bytes", "randbelow")),
+    *(
+        (secrets, name, "drew unseeded randomness", RANDOM_ADVICE)
+        for name in ("token_hex", "token_bytes", "token_urlsafe", "randbelow", "randbits", "choice")
+    ),
     *((uuid, name, "drew unseeded randomness", RANDOM_ADVICE) for name in ("uuid1", "uuid4")),
     (os, "urandom", "drew unseeded randomness", RANDOM_ADVICE),
 )  # fmt: skip
@@ -144,13 +149,13 @@ def install(watch: Watch) -> None:
         _keep(datetime.date, _Date)
         _keep(datetime, _DatetimeModule("datetime"))
         _wrap_thread_start()
+        _wrap_seed()
         sys.addaudithook(_audit)
     numpy_random = importlib.import_module("numpy.random") if "numpy" in sys.modules else None
     if numpy_random is not None and not getattr(numpy_random.rand, "is_watched", False):
         for name in _NUMPY_RANDOM:
             _wrap(numpy_random, name, f"drew unseeded randomness (numpy.random.{name})", RANDOM_ADVICE)
-        advice = "give it a seed from self.random"
-        _wrap(numpy_random, "default_rng", "drew unseeded randomness (default_rng)", advice, only_bare=True)
+        _wrap(numpy_random, "default_rng", "drew unseeded randomness (default_rng)", SEED_ADVICE, only_bare=True)
     for name, module in tuple(sys.modules.items()):
         if name not in _seen_modules:
             _seen_modules.add(name)
@@ -198,6 +203,23 @@ def _wrap_thread_start() -> None:
         original(self)
 
     threading.Thread.start = start  # type: ignore[method-assign]
+
+
+def _wrap_seed() -> None:
+    """A `random.Random()` seeds itself; the class stays what it is, for others inherit from it."""
+    original = random.Random.seed
+
+    @functools.wraps(original)
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        watch = _active.watch
+        if watch is not None and a is None:
+            frame: types.FrameType | None = sys._getframe(1)
+            if frame is not None and frame.f_code is random.Random.__init__.__code__:
+                frame = frame.f_back
+            watch.called(frame, "drew unseeded randomness (random.Random without a seed)", SEED_ADVICE)
+        original(self, a, version)
+
+    random.Random.seed = seed  # type: ignore[method-assign]
 
 
 def _audit(event: str, _arguments: tuple[Any, ...]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import datetime
 import json
 import os
 import random
 import re
+import secrets
 import socket
 import subprocess
 import sys
@@ -92,6 +94,8 @@ DEEDS: dict[str, Callable[[Node], object]] = {
     "drew unseeded randomness (default_rng)": lambda _: np.random.default_rng(),
     "drew unseeded randomness (uuid.uuid4)": lambda _: uuid.uuid4(),
     "drew unseeded randomness (os.urandom)": lambda _: os.urandom(4),
+    "drew unseeded randomness (secrets.randbits)": lambda _: secrets.randbits(8),
+    "drew unseeded randomness (random.Random without a seed)": lambda _: random.Random().random(),
     "started a thread": lambda _: threading.Thread(target=print).start(),
     "opened a socket (socket.connect)": lambda _: SOCKET.connect(("127.0.0.1", 9)),
     "opened a socket (socket.getaddrinfo)": lambda _: socket.getaddrinfo("127.0.0.1", 9),
@@ -154,6 +158,7 @@ def test_a_start_is_watched_too() -> None:
         lambda node: node.random.random(),
         lambda node: node.clock.now_ns(),
         lambda _: random.Random(3).random(),
+        lambda node: copy.deepcopy(node.random).random(),
         lambda _: np.random.default_rng(3).random(),
         lambda _: isinstance(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), a_datetime),
         lambda _: datetime.timedelta(seconds=1) + datetime.datetime.fromtimestamp(0, datetime.UTC),
