@@ -124,8 +124,8 @@ class Recorder(Node):
 
     def _part(self, path: Path, metadata: dict[str, str]) -> Path:
         """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
-        from runtime.bag import BagReader, remove_recording
-        from runtime.bag_runs import what_differs
+        from runtime.bag import BagReader
+        from runtime.bag_runs import remove_recording, what_differs
 
         try:
             before = BagReader(path)

@@ -56,7 +56,7 @@ def free_space(path: Path) -> tuple[float, float]:
 
 def next_part(path: Path, *, continues: bool) -> Path:
     """The first file of that recording that does not exist yet."""
-    from runtime.bag import part_of
+    from runtime.bag_runs import part_of
 
     number = 1
     while continues and part_of(path, number).exists():

@@ -19,12 +19,21 @@ import msgspec
 import zstandard
 from mcap.exceptions import EndOfFile, McapError
 from mcap.opcode import Opcode
-from mcap.records import Attachment, Channel, Chunk, Footer, Metadata, Schema, Statistics
+from mcap.records import (
+    Attachment,
+    AttachmentIndex,
+    Channel,
+    Chunk,
+    Footer,
+    Metadata,
+    MetadataIndex,
+    Schema,
+    Statistics,
+)
 from mcap.records import Message as Record
 from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap.writer import MCAP0_MAGIC, CompressionType, Writer
 
-from runtime.bag_runs import what_differs
 from runtime.bag_schema import ENVELOPE_KEY, Document, decode_message, encode_message, envelope_of, message_schema
 from runtime.clock import to_ns
 from runtime.errors import RecordingError
@@ -153,38 +162,6 @@ class BagWriter:
             self.flush()
 
 
-def part_of(path: Path, number: int) -> Path:
-    """The file of that part of a recording: run.mcap, run-2.mcap, run-3.mcap..."""
-    return path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-
-
-def parts_of(path: Path) -> list[Path]:
-    """The files of a recording in order; more than one where it was split, or its recorder was started again.
-
-    A file so named that is the recording of another run is no part.
-    """
-    number, numbered = 2, []
-    while (following := part_of(path, number)).is_file():
-        numbered.append(following)
-        number += 1
-    first = head_of(path) if numbered else None
-    if first is None:
-        return [path, *numbered]
-    return [path, *(part for part in numbered if (head := head_of(part)) is None or not what_differs(first, head))]
-
-
-def remove_recording(path: Path, successor: Mapping[str, str]) -> None:
-    """Delete a recording, all its parts, for another run to be recorded there; other recordings stay.
-
-    Where its first file is gone already, the others go that the same place was named for. Raises OSError.
-    """
-    is_known = head_of(path) is not None
-    for part in parts_of(path):
-        head = None if part == path or is_known else head_of(part)
-        if head is None or all(head.get(key) == successor.get(key) for key in ("folder", "parameters")):
-            part.unlink(missing_ok=True)
-
-
 def head_of(path: Path) -> dict[str, str] | None:
     """What the file's beginning says of its run, read without the rest; None where it is no MCAP file or damaged."""
     try:
@@ -262,20 +239,24 @@ class BagReader:
         self._schemas: dict[int, Schema] = {}  # of the index at the end, for where a chunk that holds them is damaged
         self._channels: dict[int, Channel] = {}
         self._promised: int | None = None  # how many messages its index says it has
+        places: dict[str, int] = {}  # of metadata and attachments, by the index
         for record in self._records():
-            if isinstance(record, Metadata):
-                self.metadata[record.name] = dict(record.metadata)
-            elif isinstance(record, Attachment):
-                self.attachments[record.name] = record.data
+            if isinstance(record, Metadata | Attachment):
+                self._keep(record)
             elif isinstance(record, Schema):
                 self._schemas[record.id] = record
             elif isinstance(record, Channel):
                 self._channels[record.id] = record
             elif isinstance(record, Statistics):
                 self._promised = record.message_count
+            elif isinstance(record, MetadataIndex | AttachmentIndex):
+                places[record.name] = record.offset
+        for name in places.keys() - self.metadata.keys() - self.attachments.keys():
+            self._look_up(places[name])
         about = self.metadata.get("polyrhythm")
         if about is None:
-            raise RecordingError(f"{path}: is an MCAP file, but not one that Polyrhythm recorded")
+            or_not = ", or one whose head is damaged" if self.damage else ""
+            raise RecordingError(f"{path}: is an MCAP file, but not one that Polyrhythm recorded{or_not}")
         if about.get("schema_version") != SCHEMA_VERSION:
             raise RecordingError(
                 f"{path}: has recording version {about.get('schema_version')!r}; "
@@ -285,6 +266,22 @@ class BagReader:
             self.wall_offset_ns = int(about.get("wall_offset_ns", "0"))
         except ValueError as error:
             raise RecordingError(f"{path}: its head is damaged (wall_offset_ns is no number)") from error
+
+    def _keep(self, record: Any) -> None:
+        if isinstance(record, Metadata):
+            self.metadata[record.name] = dict(record.metadata)
+        elif isinstance(record, Attachment):
+            self.attachments[record.name] = record.data
+
+    def _look_up(self, offset: int) -> None:
+        """Read what a damaged record before it has hidden, where the index says that it stands."""
+        try:
+            with self.path.open("rb") as file:
+                whole = cast(IO[bytes], _Bounded(file, file.seek(0, os.SEEK_END)))
+                file.seek(offset)
+                self._keep(next(StreamReader(whole, skip_magic=True, record_size_limit=RECORD_LIMIT_BYTES).records))
+        except (*_DAMAGE, OSError, StopIteration):
+            pass  # the refusal, or the missing launch file, says it
 
     def __iter__(self) -> Iterator[BagMessage]:
         schemas, channels = dict(self._schemas), dict(self._channels)

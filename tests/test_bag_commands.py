@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from nodes.bag_commands.command import COMMANDS, main
 from nodes.bag_commands.diff import first_difference
-from runtime.bag import BagReader, BagWriter, next_chunk, part_of, parts_of
+from runtime.bag import BagReader, BagWriter, next_chunk
+from runtime.bag_runs import part_of, parts_of
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Utterance
 from tests.synthetic_run import write_run
@@ -123,6 +124,25 @@ def test_recover_goes_on_behind_the_damage(tmp_path: Path) -> None:
     found = texts(tmp_path / "b.mcap")
     assert len(found) >= 25
     assert found[-1] == "line 29"
+
+
+def test_a_damaged_head_is_read_by_the_index_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.mcap"
+    writer = BagWriter(path, {"clock": "virtual", "seed": "7"})
+    writer.attach("launch.toml", "application/toml", b"[nodes.x]")
+    writer.write(said(1, 1))
+    writer.close()
+    data = bytearray(path.read_bytes())
+    data[12] ^= 1 << 7  # the length of the very first record
+    path.write_bytes(data)
+    assert main(["recover", str(path), "--out", str(tmp_path / "b.mcap")]) == 1
+    assert "bytes 8 to " in capsys.readouterr().out
+    assert texts(tmp_path / "b.mcap") == ["line 1"]
+    back = BagReader(tmp_path / "b.mcap")
+    assert (back.metadata["run"]["seed"], back.attachments["launch.toml"]) == ("7", b"[nodes.x]")
+    path.write_bytes(data[: len(data) // 3])
+    assert main(["recover", str(path), "--out", str(tmp_path / "c.mcap")]) == 1
+    assert "or one whose head is damaged" in capsys.readouterr().err
 
 
 def test_messages_keep_their_topic_where_the_first_chunk_is_gone(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 from nodes.recorded_image import SCHEMA_NAME, depth_document, image_document, pixels
 from nodes.recorder import Recorder
 from nodes.report.run import read_run
-from runtime.bag import BagReader, BagWriter, parts_of
+from runtime.bag import BagReader, BagWriter
+from runtime.bag_runs import parts_of
 from runtime.errors import ParameterError, RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image, Utterance

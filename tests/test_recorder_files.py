@@ -15,7 +15,8 @@ from nodes.recorded_frames import LOG_NAME, TRANSFORMS_NAME, quaternion
 from nodes.recorder import Recorder, SaveRecording
 from nodes.recorder_files import Ring, model_files
 from nodes.report.run import read_run
-from runtime.bag import BagReader, parts_of
+from runtime.bag import BagReader
+from runtime.bag_runs import parts_of
 from runtime.clock import to_ns
 from runtime.errors import UserError
 from runtime.health import Health, PortHealth

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.bag import BagReader, part_of
+from runtime.bag import BagReader
+from runtime.bag_runs import part_of
 from runtime.commands.pub import pub_main
 from runtime.errors import RecordingError
 from tests.running import Runs, eventually

@@ -17,7 +17,8 @@ from bench.faults.nodes import MODES
 from bench.faults.rig import HOLDING, Rig
 from nodes.stretch import STRETCH_3
 from runtime.attach import Interruption, Sender, hear
-from runtime.bag import BagReader, parts_of
+from runtime.bag import BagReader
+from runtime.bag_runs import parts_of
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode
 from runtime.lease import Lease

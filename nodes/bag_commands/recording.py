@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from runtime.bag import BagMessage, BagReader, BagWriter, parts_of
-from runtime.bag_runs import what_differs
+from runtime.bag import BagMessage, BagReader, BagWriter
+from runtime.bag_runs import parts_of, what_differs
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
 

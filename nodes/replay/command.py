@@ -17,7 +17,7 @@ from typing import Any
 
 from nodes.bag_commands.recording import Recording, add_recording, check_out, envelope_or_none
 from nodes.replay.player import NodePlayer, NodeResult
-from runtime.bag import remove_recording
+from runtime.bag_runs import remove_recording
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError, RecordingError, UserError, choices
 from runtime.graph import NodeSpec

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from nodes.report.actions import action_spans
 from nodes.report.run import Run
-from runtime.bag import BagReader, parts_of
+from runtime.bag import BagReader
+from runtime.bag_runs import parts_of
 from runtime.errors import RecordingError
 from runtime.message import Stamped
 from runtime.msgs import Interrupt

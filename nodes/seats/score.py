@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import msgspec
 
-from runtime.bag import BagReader, parts_of
+from runtime.bag import BagReader
+from runtime.bag_runs import parts_of
 from runtime.clock import to_ns
 from runtime.errors import UserError, choices
 from runtime.fence import SEATS, Seat

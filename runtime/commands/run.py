@@ -174,7 +174,7 @@ def _make_room(recording: Path) -> None:
     """Delete what an earlier run recorded there, so that nobody takes it for this run's."""
     if not recording.exists():
         return
-    from runtime.bag import remove_recording
+    from runtime.bag_runs import remove_recording
 
     try:
         remove_recording(recording, {})
