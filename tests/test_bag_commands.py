@@ -256,6 +256,16 @@ def test_what_is_no_recording_is_refused_in_a_sentence(
     assert "is no MCAP recording" in capsys.readouterr().err
 
 
+def test_a_reader_that_has_seen_enough_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def close(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    path = write(tmp_path / "a.mcap", said(1, 1))
+    monkeypatch.setattr("builtins.print", close)
+    with pytest.raises(BrokenPipeError):  # which `polyrhythm` passes over for every command
+        main(["info", str(path)])
+
+
 def test_unknown_commands_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dance"]) == 2
     assert "known: info, diff, recover" in capsys.readouterr().err

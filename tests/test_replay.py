@@ -159,6 +159,9 @@ def test_the_command_builds_nodes_from_the_recorded_launch_file(
     assert run.read_bytes() == before
     assert main([str(run), "--live", "listener", "--in-place-of", "talker"]) == 2
     assert "give one of them" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    assert main([str(run), "--live", "listener", "--virtual", "--out", str(tmp_path / "file")]) == 1
+    assert "file: File exists" in capsys.readouterr().err
     assert main([str(run), "--node", "nobody"]) == 2
     assert "known: listener, talker, all" in capsys.readouterr().err
     assert main([str(run), "--speed", "1000"]) == 0

@@ -47,6 +47,8 @@ def main(argv: list[str]) -> int:
     except PolyrhythmError as problem:
         print(f"polyrhythm bag {argv[0]}: {problem}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        raise  # `polyrhythm bag info RUN.mcap | head` is no failure
     except OSError as problem:
         print(f"polyrhythm bag {argv[0]}: {problem.filename}: {problem.strerror}", file=sys.stderr)
         return 1

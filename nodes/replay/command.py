@@ -261,6 +261,11 @@ def main(argv: list[str]) -> int:
     except PolyrhythmError as problem:
         print(f"polyrhythm replay: {problem}", file=sys.stderr)
         return 2 if isinstance(problem, UserError) else 1
+    except BrokenPipeError:
+        raise  # whoever read what is printed has seen enough
+    except OSError as problem:
+        print(f"polyrhythm replay: {problem.filename}: {problem.strerror}", file=sys.stderr)
+        return 1
     _print(results, recording.damage, as_json=asked.json)
     return 0 if all(result.is_exact for result in results) else 1
 
