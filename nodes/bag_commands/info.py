@@ -155,7 +155,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag info",
         description="Topics, rates, gaps, ages, drops, duration and parts of a recording.",
-        epilog="example: polyrhythm bag info runs/latest/run.mcap --json",
+        epilog="example: polyrhythm bag info runs/20261121-113639-laptop/run.mcap --json",
     )
     add_recording(parser)
     parser.add_argument("--all", action="store_true", help="list every topic, health/... and calls/... included")

@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag merge",
         description="Join the parts of one run (run.mcap, run-2.mcap...) into one file; two runs are refused.",
-        epilog="example: polyrhythm bag merge runs/latest/run.mcap --out whole.mcap",
+        epilog="example: polyrhythm bag merge runs/20261121-113639-laptop/run.mcap --out whole.mcap",
     )
     parser.add_argument("recordings", type=Path, nargs="+", metavar="RUN.mcap", help="the first part finds the others")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")

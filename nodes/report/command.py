@@ -70,7 +70,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="polyrhythm report",
         description="Sum up a recorded run and draw its contact sheet and timeline.",
-        epilog="example: polyrhythm report runs/latest/run.mcap --out pictures",
+        epilog="example: polyrhythm report runs/20261121-113639-laptop/run.mcap --out pictures",
     )
     parser.add_argument("recording", type=Path, help="a .mcap file that `polyrhythm run` wrote")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and draw nothing without --out")
