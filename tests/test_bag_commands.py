@@ -162,7 +162,9 @@ def test_cut_keeps_a_span_and_some_topics(tmp_path: Path, run: Path) -> None:
     assert {message.topic for message in messages} == {"robot/state", "robot/command"}
     span_s = (messages[-1].envelope.published_ns - messages[0].envelope.published_ns) * 1e-9
     assert span_s == pytest.approx(3.0, abs=0.1)
-    assert main(["cut", str(run), "--from", "6", "--to", "3", "--out", str(out)]) == 2
+    for start, end in (("6", "3"), ("nan", "3"), ("1e300", "1e301"), ("inf", "inf")):
+        assert main(["cut", str(run), "--from", start, "--to", end, "--out", str(out)]) == 2
+    assert main(["cut", str(run), "--from", "3", "--to", "1e300", "--out", str(out)]) == 0
 
 
 def test_merge_joins_parts_and_refuses_two_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -183,6 +183,9 @@ def test_run_can_be_told_to_record_what_its_launch_file_does_not(
     assert bag(["diff", str(tmp_path / "a.mcap"), str(tmp_path / "b.mcap")]) == 0
     run = BagReader(tmp_path / "a.mcap").metadata["run"]
     assert run["seed"] == "7"
+    for folder in ("", str(tmp_path)):
+        with pytest.raises(UserError, match="is a folder; expected the name of a file"):
+            main([str(launch), "--virtual", "--for", "2", "--record", folder])
     with pytest.raises(UserError, match="no such topic"):
         main([str(launch), "--virtual", "--for", "2", "--record", str(tmp_path / "a.mcap"), "--pause-on", "nothing"])
     assert len(list(BagReader(tmp_path / "a.mcap"))) > 0, "a run that never began takes nothing away"

@@ -31,7 +31,8 @@ def main(argv: list[str]) -> int:
         print("usage: polyrhythm bag COMMAND RUN.mcap ...\n")
         for name, (_, does) in COMMANDS.items():
             print(f"  {name:{width}}  {does}")
-        print("\nexample: polyrhythm bag info runs/20261121-113639-laptop/run.mcap     (polyrhythm bag COMMAND --help tells more)")
+        print("\nexample: polyrhythm bag info runs/20261121-113639-laptop/run.mcap")
+        print("polyrhythm bag COMMAND --help tells more")
         return 0 if argv else 2
     if argv[0] not in COMMANDS:
         print(f"polyrhythm bag: unknown command {argv[0]!r}; known: {', '.join(COMMANDS)}", file=sys.stderr)

@@ -10,21 +10,25 @@ from nodes.bag_commands.recording import Recording, add_recording, copy_head, en
 from runtime.clock import to_ns
 from runtime.errors import UserError
 
+_LATEST_S = 1e9
+"""Of run time: 30 years; a later end is the end of the recording."""
+
 
 def cut(
-    source: Recording, out: Path, *, from_s: float = 0.0, to_s: float = float("inf"), topics: list[str] | None = None
+    source: Recording, out: Path, *, from_s: float = 0.0, to_s: float = _LATEST_S, topics: list[str] | None = None
 ) -> int:
     """Copy the messages published from `from_s` up to `to_s` of run time on topics that match; how many there were."""
     start_ns = source.start_ns
     first_ns = start_ns + to_ns(from_s)
-    last_ns = None if to_s == float("inf") else start_ns + to_ns(to_s)
-    what = f"{from_s:g} s to {to_s:g} s" + (f", topics {' '.join(topics)}" if topics else "")
+    last_ns = start_ns + to_ns(to_s)
+    until = f"{to_s:g} s" if to_s < _LATEST_S else "the end"
+    what = f"{from_s:g} s to {until}" + (f", topics {' '.join(topics)}" if topics else "")
     writer = copy_head(source, out, {"cut": what})
     for message in with_progress(iter(source), "cutting"):
         envelope = envelope_or_none(message)
         if envelope is None or envelope.published_ns < first_ns:
             continue
-        if last_ns is not None and envelope.published_ns > last_ns:
+        if to_s < _LATEST_S and envelope.published_ns > last_ns:
             continue
         if topics and not any(fnmatchcase(message.topic, pattern) for pattern in topics):
             continue
@@ -42,11 +46,12 @@ def main(argv: list[str]) -> int:
     )
     add_recording(parser)
     parser.add_argument("--from", dest="from_s", type=float, default=0.0, metavar="S", help="run time; default: 0")
-    parser.add_argument("--to", dest="to_s", type=float, default=float("inf"), metavar="S", help="default: the end")
+    parser.add_argument("--to", dest="to_s", type=float, default=_LATEST_S, metavar="S", help="default: the end")
     parser.add_argument("--topics", nargs="+", metavar="TOPIC", help="names or patterns like 'health/*'; default: all")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN-cut.mcap beside it")
     asked = parser.parse_args(argv)
-    if not asked.from_s < asked.to_s:
+    asked.to_s = min(asked.to_s, _LATEST_S)
+    if not -_LATEST_S < asked.from_s < asked.to_s:
         raise UserError(f"--from {asked.from_s:g} --to {asked.to_s:g}: expected a span of time that is not empty")
     out = asked.out or asked.recording.with_name(f"{asked.recording.stem}-cut.mcap")
     source = Recording(asked.recording)

@@ -151,6 +151,8 @@ def _recorded(launch: Launch, path: Path) -> Launch:
     else:
         added, table = "recorder", {"use": RECORDER}
     table = tables["nodes"].setdefault(own[0] if own else added, table)
+    if path.is_dir():
+        raise UserError(f"--record {path}: is a folder; expected the name of a file")
     table.setdefault("params", {})["path"] = str(path.resolve())
     return resolve(tables, path=launch.path, text=launch.text, host=launch.host)
 
