@@ -16,7 +16,7 @@ from nodes.recorder import Recorder
 from nodes.replay.command import Pace, main, recorded_launch, replay_nodes
 from nodes.replay.inputs import Inputs
 from nodes.replay.player import NodeResult
-from runtime.bag import BagMessage
+from runtime.bag_message import BagMessage
 from runtime.graph import NodeSpec
 from runtime.message import Envelope, Message
 from runtime.msgs import Image

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from nodes.bag_commands.recording import Recording, envelope_or_none
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
-from runtime.bag import BagMessage
+from runtime.bag_message import BagMessage
 from runtime.clock import to_ns
 from runtime.errors import RecordingError
 from runtime.journal import CallRecord, Calls

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nodes.bag_commands.recording import Recording, with_progress
-from runtime.bag import BagMessage
+from runtime.bag_message import BagMessage
 from runtime.bag_schema import ENVELOPE_KEY, Document
 from runtime.errors import RecordingError
 

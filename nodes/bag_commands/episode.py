@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nodes.bag_commands.recording import Recording, envelope_or_none, with_progress
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recorded_image import pixels
-from runtime.bag import BagMessage
+from runtime.bag_message import BagMessage
 from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import RecordingError
 from runtime.lease import LEASE_TOPIC, Lease

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from runtime.bag import BagMessage, BagReader, BagWriter
+from runtime.bag import BagReader, BagWriter
+from runtime.bag_message import BagMessage
 from runtime.bag_runs import parts_of, what_differs
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope

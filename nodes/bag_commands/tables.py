@@ -11,7 +11,7 @@ import msgspec
 
 from nodes.bag_commands.recording import Recording, envelope_or_none, with_progress
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
-from runtime.bag import BagMessage
+from runtime.bag_message import BagMessage
 from runtime.bag_schema import envelope_document
 from runtime.errors import RecordingError
 

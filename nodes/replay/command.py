@@ -116,7 +116,7 @@ def replay_nodes(
 def replay_view(recording: Recording, speed: float, *, longest_gap_s: float = LONGEST_GAP_S) -> None:
     """Show the run in the terminal as it went, so many times as fast."""
     from nodes.terminal import TerminalView
-    from runtime.bag import BagMessage
+    from runtime.bag_message import BagMessage
     from runtime.message import Stamped
     from runtime.wiring import load_type
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes import recorded_image
-from runtime.bag import BagMessage
+from runtime.bag_message import BagMessage
 from runtime.bag_schema import Document
 from runtime.errors import RecordingError
 from runtime.message import Message, Stamped

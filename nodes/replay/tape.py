@@ -9,7 +9,7 @@ from typing import Any
 from nodes import recorded_image
 from nodes.bag_commands.recording import Recording, envelope_or_none
 from nodes.replay.inputs import DEPTH
-from runtime.bag import BagMessage
+from runtime.bag_message import BagMessage
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image

@@ -11,7 +11,8 @@ from typing import Any, Generic
 import msgspec
 
 from nodes.sim.messages import Truth
-from runtime.bag import BagMessage, BagReader
+from runtime.bag import BagReader
+from runtime.bag_message import BagMessage
 from runtime.bag_runs import parts_of
 from runtime.errors import RecordingError
 from runtime.health import Health

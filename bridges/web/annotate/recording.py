@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runtime.bag import BagMessage, BagReader
+from runtime.bag import BagReader
+from runtime.bag_message import BagMessage
 from runtime.errors import RecordingError
 
 IMAGE_SCHEMA = "foxglove.CompressedImage"
