@@ -223,11 +223,19 @@ class Recorder(Node):
                 self.log.warning("%s: only %.1f %% of the disk is free", bag.path, share * 100)
             is_long = self.split_s and self.clock.now_ns() - self._opened_ns >= to_ns(self.split_s)
             if is_long or (self.split_mb and bag.path.stat().st_size >= self.split_mb * 1e6):
-                following = self._open(continues=True)
-                bag.close({"continues": following.path.name})
-                self._bag = following
+                self._split(bag)
         except OSError as error:
             self._give_up(error)
+
+    def _split(self, bag: BagWriter) -> None:
+        try:
+            following = self._open(continues=True)
+        except (OSError, RecordingError) as error:
+            self.split_s = self.split_mb = 0.0
+            self.log.error("%s: %s; goes on in one file", bag.path, error)
+            return
+        bag.close({"continues": following.path.name})
+        self._bag = following
 
     def on_stop(self) -> None:
         bag, self._bag = self._bag, None

@@ -59,6 +59,23 @@ def test_a_recording_goes_on_in_another_file_after_so_long(tmp_path: Path) -> No
     assert [one.envelope.seq for one in whole.said.messages] == list(range(1, 35))
 
 
+def test_where_no_other_file_can_be_opened_the_recording_goes_on_in_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder, clock = on_clock(tmp_path, split_s=1.0)
+    (tmp_path / "run-2.mcap").symlink_to(tmp_path / "gone" / "run-2.mcap")
+    for second in range(1, 6):
+        clock.at_s = second
+        recorder.on_any(said(second))
+        recorder.flush()
+    recorder.on_stop()
+    told = [record.message for record in caplog.records if "goes on in one file" in record.message]
+    assert len(told) == 1
+    reader = BagReader(tmp_path / "run.mcap")
+    assert len(list(reader)) == 5
+    assert reader.is_complete
+
+
 def test_a_recorder_started_again_after_a_split_deletes_nothing(tmp_path: Path) -> None:
     recorder, clock = on_clock(tmp_path, split_s=1.0)
     recorder.on_any(said(1))
