@@ -19,6 +19,7 @@ Wants = Literal["stop", "resume", "amend", "order", "nothing"]
 _TABLE = Path(__file__).with_suffix(".toml")
 _CLAUSE_END = re.compile(r"[.,;:!?…–—、。！？，；：\n]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_DRAWN_OUT = re.compile(r"([a-z])\1{2,}")
 _CJK_NEGATIONS = ("不要", "不用", "别", "別", "不", "没")
 
 
@@ -58,11 +59,11 @@ def _phrases(table: str) -> tuple[str, ...]:
 
 
 def _words(text: str) -> str:
-    """Lower case without accents, apostrophes and punctuation, one space between words."""
+    """Lower case without accents, apostrophes and punctuation, one space between words; "owwww" is "ow"."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     plain = unicodedata.normalize("NFC", re.sub(r"[\u0300-\u036f]", "", decomposed))
     plain = re.sub(r"['’ʼ`]", "", plain).replace("-", " ")
-    return " ".join(re.findall(r"\w+", plain))
+    return _DRAWN_OUT.sub(r"\1", " ".join(re.findall(r"\w+", plain)))
 
 
 def clauses_of(text: str) -> tuple[str, ...]:
@@ -106,9 +107,18 @@ def _is_negated(clause: str, start: int) -> bool:
     return any(_find(near, phrase) >= 0 for phrase in _phrases("negator") if phrase not in ("but", "no"))
 
 
-def _is_of_oneself(clause: str, start: int) -> bool:
-    """Whether the words before that place ask what the speaker should do: "Should I go on?" """
-    return any(_find(clause[:start], phrase) >= 0 for phrase in _phrases("asks"))
+def _has(part: str, table: str) -> bool:
+    return any(_find(part, phrase) >= 0 for phrase in _phrases(table))
+
+
+def _is_forbidden(clause: str, start: int, phrase: str) -> bool:
+    """Whether going on is forbidden there, by any word before it or the last one behind; in doubt it is."""
+    before, behind = clause[:start], clause[start + len(phrase) :]
+    if any(_find(before, negator) >= 0 for negator in _phrases("negator") if negator not in ("but", "no")):
+        return True
+    return any(
+        _find(behind, word) >= 0 if _is_cjk(word) else behind.split()[-1:] == [word] for word in _phrases("not_so")
+    )
 
 
 def _says(clauses: tuple[str, ...], table: str) -> tuple[bool, bool]:
@@ -117,11 +127,15 @@ def _says(clauses: tuple[str, ...], table: str) -> tuple[bool, bool]:
     for clause in clauses:
         for phrase in _phrases(table):
             start = _find(clause, phrase)
-            if start >= 0 and not (table == "resume" and _is_of_oneself(clause, start)):
-                if _is_negated(clause, start):
-                    negated = True
-                else:
-                    plainly = True
+            if start < 0:
+                continue
+            is_resume = table == "resume"
+            if is_resume and _has(clause[:start], "asks"):
+                continue
+            if _is_negated(clause, start) or (is_resume and _is_forbidden(clause, start, phrase)):
+                negated = True
+            elif not (is_resume and _has(clause[:start], "withheld")):
+                plainly = True
     return plainly, negated
 
 
@@ -179,16 +193,17 @@ def _take_back(clauses: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
 
 
 def _is_plain_stop(clauses: tuple[str, ...]) -> bool:
-    """Whether a stop is more than a short sound that may have been meant for anybody."""
+    """Whether a stop is said that is more than a short sound which may have been meant for anybody."""
     says_stop, _ = _says(clauses, "stop")
     _, denies_resume = _says(clauses, "resume")
-    return says_stop or denies_resume or any(_opens(clause, "cry") for clause in clauses)
+    is_cry = any(_opens(clause, "cry") or _is_repeated(clause, _phrases("alarm")) for clause in clauses)
+    return says_stop or denies_resume or is_cry or (bool(clauses) and _is_all(clauses, "plea"))
 
 
 def _wants(clauses: tuple[str, ...], names_something: bool, has_exclusion: bool) -> Wants:
-    says_stop, denies_stop = _says(clauses, "stop")
-    says_resume, denies_resume = _says(clauses, "resume")
-    if says_stop or denies_resume or any(_opens(clause, "cry") for clause in clauses):
+    _, denies_stop = _says(clauses, "stop")
+    says_resume, _ = _says(clauses, "resume")
+    if _is_plain_stop(clauses):
         return "stop"
     if any(_is_repeated(clause, _phrases("alone")) for clause in clauses):
         return "stop"

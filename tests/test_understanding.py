@@ -70,3 +70,58 @@ def test_who_asks_whether_they_should_go_on_does_not_tell_the_robot_to(text: str
 )
 def test_a_request_in_the_form_of_a_question_is_one(text: str) -> None:
     assert understand(text).wants == "resume"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Get away from me!", "Let go of me!", "Let me go!", "Leave me alone!", "Don't touch me!", "You're crushing me!",
+     "That hurt!", "Help!", "Help me!", "Enough!", "Danger!", "Abort!", "Pause.", "My hand!", "Owwwww!", "Ouuuch!",
+     "AAAAH!", "Stooop!", "Stand still.", "Hilfe!", "Hilf mir!", "Lass mich los!", "Geh weg!", "Geh weiter weg von mir!",
+     "Meine Hand!", "Au secours !", "Lâche-moi !", "¡Ayuda!", "¡Suéltame!", "Aiuto!", "Lasciami!", "Socorro!",
+     "Me solta!", "Laat me los!", "Ga verder weg!", "救命！", "放开我！", "助けて！", "離して！"],
+)  # fmt: skip
+def test_who_is_in_distress_stops_the_robot_and_lifts_nothing(text: str) -> None:
+    assert understand(text).wants == "stop"
+
+
+@pytest.mark.parametrize("text", ["Help!", "Help me!", "My hand!", "Owwww!", "Enough!", "Hilfe!", "救命！"])
+def test_what_is_said_in_distress_is_no_bare_sound_that_an_okay_takes_back(text: str) -> None:
+    assert understand(text).is_sure
+
+
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [
+        ("Help me clear the table", "order"),
+        ("Can you help me put the cups in the bin?", "order"),
+        ("Let me go first today", "nothing"),
+        ("It is in my hand.", "nothing"),
+        ("Hold the cup.", "nothing"),
+        ("There is enough room.", "nothing"),
+        ("Mmm.", "nothing"),
+    ],
+)
+def test_the_same_words_inside_an_ordinary_sentence_are_harmless(text: str, wants: str) -> None:
+    assert understand(text).wants == wants
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I don't want you to go on.", "I do not think you should go on.", "You must not under any circumstances continue.",
+     "Not until I say go on.", "You shouldn't go on.", "You won't continue.", "Why did you go on?",
+     "Nobody told you to go on.", "Did I say go on?", "Ich will nicht, dass du weitermachst.",
+     "Weitermachen sollst du nicht.", "Ich sage dir, wenn du weitermachen kannst.", "Je ne veux pas que tu continue.",
+     "No quiero que sigas.", "Nessuno ha detto continua.", "不能继续。", "再開しないで。", "まだ続行しないでください。",
+     "進めてはいけない。"],
+)  # fmt: skip
+def test_who_forbids_going_on_or_speaks_of_it_does_not_ask_for_it(text: str) -> None:
+    assert understand(text).wants != "resume"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["No, go on.", "It doesn't hurt, go on.", "Okay, you can continue now.", "Go on, but not so fast.",
+     "Now mach weiter, bitte.", "Also, weiter.", "Sí, continúa.", "Oui, continue.", "好的，继续。", "続けてください。"],
+)  # fmt: skip
+def test_going_on_is_asked_for_in_many_ways(text: str) -> None:
+    assert understand(text).wants == "resume"
