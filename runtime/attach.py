@@ -120,20 +120,26 @@ def hear(
 
 
 class Sender:
-    """Publishes messages on one topic of a run under a name of its own, made by a person."""
+    """Publishes messages on one topic of a run under a name of its own, made by a person.
+
+    What the guard hears (an emergency stop, an order, a wish for a seat) waits for the guard's process only: a frozen
+    recorder must not keep anybody from stopping the robot. Anything else goes to all who hear the topic, or to nobody.
+    """
 
     def __init__(self, run: FoundRun, topic: str, *, provenance: str, source: str = "") -> None:
-        """Connects. Raises PolyrhythmError where a process that hears the topic does not answer."""
+        """Connects. Raises PolyrhythmError where a process that must hear the topic does not answer."""
         info = topic_of(run, topic)
-        self.hearers = sorted(name for name, plan in run.info.processes.items() if topic in plan.hears)
+        hearers = sorted(name for name, plan in run.info.processes.items() if topic in plan.hears)
+        needed = _guards_process(run, info)
         self._topic = topic
         self._provenance = provenance
         self._source = source or f"pub-{os.getpid()}"
         self._clock = SystemClock()
         self._seq = 0
-        self._injector = Injector(run.folder, info.kind, self.hearers)
+        self._injector = Injector(run.folder, info.kind, hearers, needed if needed in hearers else "")
         missing = self._injector.await_ready(_CONNECT_S)
-        if missing:
+        self.hearers = [name for name in hearers if name not in missing]
+        if missing and (needed in missing or needed not in hearers):
             self._injector.close()
             raise PolyrhythmError(
                 f"{', '.join(missing)} did not answer within {_CONNECT_S:g} s, so nothing was published; "
@@ -160,3 +166,9 @@ class Sender:
     def close(self) -> None:
         """Send what is queued and disconnect."""
         self._injector.close()
+
+
+def _guards_process(run: FoundRun, info: TopicInfo) -> str:
+    """The process of the node that issues fences and leases, where that hears the topic; otherwise ""."""
+    names = {plan.authority for plan in run.info.processes.values()} & set(info.subscribers)
+    return next((run.info.nodes[name].process for name in names if name in run.info.nodes), "")

@@ -23,6 +23,7 @@ import msgspec
 
 from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.errors import TransportError
+from runtime.seat_tables import SeatTable
 from runtime.shared_memory import sweep
 from runtime.wiring import NodeInfo, ProcessPlan, TopicInfo
 from runtime.zeromq import endpoints
@@ -53,6 +54,7 @@ class RunInfo(msgspec.Struct, frozen=True):
     nodes: dict[str, NodeInfo]
     topics: dict[str, TopicInfo]
     processes: dict[str, ProcessPlan]
+    seats: dict[str, SeatTable] = {}
 
 
 class FoundRun(msgspec.Struct, frozen=True):

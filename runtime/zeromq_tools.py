@@ -29,6 +29,9 @@ from runtime.zeromq import (
     unpack,
 )
 
+OTHERS_S = 0.5
+"""How long a message that has somewhere to be waits for those who need not have it."""
+
 
 class Tap:
     """What a tool hears of a run, as frames: events first, no thread. Its own slowness costs nobody else anything."""
@@ -92,10 +95,12 @@ class Tap:
 class Injector:
     """What a tool sends into a run: to each process that hears the topic, and to the tools that do."""
 
-    def __init__(self, folder: Path, kind: Kind, processes: Iterable[str]) -> None:
+    def __init__(self, folder: Path, kind: Kind, processes: Iterable[str], needed: str = "") -> None:
+        """`needed`: the one process without which nothing may be sent; the others then only get a moment to answer."""
         suffix = f".in.{kind}"
         others = {file.name.removesuffix(suffix) for file in folder.glob(f"*-*{suffix}")}
         self._processes = set(processes)
+        self._needed = {needed} if needed else self._processes
         self._unready = self._processes | others
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.XPUB)
@@ -108,10 +113,12 @@ class Injector:
         """Wait until all are connected; return the processes that still are not at the end."""
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(timeout_s)
-        others_end_ns = clock.now_ns() + to_ns(min(timeout_s, 0.3))  # a tool that died may have left its socket
+        is_enough = False
         while self._unready:
-            end_now_ns = end_ns if self._unready & self._processes else others_end_ns
-            left_ms = (end_now_ns - clock.now_ns()) // 1_000_000
+            if not is_enough and not self._unready & self._needed:
+                is_enough = True  # a tool that died may have left its socket
+                end_ns = min(end_ns, clock.now_ns() + to_ns(OTHERS_S))
+            left_ms = (end_ns - clock.now_ns()) // 1_000_000
             if left_ms <= 0 or not self._socket.poll(left_ms):
                 break
             notice = self._socket.recv()

@@ -19,6 +19,7 @@ from runtime.codec import decode
 from runtime.errors import PolyrhythmError, UserError
 from runtime.health import Health
 from runtime.registry import FoundRun, find_runs
+from tests.guarded_nodes import GUARDED
 from tests.running import Runs, eventually, is_alive
 
 HELLO = """
@@ -122,6 +123,29 @@ def test_what_a_person_publishes_reaches_the_subscriber_and_the_tool_that_listen
     sent = next(healths(hello, "talker")).sent["beat"]
     stamped = [health.ports[0].delivered for health in islice(healths(hello, "listener"), 2)]
     assert stamped[-1] >= sent + 3  # its own, and the person's
+
+
+@pytest.mark.processes
+def test_who_only_listens_and_is_frozen_keeps_nobody_from_stopping_the_robot_or_taking_a_seat(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "guarded.toml"
+    file.write_text(GUARDED)
+    run = runs.start(file)
+    pid = run.states()["witness"].pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert main(["guard", "estop", "--by", "Ana"]) == 0
+        assert "emergency stop latched: console: pressed by Ana" in capsys.readouterr().out
+        assert main(["pub", "estop", '{"source": "door", "is_pressed": true}']) == 0
+        assert capsys.readouterr().out.endswith(" to robot\n"), "it says whom it reached"
+        assert main(["seat", "take", "policy", "--as", "other"]) == 0
+        assert main(["pub", "robot/service", '{"id": "1", "verb": "home", "by": "Ana"}']) == 1, (
+            "what no guard hears goes to all"
+        )
+        assert "witness did not answer" in capsys.readouterr().err
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 @pytest.mark.processes

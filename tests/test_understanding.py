@@ -76,7 +76,8 @@ def test_a_request_in_the_form_of_a_question_is_one(text: str) -> None:
     "text",
     ["Get away from me!", "Let go of me!", "Let me go!", "Leave me alone!", "Don't touch me!", "You're crushing me!",
      "That hurt!", "Help!", "Help me!", "Enough!", "Danger!", "Abort!", "Pause.", "My hand!", "Owwwww!", "Ouuuch!",
-     "AAAAH!", "Stooop!", "Stand still.", "Hilfe!", "Hilf mir!", "Lass mich los!", "Geh weg!", "Geh weiter weg von mir!",
+     "AAAAH!", "Stooop!", "Stand still.",
+     "Hilfe!", "Hilf mir!", "Lass mich los!", "Geh weg!", "Geh weiter weg von mir!",
      "Meine Hand!", "Au secours !", "Lâche-moi !", "¡Ayuda!", "¡Suéltame!", "Aiuto!", "Lasciami!", "Socorro!",
      "Me solta!", "Laat me los!", "Ga verder weg!", "救命！", "放开我！", "助けて！", "離して！"],
 )  # fmt: skip

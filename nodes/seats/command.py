@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -14,60 +16,108 @@ from nodes.seats.sitting import Sitting
 from runtime.attach import Interruption, Sender, add_run_argument, attach, hear
 from runtime.clock import SystemClock
 from runtime.codec import decode
-from runtime.errors import PolyrhythmError, UserError
+from runtime.commands.listen import seconds
+from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.fence import SEATS, Seat
-from runtime.lease import Lease
+from runtime.lease import LEASE_TOPIC, Lease
 from runtime.msgs import Comparison
 from runtime.proof import request, token_of
 from runtime.registry import FoundRun
 
 LIST_S = 0.8
+COMPARISONS = "seat/comparison"
+GOES_WITH = {
+    "keys": "take SEAT --as me",
+    "replay": "take SEAT --as me",
+    "from_s": "take SEAT --replay RUN.mcap",
+    "for_s": "take SEAT --as me, and with shadow SEAT",
+    "holder": "take",
+}
+NAMES = {"keys": "--keys", "replay": "--replay", "from_s": "--from", "for_s": "--for", "holder": "--as"}
 
 
 def main(argv: list[str]) -> int:
     """`polyrhythm seat`; 0 where it is done."""
     asked = _parser().parse_args(argv)
+    _check(asked)
     run = attach(asked.run)
+    if asked.seat is not None:
+        _check_seat(run, asked.seat)
     if asked.do == "list":
-        return _list(run, as_json=asked.json)
-    if asked.seat is None:
-        raise UserError(f"which seat? expected one of: {', '.join(SEATS)}")
+        return _list(run, asked.seat, as_json=asked.json)
     if asked.do == "shadow":
         return _shadow(run, asked.seat, asked.for_s, as_json=asked.json)
     if asked.do == "give":
-        return _ask(run, "give", asked.seat, "", asked.by)
-    if asked.holder != "me":
-        if asked.holder not in run.info.nodes:
-            raise UserError(f"--as {asked.holder}: no node of this run; expected me, or one of the seat's candidates")
-        return _ask(run, "take", asked.seat, asked.holder, asked.by)
-    if asked.keys and asked.seat != "policy":
-        raise UserError("--keys drives the robot: it goes with the seat policy")
+        return _ask(run, "give", asked.seat, "", asked.by, as_json=asked.json)
+    if asked.holder not in (None, "me"):
+        candidates = run.info.seats[asked.seat].candidates
+        if asked.holder not in candidates:
+            raise UserError(
+                f"--as {asked.holder}: no candidate for the seat {asked.seat}; "
+                f"expected me, or one of its candidates: {choices(candidates)}"
+            )
+        return _ask(run, "take", asked.seat, asked.holder, asked.by, as_json=asked.json)
     if asked.replay is not None:
         from nodes.seats.playing import Playing
 
-        if asked.keys:
-            raise UserError("--keys and --replay: one of the two sits there")
-        return Playing(run, asked.seat, asked.by, recording=asked.replay, from_s=asked.from_s, for_s=asked.for_s).hold()
+        return Playing(
+            run, asked.seat, asked.by, recording=asked.replay, from_s=asked.from_s or 0.0, for_s=asked.for_s
+        ).hold()
     return Sitting(run, asked.seat, asked.by, keys=asked.keys, for_s=asked.for_s).hold()
 
 
+def _check(asked: argparse.Namespace) -> None:
+    """Raises UserError for options that say nothing together; asking wrongly is told before any run is looked for."""
+    if asked.seat is None and asked.do != "list":
+        raise UserError(f"which seat? expected one of: {', '.join(SEATS)}, like: polyrhythm seat {asked.do} policy")
+    is_me = asked.do == "take" and asked.holder in (None, "me")
+    fits = {
+        "holder": asked.do == "take",
+        "keys": is_me,
+        "replay": is_me,
+        "from_s": is_me and asked.replay is not None,
+        "for_s": is_me or asked.do == "shadow",
+    }
+    for option, is_fit in fits.items():
+        if not is_fit and getattr(asked, option) not in (None, False):
+            raise UserError(f"{NAMES[option]} goes with polyrhythm seat {GOES_WITH[option]}")
+    if asked.keys and asked.seat != "policy":
+        raise UserError("--keys drives the robot: it goes with the seat policy")
+    if asked.keys and asked.replay is not None:
+        raise UserError("--keys and --replay: one of the two sits there")
+    if asked.json and is_me:
+        raise UserError("--json goes with list, shadow, give and take SEAT --as NODE")
+
+
+def _check_seat(run: FoundRun, seat: Seat) -> None:
+    """Raises UserError where this run has no such seat."""
+    if seat not in run.info.seats:
+        raise UserError(f"{run.title} has no seat {seat}: its launch file has {_tables(run)}")
+
+
+def _tables(run: FoundRun) -> str:
+    return ", ".join(f"[seats.{seat}]" for seat in run.info.seats) or "no [seats.*]"
+
+
 def leases(run: FoundRun, for_s: float = LIST_S) -> dict[Seat, Lease]:
-    """Who sits where now."""
+    """Who sits where now. Raises PolyrhythmError where nobody says so."""
     found: dict[Seat, Lease] = {}
+    if not run.info.seats or LEASE_TOPIC not in run.info.topics:
+        raise PolyrhythmError(f"nobody issues leases in {run.title}: it has {_tables(run)}, or no guard")
     with Interruption() as interruption:
-        for arrival in hear(run, ["lease"], interruption, for_s=for_s):
+        for arrival in hear(run, [LEASE_TOPIC], interruption, for_s=for_s):
             if arrival is not None:
                 lease = decode(arrival.frames, Lease).message
                 found[lease.seat] = lease
+    if not found:
+        raise PolyrhythmError("the guard tells of no lease; polyrhythm nodes tells how it fares")
     return found
 
 
-def _list(run: FoundRun, *, as_json: bool) -> int:
-    found = leases(run)
-    if not found:
-        raise PolyrhythmError("nobody issues leases here: the launch file has no [seats.*], or there is no guard")
+def _list(run: FoundRun, only: Seat | None, *, as_json: bool) -> int:
+    found = {seat: lease for seat, lease in leases(run).items() if only in (None, seat)}
     if as_json:
-        print(json.dumps({seat: {"holder": x.holder, "kind": x.kind, "number": x.number} for seat, x in found.items()}))
+        print(json.dumps({seat: _as_data(lease) for seat, lease in found.items()}))
         return 0
     for seat in SEATS:
         if seat in found:
@@ -78,35 +128,67 @@ def _list(run: FoundRun, *, as_json: bool) -> int:
     return 0
 
 
+def _as_data(lease: Lease) -> dict[str, str | int]:
+    return {"holder": lease.holder, "kind": lease.kind, "number": lease.number, "by": lease.by, "why": lease.why}
+
+
 def _shadow(run: FoundRun, seat: Seat, for_s: float | None, *, as_json: bool) -> int:
     """Print comparisons as they come."""
+    if COMPARISONS not in run.info.topics:
+        raise UserError(
+            f"nobody compares shadows in {run.title}; start it with --add compare=nodes.seats.compare:ShadowCompare"
+        )
+    count = 0
     with Interruption() as interruption:
-        for arrival in hear(run, ["seat/comparison"], interruption, for_s=for_s):
+        for arrival in hear(run, [COMPARISONS], interruption, for_s=for_s):
             if arrival is None:
                 continue
             one = decode(arrival.frames, Comparison).message
-            if one.seat == seat and as_json:
+            if one.seat != seat:
+                continue
+            count += 1
+            if as_json:
                 print(json.dumps(msgspec.to_builtins(one)), flush=True)
-            elif one.seat == seat:
+            else:
                 print(f"{one.shadow} against {one.holder}: {one.measure} {one.distance:.3f} {one.text}", flush=True)
-    return 0
+    if not count:
+        print(f"{seat}: nothing was compared; nobody is in shadow there, or says anything", file=sys.stderr)
+    return 0 if count else 1
 
 
-def _ask(run: FoundRun, do: str, seat: Seat, holder: str, by: str) -> int:
-    """Ask once and wait for the lease."""
+def _ask(run: FoundRun, do: Literal["take", "give"], seat: Seat, holder: str, by: str, *, as_json: bool) -> int:
+    """Ask once and wait for the lease; nothing is asked where it is so already."""
     token, clock = token_of(run.folder), SystemClock()
     before = leases(run).get(seat)
     if before is None:
-        raise PolyrhythmError(f"nobody issues a lease for {seat}: the launch file has no [seats.{seat}]")
-    sender = Sender(run, "seat/request", provenance="person")
-    sender.publish(request(token, "take" if do == "take" else "give", seat, holder, by, clock.now_ns()))
-    sender.close()
-    after = leases(run).get(seat)
-    if after is None or after.number == before.number:
-        print(f"{seat}: not handed over; {before.holder} keeps it", file=sys.stderr)
-        return 1
-    print(f"{seat}: {after.holder} ({after.kind}), lease {after.number}")
+        raise PolyrhythmError(f"the guard tells of no lease for {seat}; polyrhythm nodes tells how it fares")
+    after, note = before, " already"
+    if before.holder != (holder or run.info.seats[seat].holder):
+        sender = Sender(run, "seat/request", provenance="person")
+        sender.publish(request(token, do, seat, holder, by, clock.now_ns()))
+        sender.close()
+        after, note = leases(run).get(seat, before), ""
+        if after.number == before.number:
+            print(f"{seat}: not handed over; {before.holder} keeps it; the run's log says why", file=sys.stderr)
+            return 1
+    if as_json:
+        print(json.dumps({seat: _as_data(after)}))
+    else:
+        print(f"{seat}: {after.holder} ({after.kind}){note}, lease {after.number}")
     return 0
+
+
+def _user() -> str:
+    """Who asks; by number where this machine knows no name for them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
+
+
+def _from(text: str) -> float:
+    """A time in a recording, from the command line."""
+    return 0.0 if text.strip() in ("0", "0.0") else seconds(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -120,17 +202,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("do", choices=("list", "take", "give", "shadow"))
     parser.add_argument("seat", nargs="?", choices=SEATS)
     parser.add_argument(
-        "--as", dest="holder", default="me", metavar="me|NODE", help="who takes it; default: %(default)s"
+        "--as", dest="holder", metavar="me|NODE", help="who takes it: yourself (the default), or a candidate"
     )
-    parser.add_argument("--by", default=getpass.getuser(), help="who you are; default: %(default)s")
+    parser.add_argument("--by", default=_user(), help="who you are; default: %(default)s")
     parser.add_argument("--keys", action="store_true", help="drive the robot with the keyboard")
     parser.add_argument(
         "--replay", type=Path, metavar="RUN.mcap", help="what the seat's holder did in that recording is done again"
     )
-    parser.add_argument(
-        "--from", dest="from_s", type=float, default=0.0, metavar="S", help="with --replay: from that run time on"
-    )
-    parser.add_argument("--for", dest="for_s", type=float, metavar="S", help="end after that many seconds")
+    parser.add_argument("--from", dest="from_s", type=_from, metavar="S", help="with --replay: from that run time on")
+    parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")
     add_run_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser

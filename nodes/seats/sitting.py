@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable
 from typing import ClassVar
 
-from runtime.attach import Arrival, Interruption, Sender, hear
+from runtime.attach import Arrival, Interruption, Sender, hear, topic_of
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode
 from runtime.commands.pub import prepare
-from runtime.errors import UserError
+from runtime.errors import UserError, choices
 from runtime.fence import Seat
 from runtime.lease import Kind, Lease
 from runtime.proof import request, token_of
@@ -43,16 +43,17 @@ class Sitting:
         self.token = token_of(run.folder)
         self.requests = Sender(run, "seat/request", provenance="person", source=self.source)
         self.senders: dict[str, Sender] = {}
+        self.own = {
+            topic for plan in run.info.processes.values() for topic, owner in plan.seat_topics.items() if owner == seat
+        }
         self.renewed_ns = 0
-        self.is_seated = False
+        self.is_seated = self.was_seated = False
         self.unread = b""  # of standard input: the beginning of a line
         self.is_at_end = sys.stdin.closed
 
     def hold(self) -> int:
-        """Take the seat, keep it until the end, give it back."""
-        now_ns = self.clock.now_ns()
-        self.requests.publish(request(self.token, "take", self.seat, self.source, self.by, now_ns, kind=self.kind))
-        give_up_ns = now_ns + to_ns(ANSWER_S)
+        """Take the seat, keep it until the end, give it back; 1 where the guard did not give it."""
+        give_up_ns = 0
         drive: Callable[[Arrival | None], bool] | None = None
         topics = ["lease", "robot/command"] if self.keys else ["lease"]
         with Interruption() as interruption:
@@ -62,13 +63,13 @@ class Sitting:
                 drive = Keys(self._sender("command")).drive
             try:
                 for arrival in hear(self.run, topics, interruption, self.for_s, self.turn_s):
+                    give_up_ns = give_up_ns or self._take()  # now that the answer will be heard
                     if arrival is not None and arrival.topic == "lease" and not self._heard(arrival):
                         return 0
                     self._renew()
                     if not self.is_seated:
                         if self.clock.now_ns() > give_up_ns:
-                            print(f"{self.seat}: not handed over; polyrhythm guard state tells why", file=sys.stderr)
-                            return 1
+                            break
                         continue
                     if drive is not None:
                         if not drive(arrival):
@@ -79,7 +80,15 @@ class Sitting:
                 if drive is not None:
                     Keys.restore()
                 self._leave()
-        return 0
+        if not self.was_seated:
+            print(f"{self.seat}: not handed over; the guard's lines in the run's log say why", file=sys.stderr)
+        return 0 if self.was_seated else 1
+
+    def _take(self) -> int:
+        """Ask for the seat; until when an answer is waited for."""
+        now_ns = self.clock.now_ns()
+        self.requests.publish(request(self.token, "take", self.seat, self.source, self.by, now_ns, kind=self.kind))
+        return now_ns + to_ns(ANSWER_S)
 
     def _heard(self, arrival: Arrival) -> bool:
         """False once somebody else sits here."""
@@ -90,7 +99,7 @@ class Sitting:
             if not self.is_seated:
                 how = KEYS if self.keys else "Ctrl-C gives it back"
                 print(f"{self.seat}: you ({self.source}), lease {lease.number}; {how}", flush=True)
-            self.is_seated = True
+            self.is_seated = self.was_seated = True
             return True
         if self.is_seated:
             self.is_seated = False
@@ -119,8 +128,12 @@ class Sitting:
 
     def _publish(self, line: str) -> None:
         topic, _, text = line.strip().partition(" ")
+        is_own = topic in self.own
         try:
-            self._sender(topic).publish(prepare(self.run, topic, text, force=f"{self.by} holds {self.seat}"))
+            if not is_own and topic_of(self.run, topic).kind == "state":
+                raise UserError(f"{topic} does not belong to the seat {self.seat}; its topics: {choices(self.own)}")
+            message = prepare(self.run, topic, text, force=f"{self.by} holds {self.seat}" if is_own else None)
+            self._sender(topic).publish(message)
         except UserError as problem:
             print(f"polyrhythm: {problem}", file=sys.stderr)
 

@@ -1,0 +1,46 @@
+"""A policy that never commands, and somebody who hears emergency stops, for tests of tools with a guard."""
+
+from __future__ import annotations
+
+from runtime import Node, Publisher, QoS, Subscription
+from runtime.msgs import EStop, JointCommand, RobotService, SeatRequest
+
+GUARDED = """
+[nodes.driver]
+use     = "nodes.driver:Driver"
+process = "robot"
+params  = { robot = "nodes.kinematic_robot:KinematicRobot" }
+
+[nodes.guard]
+use     = "nodes.guard.node:Guard"
+process = "robot"
+params  = { memory = "run" }
+
+[nodes.policy]
+use = "tests.guarded_nodes:StillPolicy"
+
+[nodes.other]
+use = "tests.guarded_nodes:StillPolicy"
+
+[nodes.witness]
+use = "tests.guarded_nodes:Witness"
+
+[seats.policy]
+holder  = "policy"
+shadows = ["other"]
+"""
+
+
+class StillPolicy(Node):
+    """Sits there and sends nothing."""
+
+    seat = "policy"
+    command = Publisher(JointCommand, "command")
+
+
+class Witness(Node):
+    """Hears what a recorder would hear."""
+
+    estop = Subscription(EStop, "estop", qos=QoS(required=False))
+    request = Subscription(SeatRequest, "seat/request", qos=QoS(required=False))
+    service = Subscription(RobotService, "robot/service", qos=QoS(required=False))
