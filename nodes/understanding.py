@@ -221,6 +221,12 @@ def _wants(clauses: tuple[str, ...], names_something: bool, has_exclusion: bool)
     return "nothing"
 
 
+def says_yes(text: str) -> bool:
+    """Whether the utterance says yes to a question and nothing else."""
+    words = _words(text)
+    return bool(words) and _is_repeated(words, _phrases("yes"))
+
+
 def understand(text: str) -> Meaning:
     """What the utterance asks for; unknown languages and small talk ask for nothing."""
     clauses, takes_back = _take_back(clauses_of(text))

@@ -74,6 +74,10 @@ def _checked(seat: str, table: SeatTable, specs: Mapping[str, NodeSpec]) -> Seat
     if any(not 0.0 < silent_s < float("inf") for silent_s in silences) or silences != sorted(silences):
         raise UserError(f"ladder has silent_s {silences}; expected positive seconds that grow from rung to rung")
     for rung in table.ladder:
+        if rung.do == "say" and not rung.text.strip():
+            raise UserError(
+                f"ladder has a rung at {rung.silent_s:g} s that does nothing; give it a text to say, or a do"
+            )
         if rung.do == "hand_over" and rung.to not in table.shadows:
             raise UserError(f"ladder hands over to {rung.to!r}; expected one of shadows: {choices(table.shadows)}")
     return msgspec.structs.replace(table, kinds={name: kind_of(specs[name]) for name in table.candidates})

@@ -60,11 +60,11 @@ class Drive(Node):
 
 
 class Room:
-    def __init__(self, **ladders: tuple[Rung, ...]) -> None:
+    def __init__(self, fallback: Planner | None = None, **ladders: tuple[Rung, ...]) -> None:
         self.planner, self.vlm, self.policy = Planner(), VLM(), Drive()
         self.sim = Simulation(
             NodeSpec("planner", Planner, instance=self.planner),
-            NodeSpec("fallback", Planner),
+            NodeSpec("fallback", Planner, instance=fallback or Planner()),
             NodeSpec("vlm", VLM, instance=self.vlm),
             NodeSpec("policy", Drive, instance=self.policy),
             NodeSpec("guard", Guard, instance=Guard(arm="auto")),
@@ -126,7 +126,27 @@ def test_a_seat_goes_to_the_candidate_that_the_ladder_names() -> None:
     room.planner.is_silent = True
     room.sim.run(seconds=3.0)
     assert [(x.seat, x.holder, x.number) for x in room.leases if not x.is_repetition] == [("planner", "fallback", 1)]
-    assert "The other one plans." in room.texts
+    assert room.texts == ["The other one plans."], "that the other one begins is no return of the first"
+
+
+def test_a_candidate_that_falls_silent_too_is_not_handed_the_seat_again() -> None:
+    fallback = Planner()
+    room = Room(
+        fallback,
+        planner=(
+            Rung(silent_s=1.5, do="hand_over", to="fallback", text="The other one plans."),
+            Rung(silent_s=3.0, do="hold", text="I wait."),
+        ),
+    )
+    requests = room.sim.record_topic("seat/request", SeatRequest)
+    room.sim.run(seconds=1.0)
+    room.planner.is_silent = True
+    room.sim.run(seconds=3.0)
+    fallback.is_silent = True
+    room.sim.run(seconds=5.0)
+    assert [one.holder for one in requests] == ["fallback"]
+    assert room.texts == ["The other one plans.", "I wait."]
+    assert room.mode == "stopped"
 
 
 def test_a_silent_policy_is_held_by_the_guard_long_before_the_ladder_speaks() -> None:

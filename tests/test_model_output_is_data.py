@@ -190,6 +190,29 @@ def test_a_risky_action_waits_for_a_persons_own_yes_which_is_good_for_one_action
     assert confirmations.question(risky, 60_000_000_000) != ""
 
 
+@pytest.mark.parametrize(
+    ("text", "is_yes"),
+    [("Yes, please!", True), ("Yeah.", True), ("Yes. Do it.", True), ("Ja, bitte.", True), ("Oui !", True),
+     ("Sí.", True), ("Sì, per favore.", True), ("Sim.", True), ("Ja graag", True), ("是的。", True),
+     ("はい、お願いします。", True), ("Okay.", False), ("Mhm.", False), ("", False), ("No.", False),
+     ("Yes, but not now.", False), ("Yes, that was a nice film.", False)],
+)  # fmt: skip
+def test_a_yes_is_understood_in_many_languages_and_stands_alone(text: str, is_yes: bool) -> None:
+    risky, confirmations = Action(id="1", skill="pick", target=thing("bottle", 0.0, -0.5, 0.5)), Confirmations()
+    assert confirmations.question(risky, 0) != ""
+    confirmations.hear(Utterance(speaker="Sam", text=text), 1)
+    assert (confirmations.question(risky, 2) == "") is is_yes
+
+
+@pytest.mark.parametrize("text", ["No!", "No, not that one.", "Stop!", "Nein."])
+def test_who_says_no_after_a_yes_has_taken_it_back(text: str) -> None:
+    risky, confirmations = Action(id="1", skill="pick", target=thing("bottle", 0.0, -0.5, 0.5)), Confirmations()
+    assert confirmations.question(risky, 0) != ""
+    confirmations.hear(Utterance(speaker="Sam", text="Yes."), 1)
+    confirmations.hear(Utterance(speaker="Sam", text=text), 2)
+    assert confirmations.question(risky, 3) != ""
+
+
 def test_what_is_allowed_is_allowed() -> None:
     state = RobotState(
         read_ns=1, position=(0.0,) * 8, velocity=(0.0,) * 8, effort=(0.0,) * 8, base_x_m=0.0, base_y_m=0.0,

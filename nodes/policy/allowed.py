@@ -13,14 +13,12 @@ from pathlib import Path
 
 import msgspec
 
+from nodes.understanding import says_yes, understand
 from runtime.clock import to_ns
 from runtime.msgs import Action, RobotState, SeenObject, Utterance
 
 YES_FOR_S = 15.0
 """How long a person's yes to one action is good."""
-
-YES = frozenset({"yes", "yes please", "yes do it", "do it", "ja", "si", "oui", "hai", "はい", "是", "好"})
-"""A yes stands alone or is followed by a comma or full stop; anything longer is understood elsewhere."""
 
 
 class SkillRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,7 +101,8 @@ class Confirmations:
         return f"Shall I {action.skill} the {' '.join(part for part in wish[:0:-1] if part)}? Please say yes."
 
     def hear(self, utterance: Utterance, now_ns: int) -> None:
-        """A yes is for what was asked last; anything else said is not one."""
-        words = utterance.text.casefold().replace(",", "").strip(" .!。！")
-        if self._asked is not None and words in YES:
+        """A yes is for what was asked last; a correction or a stop after it takes it back, and nothing else is one."""
+        if self._asked is not None and says_yes(utterance.text):
             self._yes_until_ns = now_ns + to_ns(YES_FOR_S)
+        elif understand(utterance.text).wants in ("amend", "stop"):
+            self._yes_until_ns = 0

@@ -30,6 +30,8 @@ class Watch:
     heard_ns: int = 0  # 0: never; a holder that has not begun is not silent
     done: int = 0
     is_person: bool = False
+    holder: str = ""  # who sits there, once the guard has said so
+    is_new: bool = False  # a holder that was not heard yet: its first word is no return
     spent: str = ""  # why its model may not be asked any more: as good as silent, whatever else it says
 
 
@@ -78,7 +80,7 @@ class Ladder(Node):
         """A new holder has time to begin."""
         watch = self.watches.get(lease.seat)
         if watch is not None and not lease.is_repetition:
-            watch.is_person = lease.kind == "person"
+            watch.is_person, watch.holder, watch.is_new = lease.kind == "person", lease.holder, True
             watch.heard_ns = self.clock.now_ns() if watch.heard_ns else 0
             watch.spent = ""
 
@@ -102,6 +104,8 @@ class Ladder(Node):
             if rung.after_subtask and self.progress == "working":
                 continue
             watch.done += 1
+            if rung.do == "hand_over" and rung.to == watch.holder:
+                continue  # it is the one that is silent
             silent_s = (now_ns - watch.heard_ns) * 1e-9
             self._take(seat, rung, watch.spent or f"the {NAMES[seat]} has been silent for {silent_s:.1f} s")
 
@@ -110,8 +114,8 @@ class Ladder(Node):
         if watch is None or watch.spent:
             return
         watch.heard_ns = self.clock.now_ns()
-        if watch.done:
-            watch.done = 0
+        is_back, watch.done, watch.is_new = watch.done > 0 and not watch.is_new, 0, False
+        if is_back:
             self.log.warning("%s: heard again", seat)
             self._say(f"My {NAMES[seat]} is back.")
 
