@@ -20,6 +20,9 @@ from runtime.msgs import Action, RobotState, SeenObject, Utterance
 YES_FOR_S = 15.0
 """How long a person's yes to one action is good."""
 
+PLEASE = "Please say yes."
+"""How the question before a risky action ends; the action was not taken on, and may be asked for again after a yes."""
+
 
 class SkillRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one skill may be asked for."""
@@ -98,7 +101,7 @@ class Confirmations:
             self._asked, self._yes_until_ns = None, 0  # one yes, one action
             return ""
         self._asked, self._yes_until_ns = wish, 0
-        return f"Shall I {action.skill} the {' '.join(part for part in wish[:0:-1] if part)}? Please say yes."
+        return f"Shall I {action.skill} the {' '.join(part for part in wish[:0:-1] if part)}? {PLEASE}"
 
     def hear(self, utterance: Utterance, now_ns: int) -> None:
         """A yes is for what was asked last; a correction or a stop after it takes it back, and nothing else is one."""

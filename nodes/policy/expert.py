@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nodes.kinematics import grasp_point, head_camera_pose, to_odometry
-from nodes.policy.allowed import Confirmations, why_not
+from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.sight import blend, judge, spot_of, state_at
 from nodes.policy.skill_steps import Progress, Step, begin, resting, retreat, step
 from nodes.policy.skills import LOOK, NOD, PICK, PLACE, POINT, PUT_BACK, SET_BACK, SHAKE, Phase, Spot, plan
@@ -136,7 +136,7 @@ class ExpertPolicy(Node):
         refusal = why_not(action, state) or self.confirmations.question(action, self.clock.now_ns())
         if refusal:
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
-            if refusal.endswith("Please say yes."):
+            if refusal.endswith(PLEASE):
                 self.said.publish(Utterance(speaker="robot", text=refusal))
             return
         before, self.current = self.current, action

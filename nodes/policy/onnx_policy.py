@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.policy.allowed import Confirmations, why_not
+from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.onnx_file import read_model
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import ParameterError, PolyrhythmError
@@ -134,7 +134,7 @@ class OnnxPolicy(Node):
         refusal = refusal or self.confirmations.question(action, self.clock.now_ns())
         if refusal:
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
-            if refusal.endswith("Please say yes."):
+            if refusal.endswith(PLEASE):
                 self.said.publish(Utterance(speaker="robot", text=refusal))
             return
         self.action_id = action.id

@@ -40,6 +40,7 @@ class Situation:
     is_looking_over: bool = True  # False: the image of the last gaze is not in yet
     is_stopped: bool = False
     is_waiting: bool = False  # for the planner, after a new order
+    is_unconfirmed: bool = False  # a person has been asked, and has not said yes
     base: tuple[float, float, float] = (0.0, 0.0, 0.0)  # x, y, heading
 
 
@@ -65,6 +66,8 @@ def decide(now: Situation) -> Decision:
         return Decision("keep", "held", "stopped, waiting to be told to go on")
     if now.is_waiting:
         return Decision("keep", "held", "holding still until there is a plan for the new order")
+    if now.is_unconfirmed:
+        return Decision("keep", "held", "waiting for a person to say yes")
     task = now.subtask
     if task is None or task.verb != "put":
         return _rest(now)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import deque
 
 from nodes.own_body import head_pose, own_parts
-from nodes.understanding import understand
+from nodes.policy.allowed import PLEASE
+from nodes.understanding import says_yes, understand
 from nodes.vlm.decide import Decision, Outcome, Situation, decide, name_of
 from nodes.vlm.memory import Known, believed, update, without
 from nodes.vlm.poses import pose_at
@@ -40,6 +41,10 @@ PLAN_WAIT_S = 6.0
 REPEAT_S = 15.0
 """The same words are not said again within this time."""
 IMAGES_PER_GAZE = 3
+YES_WITHIN_S = 20.0
+"""For how long a person may think about what the policy asked; then it counts as a failure, and may be asked again."""
+YES_TO_POLICY_S = 0.4
+"""After a yes: until the policy, which hears it too, has surely done so."""
 
 
 class LocalVLM(Node):
@@ -81,6 +86,8 @@ class LocalVLM(Node):
         self.is_taken_back = False  # the last stop, as a false alarm
         self.waiting_since_ns = 0
         self.asked_ns = 0
+        self.yes_until_ns = 0  # a person has been asked; 0: nobody is
+        self.has_said_yes = False
         self.is_answered = False
         self.was_asking = False  # a model, when the last fence came
         self.actions = 0
@@ -102,6 +109,7 @@ class LocalVLM(Node):
         self.waiting_since_ns = 0
         if subtask == self.task:
             return
+        self.yes_until_ns = 0
         before, self.task = self.task, subtask
         is_amended = before is not None and (before.verb, before.what, before.where) == (
             subtask.verb,
@@ -117,6 +125,10 @@ class LocalVLM(Node):
     def listen(self, utterance: Utterance) -> None:
         """A correction changes the action under way at once; the planner hears it too and remembers it."""
         meaning = understand(utterance.text)
+        if self.yes_until_ns and says_yes(utterance.text):
+            self.yes_until_ns, self.has_said_yes = self.clock.now_ns() + to_ns(YES_TO_POLICY_S), True
+        elif meaning.wants != "nothing":
+            self.yes_until_ns = 0
         if meaning.wants == "order" and meaning.can_do:
             self.vetoed, self.preferred = frozenset(meaning.excluding), ""
             return
@@ -147,6 +159,8 @@ class LocalVLM(Node):
         elif interrupt.depth == "replan":
             self.waiting_since_ns = self.clock.now_ns()
             self.doing = None
+        if interrupt.depth in ("stop", "replan"):
+            self.yes_until_ns = 0
 
     @on(fence)
     def fenced(self, fence: Fence) -> None:
@@ -163,7 +177,7 @@ class LocalVLM(Node):
     def leased(self, lease: Lease) -> None:
         """Back on its seat it decides afresh: what it wanted in shadow nobody has heard."""
         if lease.seat == "vlm" and lease.holder == self.name and not lease.is_repetition:
-            self.doing = None
+            self.doing, self.yes_until_ns = None, 0
         elif lease.seat == "policy" and not lease.is_repetition:
             self.asked_ns, self.is_answered = self.clock.now_ns(), False  # the new holder is asked again
 
@@ -190,6 +204,8 @@ class LocalVLM(Node):
             self.images_since_gaze = 0
         elif feedback.status == "success":
             self._succeeded(action)
+        elif feedback.why.endswith(PLEASE):
+            self.yes_until_ns, self.has_said_yes = self.clock.now_ns() + to_ns(YES_WITHIN_S), False
         else:
             self._failed(action, feedback.why)
         self._act()
@@ -198,6 +214,10 @@ class LocalVLM(Node):
     def tick(self) -> None:
         """Look, decide, and tell the planner what is seen and done."""
         self._look()
+        if self.yes_until_ns and self.clock.now_ns() > self.yes_until_ns:
+            self.yes_until_ns = 0
+            if not self.has_said_yes and self.doing is not None:
+                self._failed(self.doing, "nobody said yes")
         if self.waiting_since_ns and self.clock.now_ns() - self.waiting_since_ns > to_ns(PLAN_WAIT_S):
             self.waiting_since_ns = 0
         is_silent = self.doing is not None and not self.is_answered and not self.is_stopped
@@ -256,6 +276,7 @@ class LocalVLM(Node):
             is_looking_over=self.images_since_gaze >= IMAGES_PER_GAZE,
             is_stopped=self.is_stopped,
             is_waiting=self.waiting_since_ns > 0,
+            is_unconfirmed=self.yes_until_ns > 0,
             base=base,
         )
 
