@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from runtime.clock import to_ns
-from runtime.errors import UserError, choices
+from runtime.errors import UserError, check_keys, choices
 from runtime.graph import Graph
 from runtime.health import PathHealth
 from runtime.message import Envelope, Origin
@@ -91,6 +91,7 @@ def parse_budgets(tables: object, graph: Graph) -> Budgets:
 
 
 def _run(table: Any, models: Mapping[str, ModelBudget]) -> RunBudget:
+    check_keys(table, RunBudget.__struct_fields__)
     budget = msgspec.convert(table, RunBudget)
     _check_limits(budget)
     if budget.money and not any(one.input_price or one.output_price for one in models.values()):
@@ -107,8 +108,7 @@ def _check_limits(budget: ModelBudget | RunBudget) -> None:
 
 
 def _path(table: Any, graph: Graph) -> PathBudget:
-    if isinstance(table, dict) and "origin" in table:
-        raise UserError("unknown key 'origin'; known: topics, p99_s")
+    check_keys(table, ("topics", "p99_s"))
     budget = msgspec.convert(table, PathBudget)
     if len(budget.topics) < 2:
         raise UserError(f"topics is {list(budget.topics)}; expected at least two, first to last")
@@ -130,6 +130,7 @@ def _path(table: Any, graph: Graph) -> PathBudget:
 def _model(name: str, table: Any, graph: Graph) -> ModelBudget:
     if name not in graph.nodes:
         raise UserError(f"there is no node {name!r}; nodes: {choices(graph.nodes)}")
+    check_keys(table, ModelBudget.__struct_fields__)
     budget = msgspec.convert(table, ModelBudget)
     _check_limits(budget)
     if budget.money and not (budget.input_price or budget.output_price):

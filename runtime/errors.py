@@ -11,6 +11,10 @@ PolyrhythmError
 └── RecordingError       a file is no recording, or a damaged one
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 
 class PolyrhythmError(Exception):
     """Any failure that Polyrhythm names itself; its text is one sentence for the user."""
@@ -52,3 +56,10 @@ def choices(names: object) -> str:
     """Join names for the end of an error sentence: "a, b, c" or "(none)"."""
     listed = ", ".join(sorted(str(name) for name in names))  # type: ignore[attr-defined]  # any iterable
     return listed or "(none)"
+
+
+def check_keys(table: object, known: Sequence[str]) -> None:
+    """Raises UserError with the known keys where a table of a launch file has another one."""
+    for key in table if isinstance(table, dict) else ():
+        if key not in known:
+            raise UserError(f"unknown key {key!r}; known: {', '.join(known)}")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from runtime.errors import UserError, choices
+from runtime.errors import UserError, check_keys, choices
 from runtime.fence import SEATS
 from runtime.graph import NodeSpec
 from runtime.lease import Kind
@@ -53,9 +53,11 @@ def parse_seats(tables: object, specs: Mapping[str, NodeSpec]) -> dict[str, Seat
     for seat, table in tables.items():
         if seat not in SEATS:
             raise UserError(f"[seats.{seat}] is no seat; seats: {choices(SEATS)}")
-        if isinstance(table, dict) and "kinds" in table:
-            raise UserError(f"[seats.{seat}] unknown key 'kinds'; known: holder, shadows, ladder")
         try:
+            check_keys(table, ("holder", "shadows", "ladder"))
+            ladder = table.get("ladder") if isinstance(table, dict) else None
+            for rung in ladder if isinstance(ladder, list) else ():
+                check_keys(rung, Rung.__struct_fields__)
             found[seat] = _checked(seat, msgspec.convert(table, SeatTable), specs)
         except (msgspec.ValidationError, UserError) as problem:
             raise UserError(f"[seats.{seat}] {problem}") from problem

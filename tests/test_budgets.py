@@ -63,7 +63,7 @@ MISTAKES: dict[str, Any] = {
         "paths": {"p": {**PATH, "topics": ["command"]}}
     },
     "[budgets.paths.p] p99_s is 0.0; expected a positive number of seconds": {"paths": {"p": {**PATH, "p99_s": 0}}},
-    "[budgets.paths.p] Object contains unknown field `p99_ms`": {"paths": {"p": {**PATH, "p99_ms": 1}}},
+    "[budgets.paths.p] unknown key 'p99_ms'; known: topics, p99_s": {"paths": {"p": {**PATH, "p99_ms": 1}}},
     "[budgets.paths.p] unknown key 'origin'; known: topics, p99_s": {"paths": {"p": {**PATH, "origin": "plan"}}},
     "[budgets.paths.p] there is no topic 'eye'; topics: command, description, head/image, heard": {
         "paths": {"p": {**PATH, "topics": ["eye", "command"]}}
@@ -73,6 +73,10 @@ MISTAKES: dict[str, Any] = {
         "paths": {"p": {**PATH, "topics": ["description", "command"]}}
     },
     "[budgets.models.m] there is no node 'm'; nodes: eye, hand, teller": {"models": {"m": {"calls": 1}}},
+    "[budgets.models.eye] unknown key 'cals'; known: calls, tokens, money, input_price, output_price": {
+        "models": {"eye": {"cals": 1}}
+    },
+    "[budgets.run] unknown key 'input_price'; known: calls, tokens, money": {"run": {"input_price": 1.0}},
     "[budgets.models.eye] calls is -1; expected 0 (no limit) or more": {"models": {"eye": {"calls": -1}}},
     "[budgets.models.eye] limits nothing; give calls, tokens or money": {"models": {"eye": {"input_price": 1.0}}},
     "[budgets.models.eye] money is limited, but nothing has a price; give input_price and output_price per million "
