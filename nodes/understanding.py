@@ -208,7 +208,7 @@ def _wants(clauses: tuple[str, ...], names_something: bool, has_exclusion: bool)
     if any(_is_repeated(clause, _phrases("alone")) for clause in clauses):
         return "stop"
     if says_resume:
-        return "resume"
+        return "nothing" if _is_all(clauses[-1:], "refusal") else "resume"  # "Go on? No!"
     if not clauses or denies_stop or _is_all(clauses, "backchannel"):
         return "nothing"
     cores = tuple(_without_courtesy(clause) for clause in clauses)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import itertools
 import os
 import signal
@@ -122,22 +123,23 @@ def hear(
 class Sender:
     """Publishes messages on one topic of a run under a name of its own, made by a person.
 
-    What the guard hears (an emergency stop, an order, a wish for a seat) waits for the guard's process only: a frozen
-    recorder must not keep anybody from stopping the robot. Anything else goes to all who hear the topic, or to nobody.
+    What the guard's process hears (an emergency stop, an order, a wish for a seat, and where the reflex is beside the
+    guard, words) waits for that process only: a frozen recorder or planner must not keep anybody from stopping the
+    robot. `unreached` names those who did not answer. Anything else goes to all who hear the topic, or to nobody.
     """
 
     def __init__(self, run: FoundRun, topic: str, *, provenance: str, source: str = "") -> None:
         """Connects. Raises PolyrhythmError where a process that must hear the topic does not answer."""
         info = topic_of(run, topic)
         hearers = sorted(name for name, plan in run.info.processes.items() if topic in plan.hears)
-        needed = _guards_process(run, info)
+        needed = _guards_process(run)
         self._topic = topic
         self._provenance = provenance
         self._source = source or f"pub-{os.getpid()}"
         self._clock = SystemClock()
         self._seq = 0
         self._injector = Injector(run.folder, info.kind, hearers, needed if needed in hearers else "")
-        missing = self._injector.await_ready(_CONNECT_S)
+        self.unreached = missing = self._injector.await_ready(_CONNECT_S)
         self.hearers = [name for name in hearers if name not in missing]
         if missing and (needed in missing or needed not in hearers):
             self._injector.close()
@@ -168,7 +170,15 @@ class Sender:
         self._injector.close()
 
 
-def _guards_process(run: FoundRun, info: TopicInfo) -> str:
-    """The process of the node that issues fences and leases, where that hears the topic; otherwise ""."""
-    names = {plan.authority for plan in run.info.processes.values()} & set(info.subscribers)
-    return next((run.info.nodes[name].process for name in names if name in run.info.nodes), "")
+def user_name() -> str:
+    """Who asks; by number where this machine knows no name for them, as in many containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
+
+
+def _guards_process(run: FoundRun) -> str:
+    """The process of the node that issues fences and leases; "" where there is none."""
+    names = {plan.authority for plan in run.info.processes.values()}
+    return next((run.info.nodes[name].process for name in sorted(names) if name in run.info.nodes), "")

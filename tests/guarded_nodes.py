@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime import Node, Publisher, QoS, Subscription
-from runtime.msgs import EStop, JointCommand, RobotService, SeatRequest
+from runtime.msgs import Action, EStop, JointCommand, SeatRequest, Utterance
 
 GUARDED = """
 [nodes.driver]
@@ -15,6 +15,10 @@ params  = { robot = "nodes.kinematic_robot:KinematicRobot" }
 use     = "nodes.guard.node:Guard"
 process = "robot"
 params  = { memory = "run" }
+
+[nodes.reflex]
+use     = "nodes.reflex:Reflex"
+process = "robot"
 
 [nodes.policy]
 use = "tests.guarded_nodes:StillPolicy"
@@ -43,4 +47,5 @@ class Witness(Node):
 
     estop = Subscription(EStop, "estop", qos=QoS(required=False))
     request = Subscription(SeatRequest, "seat/request", qos=QoS(required=False))
-    service = Subscription(RobotService, "robot/service", qos=QoS(required=False))
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    action = Subscription(Action, "action", qos=QoS(required=False))

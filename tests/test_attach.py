@@ -140,10 +140,10 @@ def test_who_only_listens_and_is_frozen_keeps_nobody_from_stopping_the_robot_or_
         assert main(["pub", "estop", '{"source": "door", "is_pressed": true}']) == 0
         assert capsys.readouterr().out.endswith(" to robot\n"), "it says whom it reached"
         assert main(["seat", "take", "policy", "--as", "other"]) == 0
-        assert main(["pub", "robot/service", '{"id": "1", "verb": "home", "by": "Ana"}']) == 1, (
-            "what no guard hears goes to all"
-        )
-        assert "witness did not answer" in capsys.readouterr().err
+        assert main(["pub", "heard", '{"speaker": "Ana", "text": "Stop!"}']) == 0
+        assert "witness did not answer and will not hear it" in capsys.readouterr().err
+        assert main(["pub", "action", '{"id": "1", "skill": "nod"}']) == 1, "what the robot does not hear goes to all"
+        assert "witness did not answer within" in capsys.readouterr().err
     finally:
         os.kill(pid, signal.SIGCONT)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from nodes.guard import command as guard_command
 from nodes.seats import command
 from runtime.cli import main
 from runtime.registry import FoundRun
@@ -55,6 +56,7 @@ def test_who_has_no_name_on_this_machine_may_ask_as_well(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(getpass, "getuser", nameless)
     assert command._parser().parse_args(["list"]).by.startswith("user ")
+    assert guard_command._parser().parse_args(["estop"]).by.startswith("user ")
 
 
 @pytest.fixture

@@ -58,6 +58,13 @@ def test_clauses_are_normalised() -> None:
     assert clauses_of("Arrête ! That’s MY toe…") == ("arrete", "thats my toe")
 
 
+def test_going_on_is_asked_and_refused_in_one_breath() -> None:
+    for text in ("Go on? No!", "Weiter? Nein.", "Should it go on? No, no.", "继续？不要！", "Continue? Not yet."):
+        assert understand(text).wants != "resume", text
+    assert understand("No, go on.").wants == "resume"
+    assert understand("Go on. No, not the blue one.").wants == "resume"
+
+
 @pytest.mark.parametrize(
     "text", ["Should I go on?", "May I continue?", "Soll ich weitermachen?", "Dois-je continuer ou continue ?"]
 )

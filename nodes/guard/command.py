@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import json
 
 import msgspec
 
-from runtime.attach import Interruption, Sender, add_run_argument, attach, hear
+from runtime.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.clock import SystemClock
 from runtime.codec import decode
 from runtime.errors import PolyrhythmError
@@ -72,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: polyrhythm guard estop",
     )
     parser.add_argument("do", choices=("state", "arm", "estop", "rearm"))
-    parser.add_argument("--by", default=getpass.getuser(), help="who you are; default: %(default)s")
+    parser.add_argument("--by", default=user_name(), help="who you are; default: %(default)s")
     add_run_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the guard's state as JSON")
     return parser

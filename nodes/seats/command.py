@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Literal
@@ -13,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from nodes.seats.sitting import Sitting
-from runtime.attach import Interruption, Sender, add_run_argument, attach, hear
+from runtime.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.clock import SystemClock
 from runtime.codec import decode
 from runtime.commands.listen import seconds
@@ -178,14 +176,6 @@ def _ask(run: FoundRun, do: Literal["take", "give"], seat: Seat, holder: str, by
     return 0
 
 
-def _user() -> str:
-    """Who asks; by number where this machine knows no name for them."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"user {os.getuid()}"
-
-
 def _from(text: str) -> float:
     """A time in a recording, from the command line."""
     return 0.0 if text.strip() in ("0", "0.0") else seconds(text)
@@ -204,7 +194,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--as", dest="holder", metavar="me|NODE", help="who takes it: yourself (the default), or a candidate"
     )
-    parser.add_argument("--by", default=_user(), help="who you are; default: %(default)s")
+    parser.add_argument("--by", default=user_name(), help="who you are; default: %(default)s")
     parser.add_argument("--keys", action="store_true", help="drive the robot with the keyboard")
     parser.add_argument(
         "--replay", type=Path, metavar="RUN.mcap", help="what the seat's holder did in that recording is done again"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import Any, get_args
 
 import msgspec
@@ -25,6 +26,8 @@ def pub_main(argv: list[str]) -> int:
     message = prepare(run, asked.topic, asked.message, force=asked.force)
     provenance = "person" if asked.force is None else f"person: {asked.force.strip()}"
     sender = Sender(run, asked.topic, provenance=provenance)
+    if sender.unreached:
+        print(f"polyrhythm: {', '.join(sender.unreached)} did not answer and will not hear it", file=sys.stderr)
     clock = SystemClock()
     try:
         with Interruption() as interruption:
