@@ -282,6 +282,8 @@ def test_a_hand_over_does_not_let_old_commands_in_again() -> None:
     assert robot.machine.offer(ahead, robot.now_ns) == ""
     robot.machine.hand_over("policy", robot.now_ns)
     assert robot.machine.offer(ahead, robot.now_ns) == "policy: out of order"
+    robot.now_ns += FUTURE_NS + MS
+    assert robot.machine.offer(command(robot.now_ns, seq=1), robot.now_ns) == "", "it may count from the start"
 
 
 # --- words that come late or from a clock of their own
