@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.attach import Interruption, choose, hear
+from runtime.attach import Interruption, Sender, choose, hear
 from runtime.cli import main
 from runtime.codec import decode
 from runtime.errors import PolyrhythmError, UserError
@@ -146,6 +146,17 @@ def test_who_only_listens_and_is_frozen_keeps_nobody_from_stopping_the_robot_or_
         assert "witness did not answer within" in capsys.readouterr().err
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.processes
+def test_who_listens_and_sends_does_not_wait_for_themselves(hello: FoundRun) -> None:
+    with Interruption() as interruption:
+        for _ in hear(hello, ["beat"], interruption):
+            sender = Sender(hello, "beat", provenance="person")
+            waited_for = sender._injector._unready
+            sender.close()
+            break
+    assert waited_for == set()
 
 
 @pytest.mark.processes
