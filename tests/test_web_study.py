@@ -352,3 +352,34 @@ def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path
     assert set(person.notices) == {"only the experimenter does that"}
     assert set(guide.notices) == {"only the participant does that"}
     keeper.close()
+
+
+@pytest.mark.parametrize("who", ["participant", "experimenter"])
+def test_who_withdraws_in_a_trial_ends_it_with_its_recording_and_the_robot_stops(who: str, tmp_path: Path) -> None:
+    node = Study(folder=str(tmp_path))
+    sim = Simulation(node)
+    trials, steps, stops = sim.record(Study.trial), sim.record(Study.step), sim.record(Study.interrupt)
+    sim.run(seconds=0.1)
+    node._keeper = keeper = Keeper(PROTOCOL, tmp_path, node._tell)
+    guide, person = Session("g", "experimenter", "g"), Session("p", "participant", "p")
+    for seat in PROTOCOL.condition[0].seats:
+        sim.publish(LEASE_TOPIC, Lease(seat=seat, holder=seat, number=1))
+    sim.run(seconds=0.1)
+    for session, message in (
+        (guide, wire.Begin(1)),
+        (person, wire.Agree(3)),
+        (guide, wire.Skip()),
+        (guide, wire.StartTrial()),
+        (person if who == "participant" else guide, wire.Withdraw()),
+    ):
+        node.handle(session, message)
+    sim.run(seconds=0.1)
+    assert guide.notices == person.notices == []
+    assert [one.phase for one in trials] == ["started", "aborted"]
+    assert [one.what for one in steps if one.what != "condition"] == ["begin", "consent", "skip", "withdraw"]
+    assert [one.depth for one in stops] == ["stop"]
+    assert keeper.story is not None
+    assert keeper.story.is_over
+    keeper.close()
+    read = read_events(tmp_path / "P01.jsonl")
+    assert told(story_of(), read[1:]).has_withdrawn

@@ -128,7 +128,10 @@ class Study(TalkPorts):
         if self._keeper is None or self._keeper.story is None or self._keeper.story.is_over:
             return
         spoken = Event("said", self._now_s(), by=message.speaker, text=message.text, how=topic)
-        self._keeper.do(lambda story: spoken)
+        try:
+            self._keeper.do(lambda story: spoken)
+        except Refused as refusal:  # the disk is full
+            self.log.warning("what %s said: %s", message.speaker, refusal)
 
     def _tell(self, story: Story, event: Event) -> None:
         """Publish an event that is on the disk."""
@@ -277,7 +280,7 @@ class Study(TalkPorts):
             case wire.Skip():
                 keeper.do(lambda story: story.skip(now_s, by))
             case wire.Withdraw():
-                keeper.do(lambda story: story.withdraw(now_s, by))
+                self._withdraw(keeper, now_s, by)
             case wire.Note():
                 keeper.do(lambda story: story.note(now_s, by, message.text))
             case NoteMark():
@@ -297,11 +300,18 @@ class Study(TalkPorts):
             case wire.Submit():
                 keeper.do(lambda story: story.submit(now_s, message.step))
             case wire.Withdraw():
-                keeper.do(lambda story: story.withdraw(now_s, story.code))
+                self._withdraw(keeper, now_s, keeper.story.code if keeper.story is not None else "")
             case wire.Speak():
                 self._say(keeper, session, message.text)
             case _:
                 raise Refused("only the experimenter does that")
+
+    def _withdraw(self, keeper: Keeper, now_s: float, by: str) -> None:
+        """Nobody takes part any more: a trial that runs ends, with its recording, and the robot stops."""
+        if keeper.story is not None and keeper.story.phase == "running":
+            self._interrupt("stop", f"{by} does not take part any more")
+            keeper.do(lambda story: story.finish(now_s, by, "aborted"))
+        keeper.do(lambda story: story.withdraw(now_s, by))
 
     def _say(self, keeper: Keeper, session: Session, text: str) -> None:
         story, text = keeper.story, " ".join(text.split())
