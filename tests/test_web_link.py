@@ -48,6 +48,25 @@ def javascript() -> str:
     return found
 
 
+def test_what_a_lost_link_swallowed_of_a_questionnaire_is_said_before_it_is_handed_in(tmp_path: Path) -> None:
+    (tmp_path / "unsaid.mjs").write_bytes(LINK.with_name("unsaid.js").read_bytes())
+    (tmp_path / "story.mjs").write_text("""
+const { unsaid } = await import("./unsaid.mjs");
+const page = { age: 30, robots: "some", words: "", effort: 3 };
+const items = Object.keys(page).map((id) => ({ id }));
+const given = (item) => page[item.id];
+const told = [{ age: 30, words: "taken back" }, undefined].map((known) => unsaid(items, given, known));
+console.log(JSON.stringify(told));
+""")
+    done = subprocess.run(
+        [javascript(), "story.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+    )
+    assert json.loads(done.stdout) == [
+        [["robots", "some"], ["words", ""], ["effort", 3]],
+        [["age", 30], ["robots", "some"], ["effort", 3]],
+    ]
+
+
 def test_a_stop_pressed_without_a_link_is_sent_when_it_is_back_and_nothing_else_is(tmp_path: Path) -> None:
     (tmp_path / "link.mjs").write_bytes(LINK.read_bytes())
     (tmp_path / "story.mjs").write_text(STORY)

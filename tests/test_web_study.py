@@ -327,6 +327,7 @@ def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path
         (guide, wire.Agree(3)),
         (person, wire.Agree(3)),
         (person, wire.Answer("before/about-you", "robots", "much")),
+        (person, wire.Answer("before/about-you", "robots", "much")),  # again, as after a lost link: kept once
         (person, wire.Skip()),
         (guide, wire.Skip()),
         (person, wire.StartTrial()),

@@ -228,9 +228,12 @@ class Study(TalkPorts):
         if stamped is None or view.shown == (stamped.envelope.source, stamped.envelope.seq):
             return None
         view.shown = (stamped.envelope.source, stamped.envelope.seq)
+        try:
+            jpeg = self._pictures.encode(stamped, view.pace.quality)
+        except ValueError:
+            return None  # no picture; the page goes on without
         height, width = stamped.message.rgb.shape[:2]
-        header = {"camera": camera, "width": width, "height": height}
-        return header, self._pictures.encode(stamped, view.pace.quality)
+        return {"camera": camera, "width": width, "height": height}, jpeg
 
     def came(self, session: Session) -> None:
         """A page was opened."""
@@ -296,7 +299,9 @@ class Study(TalkPorts):
             case wire.Agree():
                 keeper.do(lambda story: story.consent(now_s, message.ticked))
             case wire.Answer():
-                keeper.do(lambda story: story.answer(now_s, message.step, message.item, message.value))
+                is_known = keeper.story is not None and keeper.story.has(message.step, message.item, message.value)
+                if not is_known:  # a page says again what it cannot know to have arrived
+                    keeper.do(lambda story: story.answer(now_s, message.step, message.item, message.value))
             case wire.Submit():
                 keeper.do(lambda story: story.submit(now_s, message.step))
             case wire.Withdraw():
