@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -294,6 +295,20 @@ def test_a_run_goes_on_with_what_the_last_one_left_and_calls_its_trial_interrupt
     assert [(event.what, event.how) for event in heard] == [("begin", ""), ("trial", "interrupted")]
     with pytest.raises(Refused, match="the session of P04 is not over"):
         again.begin(5, 9.0, "x")
+    again.close()
+
+
+@pytest.mark.parametrize("rated", ["", '{"episode":"e","rater":"ada","name":"robot","dimension":"GOAL","score":7}\n'])
+def test_who_rates_a_trial_of_the_session_does_not_keep_the_next_run_from_going_on(rated: str, tmp_path: Path) -> None:
+    keeper = Keeper(PROTOCOL, tmp_path, lambda story, event: None)
+    keeper.begin(4, 0.0, "x")
+    keeper.close()
+    ratings = tmp_path / "P04-trial-1-1.ratings.jsonl"
+    ratings.write_text(rated)
+    os.utime(ratings, (4e9, 4e9))
+    again = Keeper(PROTOCOL, tmp_path, lambda story, event: None)
+    assert again.go_on(9.0) == "P04"
+    assert again.sessions() == ["P04"]
     again.close()
 
 

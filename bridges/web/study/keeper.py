@@ -87,4 +87,4 @@ class Keeper:
 
     def sessions(self) -> list[str]:
         """The codes of all who took part or take part, for the experimenter."""
-        return sorted(path.stem for path in self._folder.path.glob("*.jsonl"))
+        return sorted(path.stem for path in self._folder.files())
