@@ -186,3 +186,15 @@ def test_a_page_that_says_too_much_is_cut_off_but_its_stop_counts(last: str) -> 
     asyncio.run(Server(SystemClock())._listen(socket, session, here))  # type: ignore[arg-type]
     assert socket.closed == TOO_FAST
     assert [type(message) for message in handled] == [Stop if last == "stop" else Emergency]
+
+
+def test_where_there_is_a_study_its_participant_does_not_come_into_the_console(pages: Pages) -> None:
+    """It shows what was said with those who took part before, and lets people speak where the study may not."""
+    console = next(one for one in pages.console._rooms if one.path == "console")
+    console.roles = {**console.roles, "participant": "participant"}
+    console.gives_way = frozenset({"participant"})
+    token = pages.addresses["study", "participant"]
+    assert pages.enter("/console", token) == {"code": 4303, "reason": "/study"}
+    assert pages.enter("/study", token)["rooms"] == []
+    pages.study.stop()
+    assert pages.enter("", token)["role"] == "participant"

@@ -304,7 +304,7 @@ class Server:
         found = [
             {"path": f"/{room.path}", "title": room.title, "here": room is here}
             for room in self.rooms
-            if role in room.roles
+            if room.admits(role, self.rooms)
         ]
         return found if len(found) > 1 else []
 
@@ -322,8 +322,8 @@ class Server:
         if role is None or not isinstance(message, Hello):
             await socket.close(BAD_TOKEN, "the token is not right; take the address that the run printed")
             return None
-        if role not in room.roles:  # the token decides: it may be good for another page
-            other = next((f"/{one.path}" for one in self.rooms if role in one.roles), "")
+        if not room.admits(role, self.rooms):  # the token decides: it may be good for another page
+            other = next((f"/{one.path}" for one in self.rooms if one.admits(role, self.rooms)), "")
             await socket.close(ELSEWHERE if other else BAD_TOKEN, other or "the token is for no page that is here")
             return None
         return message, role
