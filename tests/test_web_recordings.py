@@ -122,6 +122,17 @@ def test_two_runs_whose_recordings_have_one_name_are_not_taken_for_one(recording
     assert {(one.episode, one.rater) for one in kept.values()} == {("monday", "ada"), ("monday", "ben")}
 
 
+def test_a_recording_that_nobody_waits_for_any_more_is_not_read_on(folder: Path) -> None:
+    desk = RecordingsDesk(folder, lambda: NOW_S)
+    page = Page(desk, "a")
+    desk.handle(page.session, Open("P01-trial-1-1.mcap", "ada"))
+    page.opens("P01-trial-2-1.mcap")
+    assert desk._shelf._reading == {}
+    assert list(desk._shelf.books) == ["P01-trial-2-1.mcap"]
+    page.opens("P01-trial-1-1.mcap")  # and can be asked for again
+    desk.close()
+
+
 def test_each_page_is_shown_the_frames_of_its_own_recording_and_moment(folder: Path) -> None:
     desk = RecordingsDesk(folder, lambda: NOW_S)
     page, view = Page(desk, "a"), View()

@@ -81,9 +81,13 @@ class Shelf:
         return ""
 
     def look(self, wanted: Iterable[str]) -> bool:
-        """Take in what has been read; True where there is something new."""
-        is_news = False
+        """Take in what has been read, and read on only what somebody wants; True where there is something new."""
+        is_news, wanted = False, set(wanted)
         for name, reading in list(self._reading.items()):
+            if name not in wanted:  # who leafs through the list does not start a process for each
+                reading.stop()
+                del self._reading[name]
+                continue
             result = reading.result()
             if result is None:
                 continue
@@ -99,7 +103,7 @@ class Shelf:
                 continue
             desk = AnnotationDesk(result, ratings, self.scales, self.now_s, self.rater)
             self.books[name] = Book(desk, result, ratings)
-        self._put_back(set(wanted))
+        self._put_back(wanted)
         return is_news
 
     def _put_back(self, wanted: set[str]) -> None:
