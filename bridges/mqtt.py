@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
-from bridges.mqtt_commands import VERBS, Command, Gatekeeper, Reply
+from bridges.mqtt_commands import STOPS, VERBS, Command, Gatekeeper, Reply
 from bridges.mqtt_news import News
 from bridges.mqtt_topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
@@ -39,6 +39,8 @@ from runtime.qos import RELIABLE, SOON, URGENT
 if TYPE_CHECKING:
     from bridges.mqtt_client import Incoming
 
+MOST_WAITING = 100
+"""Commands that are accepted and not yet handed on; one that stops is taken beyond that, too."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -74,7 +76,7 @@ class MqttBridge(RobotPorts):
         self.discovery = discovery
         self.place = (host, port, tls, ca_file)
         self.gate = Gatekeeper(robot, self.commands, self.topics.replies)
-        self.accepted: deque[tuple[str, Command]] = deque(maxlen=100)
+        self.accepted: deque[tuple[str, Command]] = deque()
         self.news = News()
 
     @classmethod
@@ -213,7 +215,9 @@ class MqttBridge(RobotPorts):
         command, reply = self.gate.judge(
             verb, incoming.payload, is_retained=incoming.is_retained, now_ms=wall_time_ns() // 1_000_000
         )
-        if command is not None:
+        if command is not None and len(self.accepted) >= MOST_WAITING and verb not in STOPS:
+            reply = Reply(command.id, verb, False, f"more than {MOST_WAITING} commands at once")
+        elif command is not None:
             self.accepted.append((verb, command))
             return reply, command.reply_to
         self.log.warning("cmd/%s refused: %s (%d so far)", verb[:40], reply.why, self.gate.refused)

@@ -21,6 +21,8 @@ PERIOD_S = 0.2
 STATE_PERIOD_S = 1.0
 BACKOFF_S = (0.5, 30.0)
 GOODBYE_S = 0.5
+MOST_REPLIES = 200
+"""Answers that wait for the broker; further ones are not given."""
 
 
 class Link:
@@ -45,6 +47,7 @@ class Link:
         self._discovery, self._reborn = discovery, reborn
         self._clock, self._log = clock, log
         self._wants_discovery = False
+        self._replies: asyncio.Queue[tuple[str, Reply]] = asyncio.Queue(MOST_REPLIES)
         self._fault: str | None = None
 
     async def hold(self, chance: random.Random) -> None:
@@ -69,7 +72,8 @@ class Link:
             try:
                 await self._be_born(wire)
                 self._tell("")
-                tasks += (asyncio.create_task(self._write(wire)), asyncio.create_task(self._read(wire)))
+                self._replies = asyncio.Queue(MOST_REPLIES)
+                tasks += [asyncio.create_task(one(wire)) for one in (self._write, self._read, self._answer)]
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
@@ -134,8 +138,14 @@ class Link:
                 self._wants_discovery = self._wants_discovery or incoming.payload == b"online"
             elif self._take is not None:
                 reply, topic = self._take(incoming)
-                if topic:
-                    await wire.publish(topic, msgspec.json.encode(reply), qos=1)
+                if topic and not self._replies.full():
+                    self._replies.put_nowait((topic, reply))
+
+    async def _answer(self, wire: Connection) -> None:
+        """In a task of its own: no command, least of all a stop, waits until the broker has the answer to another."""
+        while True:
+            topic, reply = await self._replies.get()
+            await wire.publish(topic, msgspec.json.encode(reply), qos=1)
 
     def _tell(self, fault: str) -> None:
         """In the log, once for each change."""

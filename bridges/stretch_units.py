@@ -73,20 +73,21 @@ def wheel_clamped(v_mps: float, w_radps: float, limit: BaseLimit) -> tuple[float
 
 
 def reading_of(status: Status, before: Reading) -> Reading:
-    """The numbers of a status. `before` tells how the gripper moved, for which the robot has no speed in metres."""
+    """The numbers of a status. `before` tells how the gripper moved, for which the robot has no speed in metres, and
+    where a joint was that does not say where it is: a joint that is thought to be at zero would be driven there."""
     position, velocity, effort = [], [], []
     stamp = _number(status["lift"].get("timestamp_pc", 0.0))
     for name in JOINTS:
         part = joint_status(status, name)
         if name == "gripper":
-            opening_m = to_opening_m(_number(part["pos_pct"]))
+            opening_m = to_opening_m(_number(part["pos_pct"], to_percent(before.of("gripper"))))
             position.append(opening_m)
             speed = before.speed_of("gripper")
             if before.stamp >= 0 and stamp > before.stamp:
                 speed = (opening_m - before.of("gripper")) / max(stamp - before.stamp, 1e-3)
             velocity.append(speed)
         else:
-            position.append(_number(part["pos"]))
+            position.append(_number(part["pos"], before.of(name)))
             velocity.append(_number(part["vel"]))
         effort.append(_number(part["motor"]["effort_pct"] if "motor" in part else part["effort"]))
     base, pimu = status["base"], status["pimu"]
@@ -178,7 +179,7 @@ def _joint_limit(body: Any, name: str, profile: str) -> JointLimit:
     return JointLimit(name, lowest, highest, float(motion["vel" + suffix]), float(motion["accel" + suffix]))
 
 
-def _number(value: Any) -> float:
-    """A finite number; what a device that just woke up leaves out is zero."""
-    number = float(value) if value is not None else 0.0
-    return number if math.isfinite(number) else 0.0
+def _number(value: Any, otherwise: float = 0.0) -> float:
+    """A finite number, also where a device that just woke up leaves it out."""
+    number = float(value) if value is not None else otherwise
+    return number if math.isfinite(number) else otherwise

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 class TrialRecorder(Recorder):
-    """Writes `CODE-trial-N-ATTEMPT.mcap` into `folder`, or into the run's folder; otherwise as a Recorder."""
+    """Writes `CODE-trial-N-ATTEMPT.mcap` into `folder`, or into the run's folder; otherwise as a Recorder.
+
+    A trial that is there already, of a pilot or of another study with these codes, is never replaced: the new one is
+    called `...-again.mcap`.
+    """
 
     trial = Subscription(Trial, "study/trial", qos=QoS(required=False))
 
@@ -47,7 +51,11 @@ class TrialRecorder(Recorder):
     def _begin_trial(self, trial: Trial) -> None:
         info: dict[str, Any] = getattr(self, "run_info", {})
         folder = Path(self._folder or str(info.get("folder", ".")))
-        self.path = str(folder / f"{trial.participant}-trial-{trial.number}-{trial.attempt}.mcap")
+        wanted = folder / f"{trial.participant}-trial-{trial.number}-{trial.attempt}.mcap"
+        path = _free(wanted)
+        self.path = str(path)
+        if path != wanted:
+            self.log.warning("%s is there already, and stays; this trial is recorded as %s", wanted, path.name)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._bag = self._open()
@@ -64,3 +72,12 @@ class TrialRecorder(Recorder):
     def _end_trial(self) -> None:
         if self._bag is not None:
             super().on_stop()
+
+
+def _free(wanted: Path) -> Path:
+    """That path, or the first of its namesakes that is not there."""
+    path, count = wanted, 1
+    while path.exists():
+        path = wanted.with_name(f"{wanted.stem}-again{count if count > 1 else ''}{wanted.suffix}")
+        count += 1
+    return path

@@ -15,7 +15,7 @@ import pytest
 
 from bridges.mqtt import MqttBridge
 from bridges.mqtt_client import Broker, Incoming, connect
-from bridges.mqtt_commands import LONGEST_LIFE_MS, Gatekeeper
+from bridges.mqtt_commands import LONGEST_LIFE_MS, Gatekeeper, Reply
 from bridges.mqtt_topics import Topics, discovery_documents
 from runtime import Simulation
 from runtime.clock import wall_time_ns
@@ -77,6 +77,36 @@ def test_a_command_counts_once(gate: Gatekeeper) -> None:
     assert judge(gate, "stop", FRESH) == ""
     assert judge(gate, "stop", FRESH) == "this nonce was used already"
     assert "expired" in judge(gate, "stop", FRESH, now_ms=5000)
+
+
+def test_a_stop_is_taken_however_much_else_has_come(gate: Gatekeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridges.mqtt_commands.MOST_NONCES", 3)
+    for number in range(3):
+        assert judge(gate, "say", FRESH | {"nonce": f"of-a-flood-{number}", "text": "x"}) == ""
+    assert "more than 3 commands" in judge(gate, "say", FRESH | {"nonce": "of-a-flood-3", "text": "x"})
+    assert judge(gate, "stop", FRESH) == ""
+
+
+def test_no_command_that_waits_is_dropped_for_a_newer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridges.mqtt.MOST_WAITING", 2)
+    bridge = MqttBridge(commands=("say", "estop"))
+    root = "polyrhythm/v1/robot"
+
+    def take(verb: str, nonce: str, **more: Any) -> Reply:
+        payload = json.dumps(command(nonce, reply_to=f"{root}/reply/me", **more)).encode()
+        reply, topic = bridge.take(Incoming(f"{root}/cmd/{verb}", payload, False))
+        assert topic == f"{root}/reply/me"
+        return reply
+
+    replies = [
+        take("estop", "waits-nonce-1"),
+        take("say", "waits-nonce-2", text="x"),
+        take("say", "waits-nonce-3", text="x"),
+        take("estop", "waits-nonce-4"),
+    ]
+    assert [reply.ok for reply in replies] == [True, True, False, True]
+    assert replies[2].why == "more than 2 commands at once"
+    assert [verb for verb, _ in bridge.accepted] == ["estop", "say", "estop"]
 
 
 def test_a_retained_command_is_refused(gate: Gatekeeper) -> None:

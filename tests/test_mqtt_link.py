@@ -26,8 +26,9 @@ PATIENCE_S = 60.0
 class SlowBroker:
     """Takes what is published, and answers one kind of call never."""
 
-    def __init__(self, silent_at: str) -> None:
+    def __init__(self, silent_at: str, commands: tuple[str, ...] = ()) -> None:
         self.silent_at = silent_at
+        self.commands = commands
         self.states: list[str] = []
         self.is_asked = asyncio.Event()
 
@@ -46,8 +47,9 @@ class SlowBroker:
         await self._answer("subscribe")
 
     async def incoming(self) -> AsyncIterator[Incoming]:
+        for verb in self.commands:
+            yield Incoming(f"polyrhythm/v1/arm7/cmd/{verb}", b"", False)
         await asyncio.Event().wait()
-        yield Incoming("", b"", False)
 
 
 def refuse(_: Incoming) -> tuple[Reply, str]:
@@ -78,3 +80,32 @@ def test_a_link_that_ends_says_goodbye_also_while_it_is_being_born(
         return broker.states
 
     assert asyncio.run(story()) == ["ONLINE", "OFFLINE"]
+
+
+def test_a_stop_does_not_wait_for_the_answer_to_what_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+
+    def take(incoming: Incoming) -> tuple[Reply, str]:
+        verb = incoming.topic.rpartition("/")[2]
+        taken.append(verb)
+        return Reply("1", verb, True), "polyrhythm/v1/arm7/reply/tester"
+
+    async def story() -> None:
+        broker = SlowBroker("tester", ("say", "say", "estop"))
+
+        @asynccontextmanager
+        async def connected(*_: Any, **__: Any) -> AsyncIterator[SlowBroker]:
+            yield broker
+
+        monkeypatch.setattr(mqtt_link, "connect", connected)
+        link = Link(
+            Broker("127.0.0.1", 1), Topics("polyrhythm", "arm7"), News(), take, discovery={}, reborn="",
+            clock=SystemClock(), log=logging.getLogger("link"),
+        )  # fmt: skip
+        held = asyncio.create_task(link.hold(random.Random(0)))
+        await asyncio.wait_for(broker.is_asked.wait(), PATIENCE_S)  # and never answered
+        held.cancel()
+        await asyncio.wait([held], timeout=PATIENCE_S)
+
+    asyncio.run(story())
+    assert taken == ["say", "say", "estop"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import signal
 import sys
 import threading
@@ -12,7 +13,7 @@ from typing import Literal
 import pytest
 
 from bridges.stretch import StretchRobot
-from bridges.stretch_units import to_opening_m, to_percent, wheel_clamped
+from bridges.stretch_units import Reading, reading_of, to_opening_m, to_percent, wheel_clamped
 from runtime.commands.doctor import examine_robot
 from runtime.errors import ParameterError, UserError
 from runtime.msgs import JOINTS, JointCommand
@@ -199,6 +200,19 @@ def test_a_status_that_stands_still_is_no_status(bench: StretchBench) -> None:
     bench.world.is_asleep = False
     bench.drift(0.1)
     assert bench.mode == "ready"
+
+
+@pytest.mark.parametrize("gap", [None, float("nan")])
+def test_a_joint_that_does_not_say_where_it_is_is_where_it_was(bench: StretchBench, gap: float | None) -> None:
+    """Thought to be at zero, the lift would be driven down there."""
+    body = bench.world.robots[0]
+    before = bench.robot.read(bench.now_ns)
+    assert before.position[0] > 0.1
+    status = copy.deepcopy(body.get_status())
+    status["lift"]["pos"] = gap
+    status["end_of_arm"]["stretch_gripper"]["pos_pct"] = gap
+    read = reading_of(status, reading_of(body.get_status(), Reading()))
+    assert read.position == pytest.approx(before.position)
 
 
 def test_battery_and_alerts_are_told(bench: StretchBench) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from bridges.web.picture import LONGEST_PAUSE_S, QUALITIES, JpegCache, LinkPace
 from runtime.message import Envelope, Stamped
@@ -21,6 +22,13 @@ def test_an_image_is_encoded_once_per_quality() -> None:
     assert len(cache.encode(image(1), 30)) < len(first)
     assert cache.encode(image(2), 60) != first
     assert first[:2] == b"\xff\xd8"
+
+
+@pytest.mark.parametrize("shape", [(0, 64, 3), (48, 64), (48, 64, 7), (48,)])
+def test_what_is_no_picture_is_refused_in_one_way(shape: tuple[int, ...]) -> None:
+    broken = Image(camera="head", captured_ns=1, rgb=np.zeros(shape, dtype=np.uint8))
+    with pytest.raises(ValueError, match="cannot be encoded as JPEG"):
+        JpegCache().encode(Stamped(broken, Envelope("head/image", "camera", 1, 1)), 60)
 
 
 def test_quality_and_rate_follow_the_link_and_stay_within_bounds() -> None:

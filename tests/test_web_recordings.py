@@ -100,6 +100,39 @@ def test_two_rate_a_trial_and_see_their_own_ratings_and_how_far_they_agree(folde
     desk.close()
 
 
+def test_two_runs_whose_recordings_have_one_name_are_not_taken_for_one(recording: Path, tmp_path: Path) -> None:
+    for name, score in (("monday", 8), ("tuesday", 2)):
+        (tmp_path / name).mkdir()
+        path = Path(shutil.copy(recording, tmp_path / name / "run.mcap"))
+        assert read_recording(path).episode == name
+        old = {"episode": "run", "rater": "ada", "name": "robot", "dimension": "BEL", "score": score}
+        ratings_file(path).write_bytes(msgspec.json.encode(old) + b"\n")
+    desk = RecordingsDesk(tmp_path, lambda: NOW_S)
+    ada, ben = Page(desk, "a"), Page(desk, "b")
+    for page, rater in ((ada, "ada"), (ben, "ben")):
+        page.opens("monday/run.mcap", rater)
+    assert [one["score"] for one in ada.known["ratings"]] == [8]  # given before it was told apart
+    desk.handle(ben.session, Rate("robot", "BEL", 8))
+    ben.look()
+    desk._listed_ns = -(10**12)
+    agreed = ada.look()["agreement"]
+    assert [(one["raters"], one["items"], one["kappa"]) for one in agreed] == [(2, 2, 1.0)]
+    desk.close()
+    kept = read_ratings(ratings_file(tmp_path / "monday" / "run.mcap"))
+    assert {(one.episode, one.rater) for one in kept.values()} == {("monday", "ada"), ("monday", "ben")}
+
+
+def test_a_recording_that_nobody_waits_for_any_more_is_not_read_on(folder: Path) -> None:
+    desk = RecordingsDesk(folder, lambda: NOW_S)
+    page = Page(desk, "a")
+    desk.handle(page.session, Open("P01-trial-1-1.mcap", "ada"))
+    page.opens("P01-trial-2-1.mcap")
+    assert desk._shelf._reading == {}
+    assert list(desk._shelf.books) == ["P01-trial-2-1.mcap"]
+    page.opens("P01-trial-1-1.mcap")  # and can be asked for again
+    desk.close()
+
+
 def test_each_page_is_shown_the_frames_of_its_own_recording_and_moment(folder: Path) -> None:
     desk = RecordingsDesk(folder, lambda: NOW_S)
     page, view = Page(desk, "a"), View()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import logging
@@ -15,13 +16,16 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 from websockets.typing import Origin
 
+from bridges.web.access import Pace
 from bridges.web.page_host import PageHost
 from bridges.web.room import Room
+from bridges.web.server import TOO_FAST, Server
 from bridges.web.session import Session, View
-from bridges.web.wire import decode
+from bridges.web.wire import Emergency, Stop, decode
 from runtime.clock import SystemClock
 from runtime.errors import ParameterError, UserError
 from tests.ports import free_ports
+from tests.running import eventually
 
 pytestmark = pytest.mark.processes
 
@@ -43,6 +47,16 @@ class Desk:
     def handle(self, session: Session, message: Any) -> None: ...
     def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None: ...
     def beat(self, now_ns: int) -> None: ...
+
+
+class FaultyDesk(Desk):
+    """Fails wherever it can."""
+
+    def state(self, session: Session, now_ns: int) -> dict[str, Any]:
+        raise ValueError("this cannot be shown")
+
+    def beat(self, now_ns: int) -> None:
+        raise ValueError("no beat")
 
 
 def room(path: str, page: str, roles: dict[str, str]) -> Room:
@@ -133,3 +147,54 @@ def test_two_pages_of_the_same_name_need_two_addresses(pages: Pages) -> None:
 def test_a_port_that_is_none_is_refused() -> None:
     with pytest.raises(ParameterError, match="port is 70000; expected 0 to 65535"):
         PageHost("127.0.0.1", 70000)
+
+
+def test_a_page_that_fails_is_let_go_and_the_others_go_on(pages: Pages) -> None:
+    console = next(one for one in pages.console._rooms if one.path == "console")
+    study = next(one for one in pages.study._rooms if one.path == "study")
+    beats: list[int] = []
+    study.desk.beat = beats.append  # type: ignore[method-assign, assignment]
+    console.desk = FaultyDesk("console")
+    before = len(beats)
+    eventually(lambda: len(beats) > before + 3, "the other page's beats go on")
+    sock = socket_library.create_connection(("127.0.0.1", pages.port), timeout=60.0)
+    host = f"127.0.0.1:{pages.port}"
+    with connect(f"ws://{host}/socket", sock=sock, origin=Origin(f"http://{host}"), compression=None) as socket:
+        socket.send(json.dumps({"t": "hello", "token": pages.addresses["", "operator"]}))
+        assert json.loads(socket.recv(timeout=60.0))["t"] == "welcome"
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(timeout=60.0)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1011
+
+
+@pytest.mark.parametrize("last", ["stop", "estop"])
+def test_a_page_that_says_too_much_is_cut_off_but_its_stop_counts(last: str) -> None:
+    class Socket:
+        closed = 0
+
+        async def receive_text(self) -> str:
+            return json.dumps({"t": last})
+
+        async def close(self, code: int, reason: str) -> None:
+            self.closed = code
+
+    handled: list[Any] = []
+    here, socket, session = room("console", "index.html", {}), Socket(), Session("s", "operator", "Flo")
+    here.desk.handle = lambda _, message: handled.append(message)  # type: ignore[method-assign, assignment]
+    session.pace = Pace(1.0, 0.0)
+    asyncio.run(Server(SystemClock())._listen(socket, session, here))  # type: ignore[arg-type]
+    assert socket.closed == TOO_FAST
+    assert [type(message) for message in handled] == [Stop if last == "stop" else Emergency]
+
+
+def test_where_there_is_a_study_its_participant_does_not_come_into_the_console(pages: Pages) -> None:
+    """It shows what was said with those who took part before, and lets people speak where the study may not."""
+    console = next(one for one in pages.console._rooms if one.path == "console")
+    console.roles = {**console.roles, "participant": "participant"}
+    console.gives_way = frozenset({"participant"})
+    token = pages.addresses["study", "participant"]
+    assert pages.enter("/console", token) == {"code": 4303, "reason": "/study"}
+    assert pages.enter("/study", token)["rooms"] == []
+    pages.study.stop()
+    assert pages.enter("", token)["role"] == "participant"

@@ -165,6 +165,7 @@ def test_a_message_of_65_kib_ends_the_conversation(run: ConsoleRun) -> None:
         '{"t":"drive","ahead":NaN}',
         '{"t":"say","voice":"god","text":"x"}',
         '{"t":"stop","more":1}',
+        json.dumps({"t": "stop", "\u00fc" * 200: 1}, ensure_ascii=False),
         "[" * 5000,
     ],
 )

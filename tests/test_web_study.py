@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -297,6 +298,20 @@ def test_a_run_goes_on_with_what_the_last_one_left_and_calls_its_trial_interrupt
     again.close()
 
 
+@pytest.mark.parametrize("rated", ["", '{"episode":"e","rater":"ada","name":"robot","dimension":"GOAL","score":7}\n'])
+def test_who_rates_a_trial_of_the_session_does_not_keep_the_next_run_from_going_on(rated: str, tmp_path: Path) -> None:
+    keeper = Keeper(PROTOCOL, tmp_path, lambda story, event: None)
+    keeper.begin(4, 0.0, "x")
+    keeper.close()
+    ratings = tmp_path / "P04-trial-1-1.ratings.jsonl"
+    ratings.write_text(rated)
+    os.utime(ratings, (4e9, 4e9))
+    again = Keeper(PROTOCOL, tmp_path, lambda story, event: None)
+    assert again.go_on(9.0) == "P04"
+    assert again.sessions() == ["P04"]
+    again.close()
+
+
 def test_answers_are_a_table_with_task_and_condition() -> None:
     story = story_of(2)
     played(story)
@@ -327,6 +342,7 @@ def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path
         (guide, wire.Agree(3)),
         (person, wire.Agree(3)),
         (person, wire.Answer("before/about-you", "robots", "much")),
+        (person, wire.Answer("before/about-you", "robots", "much")),  # again, as after a lost link: kept once
         (person, wire.Skip()),
         (guide, wire.Skip()),
         (person, wire.StartTrial()),
@@ -352,3 +368,34 @@ def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path
     assert set(person.notices) == {"only the experimenter does that"}
     assert set(guide.notices) == {"only the participant does that"}
     keeper.close()
+
+
+@pytest.mark.parametrize("who", ["participant", "experimenter"])
+def test_who_withdraws_in_a_trial_ends_it_with_its_recording_and_the_robot_stops(who: str, tmp_path: Path) -> None:
+    node = Study(folder=str(tmp_path))
+    sim = Simulation(node)
+    trials, steps, stops = sim.record(Study.trial), sim.record(Study.step), sim.record(Study.interrupt)
+    sim.run(seconds=0.1)
+    node._keeper = keeper = Keeper(PROTOCOL, tmp_path, node._tell)
+    guide, person = Session("g", "experimenter", "g"), Session("p", "participant", "p")
+    for seat in PROTOCOL.condition[0].seats:
+        sim.publish(LEASE_TOPIC, Lease(seat=seat, holder=seat, number=1))
+    sim.run(seconds=0.1)
+    for session, message in (
+        (guide, wire.Begin(1)),
+        (person, wire.Agree(3)),
+        (guide, wire.Skip()),
+        (guide, wire.StartTrial()),
+        (person if who == "participant" else guide, wire.Withdraw()),
+    ):
+        node.handle(session, message)
+    sim.run(seconds=0.1)
+    assert guide.notices == person.notices == []
+    assert [one.phase for one in trials] == ["started", "aborted"]
+    assert [one.what for one in steps if one.what != "condition"] == ["begin", "consent", "skip", "withdraw"]
+    assert [one.depth for one in stops] == ["stop"]
+    assert keeper.story is not None
+    assert keeper.story.is_over
+    keeper.close()
+    read = read_events(tmp_path / "P01.jsonl")
+    assert told(story_of(), read[1:]).has_withdrawn

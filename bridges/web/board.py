@@ -115,14 +115,15 @@ class Board:
     def since(self, number: int, *, dialogue_only: bool) -> tuple[list[dict[str, Any]], int]:
         """The oldest events after that number that a message holds, and the number of the last one looked at."""
         found: list[dict[str, Any]] = []
-        for event in self._events:
+        events = tuple(self._events)  # the node's thread goes on adding
+        for event in events:
             if event["i"] <= number:
                 continue
             if len(found) == EVENTS_AT_ONCE:
                 return found, found[-1]["i"]
             if not dialogue_only or event["kind"] in DIALOGUE:
                 found.append(event)
-        return found, self._count
+        return found, events[-1]["i"] if events else number
 
     def decisions(self) -> dict[str, Any]:
         """What is to be done, is being done, and how it goes."""

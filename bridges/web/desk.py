@@ -109,6 +109,8 @@ class ConsoleDesk:
         view.shown = (stamped.envelope.source, stamped.envelope.seq)
         view.captured_ns = stamped.message.captured_ns
         image = stamped.message
+        if image.rgb.ndim != 3:
+            return None
         height, width = image.rgb.shape[:2]
         header = {
             "camera": camera,
@@ -122,7 +124,10 @@ class ConsoleDesk:
         if pose := self._pose_at(image.captured_ns):
             header["pose"] = pose
         encode = self._pictures.encode_depth if camera.endswith(DEPTH) else self._pictures.encode
-        return header, encode(stamped, view.pace.quality)
+        try:
+            return header, encode(stamped, view.pace.quality)
+        except ValueError:
+            return None  # a camera that fails takes nothing else from the page; its age tells
 
     def _pose_at(self, when_ns: int) -> list[float] | None:
         """Base and head when a picture was taken: x, y, heading, pan, tilt."""

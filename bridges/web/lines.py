@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -18,7 +18,7 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self._encode = msgspec.json.Encoder().encode
-        self.file: IO[bytes] = path.open("ab")
+        self.file = path.open("ab", buffering=0)  # what failed to be written must not follow later
 
     def mend(self, path: Path) -> None:
         """Take away the half line that a process may leave that was killed; nobody was told of it."""
@@ -27,10 +27,16 @@ class LineFile:
             os.truncate(path, data.rfind(b"\n") + 1)
 
     def write(self, line: object) -> None:
-        """Return once it is on the disk. Raises OSError where it cannot be."""
-        self.file.write(self._encode(line) + b"\n")
-        self.file.flush()
-        os.fsync(self.file.fileno())
+        """Return once it is on the disk. Raises OSError where it cannot be; then nothing of it is in the file."""
+        rest = memoryview(self._encode(line) + b"\n")
+        end = os.fstat(self.file.fileno()).st_size
+        try:
+            while rest:
+                rest = rest[self.file.write(rest) or 0 :]
+            os.fsync(self.file.fileno())
+        except OSError:
+            os.ftruncate(self.file.fileno(), end)
+            raise
 
     def close(self) -> None:
         """No more is to come."""

@@ -109,6 +109,7 @@ class Console(ConsolePorts):
             self._canned,
         )
         room = Room("console", "Console", "index.html", desk, decode, {role: role for role in ROLES})
+        room.gives_way = frozenset({"participant"})  # a study beside it decides what they see, and of whom
         self._seats.sessions = room.sessions
         self._shelf = (
             RecordingsDesk(Path(self._recordings), lambda: wall_time_ns() * 1e-9) if self._recordings else None

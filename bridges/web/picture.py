@@ -59,7 +59,10 @@ class JpegCache:
         kept = self._kept.get((name, quality))
         if kept is not None and kept[0] == ident:
             return kept[1]
-        is_encoded, data = self._cv2.imencode(".jpg", paint(image), [self._cv2.IMWRITE_JPEG_QUALITY, quality])
+        try:
+            is_encoded, data = self._cv2.imencode(".jpg", paint(image), [self._cv2.IMWRITE_JPEG_QUALITY, quality])
+        except (self._cv2.error, IndexError) as problem:
+            raise ValueError(f"an image of shape {image.rgb.shape} cannot be encoded as JPEG") from problem
         if not is_encoded:
             raise ValueError(f"an image of shape {image.rgb.shape} cannot be encoded as JPEG")
         jpeg = data.tobytes()

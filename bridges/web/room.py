@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -39,6 +39,12 @@ class Room:
     decode: Callable[[str], Any]
     roles: Mapping[Role, Role]
     sessions: list[Session] = field(default_factory=list)
+    gives_way: frozenset[Role] = frozenset()  # who is let in only as long as no other room is for them
+
+    def admits(self, role: Role, rooms: Iterable[Room]) -> bool:
+        """Whether that role may enter, among these rooms of one address."""
+        others = (one for one in rooms if one is not self and role in one.roles and role not in one.gives_way)
+        return role in self.roles and (role not in self.gives_way or next(others, None) is None)
 
     @property
     def rank(self) -> tuple[int, str]:

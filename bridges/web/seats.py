@@ -69,8 +69,9 @@ class Seats:
         return self._seating.holds(seat, session.ident)
 
     def came(self, session: Session) -> None:
-        """A page was opened."""
-        self._seating.came(session.ident)
+        """A page was opened; one that may not sit does not take up a seat that its tab held before."""
+        if session.is_operator:
+            self._seating.came(session.ident)
 
     def left(self, session: Session, now_ns: int) -> None:
         """A page is gone: its person keeps the seat for a moment, in which nothing is sent."""
@@ -117,6 +118,9 @@ class Seats:
             session.notice("that wish is not there any more")
             return
         del self._wishes[number]
+        if all(one.ident != wish.session for one in self.sessions):
+            session.notice(f"{wish.name} is gone")
+            return
         self._word("grant" if is_granted else "refuse", seat, session.name, wish.name)
         self._notify(wish.session, f"{session.name} {'gives you' if is_granted else 'keeps'} the seat {seat}")
         if is_granted:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bridges.web.access import Door, Role, Tokens
 from bridges.web.room import Room
 from bridges.web.session import STATE_PERIOD_S, Session, View
-from bridges.web.wire import MAX_MESSAGE_BYTES, Hello, Seen, Watch, encode, pack_frame
+from bridges.web.wire import MAX_MESSAGE_BYTES, Emergency, Hello, Seen, Stop, Watch, encode, pack_frame
 from runtime.clock import Clock, to_ns
 from runtime.errors import UserError
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
     from starlette.websockets import WebSocket
 
+log = logging.getLogger("console")
+
 STATIC = Path(__file__).parent / "static"
 KINDS = {
     ".html": "text/html; charset=utf-8",
@@ -35,6 +37,7 @@ KINDS = {
     ".svg": "image/svg+xml",
 }
 MOST_CLIENTS = 16
+MOST_REASON_BYTES = 120  # of why a socket was closed; the protocol takes 123
 HANDSHAKE_S = 5.0
 STOP_S = 2.0
 HEADERS = {
@@ -181,7 +184,10 @@ class Server:
     async def _beat(self) -> None:
         while True:
             for room in self.rooms:
-                room.desk.beat(self._clock.now_ns())
+                try:
+                    room.desk.beat(self._clock.now_ns())
+                except Exception:  # the other pages, and the next beats, still come
+                    log.exception("a beat of the page /%s failed", room.path)
             await asyncio.sleep(0.1)
 
     # --- HTTP
@@ -283,7 +289,7 @@ class Server:
         feed: asyncio.Task[None] | None = None
         try:
             await socket.send_text(encode({**room.desk.welcome(session), "rooms": self._doors(room, token_role)}))
-            feed = asyncio.create_task(self._feed(socket, session, room), name=f"feed {session.name}")
+            feed = asyncio.create_task(self._feed_or_close(socket, session, room), name=f"feed {session.name}")
             await self._listen(socket, session, room)
         finally:
             room.sessions.remove(session)
@@ -298,7 +304,7 @@ class Server:
         found = [
             {"path": f"/{room.path}", "title": room.title, "here": room is here}
             for room in self.rooms
-            if role in room.roles
+            if room.admits(role, self.rooms)
         ]
         return found if len(found) > 1 else []
 
@@ -316,8 +322,8 @@ class Server:
         if role is None or not isinstance(message, Hello):
             await socket.close(BAD_TOKEN, "the token is not right; take the address that the run printed")
             return None
-        if role not in room.roles:  # the token decides: it may be good for another page
-            other = next((f"/{one.path}" for one in self.rooms if role in one.roles), "")
+        if not room.admits(role, self.rooms):  # the token decides: it may be good for another page
+            other = next((f"/{one.path}" for one in self.rooms if one.admits(role, self.rooms)), "")
             await socket.close(ELSEWHERE if other else BAD_TOKEN, other or "the token is for no page that is here")
             return None
         return message, role
@@ -328,10 +334,13 @@ class Server:
                 text = await socket.receive_text()
                 message = room.decode(text)
             except (ValueError, KeyError) as problem:
-                await socket.close(NOT_UNDERSTOOD, f"not understood: {problem}"[:120])
+                why = f"not understood: {problem}".encode()[:MOST_REASON_BYTES].decode(errors="ignore")
+                await socket.close(NOT_UNDERSTOOD, why)
                 return
             now_ns = self._clock.now_ns()
             if not session.pace.allows(now_ns):
+                if isinstance(message, Stop | Emergency):  # whatever came before it
+                    room.desk.handle(session, message)
                 await socket.close(TOO_FAST, "too many messages")
                 return
             if isinstance(message, Seen):
@@ -344,6 +353,16 @@ class Server:
                 session.wake.set()
             else:
                 room.desk.handle(session, message)
+
+    async def _feed_or_close(self, socket: WebSocket, session: Session, room: Room) -> None:
+        """A page that cannot be fed is let go, so that it comes back: nobody drives by a picture that stands still."""
+        try:
+            await self._feed(socket, session, room)
+        except Exception as problem:  # noqa: BLE001  # whatever it is, the page is not left as it is
+            if socket.client_state.name == socket.application_state.name == "CONNECTED":  # it was not just closed
+                log.warning("the page of %s cannot be fed: %s: %s", session.name, type(problem).__name__, problem)
+            with contextlib.suppress(Exception):  # it is closed already
+                await socket.close(1011, "this page could not be fed")
 
     async def _feed(self, socket: WebSocket, session: Session, room: Room) -> None:
         """Send what is new, as fast as it is answered."""

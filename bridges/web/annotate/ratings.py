@@ -17,6 +17,8 @@ from runtime.agreement import five_point, pearson, randolph_kappa
 from runtime.errors import UserError
 
 CLASSES = 5
+RUN = "run"
+"""The name of a run's own recording; ratings that were given under it are taken for those of the run's folder."""
 
 
 class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,9 +46,17 @@ def ratings_file(recording: Path) -> Path:
     return recording.with_suffix(".ratings.jsonl")
 
 
+def name_of(recording: Path) -> str:
+    """What it is called among others: every run's is named run.mcap, and known by the run's folder."""
+    return recording.resolve().parent.name if recording.stem == RUN else recording.stem
+
+
 def read_ratings(path: Path) -> dict[tuple[str, str, str, str], Rating]:
     """The newest of each. Raises UserError with the line that is none; a torn last line is left out."""
     rows = read_lines(path, Rating, "rating") if path.exists() else []
+    if path.name == ratings_file(Path(RUN)).name:
+        name = name_of(path.with_name(RUN))
+        rows = [msgspec.structs.replace(row, episode=name) if row.episode == RUN else row for row in rows]
     return {rating.key: rating for rating in rows}
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bridges.web.annotate.ratings import name_of
 from runtime.bag import BagReader
 from runtime.bag_message import BagMessage
 from runtime.errors import RecordingError
@@ -55,7 +56,7 @@ def read_recording(path: Path) -> Recorded:
     camera = next((topic for topic in CAMERAS if topic in images), "")
     start_ns = first_ns or 0
     duration_s = (last_ns - start_ns) * 1e-9
-    found = Recorded(path.stem, round(duration_s, 2))
+    found = Recorded(name_of(path), round(duration_s, 2))
     gap_s = max(SHORTEST_GAP_S, duration_s / MOST_FRAMES)
     teller = _Teller(found)
     for message in reader:

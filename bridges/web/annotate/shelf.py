@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bridges.web.annotate.desk import AnnotationDesk
 from bridges.web.annotate.ratings import Rating, Ratings, ratings_file, read_ratings
 from bridges.web.annotate.reading import Reading
@@ -15,6 +17,7 @@ from bridges.web.session import Session
 from bridges.web.study.questionnaire import Item
 from runtime.errors import UserError
 
+RATED = ".ratings.jsonl"
 QUIET_S = 3.0
 """A file that was written to within that time is still being recorded."""
 MOST_LISTED = 60
@@ -78,9 +81,13 @@ class Shelf:
         return ""
 
     def look(self, wanted: Iterable[str]) -> bool:
-        """Take in what has been read; True where there is something new."""
-        is_news = False
+        """Take in what has been read, and read on only what somebody wants; True where there is something new."""
+        is_news, wanted = False, set(wanted)
         for name, reading in list(self._reading.items()):
+            if name not in wanted:  # who leafs through the list does not start a process for each
+                reading.stop()
+                del self._reading[name]
+                continue
             result = reading.result()
             if result is None:
                 continue
@@ -96,7 +103,7 @@ class Shelf:
                 continue
             desk = AnnotationDesk(result, ratings, self.scales, self.now_s, self.rater)
             self.books[name] = Book(desk, result, ratings)
-        self._put_back(set(wanted))
+        self._put_back(wanted)
         return is_news
 
     def _put_back(self, wanted: set[str]) -> None:
@@ -108,9 +115,9 @@ class Shelf:
         return len({*wanted, name}) > MOST_OPEN
 
     def all_ratings(self) -> list[Rating]:
-        """Of every recording here."""
+        """Of every recording here, each under its recording: two may tell of the same episode, or have one name."""
         return [
-            rating
+            msgspec.structs.replace(rating, episode=str(path).removesuffix(RATED))
             for pattern in ("*.ratings.jsonl", "*/*.ratings.jsonl")
             for path in self.folder.glob(pattern)
             for rating in _read(path).values()
@@ -119,8 +126,8 @@ class Shelf:
     def scores(self) -> dict[tuple[str, str, str], float]:
         """The judge's, of the recordings that are open."""
         return {
-            (book.recorded.episode, *key): score
-            for book in self.books.values()
+            (str(ratings_file(self.folder / name)).removesuffix(RATED), *key): score
+            for name, book in self.books.items()
             for key, score in book.recorded.scores.items()
         }
 

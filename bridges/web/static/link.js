@@ -30,7 +30,7 @@ export class Link {
 
   text(data) {
     const message = JSON.parse(data);
-    if (message.t === "welcome") { this.pause = 500; this.hooks.cover(""); rooms(message.rooms); this.hooks.welcome(message); return; }
+    if (message.t === "welcome") { this.pause = 500; this.late(); this.hooks.cover(""); rooms(message.rooms); this.hooks.welcome(message); return; }
     this.send({ t: "seen", n: message.n });
     this.hooks.state(message);
   }
@@ -41,5 +41,11 @@ export class Link {
     finally { this.send({ t: "seen", n: header.n, camera: header.camera }); }
   }
 
-  send(message) { if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message)); }
+  send(message) {
+    if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+    else if (message.t === "estop" || (message.t === "stop" && this.waiting?.t !== "estop")) this.waiting = message;
+  }
+
+  // A stop, and nothing else, that was pressed while there was no link is still meant when it is back.
+  late() { const message = this.waiting; this.waiting = null; if (message) this.send(message); }
 }

@@ -1,5 +1,6 @@
 // What a participant sees: one step at a time. Every answer is sent as soon as it is given.
 import { $, button, make, notice, whenNew } from "/static/page.js";
+import { unsaid } from "/static/unsaid.js";
 
 export function participant(link) {
   const main = $("#participant");
@@ -27,7 +28,9 @@ export function participant(link) {
       const missing = step.items.filter((item) => item.required && !answered(item));
       for (const item of step.items) main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).dataset.missing = String(missing.includes(item));
       if (missing.length) { notice("Some questions still need an answer."); const first = main.querySelector("[data-missing=true]"); first.scrollIntoView({ block: "center" }); first.querySelector("input, textarea")?.focus(); return; }
-      flush(); link.send({ t: "submit", step: step.ident });
+      flush();
+      if (view.step?.ident === step.ident) for (const [item, value] of unsaid(step.items, given, view.step.answers)) link.send({ t: "answer", step: step.ident, item, value });
+      link.send({ t: "submit", step: step.ident });
     };
     const parts = [make("h2", "", step.title)];
     if (step.intro) parts.push(make("p", "soft", step.intro));
@@ -37,6 +40,11 @@ export function participant(link) {
   }
 
   const answered = (item) => { const box = main.querySelector(`[data-item="${CSS.escape(item.id)}"]`); return item.kind === "scale" || item.kind === "choice" ? Boolean(box.querySelector("input:checked")) : box.querySelector("input, textarea").value.trim() !== ""; };
+  const given = (item) => {
+    const isChosen = item.kind === "scale" || item.kind === "choice", input = main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).querySelector(isChosen ? "input:checked" : "input, textarea");
+    if (!input || input.value === "" || !input.validity.valid) return "";
+    return item.kind === "scale" || item.kind === "number" ? Number(input.value) : input.value;
+  };
   let waiting = null, timer = 0;
   function flush() { clearTimeout(timer); if (waiting) { const [step, item, value] = waiting; waiting = null; link.send({ t: "answer", step, item, value }); } }
   function later(step, item, value) { if (waiting && waiting[1] !== item) flush(); waiting = [step, item, value]; clearTimeout(timer); timer = setTimeout(flush, 250); }

@@ -42,9 +42,13 @@ class Folder:
         """Of one participant."""
         return self.path / f"{code}.jsonl"
 
+    def files(self) -> list[Path]:
+        """Of all participants. The ratings of a trial stand beside them, as CODE-trial-N-ATTEMPT.ratings.jsonl."""
+        return [path for path in self.path.glob("*.jsonl") if "." not in path.stem]
+
     def unfinished(self, protocol: Protocol) -> tuple[Story, Path] | None:
         """The session that was written to last, where it is not over; of this protocol only."""
-        files = sorted(self.path.glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
+        files = sorted(self.files(), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in files[:1]:
             events = read_events(path)
             if events and events[0].protocol == protocol.sha:

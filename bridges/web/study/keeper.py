@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ from bridges.web.study.journal import Folder, Journal, open_session, write_table
 from bridges.web.study.protocol import Protocol
 from bridges.web.study.session import Event, Refused, Story
 from runtime.errors import UserError
+
+_log = logging.getLogger("study")
 
 
 class Keeper:
@@ -75,10 +78,13 @@ class Keeper:
             self.story.apply(event)
             self.version += 1
             if event.what in ("submit", "skip", "consent", "withdraw"):
-                write_table(self.story, self._journal.path)
+                try:
+                    write_table(self.story, self._journal.path)
+                except OSError as problem:  # the session's file has it all; the next table will have it, too
+                    _log.warning("%s: its table could not be written (%s)", self.story.code, problem.strerror)
             self._tell(self.story, event)
             return event
 
     def sessions(self) -> list[str]:
         """The codes of all who took part or take part, for the experimenter."""
-        return sorted(path.stem for path in self._folder.path.glob("*.jsonl"))
+        return sorted(path.stem for path in self._folder.files())

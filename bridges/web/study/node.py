@@ -128,7 +128,10 @@ class Study(TalkPorts):
         if self._keeper is None or self._keeper.story is None or self._keeper.story.is_over:
             return
         spoken = Event("said", self._now_s(), by=message.speaker, text=message.text, how=topic)
-        self._keeper.do(lambda story: spoken)
+        try:
+            self._keeper.do(lambda story: spoken)
+        except Refused as refusal:  # the disk is full
+            self.log.warning("what %s said: %s", message.speaker, refusal)
 
     def _tell(self, story: Story, event: Event) -> None:
         """Publish an event that is on the disk."""
@@ -225,9 +228,12 @@ class Study(TalkPorts):
         if stamped is None or view.shown == (stamped.envelope.source, stamped.envelope.seq):
             return None
         view.shown = (stamped.envelope.source, stamped.envelope.seq)
+        try:
+            jpeg = self._pictures.encode(stamped, view.pace.quality)
+        except ValueError:
+            return None  # no picture; the page goes on without
         height, width = stamped.message.rgb.shape[:2]
-        header = {"camera": camera, "width": width, "height": height}
-        return header, self._pictures.encode(stamped, view.pace.quality)
+        return {"camera": camera, "width": width, "height": height}, jpeg
 
     def came(self, session: Session) -> None:
         """A page was opened."""
@@ -277,7 +283,7 @@ class Study(TalkPorts):
             case wire.Skip():
                 keeper.do(lambda story: story.skip(now_s, by))
             case wire.Withdraw():
-                keeper.do(lambda story: story.withdraw(now_s, by))
+                self._withdraw(keeper, now_s, by)
             case wire.Note():
                 keeper.do(lambda story: story.note(now_s, by, message.text))
             case NoteMark():
@@ -293,15 +299,24 @@ class Study(TalkPorts):
             case wire.Agree():
                 keeper.do(lambda story: story.consent(now_s, message.ticked))
             case wire.Answer():
-                keeper.do(lambda story: story.answer(now_s, message.step, message.item, message.value))
+                is_known = keeper.story is not None and keeper.story.has(message.step, message.item, message.value)
+                if not is_known:  # a page says again what it cannot know to have arrived
+                    keeper.do(lambda story: story.answer(now_s, message.step, message.item, message.value))
             case wire.Submit():
                 keeper.do(lambda story: story.submit(now_s, message.step))
             case wire.Withdraw():
-                keeper.do(lambda story: story.withdraw(now_s, story.code))
+                self._withdraw(keeper, now_s, keeper.story.code if keeper.story is not None else "")
             case wire.Speak():
                 self._say(keeper, session, message.text)
             case _:
                 raise Refused("only the experimenter does that")
+
+    def _withdraw(self, keeper: Keeper, now_s: float, by: str) -> None:
+        """Nobody takes part any more: a trial that runs ends, with its recording, and the robot stops."""
+        if keeper.story is not None and keeper.story.phase == "running":
+            self._interrupt("stop", f"{by} does not take part any more")
+            keeper.do(lambda story: story.finish(now_s, by, "aborted"))
+        keeper.do(lambda story: story.withdraw(now_s, by))
 
     def _say(self, keeper: Keeper, session: Session, text: str) -> None:
         story, text = keeper.story, " ".join(text.split())

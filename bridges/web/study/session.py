@@ -149,6 +149,10 @@ class Story:
             raise Refused(problem)
         return Event("answer", now_s, by=self.code, step=step, item=item, value=value)
 
+    def has(self, step: str, item: str, value: Value) -> bool:
+        """Whether that is the answer which the step that the session is at has already."""
+        return self.step.ident == step and self.answers.get(step, {}).get(item) == value
+
     def submit(self, now_s: float, step: str) -> Event:
         """The questionnaire is filled in."""
         asked = self._expect("questionnaire", step).questionnaire
