@@ -16,6 +16,7 @@ import pytest
 from runtime.attach import Interruption, choose, hear
 from runtime.cli import main
 from runtime.codec import decode
+from runtime.commands.nodes import node_rows
 from runtime.errors import PolyrhythmError, UserError
 from runtime.health import Health
 from runtime.registry import FoundRun, find_runs
@@ -146,6 +147,20 @@ def test_who_only_listens_and_is_frozen_keeps_nobody_from_stopping_the_robot_or_
         assert "witness did not answer within" in capsys.readouterr().err
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.processes
+def test_a_frozen_process_is_told_as_one(hello: FoundRun, capsys: pytest.CaptureFixture[str]) -> None:
+    pid = hello.states()["listener"].pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        eventually(lambda: node_rows(hello)[1]["state"] == "halted", "the listener is halted")
+        assert node_rows(hello)[0]["state"] == "running"
+        trouble = json.loads(asked(capsys, "top", "--json"))["trouble"]
+        assert any(line.startswith("listener: not a word for") for line in trouble)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    eventually(lambda: node_rows(hello)[1]["state"] == "running", "the listener goes on")
 
 
 @pytest.mark.processes
