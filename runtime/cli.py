@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import errno
 import importlib
 import importlib.util
 import os
@@ -37,7 +38,24 @@ Command = Callable[[list[str]], int]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand. Exit codes: 0 did it, 1 ran and failed, 2 was asked wrongly."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        try:
+            return _obey(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            sys.stdout.flush()  # here, where a reader that has gone and a full disk can still be answered
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # the reader of our output has gone
+        return 0
+    except OSError as problem:
+        if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # what the old one still holds cannot be written either
+        where = f"{problem.filename}: " if problem.filename else ""
+        print(f"polyrhythm: {where}{problem.strerror}; make room and try again", file=sys.stderr)
+        return 1
+
+
+def _obey(arguments: list[str]) -> int:
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.append(os.getcwd())  # a user's own nodes, after everything that is installed
     commands = {**_own_commands(), **_other_commands()}
@@ -60,9 +78,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # the reader of our output has gone
-        return 0
 
 
 def _overview() -> str:

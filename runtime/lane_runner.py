@@ -18,6 +18,7 @@ from runtime.lane import Lane, Work
 from runtime.scheduling import ask_for_fifo, be_ordinary
 
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
+_LONGEST_TURN_NS = 5_000_000  # and so it does after the handler that ran longer: one alone may take far more
 _STALE_NS = 1_000_000
 
 
@@ -126,10 +127,14 @@ class LoopRunner:
 
     def _drive(self) -> None:
         self._is_woken = False
+        now_ns = self._clock.now_ns()
+        end_ns = now_ns + _LONGEST_TURN_NS
         for _ in range(_WORKS_PER_TURN):
             if not self._is_running or self._lane.is_busy:
                 return
-            work = self._lane.take(self._clock.now_ns())
+            if now_ns > end_ns:
+                break
+            work = self._lane.take(now_ns)
             if work is None:
                 self._sleep()
                 return
@@ -137,6 +142,7 @@ class LoopRunner:
                 self._run_task(work)
             else:
                 run_guarded(self._hosted, work)
+            now_ns = self._clock.now_ns()
         self.wake()
 
     def _sleep(self) -> None:

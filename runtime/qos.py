@@ -41,13 +41,16 @@ class QoS:
     hold_s: float = HOLD_S
 
     def __post_init__(self) -> None:
-        if self.depth < 0:
-            raise UserError(f"QoS depth is {self.depth}; expected 0 (by kind) or a positive number")
+        if type(self.depth) is not int or self.depth < 0:
+            raise UserError(f"QoS depth is {self.depth!r}; expected 0 (by kind) or a positive whole number")
         for name, value in (("lifespan_s", self.lifespan_s), ("deadline_s", self.deadline_s)):
-            if value is not None and not 0 < value < float("inf"):
-                raise UserError(f"QoS {name} is {value}; expected a positive number of seconds or None")
-        if not 0 <= self.hold_s < float("inf"):
-            raise UserError(f"QoS hold_s is {self.hold_s}; expected a number of seconds, or 0 to wait for nothing")
+            if value is not None and not (_is_number(value) and 0 < value < float("inf")):
+                raise UserError(f"QoS {name} is {value!r}; expected a positive number of seconds or None")
+        if not (_is_number(self.hold_s) and 0 <= self.hold_s < float("inf")):
+            raise UserError(f"QoS hold_s is {self.hold_s!r}; expected a number of seconds, or 0 to wait for nothing")
+        for name in ("required", "late_join", "candidates", "reliable"):
+            if not isinstance(getattr(self, name), bool):
+                raise UserError(f"QoS {name} is {getattr(self, name)!r}; expected True or False")
         if self.drop not in ("oldest", "newest"):
             raise UserError(f"QoS drop is {self.drop!r}; known: oldest, newest")
 
@@ -76,6 +79,10 @@ class QoS:
                 f"{offered.deadline_s:g} s only"
             )
         return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 RELIABLE = QoS(reliable=True)

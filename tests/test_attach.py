@@ -16,6 +16,7 @@ import pytest
 from runtime.attach import Interruption, Sender, choose, hear
 from runtime.cli import main
 from runtime.codec import decode
+from runtime.commands.nodes import node_rows
 from runtime.errors import PolyrhythmError, UserError
 from runtime.health import Health
 from runtime.registry import FoundRun, find_runs
@@ -157,6 +158,20 @@ def test_who_listens_and_sends_does_not_wait_for_themselves(hello: FoundRun) -> 
             sender.close()
             break
     assert waited_for == set()
+
+
+@pytest.mark.processes
+def test_a_frozen_process_is_told_as_one(hello: FoundRun, capsys: pytest.CaptureFixture[str]) -> None:
+    pid = hello.states()["listener"].pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        eventually(lambda: node_rows(hello)[1]["state"] == "halted", "the listener is halted")
+        assert node_rows(hello)[0]["state"] == "running"
+        trouble = json.loads(asked(capsys, "top", "--json"))["trouble"]
+        assert any(line.startswith("listener: not a word for") for line in trouble)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    eventually(lambda: node_rows(hello)[1]["state"] == "running", "the listener goes on")
 
 
 @pytest.mark.processes

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -38,3 +41,33 @@ def test_the_overview_loads_no_command() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
     assert not {"zmq", "numpy", "mcap", "rich", "matplotlib"} & set(loaded)
     assert not [name for name in loaded if name.startswith("runtime.commands.")]
+
+
+def written(argv: list[str], unbuffered: str, output: IO[bytes]) -> tuple[int, bytes]:
+    """The exit code of a command whose standard output is that file, and what it says on standard error."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "runtime", *argv],
+        stdout=output,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        timeout=120,
+        check=False,
+    )
+    return ended.returncode, ended.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("argv", [["--help"], ["check", "--help"], ["check", "hello"]])
+def test_a_reader_that_has_gone_is_no_failure(argv: list[str], unbuffered: str) -> None:
+    read_fd, write_fd = os.pipe()
+    os.close(read_fd)
+    with os.fdopen(write_fd, "wb") as nobody:
+        assert written(argv, unbuffered, nobody) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full is Linux's")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_told_in_a_sentence(unbuffered: str) -> None:
+    with open("/dev/full", "wb") as full:
+        code, errors = written(["check", "hello"], unbuffered, full)
+    assert (code, errors) == (1, b"polyrhythm: No space left on device; make room and try again\n")

@@ -28,6 +28,7 @@ def test_a_stamp_is_wrong_by_the_error_at_most_and_never_made_much_younger(
         now_ns = sent_ns + to_ns(out_s) + to_ns(back_s)
         clock.answered(sent_ns, stamp_ns, now_ns)
         true_ns = now_ns
+        assert clock.there_ns(true_ns) <= there(true_ns, offset_s, drift) + 1000  # of rounding
         moved_ns = there(true_ns, offset_s, drift) + clock.shift_ns(now_ns)
         slack_ns = 1000  # of rounding
         error_ns = clock.error_ns(now_ns)

@@ -16,7 +16,7 @@ from runtime.hosts.mail import Mail
 from runtime.reliable.tag import Terms
 
 MS = 1_000_000
-TERMS = {"heard": Terms(), "guard/order": Terms(lifespan_s=1.0)}
+TERMS = {"heard": Terms(), "guard/order": Terms(lifespan_s=1.0), "estop": Terms(lifespan_s=1.0, hold_s=0.0)}
 NEITHER: frozenset[str] = frozenset()
 
 
@@ -105,6 +105,17 @@ def test_what_was_said_while_the_link_was_down_comes_when_it_is_up_and_an_order_
     link.pass_ms(40)
     assert sorted(link.robot.came) == ["no cream", "stop"]
     assert link.desktop.dropped == {"lifespan": 1}
+
+
+def test_what_lay_on_its_way_for_longer_than_its_lifespan_is_dropped_unless_it_stops_a_robot() -> None:
+    link = Link()
+    for topic, word in (("guard/order", "go"), ("estop", "stop"), ("heard", "no cream")):
+        link.say(word, topic)
+    late_ns = 1200 * MS
+    for frames in link.desktop.sent * 2:  # each comes again, too
+        link.robot.mail.take_event(frames[1:], late_ns, late_ns)
+    assert link.robot.came == ["stop", "no cream"]
+    assert link.robot.dropped == {"expired": 1}
 
 
 def test_what_was_meant_for_an_earlier_life_of_the_other_host_never_comes() -> None:

@@ -24,7 +24,12 @@ def test_a_depth_that_is_given_stays(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
-        ({"depth": -1}, "QoS depth is -1; expected 0 (by kind) or a positive number"),
+        ({"depth": -1}, "QoS depth is -1; expected 0 (by kind) or a positive whole number"),
+        ({"depth": 1.5}, "QoS depth is 1.5; expected 0 (by kind) or a positive whole number"),
+        ({"depth": True}, "QoS depth is True; expected 0 (by kind) or a positive whole number"),
+        ({"lifespan_s": "1"}, "QoS lifespan_s is '1'; expected a positive number of seconds or None"),
+        ({"hold_s": None}, "QoS hold_s is None; expected a number of seconds, or 0 to wait for nothing"),
+        ({"reliable": "yes"}, "QoS reliable is 'yes'; expected True or False"),
         ({"lifespan_s": 0}, "QoS lifespan_s is 0; expected a positive number of seconds or None"),
         ({"lifespan_s": float("nan")}, "QoS lifespan_s is nan; expected a positive number of seconds or None"),
         ({"deadline_s": float("inf")}, "QoS deadline_s is inf; expected a positive number of seconds or None"),

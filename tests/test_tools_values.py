@@ -89,6 +89,16 @@ def test_a_node_that_never_told_of_itself_has_a_row() -> None:
     assert trouble([row]) == ["policy: its process arm is failed: was killed by SIGKILL"]
 
 
+def test_a_process_that_tells_nothing_is_not_taken_for_one_that_runs() -> None:
+    quiet = "policy: not a word for 4 s; its process arm is frozen or busy"
+    for last in (None, health(10**9, ticks=20)):
+        row = node_row("policy", "arm", RUNNING, None, last, 5 * 10**9, KINDS, since_ns=10**9)
+        assert cells(row)[3] == "silent for 4 s"
+        assert quiet in trouble([row])
+    just_asked = node_row("policy", "arm", RUNNING, None, None, 2 * 10**9, KINDS, since_ns=10**9)
+    assert (cells(just_asked)[3], trouble([just_asked])) == ("running", [])
+
+
 def test_budgets_are_told_and_those_that_are_not_kept_are_trouble() -> None:
     plain = health(10**9, ticks=20)
     path = PathHealth(
@@ -125,6 +135,7 @@ def test_what_is_slow_or_fails_or_falls_silent_is_told() -> None:
     assert trouble([row]) == [
         "policy.tick runs at 10 Hz instead of 20",
         "policy: 3 handler calls ended in an error",
+        "policy: not a word for 8 s; its process arm is frozen or busy",
     ]
     assert cells(row)[3] == "silent for 8 s"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from runtime.attach import Interruption, add_run_argument, attach, hear
@@ -63,7 +64,7 @@ def topics_main(argv: list[str]) -> int:
 
 
 def node_rows(run: FoundRun) -> list[dict[str, Any]]:
-    """What is known of each node without asking it."""
+    """What is known of each node without asking it; a process that somebody halted is "halted"."""
     states = run.states()
     rows = []
     for name, node in run.info.nodes.items():
@@ -74,13 +75,22 @@ def node_rows(run: FoundRun) -> list[dict[str, Any]]:
                 "use": node.use,
                 "process": node.process,
                 "pid": state.pid,
-                "state": state.state,
+                "state": "halted" if state.state == "running" and _is_halted(state.pid) else state.state,
                 "restarts": state.restarts,
                 "publishes": _topics_of(run, name, "publishers"),
                 "subscribes": _topics_of(run, name, "subscribers"),
             }
         )
     return rows
+
+
+def _is_halted(pid: int) -> bool:
+    """Whether somebody has halted that process, as Ctrl-Z and SIGSTOP do: it is there and does nothing."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[:1] in (["T"], ["t"])
 
 
 def topic_rows(run: FoundRun, rates_hz: dict[str, float], *, with_health: bool) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, load, resolve
 from runtime.node_tables import load_name
 from runtime.seat_tables import as_data
+from runtime.tally import Tally
 from runtime.view import PlainView, SilentView, View, ViewLog
 from runtime.wiring import plan
 
@@ -65,7 +66,7 @@ def main(argv: list[str]) -> int:
         "git": _git(launch.path.parent),
     }
     recording: Path = arguments.record or folder / RECORDING
-    view = _view(launch, arguments)
+    view = Tally(_view(launch, arguments))
     restarted: dict[str, int] = {}
     try:
         if arguments.virtual:
@@ -81,16 +82,22 @@ def main(argv: list[str]) -> int:
     if launch.report and recording.is_file():
         report: Report = load_name(launch.report)
         return 0 if report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted) else 1
-    _tell(outcome, run_info.get("trace"), recording if recording.is_file() else None, as_json=arguments.json)
+    kept = recording if recording.is_file() else None
+    _tell(outcome, run_info.get("trace"), kept, view, as_json=arguments.json)
     return 0 if outcome is None or outcome[0] else 1
 
 
-def _tell(outcome: tuple[bool, str] | None, trace: str | None, recording: Path | None, *, as_json: bool) -> None:
+def _tell(
+    outcome: tuple[bool, str] | None, trace: str | None, recording: Path | None, tally: Tally, *, as_json: bool
+) -> None:
     """What is to be said at the end of a run whose launch file names no report."""
     if as_json:
         ended = {"ok": outcome[0], "reason": outcome[1]} if outcome is not None else None
-        print(json.dumps({"outcome": ended, "trace": trace, "recording": str(recording) if recording else None}))
+        told = {"outcome": ended, "trace": trace, "recording": str(recording) if recording else None}
+        print(json.dumps({**told, "messages": tally.as_data()}))
         return
+    for line in tally.lines():
+        print(line, file=sys.stderr)
     if outcome is not None:
         print(("done: " if outcome[0] else "failed: ") + outcome[1], file=sys.stderr)
     if recording is not None:

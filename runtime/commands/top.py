@@ -35,6 +35,7 @@ class Accounts:
 
     def __init__(self, run: FoundRun) -> None:
         self._run = run
+        self._since_ns = SystemClock().now_ns()
         self._last: dict[str, tuple[Stamped[Health] | None, Stamped[Health]]] = {}
 
     def add(self, arrival: Arrival) -> None:
@@ -61,7 +62,7 @@ class Accounts:
         for node, info in self._run.info.nodes.items():
             before, last = self._last.get(node, (None, None))
             state = states.get(info.process, unknown)
-            rows.append(node_row(node, info.process, state, before, last, now_ns, kinds))
+            rows.append(node_row(node, info.process, state, before, last, now_ns, kinds, self._since_ns))
         return rows
 
 

@@ -14,6 +14,8 @@ from runtime.registry import ProcessState
 
 _FEWEST_TICKS = 5
 """Between two accounts; where fewer are due, the rate is that since the node's start."""
+_SILENT_S = 3.0
+"""Nodes tell of themselves once a second."""
 _EXPECTED = ("restarted", "closed")
 """Why events may stay unacknowledged without anything being wrong now."""
 
@@ -65,10 +67,15 @@ class NodeRow(msgspec.Struct, frozen=True):
     errors: int = 0
     cpu_percent: float | None = None
     memory_mb: float | None = None
-    silent_s: float | None = None  # since its last account; None where there was none
+    silent_s: float | None = None  # since its last account, or since somebody listens; None where nobody has
     paths: tuple[PathHealth, ...] = ()  # budgets that it measures, since its start
     spending: Spending | None = None
     unacknowledged: dict[str, dict[str, int]] = {}  # reliable events: topic -> "receiver: reason" -> number
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether its process runs, as far as the supervisor knows, and tells nothing: frozen, or its loop is held."""
+        return self.silent_s is not None and self.silent_s > _SILENT_S and self.state == "running"
 
     @property
     def waiting(self) -> int:
@@ -107,13 +114,15 @@ def node_row(
     last: Stamped[Health] | None,
     now_ns: int,
     kinds: Mapping[str, Kind],
+    since_ns: int | None = None,
 ) -> NodeRow:
     """The row of a node whose last two accounts these are; one of them may be missing, or both.
 
-    `kinds` are those of the topics.
+    `kinds` are those of the topics; `since_ns` is when somebody began to listen.
     """
     if last is None:
-        return NodeRow(node, process, state.pid, state.state, state.restarts)
+        silent_s = None if since_ns is None else round((now_ns - since_ns) * 1e-9, 2)
+        return NodeRow(node, process, state.pid, state.state, state.restarts, silent_s=silent_s)
     health = last.message
     if before is not None and before.message.pid != health.pid:
         before = None  # it was restarted in between
@@ -185,7 +194,7 @@ COLUMNS = (
 def cells(row: NodeRow) -> tuple[str, ...]:
     """A row as text, one for each of COLUMNS."""
     state = row.state + (f" (restarts: {row.restarts})" if row.restarts else "")
-    if row.silent_s is not None and row.silent_s > 3.0 and row.state == "running":
+    if row.is_silent:
         state = f"silent for {row.silent_s:.0f} s"
     return (
         row.node,
@@ -242,6 +251,9 @@ def trouble(rows: Iterable[NodeRow]) -> list[str]:
                     found.append(f"{row.node}: {receiver} has not acknowledged {number} events on {topic}: {reason}")
         if row.errors:
             found.append(f"{row.node}: {row.errors} handler calls ended in an error")
+        if row.is_silent:
+            how = f"its process {row.process} is frozen or busy"
+            found.append(f"{row.node}: not a word for {row.silent_s:.0f} s; {how}")
         if row.state not in ("running", "started"):
             found.append(f"{row.node}: its process {row.process} is {row.state}")
     return found

@@ -242,7 +242,8 @@ class Gateway:
         if frames[0] == wire.EVENT:
             if self._is_up():  # else it comes again: without the clock nobody knows its age
                 self._entry.check(b"".join(frames[2:3]).decode(errors="replace"))
-                self._mail.take_event(frames[1:], self._clock.now_ns())
+                now_ns = self._clock.now_ns()
+                self._mail.take_event(frames[1:], now_ns, self._offset.there_ns(now_ns))
             return
         word = wire.read_word(frames)
         door = self._doors.small

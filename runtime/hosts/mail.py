@@ -63,14 +63,21 @@ class Mail:
             return
         self._outbox.add(topic, frames, now_ns, lambda tag: self._put(tag, frames) if is_up else None)
 
-    def take_event(self, frames: list[bytes], now_ns: int) -> None:
-        """An event has come: its tag and the frames of the message. Raises CodecError."""
+    def take_event(self, frames: list[bytes], now_ns: int, there_ns: int = 0) -> None:
+        """An event has come: its tag and the frames of the message. Raises CodecError.
+
+        `there_ns`: what the other host's clock shows at least. One that lay on its way for longer than its lifespan is
+        dropped, unless it is of those that wait for nothing: what stops a robot is better late than not.
+        """
         if len(frames) < 2:
             raise CodecError(f"{len(frames)} frames; expected an event with its tag")
         tag = read_tag(frames[1], frames[0])
         if self._inbox is None or tag.session != self._session_there or tag.sender != self._other:
             return  # meant for an earlier life of this gateway
-        self._inbox.offer(frames[1].decode(errors="replace"), tag, frames[1:], now_ns)
+        is_late = tag.hold_ns > 0 and there_ns - tag.sent_ns > tag.lifespan_ns
+        item = None if is_late else frames[1:]
+        if self._inbox.offer(frames[1].decode(errors="replace"), tag, item, now_ns) and is_late:
+            self._drop("expired", 1)
 
     def take_receipt(self, frames: list[bytes], now_ns: int) -> None:
         """What the other one has. Raises CodecError."""

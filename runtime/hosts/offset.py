@@ -49,6 +49,10 @@ class ClockOffset:
         """By how much a stamp that was moved may be wrong, either way: half of what the bounds leave open."""
         return (self._high_ns - self._low_ns) / 2 + DRIFT * max(0, now_ns - self._at_ns)
 
+    def there_ns(self, now_ns: int) -> int:
+        """What the other clock shows at least while ours shows `now_ns`."""
+        return round(now_ns + self._low_ns - DRIFT * max(0, now_ns - self._at_ns))
+
     def shift_ns(self, now_ns: int) -> int:
         """What to add to a stamp of the other host to get one of ours, too young by `TRUST_NS` at the most."""
         middle = (self._low_ns + self._high_ns) / 2
