@@ -6,6 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from runtime.typed import from_json
+
 VERBS = ("say", "stop", "estop", "resume", "runstop", "release", "home", "stow")
 LONGEST_LIFE_MS = 30_000
 """A command that claims to be good for longer is refused, which also bounds how many nonces are remembered."""
@@ -69,7 +71,7 @@ class Gatekeeper:
         if len(payload) > LARGEST_BYTES:
             return None, f"{len(payload)} bytes; a command has at most {LARGEST_BYTES}"
         try:
-            return msgspec.json.decode(payload, type=Command), ""
+            return from_json(payload, Command), ""
         except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
             return None, f"not a command: {problem}"
 

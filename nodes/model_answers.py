@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from runtime.errors import PolyrhythmError
+from runtime.typed import from_json
 
 A = TypeVar("A")
 
@@ -136,4 +137,4 @@ def quoted(text: str) -> str:
 
 
 def _decode(text: str, kind: type[A]) -> A:
-    return msgspec.json.decode(text.encode("utf-8", errors="replace"), type=kind)
+    return from_json(text.encode("utf-8", errors="replace"), kind)

@@ -15,6 +15,7 @@ import msgspec
 
 from runtime.budgets import Budgets, RunBudget
 from runtime.health import Spending
+from runtime.typed import from_json
 
 CHARACTERS_PER_TOKEN = 4.0
 TOKENS_PER_IMAGE = 1100
@@ -187,7 +188,7 @@ class _Purse:
     def restore(self, budget: Budget) -> None:
         """Count what an earlier process of the run has spent."""
         try:
-            spent = msgspec.json.decode(self._path.read_bytes(), type=Spent)
+            spent = from_json(self._path.read_bytes(), Spent)
         except (OSError, msgspec.MsgspecError):
             return  # nothing spent yet; the file is replaced whole, so it is never half there
         budget.calls, budget.prompt_tokens = spent.calls, spent.prompt_tokens
@@ -203,7 +204,7 @@ class _Purse:
         """What the other nodes' files say. Raises OSError where one cannot be read: what it holds is not guessed."""
         paths = (path for path in self._folder.glob("spent-*.json") if path != self._path)
         try:
-            return tuple(msgspec.json.decode(path.read_bytes(), type=Spent) for path in paths)
+            return tuple(from_json(path.read_bytes(), Spent) for path in paths)
         except msgspec.MsgspecError as problem:
             raise OSError(errno.EIO, f"what others have spent is damaged: {problem}") from problem
 

@@ -11,6 +11,7 @@ import msgspec
 from runtime.bag_schema import ENVELOPE_KEY, Document, decode_message, envelope_of
 from runtime.errors import RecordingError
 from runtime.message import Envelope, M
+from runtime.typed import from_json
 
 
 class _Head(msgspec.Struct):
@@ -35,7 +36,7 @@ class BagMessage:
     def envelope(self) -> Envelope:
         """Where the message came from, and when. Raises RecordingError where there is none."""
         try:
-            return envelope_of(msgspec.json.decode(self.data, type=_Head).envelope)
+            return envelope_of(from_json(self.data, _Head).envelope)
         except (msgspec.MsgspecError, KeyError) as error:
             raise RecordingError(f"topic {self.topic!r}: a message has no readable envelope ({error})") from error
 

@@ -18,6 +18,7 @@ import msgspec
 
 from runtime.errors import CodecError
 from runtime.message import Envelope, M, Message, Stamped
+from runtime.typed import learning
 
 Frame = bytes | bytearray | memoryview
 
@@ -210,7 +211,8 @@ class TypeDecoder(Generic[M]):
 @cache
 def decoder_of(message: type[M]) -> TypeDecoder[M]:
     """The decoder of a type; made once."""
-    return TypeDecoder(message)
+    with learning:
+        return TypeDecoder(message)
 
 
 def decode(frames: Sequence[Frame], message: type[M]) -> Stamped[M]:

@@ -25,6 +25,7 @@ from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.errors import TransportError
 from runtime.seat_tables import SeatTable
 from runtime.shared_memory import sweep
+from runtime.typed import from_json
 from runtime.wiring import NodeInfo, ProcessPlan, TopicInfo
 from runtime.zeromq import endpoints
 
@@ -71,7 +72,7 @@ class FoundRun(msgspec.Struct, frozen=True):
     def states(self) -> dict[str, ProcessState]:
         """How its processes fare now; empty before the first has started and once the run has ended."""
         try:
-            return msgspec.json.decode((self.folder / "processes.json").read_bytes(), type=dict[str, ProcessState])
+            return from_json((self.folder / "processes.json").read_bytes(), dict[str, ProcessState])
         except (OSError, msgspec.MsgspecError):
             return {}
 
@@ -133,7 +134,7 @@ def find_runs() -> list[FoundRun]:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
                 try:
-                    info = msgspec.json.decode((folder / "run.json").read_bytes(), type=RunInfo)
+                    info = from_json((folder / "run.json").read_bytes(), RunInfo)
                 except (OSError, msgspec.MsgspecError):
                     continue  # ended this moment, or of another release
                 found.append(FoundRun(folder, info))

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from nodes.model_answers import ModelError
+from runtime.typed import from_json
 
 LARGEST_BODY = 1 << 20
 LONGEST_REFUSAL = 10_000
@@ -169,7 +170,7 @@ class ChatWire:
         if headers.get("content-type", "").startswith("text/event-stream"):
             return self._read_stream(body)
         try:
-            completion = msgspec.json.decode(body, type=Completion)
+            completion = from_json(body, Completion)
             choice = completion.choices[0]
         except (msgspec.MsgspecError, IndexError) as problem:
             raise ModelError(f"{self.where} sent no chat completion: {problem}", may_retry=True) from problem
@@ -185,7 +186,7 @@ class ChatWire:
             if not line.startswith(b"data:") or data == b"[DONE]":
                 continue
             try:
-                chunk = msgspec.json.decode(data, type=Completion)
+                chunk = from_json(data, Completion)
             except msgspec.MsgspecError as problem:
                 raise ModelError(f"{self.where} sent a broken stream: {problem}", may_retry=True) from problem
             usage = chunk.usage or usage
