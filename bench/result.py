@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class Result:
             return "-"
         sign = ">=" if self.more_is_better else "<="
         return f"{sign} {self.goal:.3g}" + (f" + {self.allowance:g}" if self.allowance else "")
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Result:
+        """What `as_data` wrote."""
+        return cls(**{one.name: data[one.name] for one in fields(cls)})
 
     def as_data(self) -> dict[str, object]:
         """For `--json`."""
