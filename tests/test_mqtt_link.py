@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -56,26 +56,34 @@ def refuse(_: Incoming) -> tuple[Reply, str]:
     raise AssertionError("nothing comes")
 
 
+async def held_until_asked(
+    broker: SlowBroker, take: Callable[[Incoming], tuple[Reply, str]], monkeypatch: pytest.MonkeyPatch
+) -> asyncio.Task[None]:
+    """A link to that broker, ended once the broker owes it an answer."""
+
+    @asynccontextmanager
+    async def connected(*_: Any, **__: Any) -> AsyncIterator[SlowBroker]:
+        yield broker
+
+    monkeypatch.setattr(mqtt_link, "connect", connected)
+    link = Link(
+        Broker("127.0.0.1", 1), Topics("polyrhythm", "arm7"), News(), take, discovery={}, reborn="",
+        clock=SystemClock(), log=logging.getLogger("link"),
+    )  # fmt: skip
+    held = asyncio.create_task(link.hold(random.Random(0)))
+    await asyncio.wait_for(broker.is_asked.wait(), PATIENCE_S)
+    held.cancel()
+    await asyncio.wait([held], timeout=PATIENCE_S)
+    return held
+
+
 @pytest.mark.parametrize("silent_at", ["subscribe", "state"])
 def test_a_link_that_ends_says_goodbye_also_while_it_is_being_born(
     silent_at: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> list[str]:
         broker = SlowBroker(silent_at)
-
-        @asynccontextmanager
-        async def connected(*_: Any, **__: Any) -> AsyncIterator[SlowBroker]:
-            yield broker
-
-        monkeypatch.setattr(mqtt_link, "connect", connected)
-        link = Link(
-            Broker("127.0.0.1", 1), Topics("polyrhythm", "arm7"), News(), refuse, discovery={}, reborn="",
-            clock=SystemClock(), log=logging.getLogger("link"),
-        )  # fmt: skip
-        held = asyncio.create_task(link.hold(random.Random(0)))
-        await asyncio.wait_for(broker.is_asked.wait(), PATIENCE_S)
-        held.cancel()
-        await asyncio.wait([held], timeout=PATIENCE_S)
+        held = await held_until_asked(broker, refuse, monkeypatch)
         assert held.cancelled()
         return broker.states
 
@@ -92,20 +100,7 @@ def test_a_stop_does_not_wait_for_the_answer_to_what_came_before_it(monkeypatch:
 
     async def story() -> None:
         broker = SlowBroker("tester", ("say", "say", "estop"))
-
-        @asynccontextmanager
-        async def connected(*_: Any, **__: Any) -> AsyncIterator[SlowBroker]:
-            yield broker
-
-        monkeypatch.setattr(mqtt_link, "connect", connected)
-        link = Link(
-            Broker("127.0.0.1", 1), Topics("polyrhythm", "arm7"), News(), take, discovery={}, reborn="",
-            clock=SystemClock(), log=logging.getLogger("link"),
-        )  # fmt: skip
-        held = asyncio.create_task(link.hold(random.Random(0)))
-        await asyncio.wait_for(broker.is_asked.wait(), PATIENCE_S)  # and never answered
-        held.cancel()
-        await asyncio.wait([held], timeout=PATIENCE_S)
+        await held_until_asked(broker, take, monkeypatch)  # and it never answered
 
     asyncio.run(story())
     assert taken == ["say", "say", "estop"]
