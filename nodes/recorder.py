@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nodes.recorder_files import Ring, free_space, model_files, next_part
+from nodes.recorder_files import Ring, free_space, is_unfinished, model_files, next_part
 from runtime.clock import to_ns, wall_time_ns
 from runtime.errors import ParameterError, RecordingError
 from runtime.health import Health
 from runtime.journal import Calls
 from runtime.message import Message, Stamped
-from runtime.msgs import Image, RobotState
+from runtime.msgs import Image, RecorderState, RobotState
 from runtime.node import Node, every, on
-from runtime.ports import Subscription
+from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 
 if TYPE_CHECKING:
@@ -43,9 +44,12 @@ class Recorder(Node):
 
     `split_s` and `split_mb` begin another file after so much (0: never). With `ring_s` above 0 nothing is written until
     a message on `recorder/save` asks for it: then the last `ring_s` seconds become a file.
+
+    What becomes of the recording is told on `recorder/state`, which is not part of it.
     """
 
     save = Subscription(SaveRecording, "recorder/save", qos=QoS(required=False))
+    told = Publisher(RecorderState, "recorder/state")
 
     subscribes_all: ClassVar[bool] = True
 
@@ -87,6 +91,8 @@ class Recorder(Node):
         self._opened_ns = 0
         self._transforms_ns = 0
         self._warned = False
+        self._before = ""  # where the recording began that is gone on with
+        self._state = RecorderState(mode="waiting", why=_kept(ring_s))
 
     def on_start(self) -> None:
         # Loaded here, so that checking a graph needs neither mcap nor OpenCV.
@@ -96,24 +102,37 @@ class Recorder(Node):
         if self._ring is None:
             self._bag = self._first()
 
+    def _tell(self, state: RecorderState | None = None) -> None:
+        """Say what becomes of the recording; where nothing is given, what is so."""
+        if self._bag is not None:
+            self._state = RecorderState(mode="recording", file=self._bag.path.name, why=self._before)
+        elif state is not None:
+            self._state = state
+        self.told.publish(self._state)
+
     def _first(self) -> BagWriter | None:
         """What is written to from the start; None: nothing yet."""
         return self._open()
 
-    def _open(self, *, continues: bool = False) -> BagWriter:
-        """The next file of this run, with all that is known of the run."""
-        from runtime.bag import BagWriter
-
+    def _metadata(self) -> dict[str, str]:
+        """All that is known of the run, for the head of a file."""
         info: dict[str, Any] = getattr(self, "run_info", {})
-        folder = Path(str(info.get("folder", ".")))
-        path = Path(self.path) if self.path else folder / FILE_NAME
-        # In virtual time the log starts at 0, so that the same seed gives the same file.
-        wall_offset_ns = 0 if self.clock.is_virtual else wall_time_ns() - self.clock.now_ns()
         metadata = _as_text({key: value for key, value in info.items() if key != "launch_text"})
         metadata["clock"] = "virtual" if self.clock.is_virtual else "real"
         metadata.setdefault("started_ns", str(self.clock.now_ns()))
         metadata["excluded_topics"] = ", ".join(sorted(self.exclude))
         metadata["models"] = _as_text({"models": model_files(info.get("parameters", {}))})["models"]
+        return metadata
+
+    def _open(self, *, continues: bool = False) -> BagWriter:
+        """The next file of this run."""
+        from runtime.bag import BagWriter
+
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        path = Path(self.path) if self.path else Path(str(info.get("folder", "."))) / FILE_NAME
+        # In virtual time the log starts at 0, so that the same seed gives the same file.
+        wall_offset_ns = 0 if self.clock.is_virtual else wall_time_ns() - self.clock.now_ns()
+        metadata = self._metadata()
         part = next_part(path, continues=True) if continues else self._part(path, metadata)
         bag = BagWriter(part, metadata, wall_offset_ns=wall_offset_ns)
         launch_text = info.get("launch_text")
@@ -124,25 +143,21 @@ class Recorder(Node):
 
     def _part(self, path: Path, metadata: dict[str, str]) -> Path:
         """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
-        from runtime.bag import BagReader
-        from runtime.bag_runs import remove_recording, what_differs
+        from runtime.bag_runs import remove_recording
 
-        try:
-            before = BagReader(path)
-            is_unfinished = not before.is_complete or "continues" in before.metadata.get("end", {})
-            is_same_run = is_unfinished and not what_differs(before.metadata.get("run", {}), metadata)
-        except RecordingError:
-            is_same_run = False
-        if is_same_run:
-            self.log.warning("%s holds the first part of this run; going on in another file", path)
-            return next_part(path, continues=True)
+        self._before = ""
+        if is_unfinished(path, metadata):
+            part = next_part(path, continues=True)
+            self._before = f"the recorder was started again; what came before is in {path.name}"
+            self.log.warning("%s holds the first part of this recording; going on in %s", path, part.name)
+            return part
         remove_recording(path, metadata)
         return path
 
     def on_any(self, stamped: Stamped[Any]) -> None:
         """Record one message of any topic of the graph."""
         envelope = stamped.envelope
-        if envelope.topic in self.exclude:
+        if envelope.topic in self.exclude or envelope.topic == self.told.topic:
             return
         self._count_gap(envelope.topic, envelope.source, envelope.seq)
         if isinstance(stamped.message, Health):
@@ -174,7 +189,9 @@ class Recorder(Node):
             bag.close({**self._end(bag.messages), "reason": wanted.reason})
         except (OSError, RecordingError) as error:
             self.log.error("the last %g s could not be saved (%s)", self.ring_s, error)
+            self._tell(RecorderState(mode="stopped", why=f"the last {self.ring_s:g} s could not be saved ({error})"))
             return
+        self._tell(RecorderState(mode="waiting", file=bag.path.name, why=_kept(self.ring_s)))
         self.log.info("saved %d messages of the last %g s in %s", bag.messages, self.ring_s, bag.path)
 
     def _write(self, bag: BagWriter, stamped: Stamped[Any]) -> None:
@@ -206,6 +223,7 @@ class Recorder(Node):
         """Hand over what was recorded, also when nothing more comes."""
         bag = self._bag
         if bag is None:
+            self._tell()
             return
         try:
             bag.flush()
@@ -217,6 +235,7 @@ class Recorder(Node):
                     "%s: closed after %d messages, %.0f MB are free; the run goes on without a recording",
                     bag.path, bag.messages, free_mb,
                 )  # fmt: skip
+                self._tell(RecorderState(mode="stopped", file=bag.path.name, why="the disk is full"))
                 return
             if share < LOW_SHARE and not self._warned:
                 self._warned = True
@@ -226,6 +245,8 @@ class Recorder(Node):
                 self._split(bag)
         except OSError as error:
             self._give_up(error)
+        else:
+            self._tell()
 
     def _split(self, bag: BagWriter) -> None:
         try:
@@ -305,7 +326,13 @@ class Recorder(Node):
             self._bag.path, self._bag.messages, error.strerror,
         )  # fmt: skip
         self._bag.abandon()
-        self._bag = None
+        name, self._bag = self._bag.path.name, None
+        why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
+        self._tell(RecorderState(mode="stopped", file=name, why=why))
+
+
+def _kept(ring_s: float) -> str:
+    return f"the last {ring_s:g} s are kept in memory" if ring_s else ""
 
 
 def _as_text(values: dict[str, Any]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.clock import to_ns
+from runtime.errors import RecordingError
 from runtime.message import Stamped
 from runtime.msgs import Image
 
@@ -62,6 +63,19 @@ def next_part(path: Path, *, continues: bool) -> Path:
     while continues and part_of(path, number).exists():
         number += 1
     return part_of(path, number)
+
+
+def is_unfinished(path: Path, run: Mapping[str, str]) -> bool:
+    """Whether a recording of this very run is there that its recorder could not end."""
+    from runtime.bag import BagReader
+    from runtime.bag_runs import what_differs
+
+    try:
+        before = BagReader(path)
+    except RecordingError:
+        return False
+    is_open = not before.is_complete or "continues" in before.metadata.get("end", {})
+    return is_open and not what_differs(before.metadata.get("run", {}), run)
 
 
 def model_files(parameters: Mapping[str, Any]) -> dict[str, dict[str, str]]:

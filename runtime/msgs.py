@@ -224,3 +224,21 @@ class Trial(Message):
     task: str
     condition: str
     phase: Literal["started", "completed", "aborted", "time", "interrupted"]
+
+
+class RunningTrial(Message, kind="state"):
+    """Which trial of a study runs, on `study/running`, for those who come late; `number` 0: none."""
+
+    participant: str = ""
+    number: int = 0
+    attempt: int = 0
+    task: str = ""
+    condition: str = ""
+
+
+class RecorderState(Message, kind="state"):
+    """What becomes of a recording, from the recorder itself twice a second; where it is silent there is no recorder."""
+
+    mode: Literal["recording", "waiting", "stopped"]
+    file: str = ""  # the name of the file that is written, or was written last
+    why: str = ""  # why nothing is written

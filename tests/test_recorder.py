@@ -14,7 +14,7 @@ from runtime.bag import BagReader, BagWriter
 from runtime.bag_runs import parts_of
 from runtime.errors import ParameterError, RecordingError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Image, Utterance
+from runtime.msgs import Image, RecorderState, Utterance
 
 RGB = np.random.default_rng(0).integers(0, 255, (12, 16, 3), dtype=np.uint8)
 DEPTH = np.linspace(0.2, 3.0, 12 * 16, dtype=np.float32).reshape(12, 16)
@@ -34,6 +34,13 @@ def started(folder: Path, **parameters: object) -> Recorder:
     recorder.run_info = {"launch_text": "[nodes.x]\n", "seed": 7, "folder": str(folder), "versions": {"numpy": "2"}}
     recorder.on_start()
     return recorder
+
+
+def what_is_told(recorder: Recorder) -> list[Message]:
+    """All that it says of itself from now on."""
+    told: list[Message] = []
+    recorder.told.sink = lambda port, message: told.append(message)
+    return told
 
 
 def test_the_recording_says_what_the_run_was(tmp_path: Path) -> None:
@@ -124,6 +131,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorder = started(tmp_path)
+    told = what_is_told(recorder)
     recorder.on_any(said(1))
     recorder.flush()
 
@@ -137,6 +145,11 @@ def test_a_full_disk_ends_the_recording_and_not_the_run(
     recorder.on_stop()
     assert "recording stopped after 1 messages (No space left on device); the run goes on" in caplog.text
     assert [record.envelope.seq for record in BagReader(tmp_path / "run.mcap")] == [1]
+    assert told == [
+        RecorderState(mode="recording", file="run.mcap"),
+        RecorderState(mode="stopped", file="run.mcap", why="the disk is full"),
+        RecorderState(mode="stopped", file="run.mcap", why="the disk is full"),  # and again at each tick
+    ]
 
 
 def test_a_quality_that_is_none_is_refused() -> None:

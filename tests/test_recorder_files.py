@@ -21,8 +21,8 @@ from runtime.clock import to_ns
 from runtime.errors import UserError
 from runtime.health import Health, PortHealth
 from runtime.journal import Calls, LogLine
-from runtime.msgs import Image, RobotState
-from tests.test_recorder import said, stamped, started
+from runtime.msgs import Image, RecorderState, RobotState
+from tests.test_recorder import said, stamped, started, what_is_told
 
 
 class Now:
@@ -116,6 +116,7 @@ def test_a_disk_that_fills_up_ends_the_recording_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorder = started(tmp_path)
+    told = what_is_told(recorder)
     recorder.on_any(said(1))
     monkeypatch.setattr(recorder_module, "free_space", lambda path: (500.0, 0.05))
     recorder.flush()
@@ -131,6 +132,7 @@ def test_a_disk_that_fills_up_ends_the_recording_in_order(
     assert len(list(reader)) == 1
     assert reader.is_complete
     assert reader.metadata["end"]["ended_by"] == "disk full"
+    assert told[-1] == RecorderState(mode="stopped", file="run.mcap", why="the disk is full")
 
 
 def test_what_nodes_lost_is_in_the_ledger_at_the_end(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ from bridges.web.annotate.recording import Recorded, read_recording
 from bridges.web.annotate.room import Open, RecordingsDesk
 from bridges.web.annotate.shelf import MOST_OPEN
 from bridges.web.session import Session, View
+from runtime.bag import BagWriter
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Utterance
 from tests.running import eventually
 from tests.synthetic_run import write_run
 
@@ -73,6 +76,26 @@ def test_finished_recordings_are_listed_and_what_leads_elsewhere_is_none(folder:
         assert page.look()["notices"] == ["there is no such recording, or it is not finished yet"]
     desk.handle(page.session, Open("P01-trial-1-1.mcap", "<b>"))
     assert page.look()["notices"] == ["give a name or code to rate under: letters, digits, spaces and -"]
+    desk.close()
+
+
+def test_a_recording_in_two_parts_is_one_on_the_shelf_once_both_are_finished(tmp_path: Path) -> None:
+    for seq, name in ((1, "P01-trial-1-1.mcap"), (2, "P01-trial-1-1-2.mcap"), (3, "P01-trial-1-2.mcap")):
+        bag = BagWriter(tmp_path / name, {"folder": "one", "seed": name[-6:-5] if name.count("-") == 3 else "1"})
+        message = Utterance(speaker="ann", text=name)
+        bag.write(Stamped(message, Envelope(topic="heard", source="x", seq=seq, published_ns=seq * 1_000_000_000)))
+        bag.close()
+    first, second = tmp_path / "P01-trial-1-1.mcap", tmp_path / "P01-trial-1-1-2.mcap"
+    os.utime(first, (NOW_S - 60, NOW_S - 60))
+    os.utime(second, (NOW_S - 1, NOW_S - 1))
+    now_s = [NOW_S]
+    desk = RecordingsDesk(tmp_path, lambda: now_s[0])
+    assert [one["name"] for one in Page(desk, "a").known["shelf"]] == ["P01-trial-1-2.mcap"]
+    now_s[0] += 60
+    assert {one["name"] for one in Page(desk, "b").known["shelf"]} == {"P01-trial-1-1.mcap", "P01-trial-1-2.mcap"}
+    assert [one["text"] for one in read_recording(first).events] == [first.name, second.name]
+    second.write_bytes(second.read_bytes()[:40])  # what cannot be read is left out
+    assert [one["text"] for one in read_recording(first).events] == [first.name]
     desk.close()
 
 

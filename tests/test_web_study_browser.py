@@ -217,6 +217,7 @@ def test_after_everything_is_killed_in_the_middle_nothing_is_lost_and_the_sessio
         shows(guide, "#current", "Trial 1")
         shows(guide, "#where", "recorder ready")
         guide.click("#controls .main")
+        shows(guide, "#where", "recording to P01-trial-1-1.mcap")
         person.wait_for_selector("#words")
         person.fill("#words", HOSTILE)
         person.keyboard.press("Enter")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
 from bridges.web.messages import Mark
-from runtime import Node, Publisher, Subscription, every, on
-from runtime.msgs import ActionChunk, RobotState, RobotStatus
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.msgs import ActionChunk, RobotState, RobotStatus, RunningTrial, Trial, Utterance
+from runtime.qos import RELIABLE
 
 STEPS, STEP_S, AHEAD_MPS = 20, 0.1, 2.0
 
@@ -48,3 +50,23 @@ class Planned(Node):
                 step_s=STEP_S,
             )
         )
+
+
+class Leader(Node):
+    """A study whose one trial begins at once and never ends, and in which somebody counts aloud."""
+
+    trial = Publisher(Trial, "study/trial", qos=RELIABLE)
+    running = Publisher(RunningTrial, "study/running", qos=QoS(late_join=True))
+    heard = Publisher(Utterance, "heard")
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @every(hz=10)
+    def count_aloud(self) -> None:
+        self.count += 1
+        if self.count == 1:
+            trial = {"participant": "P01", "number": 1, "attempt": 1, "task": "talk", "condition": "only"}
+            self.trial.publish(msgspec.convert({**trial, "phase": "started"}, Trial))
+            self.running.publish(msgspec.convert(trial, RunningTrial))
+        self.heard.publish(Utterance(speaker="collaborator", text=str(self.count)))

@@ -12,6 +12,7 @@ from runtime.msgs import (
     Feedback,
     GuardState,
     Interrupt,
+    RecorderState,
     RobotState,
     RobotStatus,
     SceneDescription,
@@ -22,6 +23,8 @@ from runtime.msgs import (
 
 EVENTS_KEPT = 400
 EVENTS_AT_ONCE = 80
+RECORDER_SILENT_S = 3.0
+"""A recorder tells twice a second what it does."""
 
 Kind = Literal["said", "heard", "plan", "action", "feedback", "interrupt", "guard", "mark", "seat", "draft"]
 DIALOGUE: frozenset[Kind] = frozenset({"said", "heard"})
@@ -191,6 +194,15 @@ def status_document(status: RobotStatus | None) -> dict[str, Any] | None:
         "charging": status.is_charging,
         "alerts": list(status.alerts[:4]),
     }
+
+
+def recorder_document(stamped: Stamped[RecorderState] | None, now_ns: int) -> dict[str, str]:
+    """What becomes of the recording; a recorder that says nothing any more records nothing."""
+    if stamped is None or stamped.age_s(now_ns) > RECORDER_SILENT_S:
+        was = "" if stamped is None else stamped.message.file
+        return {"mode": "none", "file": was, "why": "no recorder runs" if stamped is None else "the recorder is silent"}
+    state = stamped.message
+    return {"mode": state.mode, "file": state.file, "why": state.why}
 
 
 def scene_document(stamped: Stamped[SceneDescription] | None, now_ns: int) -> dict[str, Any] | None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from bridges.web.board import Board, age_ms, guard_document, robot_document, scene_document, status_document
+from bridges.web.board import (
+    Board,
+    guard_document,
+    recorder_document,
+    robot_document,
+    scene_document,
+    status_document,
+)
 from bridges.web.canned import Canned
 from bridges.web.deeds import Deeds
 from bridges.web.foresight import path
@@ -27,8 +34,6 @@ FRESH_S = 1.0
 """A chunk or command that is older says nothing about where the robot is going."""
 PAN, TILT = JOINTS.index("head_pan"), JOINTS.index("head_tilt")
 RATE_OVER_NS = 2_500_000_000
-RECORDING_MS = 3000.0
-"""A recorder whose health is younger than this records."""
 
 
 class ConsoleDesk:
@@ -83,7 +88,6 @@ class ConsoleDesk:
         if session.is_operator and session.told_canned != self._canned.version:
             session.told_canned = self._canned.version
             document["canned"] = self._canned.now
-        recorder = age_ms(self._ports.recorder.stamped(), now_ns)
         document.update(
             self._board.decisions(),
             link_ms=None if session.round_trip_ms is None else round(session.round_trip_ms, 1),
@@ -95,7 +99,7 @@ class ConsoleDesk:
             cameras={name: self._camera_document(name, port, now_ns) for name, port in self._cameras.items()},
             seats=self._seat_documents(session, now_ns),
             supervision=self._supervision.document(now_ns) if session.is_operator else None,
-            recording=recorder is not None and recorder < RECORDING_MS,
+            recording=recorder_document(self._ports.recorder.stamped(), now_ns),
             people=[{"name": one.name, "role": one.role} for one in self._seats.sessions],
         )
         return document

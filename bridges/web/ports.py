@@ -5,7 +5,6 @@ from __future__ import annotations
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from bridges.web.messages import DraftDecision, Mark, SeatWord, StudySetting
 from runtime import Publisher, QoS, Subscription
-from runtime.health import Health
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.msgs import (
     Action,
@@ -15,6 +14,7 @@ from runtime.msgs import (
     Image,
     Interrupt,
     JointCommand,
+    RecorderState,
     RobotState,
     RobotStatus,
     SceneDescription,
@@ -40,7 +40,7 @@ class ConsolePorts(RobotPorts):
     setpoint = Subscription(JointCommand, "robot/command", qos=OPTIONAL)
     scene = Subscription(SceneDescription, "description", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
-    recorder = Subscription(Health, "health/recorder", qos=OPTIONAL)
+    recorder = Subscription(RecorderState, "recorder/state", qos=OPTIONAL)
     chunk = Subscription(ActionChunk, "chunk", qos=OPTIONAL)
     status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)
     candidate_subtask = Subscription(Subtask, "subtask", qos=CANDIDATES)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from bridges.web.annotate.ratings import name_of
 from runtime.bag import BagReader
 from runtime.bag_message import BagMessage
+from runtime.bag_runs import parts_of
 from runtime.errors import RecordingError
 
 IMAGE_SCHEMA = "foxglove.CompressedImage"
@@ -44,11 +48,11 @@ class Recorded:
 
 def read_recording(path: Path) -> Recorded:
     """Read all that is shown. Raises RecordingError where there is nothing to rate."""
-    reader = BagReader(path)
+    readers = [BagReader(path), *_following(path)]
     images: dict[str, list[int]] = {}
     first_ns: int | None = None
     last_ns = 0
-    for message in reader:  # times only: images are decoded in the second pass, and few of them
+    for message in chain.from_iterable(readers):  # times only: images are decoded in the second pass, and few of them
         first_ns = message.log_time_ns if first_ns is None else min(first_ns, message.log_time_ns)
         last_ns = max(last_ns, message.log_time_ns)
         if message.schema == IMAGE_SCHEMA:
@@ -59,7 +63,7 @@ def read_recording(path: Path) -> Recorded:
     found = Recorded(name_of(path), round(duration_s, 2))
     gap_s = max(SHORTEST_GAP_S, duration_s / MOST_FRAMES)
     teller = _Teller(found)
-    for message in reader:
+    for message in chain.from_iterable(readers):
         at_s = round((message.log_time_ns - start_ns) * 1e-9, 2)
         if message.topic == camera:
             if not found.frames or at_s - found.frame_times_s[-1] >= gap_s:
@@ -70,6 +74,13 @@ def read_recording(path: Path) -> Recorded:
     if not found.agents:
         raise RecordingError(f"{path}: nobody says anything in this recording, so there is nobody to rate")
     return found
+
+
+def _following(path: Path) -> Iterator[BagReader]:
+    """The files in which the recording goes on; one that cannot be read is left out."""
+    for part in parts_of(path)[1:]:
+        with contextlib.suppress(RecordingError):
+            yield BagReader(part)
 
 
 def _spread(found: Recorded) -> None:

@@ -15,6 +15,7 @@ from bridges.web.annotate.reading import Reading
 from bridges.web.annotate.recording import Recorded
 from bridges.web.session import Session
 from bridges.web.study.questionnaire import Item
+from runtime.bag_runs import parts_of
 from runtime.errors import UserError
 
 RATED = ".ratings.jsonl"
@@ -57,11 +58,13 @@ class Shelf:
         found = []
         for path in (*self.folder.glob("*.mcap"), *self.folder.glob("*/*.mcap")):
             try:
-                kept = path.stat()
+                if _is_part(path) or not path.stat().st_size:
+                    continue  # a part is shown with the first one
+                written_s = max(part.stat().st_mtime for part in parts_of(path))
             except OSError:
                 continue  # it is gone again
-            if self.now_s() - kept.st_mtime >= QUIET_S and kept.st_size:
-                found.append((kept.st_mtime, path))
+            if self.now_s() - written_s >= QUIET_S:
+                found.append((written_s, path))
         newest = sorted(found, reverse=True)[:MOST_LISTED]
         return [
             {"name": str(path.relative_to(self.folder)), "at_s": round(at_s), "raters": len(_raters(path))}
@@ -146,6 +149,12 @@ def _read(path: Path) -> dict[tuple[str, str, str, str], Rating]:
         return read_ratings(path)
     except UserError:
         return {}  # what is no file of ratings has none
+
+
+def _is_part(path: Path) -> bool:
+    """Whether it only goes on with a recording that is there, too."""
+    first = path.with_name(f"{path.stem.rpartition('-')[0]}{path.suffix}")
+    return path.stem.rpartition("-")[2].isdecimal() and first.is_file() and path in parts_of(first)
 
 
 def _raters(recording: Path) -> set[str]:

@@ -67,6 +67,13 @@ function watch() {
 
 // --- ten times a second
 
+function recording(now) {
+  const box = $("#recording"), isLost = now.mode === "stopped" || (now.mode === "none" && Boolean(now.file));
+  box.dataset.on = String(now.mode === "recording"); box.classList.toggle("late", isLost);
+  box.textContent = now.mode === "recording" ? now.file : now.mode === "stopped" ? `stopped: ${now.why}` : isLost ? "recorder gone" : now.mode === "waiting" ? "ready" : "off";
+  box.title = now.mode === "recording" ? ["recording to " + now.file, now.why].filter(Boolean).join("; ") : ["not recording", now.why, now.file && `the last file is ${now.file}`].filter(Boolean).join("; ");
+}
+
 function show(message) {
   tell(message);
   const guard = message.guard;
@@ -76,7 +83,7 @@ function show(message) {
   $("#guard").title = guard ? `${guard.mode}: ${guard.reason}; ${guard.rejected} commands refused` : "";
   $("#resume").textContent = guard?.estop ? "Re-arm" : guard?.mode === "disarmed" ? "Arm" : "Resume";
   figure("#link", message.link_ms, 150); figure("#robot-age", message.robot?.age_ms, 250);
-  $("#recording").dataset.on = String(message.recording); $("#recording").textContent = message.recording ? "on" : "off";
+  recording(message.recording);
   $("#people").textContent = String(message.people.length); $("#people").title = message.people.map((one) => `${one.name} (${one.role})`).join(", ");
   $("#subtask").textContent = message.subtask?.text ?? "–";
   $("#action").textContent = message.action?.text ?? "–";

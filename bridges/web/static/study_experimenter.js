@@ -68,6 +68,12 @@ export function experimenter(link) {
     $("#answers").replaceChildren(rows.length ? make("table", "small", make("thead", "", make("tr", "", cell("where"), cell("item"), cell("answer"))), make("tbody", "", ...rows)) : make("p", "soft small", "None yet."));
   }
 
+  function recorder(now) {
+    if (now.mode === "recording") return `recording to ${now.file}`;
+    if (now.mode === "stopped") return `NOT RECORDING: ${now.why}`;
+    return now.mode === "none" ? `NO RECORDER: ${now.why}` : view?.running ? "NOT RECORDING" : "recorder ready";
+  }
+
   return {
     show(found) {
       view = found;
@@ -80,8 +86,9 @@ export function experimenter(link) {
     tick(message) {
       whenNew("seats", [view?.code, view?.place, view?.attempt, view?.running, message.seats], () => inForce(message.seats ?? []));
       const where = $("#where"), guard = message.guard;
-      where.dataset.mode = view?.running ? "running" : "";
-      where.textContent = [view?.code || "no session", `participant's page: ${message.participants ? "open" : "not open"}`, message.recorder ? view?.running ? "recording" : "recorder ready" : "NO RECORDER", guard ? `robot ${guard.mode}` : ""].filter(Boolean).join(" · ");
+      where.dataset.mode = view?.running && message.recorder.mode !== "recording" ? "unrecorded" : view?.running ? "running" : "";
+      where.title = message.recorder.why;
+      where.textContent = [view?.code || "no session", `participant's page: ${message.participants ? "open" : "not open"}`, recorder(message.recorder), guard ? `robot ${guard.mode}` : ""].filter(Boolean).join(" · ");
       const time = $("#clock");
       if (time && message.elapsed_s !== null) { const limit = view.limit_s; time.textContent = limit ? `${clock(message.elapsed_s)} of ${clock(limit)}` : clock(message.elapsed_s); time.classList.toggle("late", Boolean(limit) && message.elapsed_s > limit - 10); }
       else if (time) time.textContent = view.limit_s ? `limit ${clock(view.limit_s)}` : "no limit";

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 from bridges.robot_ports import OPTIONAL, TalkPorts
 from bridges.web.annotate.room import RecordingsDesk, recordings
 from bridges.web.asking import Asking
+from bridges.web.board import recorder_document
 from bridges.web.messages import Mark, StudySetting
 from bridges.web.page_host import PageHost
 from bridges.web.picture import JpegCache
@@ -26,14 +27,12 @@ from bridges.web.study.protocol import EXAMPLE, read_protocol
 from bridges.web.study.session import Event, Refused, Story, words_of
 from bridges.web.study.views import experimenter_view, participant_view
 from bridges.web.wire import NoteMark, Resume, Stop
-from runtime import Publisher, Subscription, on
+from runtime import Publisher, QoS, Subscription, on
 from runtime.clock import wall_time_ns
-from runtime.health import Health
 from runtime.lease import LEASE_TOPIC, Lease
-from runtime.msgs import Image, Interrupt, SeatRequest, Trial, Utterance
+from runtime.msgs import Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
 from runtime.qos import RELIABLE, URGENT
 
-RECORDED_WITHIN_S = 3.0
 NOT_IN_FORCE = "the trial was broken off: its condition did not come into force. Is a wizard at the console?"
 
 
@@ -48,9 +47,10 @@ class Study(TalkPorts):
 
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
-    recorder = Subscription(Health, "health/trial_recorder", qos=OPTIONAL)
+    recorder = Subscription(RecorderState, "trial_recorder/state", qos=OPTIONAL)
 
     trial = Publisher(Trial, "study/trial", qos=RELIABLE)
+    running = Publisher(RunningTrial, "study/running", qos=QoS(late_join=True))
     answer = Publisher(StudyAnswer, "study/answer", qos=RELIABLE)
     note = Publisher(StudyNote, "study/note", qos=RELIABLE)
     step = Publisher(StudyStep, "study/step", qos=RELIABLE)
@@ -161,16 +161,13 @@ class Study(TalkPorts):
         is_start = event.how == "started"
         if not is_start:  # so that it is still in the trial's own recording
             self._set(story, is_on=False)
-        self.trial.publish(
-            Trial(
-                participant=story.code,
-                number=event.number,
-                attempt=event.attempt,
-                task=step.task.id,
-                condition=step.condition.id,
-                phase=cast(Literal["started", "completed", "aborted", "time", "interrupted"], event.how),
-            )
-        )
+        named: dict[str, Any] = {
+            "participant": story.code, "number": event.number, "attempt": event.attempt,
+            "task": step.task.id, "condition": step.condition.id,
+        }  # fmt: skip
+        phase = cast(Literal["started", "completed", "aborted", "time", "interrupted"], event.how)
+        self.trial.publish(Trial(**named, phase=phase))
+        self.running.publish(RunningTrial(**named) if is_start else RunningTrial())
         if is_start:
             self._set(story, is_on=True)
 
@@ -215,8 +212,8 @@ class Study(TalkPorts):
             round(self._now_s() - story.started_at_s, 1) if story is not None and is_running else None
         )
         if session.role == "experimenter":
-            recorder, guard = self.recorder.stamped(), self.guard.latest()
-            document["recorder"] = recorder is not None and recorder.age_s(now_ns) < RECORDED_WITHIN_S
+            guard = self.guard.latest()
+            document["recorder"] = recorder_document(self.recorder.stamped(), now_ns)
             document["guard"] = None if guard is None else {"mode": guard.mode, "reason": guard.reason}
             document["seats"] = self._effect.documents(story)
             document["participants"] = self._pages.roles_here().count("participant")
