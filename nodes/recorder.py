@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -176,23 +177,39 @@ class Recorder(Node):
             self._give_up(error)
         self._slowest_write_ns = max(self._slowest_write_ns, self.clock.now_ns() - began_ns)
 
+    def on_missed(self, stamped: Stamped[Any]) -> None:
+        """Count a message that there was no time to write at the end."""
+        topic = stamped.envelope.topic
+        if topic not in self.exclude:
+            self._count_gap(topic, stamped.envelope.source, stamped.envelope.seq)
+            self.missed[topic] = self.missed.get(topic, 0) + 1
+
     @on(save)
     def save_ring(self, wanted: SaveRecording) -> None:
         """Write the last seconds into a file of their own."""
         if self._ring is None:
             self.log.warning("recorder/save: everything is being recorded already; ring_s is 0")
             return
+        bag: BagWriter | None = None
         try:
             bag = self._open(continues=True)
-            for stamped in self._ring.take():
+            for stamped in self._ring.messages:
                 self._write(bag, stamped)
             bag.close({**self._end(bag.messages), "reason": wanted.reason})
         except (OSError, RecordingError) as error:
-            self.log.error("the last %g s could not be saved (%s)", self.ring_s, error)
+            self.log.error(
+                "the last %g s could not be saved (%s); they are kept, to be asked for again", self.ring_s, error
+            )
             self._tell(RecorderState(mode="stopped", why=f"the last {self.ring_s:g} s could not be saved ({error})"))
+            if bag is not None:
+                bag.abandon()
+                with suppress(OSError):
+                    bag.path.unlink()
             return
         self._tell(RecorderState(mode="waiting", file=bag.path.name, why=_kept(self.ring_s)))
-        self.log.info("saved %d messages of the last %g s in %s", bag.messages, self.ring_s, bag.path)
+        cut = f" (there was no room for all of {self.ring_s:g} s)" if self._ring.is_cut else ""
+        self.log.info("saved %d messages of the last %.1f s%s in %s", bag.messages, self._ring.seconds, cut, bag.path)
+        self._ring.clear()
 
     def _write(self, bag: BagWriter, stamped: Stamped[Any]) -> None:
         message, envelope = stamped.message, stamped.envelope

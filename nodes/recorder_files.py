@@ -5,48 +5,58 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from runtime.clock import to_ns
+from runtime.deep_queue import size_of
 from runtime.errors import RecordingError
 from runtime.message import Stamped
-from runtime.msgs import Image
 
 RING_BYTES = 512 * 1024 * 1024
-"""Of images; a ring that holds more forgets its oldest messages early."""
+"""A ring that holds more forgets its oldest messages early."""
 MODEL_SUFFIXES = (".onnx", ".gguf", ".pt", ".safetensors", ".tflite")
 
 
 class Ring:
-    """The messages of the last seconds, bounded in time and in bytes of images."""
+    """The messages of the last seconds, bounded in time and in bytes."""
 
     def __init__(self, seconds: float) -> None:
         self._span_ns = to_ns(seconds)
-        self._messages: deque[tuple[int, Stamped[Any]]] = deque()
+        self._messages: deque[tuple[int, int, Stamped[Any]]] = deque()  # when it came, and its bytes
         self._bytes = 0
+        self.is_cut = False
+        """Whether messages had to go before their time, for want of room."""
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @property
+    def seconds(self) -> float:
+        """How far back it reaches, from its newest message."""
+        return (self._messages[-1][0] - self._messages[0][0]) * 1e-9 if self._messages else 0.0
+
+    @property
+    def messages(self) -> Iterator[Stamped[Any]]:
+        """All that is held, oldest first."""
+        return (stamped for _, _, stamped in self._messages)
 
     def add(self, stamped: Stamped[Any], now_ns: int) -> None:
         """Take in a message and forget those that are too old."""
-        self._messages.append((now_ns, stamped))
-        self._bytes += _size(stamped)
+        size = size_of(stamped.message)
+        self._messages.append((now_ns, size, stamped))
+        self._bytes += size
         while self._messages and (self._messages[0][0] < now_ns - self._span_ns or self._bytes > RING_BYTES):
-            self._bytes -= _size(self._messages.popleft()[1])
+            came_ns, gone, _ = self._messages.popleft()
+            self._bytes -= gone
+            self.is_cut = self.is_cut or came_ns >= now_ns - self._span_ns
 
-    def take(self) -> list[Stamped[Any]]:
-        """All that is held, oldest first; the ring is empty then."""
-        messages = [stamped for _, stamped in self._messages]
+    def clear(self) -> None:
+        """Forget all of it."""
         self._messages.clear()
         self._bytes = 0
-        return messages
-
-
-def _size(stamped: Stamped[Any]) -> int:
-    message = stamped.message
-    if not isinstance(message, Image):
-        return 1000  # roughly; images decide
-    return int(message.rgb.nbytes + (message.depth_m.nbytes if message.depth_m is not None else 0))
+        self.is_cut = False
 
 
 def free_space(path: Path) -> tuple[float, float]:

@@ -1,7 +1,8 @@
 """`DeepPort`: a subscription of a node that hears every topic: deep queues, bounded in bytes for all of its topics.
 
 What has arrays and what has none share a bound each, so that images give way first and to each other only. A full queue
-forgets its own oldest message and counts it as "queue full".
+forgets its own oldest message and counts it as "queue full"; what waits when the run ends and cannot be taken in any
+more, as "end of run".
 """
 
 from __future__ import annotations
@@ -81,6 +82,17 @@ class DeepPort(Subscription[M]):
             self._budget.change(-self._sizes.popleft())
             self.delivered += 1
             return stamped
+
+    def give_up(self) -> list[Stamped[M]]:
+        """What still waits, which nobody will take any more; counted as "end of run"."""
+        with self._lock:
+            left = list(self._queue)
+            if left:
+                self.dropped["end of run"] += len(left)
+            self._budget.change(-sum(self._sizes))
+            self._queue.clear()
+            self._sizes.clear()
+        return left
 
 
 def size_of(message: Message) -> int:

@@ -14,14 +14,15 @@ from functools import partial
 from typing import Any
 
 from runtime.budgets import Budgets
-from runtime.clock import SystemClock
+from runtime.clock import SystemClock, to_ns
+from runtime.deep_queue import DeepPort
 from runtime.errors import PolyrhythmError
 from runtime.fence import Fence, FenceLine
 from runtime.graph import NodeSpec, health_topic
 from runtime.hosted import HostedNode
 from runtime.journal import calls_topic
 from runtime.lane import Lane
-from runtime.lane_runner import LaneRunner, LoopRunner, Source, ThreadRunner
+from runtime.lane_runner import LaneRunner, LoopRunner, Source, ThreadRunner, run_guarded
 from runtime.lease import Lease, LeaseLine
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Subscription
@@ -30,6 +31,7 @@ from runtime.scheduling import CONTROL_PRIORITY
 
 _HEALTH_PERIOD_S = 1.0
 _JOIN_S = 1.0
+_LAST_WRITES_S = 6.0  # for what waits for a recorder at the end; within the supervisor's patience with it
 _MOST_TOLD = 32
 _FOR_ALL = frozenset((Fence, Lease))  # they concern the whole process
 _SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for another thread of its process
@@ -188,13 +190,32 @@ class Executor:
         for runner in self._runners:
             if isinstance(runner, ThreadRunner):
                 runner.join(_JOIN_S)
+        recorders = [hosted for hosted in self.hosted if type(hosted.node).subscribes_all]
+        end_ns = self.clock.now_ns() + to_ns(_LAST_WRITES_S)
+        for hosted in recorders:
+            await self._hear_out(hosted, end_ns)
         self._publish_health()
+        for hosted in recorders:
+            await self._hear_out(hosted, end_ns + to_ns(_JOIN_S))
         for hosted in self.hosted:
             try:
                 hosted.node.on_stop()
             except Exception:
                 hosted.errors += 1
                 hosted.node.log.exception("on_stop failed")
+
+    async def _hear_out(self, hosted: HostedNode, end_ns: int) -> None:
+        """Let a recorder have what waits for it; what it has not got by then is lost, and it is told so."""
+        ports = [port for port in hosted.subscriptions.values() if isinstance(port, DeepPort)]
+        for lane in hosted.lanes:
+            if not any(port in ports for _, port in lane.listeners) or f"{hosted.name}-{lane.key}" in self.stuck:
+                continue
+            while (now_ns := self.clock.now_ns()) < end_ns and (work := lane.take(now_ns)) is not None:
+                run_guarded(hosted, work)
+                await asyncio.sleep(0)  # more of it may be on its way here
+        for port in ports:
+            for stamped in port.give_up():
+                hosted.node.on_missed(stamped)
 
     @property
     def stuck(self) -> list[str]:

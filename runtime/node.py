@@ -161,6 +161,9 @@ class Node:
     def on_any(self, stamped: Stamped[Any]) -> None:
         """Called for each message of every topic where `subscribes_all` is set."""
 
+    def on_missed(self, stamped: Stamped[Any]) -> None:
+        """Called instead of `on_any`, before `on_stop`, for a message that waited when there was no time left."""
+
     def on_start(self) -> None:
         """Called once before the first handler; load models here, not in `__init__`, which `check` runs too."""
 

@@ -33,7 +33,7 @@ FOLDER = Path("/dev/shm")
 BUDGET_BYTES = 256 << 20
 """Of one process; beyond it arrays travel inside the message."""
 
-SLOTS = 64  # of one segment, at most
+SLOTS = 256  # of one segment, at most
 GRACE_S = 1.0
 """For so long an announced slot waits for its readers, while there is room for another."""
 

@@ -21,7 +21,7 @@ from runtime.clock import to_ns
 from runtime.errors import UserError
 from runtime.health import Health, PortHealth
 from runtime.journal import Calls, LogLine
-from runtime.msgs import Image, RecorderState, RobotState
+from runtime.msgs import Image, RecorderState, RobotState, Utterance
 from tests.test_recorder import said, stamped, started, what_is_told
 
 
@@ -105,11 +105,40 @@ def test_a_ring_writes_the_last_seconds_when_asked(tmp_path: Path) -> None:
 
 
 def test_a_ring_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nodes.recorder_files.RING_BYTES", 3 * 7500)
+    monkeypatch.setattr("nodes.recorder_files.RING_BYTES", 3 * 8600)
     ring = Ring(1000.0)
     for number in range(10):
         ring.add(stamped(Image(camera="c", captured_ns=1, rgb=np.zeros((50, 50, 3), np.uint8)), "i", number), number)
-    assert len(ring.take()) == 3
+    assert [one.envelope.seq for one in ring.messages] == [7, 8, 9]
+    assert ring.is_cut
+
+
+def test_a_ring_counts_the_bytes_of_any_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nodes.recorder_files.RING_BYTES", 50_000)
+    ring = Ring(1000.0)
+    for number in range(1, 11):
+        ring.add(stamped(Utterance(speaker="robot", text="x" * 20_000), "said", number), number)
+    assert [one.envelope.seq for one in ring.messages] == [9, 10]
+
+
+def test_a_ring_that_cannot_be_saved_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder, clock = on_clock(tmp_path, ring_s=5.0)
+    for second in range(1, 4):
+        clock.at_s = second
+        recorder.on_any(said(second))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("runtime.bag.BagWriter.write", full)
+        recorder.save_ring(SaveRecording(reason="it fell"))
+    assert not list(tmp_path.glob("*.mcap"))
+    recorder.save_ring(SaveRecording(reason="again"))
+    reader = BagReader(tmp_path / "run.mcap")
+    assert [message.envelope.seq for message in reader] == [1, 2, 3]
+    assert reader.metadata["end"]["reason"] == "again"
+    recorder.on_stop()
 
 
 def test_a_disk_that_fills_up_ends_the_recording_in_order(

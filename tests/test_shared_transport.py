@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from runtime import Message
+from runtime.clock import to_ns
 from runtime.codec import decode, encode
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image
@@ -195,3 +196,26 @@ def test_a_message_that_comes_and_cannot_be_used_is_counted_once(wire: Wire) -> 
     assert [one.envelope.seq for one in wire.heard] == [1, 3]
     assert wire.lost["garbled"] == len(forged) + 1
     assert "link" not in wire.lost
+
+
+def test_a_recorder_that_is_halted_for_a_busy_second_loses_no_image() -> None:
+    number, heard, lost = 200, list[int](), Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
+        outlet = Outlet(Path(name), "camera")
+        outlet._pool._grace_ns = to_ns(60.0)  # all of this is within its second, however slow the machine is
+
+        def lose(topic: str, reason: str, count: int) -> None:
+            lost[reason] += count
+
+        reader = Reader({"image": Image}, lambda one: heard.append(one.message.captured_ns), lose, is_deep=True)
+        reader.connect(Path(name), ["camera"])
+        try:
+            assert asyncio.run(outlet.await_subscribers({"image": 1}, 20.0, asyncio.Event())) == []
+            for seq in range(1, number + 1):
+                image = Image(camera="head", captured_ns=seq, rgb=np.full((240, 320, 3), seq % 256, np.uint8))
+                outlet.publish(Envelope("image", "camera", seq, seq), image)
+            eventually(lambda: reader.drain(64) >= 0 and len(heard) + lost.total() >= number, "all are accounted for")
+        finally:
+            reader.close()
+            outlet.close()
+    assert heard == list(range(1, number + 1))

@@ -17,7 +17,7 @@ Depth = Literal["deep", "arrays"]
 
 KINDS: tuple[Kind, Kind] = ("event", "state")
 QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 16}
-DEEP_QUEUE_LENGTH: dict[Depth, int] = {"deep": 4096, "arrays": 64}
+DEEP_QUEUE_LENGTH: dict[Depth, int] = {"deep": 4096, "arrays": 256}
 """Of states, at both ends, for a process whose recorder must miss none: those without arrays, and those with."""
 TAP_QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 64}
 
