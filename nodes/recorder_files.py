@@ -29,9 +29,6 @@ class Ring:
         self.is_cut = False
         """Whether messages had to go before their time, for want of room."""
 
-    def __len__(self) -> int:
-        return len(self._messages)
-
     @property
     def seconds(self) -> float:
         """How far back it reaches, from its newest message."""
