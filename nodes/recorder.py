@@ -91,6 +91,8 @@ class Recorder(Node):
         self._ledger: dict[str, dict[str, dict[str, int]]] = {}  # node -> topic -> reason -> messages not delivered
         self._opened_ns = 0
         self._transforms_ns = 0
+        self._wall_offset_ns: int | None = None
+        self._zero_ns: int | None = None  # when the first message of the recording was published: run time zero
         self._warned = False
         self._before = ""  # where the recording began that is gone on with
         self._state = RecorderState(mode="waiting", why=_kept(ring_s))
@@ -128,14 +130,21 @@ class Recorder(Node):
     def _open(self, *, continues: bool = False) -> BagWriter:
         """The next file of this run."""
         from runtime.bag import BagWriter
+        from runtime.bag_runs import BEGIN, ZERO
 
         info: dict[str, Any] = getattr(self, "run_info", {})
         path = Path(self.path) if self.path else Path(str(info.get("folder", "."))) / FILE_NAME
-        # In virtual time the log starts at 0, so that the same seed gives the same file.
-        wall_offset_ns = 0 if self.clock.is_virtual else wall_time_ns() - self.clock.now_ns()
         metadata = self._metadata()
+        if not continues:
+            self._zero_ns = None
+        if not continues or self._wall_offset_ns is None:
+            # In virtual time the log starts at 0, so that the same seed gives the same file.
+            self._wall_offset_ns = 0 if self.clock.is_virtual else wall_time_ns() - self.clock.now_ns()
         part = next_part(path, continues=True) if continues else self._part(path, metadata)
-        bag = BagWriter(part, metadata, wall_offset_ns=wall_offset_ns)
+        if self._zero_ns is not None:  # a piece of the run, which can be read alone
+            begin_ns = self.clock.now_ns() if self._ring is None else self._ring.begin_ns
+            metadata |= {ZERO: str(self._zero_ns), BEGIN: str(begin_ns)}
+        bag = BagWriter(part, metadata, wall_offset_ns=self._wall_offset_ns)
         launch_text = info.get("launch_text")
         if launch_text:
             bag.attach(LAUNCH_FILE_NAME, "application/toml", str(launch_text).encode())
@@ -144,10 +153,13 @@ class Recorder(Node):
 
     def _part(self, path: Path, metadata: dict[str, str]) -> Path:
         """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
-        from runtime.bag_runs import remove_recording
+        from runtime.bag import BagReader
+        from runtime.bag_runs import remove_recording, zero_ns_of
 
         self._before = ""
         if is_unfinished(path, metadata):
+            before = BagReader(path)
+            self._zero_ns, self._wall_offset_ns = zero_ns_of(before.metadata), before.wall_offset_ns
             part = next_part(path, continues=True)
             self._before = f"the recorder was started again; what came before is in {path.name}"
             self.log.warning("%s holds the first part of this recording; going on in %s", path, part.name)
@@ -161,6 +173,9 @@ class Recorder(Node):
         if envelope.topic in self.exclude or envelope.topic == self.told.topic:
             return
         self._count_gap(envelope.topic, envelope.source, envelope.seq)
+        is_first = self._zero_ns is None
+        if is_first:
+            self._zero_ns = 0 if self.clock.is_virtual else envelope.published_ns
         if isinstance(stamped.message, Health):
             self._note_losses(stamped.message)
         if self._ring is not None:
@@ -172,6 +187,8 @@ class Recorder(Node):
         began_ns = self.clock.now_ns()
         self._most_behind_ns = max(self._most_behind_ns, began_ns - envelope.published_ns)
         try:
+            if is_first and not self.clock.is_virtual:
+                self._bag.note("start", {"zero_ns": str(self._zero_ns)})
             self._write(self._bag, stamped)
         except OSError as error:
             self._give_up(error)

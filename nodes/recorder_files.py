@@ -35,6 +35,11 @@ class Ring:
         return (self._messages[-1][0] - self._messages[0][0]) * 1e-9 if self._messages else 0.0
 
     @property
+    def begin_ns(self) -> int:
+        """When its oldest message came; 0 where it has none."""
+        return self._messages[0][0] if self._messages else 0
+
+    @property
     def messages(self) -> Iterator[Stamped[Any]]:
         """All that is held, oldest first."""
         return (stamped for _, _, stamped in self._messages)

@@ -12,6 +12,9 @@ _OF_PROCESSES = ("supervisor_pid", "started_ns")
 """Of a run in real time; without a supervisor each file says when it was begun itself."""
 _LONGEST = 80
 
+ZERO, BEGIN = "zero_ns", "begin_ns"
+"""What a head says of time, where a recording is a piece of a run: stamps of run time zero, and of where it begins."""
+
 
 def part_of(path: Path, number: int) -> Path:
     """The file of that part of a recording: run.mcap, run-2.mcap, run-3.mcap..."""
@@ -44,6 +47,23 @@ def remove_recording(path: Path, successor: Mapping[str, str]) -> None:
         head = None if part == path or is_known else head_of(part)
         if head is None or (head and all(head.get(key) == successor.get(key) for key in ("folder", "parameters"))):
             part.unlink(missing_ok=True)
+
+
+def zero_ns_of(metadata: Mapping[str, Mapping[str, str]]) -> int | None:
+    """Run time zero of a recording, as a monotonic stamp; None where it does not say, and is its first message's."""
+    if metadata.get("run", {}).get("clock") == "virtual":
+        return 0
+    return _stamp(metadata.get("run", {}).get(ZERO)) or _stamp(metadata.get("start", {}).get(ZERO))
+
+
+def begin_ns_of(metadata: Mapping[str, Mapping[str, str]]) -> int | None:
+    """From when on it holds what happened, where it is a piece of its run; None where it holds that from the start."""
+    return _stamp(metadata.get("run", {}).get(BEGIN))
+
+
+def _stamp(text: str | None) -> int | None:
+    stamp_ns = int(text) if text is not None and text.isdecimal() and len(text) < 20 else None
+    return stamp_ns if stamp_ns is not None and stamp_ns < 1 << 63 else None
 
 
 def what_differs(first: Mapping[str, str], other: Mapping[str, str]) -> str:

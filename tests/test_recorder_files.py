@@ -37,9 +37,9 @@ class Now:
         return to_ns(self.at_s)
 
 
-def on_clock(folder: Path, **parameters: object) -> tuple[Recorder, Now]:
+def on_clock(folder: Path, clock: Now | None = None, **parameters: object) -> tuple[Recorder, Now]:
     recorder = Recorder(**parameters)  # type: ignore[arg-type]  # parameters by name, as from a launch file
-    clock = Now()
+    clock = clock or Now()
     vars(recorder).update(_clock=clock, run_info={"folder": str(folder), "seed": 1})
     recorder.on_start()
     return recorder, clock

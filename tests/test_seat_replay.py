@@ -35,7 +35,7 @@ FAST = JointCommand(position=(1.0, *HOME[1:]), base_v_mps=-0.3)
 def write(path: Path, notes: list[tuple[int, str, str, int, Message]], holder: str = "policy") -> Path:
     """A recording of these: ms, topic, source, seat, message."""
     seats = {seat: {"holder": holder if seat == "policy" else seat} for seat in ("planner", "vlm", "policy")}
-    bag = BagWriter(path, {"seats": json.dumps(seats), "clock": "virtual"})
+    bag = BagWriter(path, {"seats": json.dumps(seats), "clock": "real"})
     for seq, (at_ms, topic, source, seat, message) in enumerate(notes):
         bag.write(Stamped(message, Envelope(topic, source, seq + 1, START_NS + at_ms * MS, image_ns=1, seat=seat)))
     bag.close({"outcome": "{}"})

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from nodes.bag_commands.recording import Recording, add_recording, copy_head, envelope_or_none, with_progress
+from runtime.bag_runs import BEGIN
 from runtime.clock import to_ns
 from runtime.errors import UserError
 
@@ -23,7 +24,8 @@ def cut(
     last_ns = start_ns + to_ns(to_s)
     until = f"{to_s:g} s" if to_s < _LATEST_S else "the end"
     what = f"{from_s:g} s to {until}" + (f", topics {' '.join(topics)}" if topics else "")
-    writer = copy_head(source, out, {"cut": what})
+    begins = {BEGIN: str(max(first_ns, source.begin_ns))} if first_ns > start_ns else {}
+    writer = copy_head(source, out, {"cut": what, **begins})
     for message in with_progress(iter(source), "cutting"):
         envelope = envelope_or_none(message)
         if envelope is None or envelope.published_ns < first_ns:

@@ -30,7 +30,7 @@ class Difference:
 
     number: int  # of the message in the stream, from 1
     message: str  # "topic:source:seq" in the first recording
-    at_s: float
+    at_s: float  # of run time
     where: str  # path of the field
     first: Any
     second: Any
@@ -47,12 +47,12 @@ def compare(first: Recording, second: Recording) -> tuple[int, Difference | None
     number = 0
     for number, (one, two) in enumerate(zip_longest(_stream(first), _stream(second)), start=1):
         if one is None or two is None:
-            known = one or two
+            known, of = (one, first) if one is not None else (two, second)
             assert known is not None
             name = _ident(known)
             there, gone = f"{name}", "the recording has ended"
             return number - 1, Difference(
-                number, name, known.log_time_ns * 1e-9, "what comes next",
+                number, name, _at_s(known, of), "what comes next",
                 there if one is not None else gone, there if two is not None else gone,
             )  # fmt: skip
         if one.data == two.data and one.topic == two.topic:
@@ -60,7 +60,7 @@ def compare(first: Recording, second: Recording) -> tuple[int, Difference | None
         found = _difference(one, two)
         if found is not None:
             where, left, right = found
-            return number - 1, Difference(number, _ident(one), one.log_time_ns * 1e-9, where, left, right)
+            return number - 1, Difference(number, _ident(one), _at_s(one, first), where, left, right)
     return number, None
 
 
@@ -82,6 +82,11 @@ def first_difference(one: Any, two: Any, where: str = "") -> tuple[str, Any, Any
         return (f"{where} (length)", len(one), len(two)) if len(one) != len(two) else None
     same = one == two and type(one) is type(two)
     return None if same else (where or "the whole message", one, two)
+
+
+def _at_s(message: BagMessage, recording: Recording) -> float:
+    """Its run time, by the log time, which cannot be unreadable."""
+    return (message.log_time_ns - recording.readers[0].wall_offset_ns - recording.start_ns) * 1e-9
 
 
 def _stream(recording: Recording) -> Iterator[BagMessage]:

@@ -85,6 +85,8 @@ class Info:
     launch_file: str
     git: str
     duration_s: float
+    from_s: float  # of run time: above 0 for a piece of a run
+    to_s: float
     messages: int
     topics: list[TopicInfo]
     dropped: dict[str, int]  # by reason, from every node's last account
@@ -100,14 +102,13 @@ def inspect(path: Path) -> Info:
     topics: dict[str, TopicInfo] = {}
     ledger: dict[tuple[str, int], Health] = {}
     types: dict[str, set[str]] = {}
-    first_ns, last_ns, messages = 0, 0, 0
+    last_ns, messages = 0, 0
     for message in with_progress(iter(recording), "reading"):
         messages += 1
         envelope = envelope_or_none(message)
         topics.setdefault(message.topic, TopicInfo(message.topic)).take(message.schema, len(message.data), envelope)
         types.setdefault(message.topic, set()).add(message.schema)
         if envelope is not None:
-            first_ns = min(first_ns or envelope.published_ns, envelope.published_ns)
             last_ns = max(last_ns, envelope.published_ns)
         if message.topic.startswith("health/") and message.schema == "Health":
             try:
@@ -139,7 +140,9 @@ def inspect(path: Path) -> Info:
         seed=recording.about.get("seed", ""),
         launch_file=recording.about.get("launch_file", ""),
         git=recording.about.get("git", ""),
-        duration_s=max(0, last_ns - (0 if recording.is_virtual else first_ns)) * 1e-9,
+        duration_s=max(0, last_ns - recording.begin_ns) * 1e-9,
+        from_s=(recording.begin_ns - recording.start_ns) * 1e-9,
+        to_s=max(0, last_ns - recording.start_ns) * 1e-9,
         messages=messages,
         topics=[topics[name] for name in sorted(topics)],
         dropped=dict(sorted(dropped.items())),
@@ -181,7 +184,8 @@ def _fared(recorder: dict[str, float]) -> str:
 def _print(info: Info, *, is_whole: bool) -> None:
     size_mb = sum(part["bytes"] for part in info.parts) / 1e6
     parts = f", {len(info.parts)} parts" if len(info.parts) > 1 else ""
-    print(f"{info.recording}: {info.duration_s:.1f} s, {info.messages} messages, {size_mb:.1f} MB{parts}")
+    span = f" ({info.from_s:.1f} to {info.to_s:.1f} s of its run)" if info.from_s else ""
+    print(f"{info.recording}: {info.duration_s:.1f} s{span}, {info.messages} messages, {size_mb:.1f} MB{parts}")
     print(f"{info.clock or 'unknown'} time, seed {info.seed or '?'}, {info.launch_file} {info.git}".rstrip())
     topics = [topic for topic in info.topics if is_whole or not topic.topic.startswith(OWN)]
     width = max([len(topic.topic) for topic in topics] + [5])

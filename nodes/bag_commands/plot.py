@@ -54,7 +54,7 @@ class Curves:
         self.joints = Curve()
         self.events: dict[str, list[float]] = {}
         start_ns = recording.start_ns
-        self.end_s = 0.0
+        self.begin_s = self.end_s = (recording.begin_ns - start_ns) * 1e-9
         for message in with_progress(iter(recording), "reading"):
             envelope = envelope_or_none(message)
             if envelope is None:
@@ -87,12 +87,13 @@ def draw(curves: Curves, path: Path, title: str) -> None:
 
     figure, axes = pyplot.subplots(4, 1, figsize=(14, 13), sharex=True, layout="constrained")
     rates, ages, joints, events = axes
-    streams = {topic: seconds for topic, seconds in curves.counts.items() if sum(seconds.values()) > curves.end_s}
+    length_s = curves.end_s - curves.begin_s
+    streams = {topic: seconds for topic, seconds in curves.counts.items() if sum(seconds.values()) > length_s}
     order = sorted(streams, key=lambda topic: -sum(streams[topic].values()))
     colours = {topic: pyplot.get_cmap("tab20")(number % 20) for number, topic in enumerate(order)}
     for topic in order:
-        starts_s, per_s = rate(streams[topic], curves.end_s)
-        mean_hz = sum(streams[topic].values()) / max(curves.end_s, 1e-9)
+        starts_s, per_s = rate(streams[topic], curves.begin_s, curves.end_s)
+        mean_hz = sum(streams[topic].values()) / max(length_s, 1e-9)
         rates.step(starts_s, per_s, where="post", color=colours[topic], label=f"{topic}  {mean_hz:.1f} Hz")
     rates.set_ylabel("messages in a second")
     rates.set_yscale("symlog", linthresh=1)
@@ -127,13 +128,14 @@ def draw(curves: Curves, path: Path, title: str) -> None:
     pyplot.close(figure)
 
 
-def rate(seconds: Mapping[int, int], end_s: float) -> tuple[list[float], list[float]]:
+def rate(seconds: Mapping[int, int], begin_s: float, end_s: float) -> tuple[list[float], list[float]]:
     """Messages a second by the second, or by so many that there are BINS at most; without the last, partial one."""
-    width = max(1, math.ceil(end_s / BINS))
+    width = max(1, math.ceil((end_s - begin_s) / BINS))
     bins: dict[int, int] = {}
     for second, number in seconds.items():
         bins[second // width] = bins.get(second // width, 0) + number
-    whole = range(max(1, int(end_s) // width))
+    first = int(begin_s) // width
+    whole = range(first, max(first + 1, int(end_s) // width))
     return [float(place * width) for place in whole], [bins.get(place, 0) / width for place in whole]
 
 

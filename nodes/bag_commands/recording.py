@@ -12,7 +12,7 @@ import msgspec
 
 from runtime.bag import BagReader, BagWriter
 from runtime.bag_message import BagMessage
-from runtime.bag_runs import parts_of, what_differs
+from runtime.bag_runs import BEGIN, ZERO, begin_ns_of, parts_of, what_differs, zero_ns_of
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
 
@@ -62,13 +62,21 @@ class Recording:
     @property
     def start_ns(self) -> int:
         """Run time zero as a monotonic stamp; that of the first message where the recording does not say."""
-        if self.is_virtual:
-            return 0
+        noted_ns = zero_ns_of(self.readers[0].metadata)
+        if noted_ns is not None:
+            return noted_ns
         for message in self:
             envelope = envelope_or_none(message)
             if envelope is not None:
                 return envelope.published_ns
         return 0
+
+    @property
+    def begin_ns(self) -> int:
+        """Where it begins: at run time zero, or where it was cut out of its run."""
+        noted_ns = [begin_ns_of(reader.metadata) for reader in self.readers]
+        pieces_ns = [one for one in noted_ns if one is not None]
+        return min(pieces_ns) if len(pieces_ns) == len(noted_ns) else self.start_ns
 
     def noted(self, key: str) -> Any:
         """A value noted at the end or at the start, decoded; None where there is none."""
@@ -125,7 +133,12 @@ def check_picture(path: Path | None) -> None:
 def copy_head(source: Recording, path: Path, note: dict[str, str]) -> BagWriter:
     """A new recording that says the same of its run, and how it came about."""
     check_out(path, source)
-    writer = BagWriter(path, {**source.about, **note}, wall_offset_ns=source.readers[0].wall_offset_ns)
+    about = {key: value for key, value in source.about.items() if key not in (ZERO, BEGIN)}
+    if not source.is_virtual:
+        about[ZERO] = str(source.start_ns)
+    if source.begin_ns > source.start_ns:
+        about[BEGIN] = str(source.begin_ns)
+    writer = BagWriter(path, {**about, **note}, wall_offset_ns=source.readers[0].wall_offset_ns)
     for reader in source.readers[:1]:
         for name, data in reader.attachments.items():
             writer.attach(name, "application/toml" if name.endswith(".toml") else "application/octet-stream", data)

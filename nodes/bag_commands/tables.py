@@ -13,6 +13,7 @@ from nodes.bag_commands.recording import Recording, envelope_or_none, with_progr
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from runtime.bag_message import BagMessage
 from runtime.bag_schema import envelope_document
+from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
 
 WIDEST = 64
@@ -32,7 +33,7 @@ def export_jsonl(recording: Recording, out: Path, *, with_images: bool = False) 
                 document.pop("data", None)
             line = {
                 "topic": message.topic,
-                "at_s": (envelope.published_ns - start_ns) * 1e-9 if envelope is not None else None,
+                "at_s": (envelope.published_ns - start_ns) / NS_PER_S if envelope is not None else None,
                 "type": message.schema,
                 "envelope": envelope_document(envelope) if envelope is not None else None,
                 "message": document,
@@ -63,8 +64,8 @@ def export_csv(recording: Recording, out: Path) -> list[tuple[Path, int]]:
             envelope = envelope_or_none(message)
             row: dict[str, Any] = dict(_flat(message))
             if envelope is not None:
-                age_s = (envelope.published_ns - envelope.image_ns) * 1e-9 if envelope.image_ns else ""
-                at_s = (envelope.published_ns - start_ns) * 1e-9
+                age_s = (envelope.published_ns - envelope.image_ns) / NS_PER_S if envelope.image_ns else ""
+                at_s = (envelope.published_ns - start_ns) / NS_PER_S
                 row |= dict(zip(head, (at_s, envelope.source, envelope.seq, age_s, envelope.cause), strict=True))
             writers[message.topic].writerow(row)
             rows[message.topic] = rows.get(message.topic, 0) + 1

@@ -78,7 +78,7 @@ def _header(draw: ImageDraw.ImageDraw, run: Run, width: int) -> None:
     words = {True: "success", False: "failed", None: "ended"}[is_success]
     colour = {"success": COLOURS["success"], "failed": COLOURS["stop"]}.get(words, FAINT)
     title = run.heard.messages[0].message.text if run.heard.messages else run.path.name
-    right = f"{words} after {run.duration_s:.0f} s"
+    right = f"{words} after {run.end_s:.0f} s"
     big, small = _font(26, bold=True), _font(18)
     room = width - 2 * MARGIN_PX - draw.textlength(right, big) - 24
     draw.text((MARGIN_PX, 22), _cut(draw, title, big, room), INK, big)

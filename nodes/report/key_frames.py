@@ -51,7 +51,7 @@ def moments(run: Run, most: int = MOST) -> list[Moment]:
         if len(chosen) < most and _is_apart(moment.ns, chosen):
             chosen.append(moment)
     while len(chosen) < most and (len(chosen) < FEWEST or len(chosen) % COLUMNS):
-        ns = _middle_of_longest_gap([run.start_ns, *sorted(one.ns for one in chosen), run.end_ns])
+        ns = _middle_of_longest_gap([run.begin_ns, *sorted(one.ns for one in chosen), run.end_ns])
         if not _is_apart(ns, chosen):
             break
         chosen.append(Moment(ns, "between", _under_way(run, ns)))

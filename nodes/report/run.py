@@ -13,7 +13,7 @@ import msgspec
 from nodes.sim.messages import Truth
 from runtime.bag import BagReader
 from runtime.bag_message import BagMessage
-from runtime.bag_runs import parts_of
+from runtime.bag_runs import begin_ns_of, parts_of, zero_ns_of
 from runtime.errors import RecordingError
 from runtime.health import Health
 from runtime.message import M, Stamped
@@ -62,7 +62,7 @@ class Track(Generic[M]):
 
 @dataclass
 class Run:
-    """One recorded run. Stamps are monotonic ns; `start_ns` is run time zero."""
+    """One recorded run. Stamps are monotonic ns; `start_ns` is run time zero, `begin_ns` where a piece of it begins."""
 
     path: Path
     about: dict[str, str] = field(default_factory=dict)  # what was known at the start
@@ -70,6 +70,7 @@ class Run:
     is_complete: bool = False
     damage: list[str] = field(default_factory=list)
     start_ns: int = 0
+    begin_ns: int = 0
     end_ns: int = 0
     heard: Track[Utterance] = field(default_factory=lambda: Track(Utterance))
     said: Track[Utterance] = field(default_factory=lambda: Track(Utterance))
@@ -93,7 +94,15 @@ class Run:
 
     @property
     def duration_s(self) -> float:
-        return max(0, self.end_ns - self.start_ns) * 1e-9
+        return max(0, self.end_ns - self.begin_ns) * 1e-9
+
+    @property
+    def begin_s(self) -> float:
+        return self.at_s(self.begin_ns)
+
+    @property
+    def end_s(self) -> float:
+        return self.at_s(max(self.begin_ns, self.end_ns))
 
     def at_s(self, ns: int) -> float:
         """Run time of a monotonic stamp."""
@@ -137,8 +146,10 @@ def read_run(path: Path) -> Run:
     """Read a recording, all its parts. Raises RecordingError where it is none, or holds no message at all."""
     run = Run(path=path, is_complete=True)
     refused: Counter[str] = Counter()
+    noted: dict[str, dict[str, str]] = {}
     for part in parts_of(path):
         reader = BagReader(part)
+        noted = noted or reader.metadata
         for record in reader:
             try:
                 _take(run, record)
@@ -152,8 +163,9 @@ def read_run(path: Path) -> Run:
         raise RecordingError(f"{path}: holds no messages, so there is nothing to report")
     run.damage += [f"{text} ({number} times)" for text, number in sorted(refused.items())]
     every = [stamp for stamps in run.stamps.values() for stamp in stamps]
-    # In virtual time the run begins at 0; in real time the recorder is up before the run begins.
-    run.start_ns = 0 if run.is_virtual else min(every)
+    zero_ns, begin_ns = zero_ns_of(noted), begin_ns_of(noted)
+    run.start_ns = min(every) if zero_ns is None else zero_ns  # the recorder is up before the run begins
+    run.begin_ns = run.start_ns if begin_ns is None else begin_ns
     run.end_ns = max(every)
     for track in (*(getattr(run, name) for name in _TRACKS.values()), run.health):
         track.messages.sort(key=lambda one: one.envelope.published_ns)

@@ -44,7 +44,7 @@ def draw_timeline(run: Run, path: Path) -> None:
 def _title(run: Run) -> str:
     is_success, reason = run.outcome
     word = {True: "Success", False: "Failed", None: "Ended"}[is_success]
-    return f"{word} after {run.duration_s:.0f} s{': ' if reason else ''}{reason}"
+    return f"{word} after {run.end_s:.0f} s{': ' if reason else ''}{reason}"
 
 
 def _whole(axes: Axes, run: Run) -> None:
@@ -59,7 +59,7 @@ def _whole(axes: Axes, run: Run) -> None:
         centre[lane] = top - size / 2
         top -= size
         axes.axhline(top, color="#ececee", lw=0.8, zorder=0)
-    axes.set(xlim=(0, length_s), ylim=(top, 0))
+    axes.set(xlim=(run.begin_s, run.begin_s + length_s), ylim=(top, 0))
     axes.set_yticks(list(centre.values()), list(centre), color=INK, fontsize=10)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", colors=FAINT)
@@ -86,7 +86,7 @@ def stops(run: Run) -> list[Span]:
         times = stop_times(run, interrupt)
         if times.held_ms is not None:
             since_s = run.at_s(interrupt.envelope.utterance_ns or interrupt.envelope.published_ns)
-            found.append((since_s, run.duration_s if times.resumed_s is None else since_s + times.resumed_s))
+            found.append((since_s, run.end_s if times.resumed_s is None else since_s + times.resumed_s))
     return _merged(found)
 
 
@@ -114,7 +114,7 @@ def _speech_of(track: Track[Utterance], run: Run, length_s: float) -> list[Spoke
     starts = [run.at_s(one.envelope.published_ns) for one in track.messages]
     texts = [_shortened(one.message.text, 58) for one in track.messages]
     widths = [(len(text) + 3) * CHARACTER * length_s for text in texts]
-    lefts = [at_s + width_s > length_s for at_s, width_s in zip(starts, widths, strict=True)]
+    lefts = [at_s + width_s > run.begin_s + length_s for at_s, width_s in zip(starts, widths, strict=True)]
     spans = [
         (at_s - width_s, at_s) if is_left else (at_s, at_s + width_s)
         for at_s, width_s, is_left in zip(starts, widths, lefts, strict=True)
@@ -150,7 +150,7 @@ def _plans(axes: Axes, run: Run, length_s: float, centre: float) -> None:
         if not merged or merged[-1][1] != one.message.text:
             merged.append((run.at_s(one.envelope.published_ns), one.message.text))
     for index, (start_s, text) in enumerate(merged):
-        end_s = merged[index + 1][0] if index + 1 < len(merged) else length_s
+        end_s = merged[index + 1][0] if index + 1 < len(merged) else run.end_s
         _bar(axes, (start_s, end_s), centre, 0.42, "#dbe5f4", text, length_s, "#9db6dc")
 
 
@@ -197,7 +197,7 @@ def mode_spans(run: Run) -> list[tuple[Span, str]]:
             continue
         if found:
             found[-1] = ((found[-1][0][0], at_s), found[-1][1])
-        found.append(((at_s, run.duration_s), mode))
+        found.append(((at_s, run.end_s), mode))
     return found
 
 
@@ -209,8 +209,8 @@ def _ticks(axes: Axes, run: Run, topic: str, centre: float, half: float, colour:
 def _close_up(axes: Axes, run: Run) -> None:
     """Some seconds around the first stop, or around the middle, with every single tick."""
     found = stops(run)
-    middle_s = found[0][0] if found else run.duration_s / 2
-    start_s = max(0.0, min(middle_s - CLOSE_UP_S / 3, run.duration_s - CLOSE_UP_S))
+    middle_s = found[0][0] if found else (run.begin_s + run.end_s) / 2
+    start_s = max(run.begin_s, min(middle_s - CLOSE_UP_S / 3, run.end_s - CLOSE_UP_S))
     end_s = start_s + CLOSE_UP_S
     lanes = [*RATES, ("guard", "robot/command", "#4a4e57")]
     for index, (_, topic, colour) in enumerate(lanes):

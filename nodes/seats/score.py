@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from runtime.bag import BagReader
-from runtime.bag_runs import parts_of
+from runtime.bag_runs import parts_of, zero_ns_of
 from runtime.clock import to_ns
 from runtime.errors import UserError, choices
 from runtime.fence import SEATS, Seat
@@ -77,14 +77,16 @@ def read_score(
     Raises RecordingError for a file that is none, and UserError where the holder said nothing there.
     """
     name = path.parent.name if path.name == "run.mcap" and path.parent.name else path.stem
-    place, holder, start_ns, seen = SEATS.index(seat), "", 0, set[str]()
+    place, holder, seen = SEATS.index(seat), "", set[str]()
+    start_ns: int | None = None
     notes: list[tuple[int, str, Message]] = []
     for part in parts_of(path):
         reader = BagReader(part)
+        start_ns = zero_ns_of(reader.metadata) if start_ns is None else start_ns
         holder = holder or _first_holder(reader.metadata.get("run", {}), seat)
         for record in reader:
             envelope = record.envelope
-            start_ns = start_ns or envelope.published_ns
+            start_ns = envelope.published_ns if start_ns is None else start_ns
             if record.topic == LEASE_TOPIC:
                 lease = record.message(Lease)
                 holder = lease.holder if lease.seat == seat else holder
