@@ -227,6 +227,11 @@ def says_yes(text: str) -> bool:
     return bool(words) and _is_repeated(words, _phrases("yes"))
 
 
+def is_stop(text: str) -> bool:
+    """Whether who says this wants the robot to stop."""
+    return understand(text).wants == "stop"
+
+
 def understand(text: str) -> Meaning:
     """What the utterance asks for; unknown languages and small talk ask for nothing."""
     clauses, takes_back = _take_back(clauses_of(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridges.web.access import ROLES, Door, Pace, Tokens, check_bind
+from bridges.web.places import Places
 from runtime.errors import ParameterError
 
 
@@ -65,3 +66,32 @@ def test_behind_a_tunnel_only_the_named_origin_leads_here() -> None:
     assert not door.admits_origin("localhost:9000", "http://localhost:8420")
     assert not door.admits_origin("localhost:9001", "http://localhost:9001")
     assert door.admits_origin("localhost:8420", "http://localhost:8420")
+
+
+def test_no_role_takes_the_places_that_are_kept_for_others() -> None:
+    roles = ("operator", "viewer", "participant")
+    for greedy, most in (("viewer", 8), ("operator", 12), ("participant", 12)):
+        places = Places()
+        while not places.refusal(greedy, roles):
+            places.take(greedy)
+            most -= 1
+        assert most == 0
+        needed = [role for role in ("operator", "participant") if role != greedy]
+        assert [places.refusal(role, roles) for role in needed] == [""] * len(needed)
+
+
+def test_a_place_is_free_again_once_somebody_has_left() -> None:
+    places = Places(2)
+    for _ in range(2):
+        places.take("ada")
+    assert "all 2 places are taken" in places.refusal("ada", ("ada",))
+    places.leave("ada")
+    assert places.refusal("ada", ("ada",)) == ""
+
+
+def test_many_raters_do_not_keep_each_other_out() -> None:
+    names = [f"rater-{number}" for number in range(40)]
+    places = Places()
+    for name in names[:16]:
+        assert places.refusal(name, (*names, "viewer")) == ""
+        places.take(name)

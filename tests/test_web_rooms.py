@@ -9,17 +9,19 @@ import logging
 import re
 import socket as socket_library
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
+from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
 from bridges.web.access import Pace
 from bridges.web.page_host import PageHost
 from bridges.web.room import Room
-from bridges.web.server import TOO_FAST, Server
+from bridges.web.server import MOST_WAITING, TOO_FAST, Server
 from bridges.web.session import Session, View
 from bridges.web.wire import Emergency, Stop, decode
 from runtime.clock import SystemClock
@@ -198,3 +200,66 @@ def test_where_there_is_a_study_its_participant_does_not_come_into_the_console(p
     assert pages.enter("/study", token)["rooms"] == []
     pages.study.stop()
     assert pages.enter("", token)["role"] == "participant"
+
+
+class Crowd:
+    """Pages that stay open: each has been welcomed."""
+
+    def __init__(self, pages: Pages, stack: ExitStack) -> None:
+        self._pages, self._stack = pages, stack
+
+    def comes(self) -> Connection:
+        """A socket that has said nothing yet."""
+        sock = socket_library.create_connection(("127.0.0.1", self._pages.port), timeout=60.0)
+        host = f"127.0.0.1:{self._pages.port}"
+        uri, origin = f"ws://{host}/socket", Origin(f"http://{host}")
+        return self._stack.enter_context(connect(uri, sock=sock, origin=origin, compression=None, proxy=None))
+
+    def enters(self, role: str) -> Connection:
+        """A page of the console. Raises ConnectionClosed where it is not let in."""
+        socket = self.comes()
+        socket.send(json.dumps({"t": "hello", "token": self._pages.addresses["", role]}))
+        assert json.loads(socket.recv(timeout=60.0))["t"] == "welcome"
+        return socket
+
+    def refusal(self, role: str) -> tuple[int, str]:
+        """Why it is not let in."""
+        with pytest.raises(ConnectionClosed) as closed:
+            self.enters(role)
+        said = closed.value.rcvd
+        return (said.code, said.reason) if said is not None else (0, "")
+
+
+@pytest.fixture
+def crowd(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crowd]:
+    monkeypatch.setattr("bridges.web.session.STALLED_S", 600.0)  # they answer nothing, and stay
+    with ExitStack() as stack:
+        yield Crowd(pages, stack)
+
+
+def test_viewers_leave_places_for_those_who_are_needed_and_are_told_so(crowd: Crowd) -> None:
+    viewers = [crowd.enters("viewer") for _ in range(8)]
+    words = "all 8 places for viewers are taken; it is tried again until one is free"
+    assert crowd.refusal("viewer") == (4503, words)
+    for _ in range(4):
+        crowd.enters("operator")
+    viewers[0].close()
+    eventually(lambda: crowd_has_room(crowd), "there is room again")
+
+
+def crowd_has_room(crowd: Crowd) -> bool:
+    try:
+        crowd.enters("viewer")
+    except ConnectionClosed:
+        return False
+    return True
+
+
+def test_sockets_without_a_token_keep_nobody_out_and_go_themselves(crowd: Crowd) -> None:
+    silent = [crowd.comes() for _ in range(MOST_WAITING + 1)]
+    crowd.enters("viewer")
+    crowd.enters("operator")
+    with pytest.raises(ConnectionClosed) as closed:
+        silent[0].recv(timeout=60.0)
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4408, "no token in time")

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from bridges.web.asking import Asking
 from bridges.web.board import Board
+from bridges.web.idents import Idents
 from bridges.web.seating import GRACE_S
 from bridges.web.seats import Seats
 from bridges.web.session import Session
@@ -28,7 +29,7 @@ class Sent:
 def seated(*sessions: Session) -> tuple[Seats, Any]:
     """The first of them drives."""
     ports = SimpleNamespace(name="console", request=Sent(), interrupt=Sent(), seat_word=Sent())
-    seats = Seats(cast(Any, ports), Asking({}))
+    seats = Seats(cast(Any, ports), Asking({}), Idents("console", 0))
     seats.sessions = list(sessions)
     seats.learn(Lease(seat="policy", holder="human_policy", number=1))
     seats.take("policy", sessions[0], 0, force=False)

@@ -6,7 +6,7 @@ import http.client
 import json
 import socket as socket_library
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
-from runtime.clock import SystemClock
 from tests.console_run import ConsoleRun
 
 LAUNCH = """
@@ -190,30 +189,10 @@ def test_a_flood_is_cut_off(run: ConsoleRun) -> None:
         assert code_of(socket) == 4429
 
 
-def open_when_free(run: ConsoleRun) -> ClientConnection:
-    """A WebSocket as soon as there is room: those of the tests before may be leaving still."""
-    end_s = SystemClock().now_ns() * 1e-9 + 60.0
-    while True:
-        try:
-            return open_socket(run)
-        except InvalidStatus as refusal:
-            if refusal.response.status_code != 503 or SystemClock().now_ns() * 1e-9 > end_s:
-                raise
-
-
-def test_the_17th_client_is_turned_away_and_comes_in_when_one_has_left(run: ConsoleRun) -> None:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(open_when_free(run)) for _ in range(16)]
-        for socket in sockets:
-            socket.send(hello(run, "viewer"))
-            next_of(socket, "welcome")
-        with pytest.raises(InvalidStatus) as refused:
-            open_socket(run)
-        assert refused.value.response.status_code == 503
-        sockets[0].close()
-        with open_when_free(run) as newcomer:
-            newcomer.send(hello(run, "viewer"))
-            next_of(newcomer, "welcome")
+def test_a_connection_that_asks_for_nothing_is_closed(run: ConsoleRun) -> None:
+    with socket_library.create_connection(("127.0.0.1", run.port), timeout=60.0) as silent:
+        silent.sendall(b"GET / HTTP/1.1\r\n")
+        assert silent.recv(100) == b""
 
 
 def test_a_viewer_may_look_and_stop_and_nothing_else(run: ConsoleRun) -> None:

@@ -95,3 +95,22 @@ def test_who_withdraws_in_a_trial_ends_it_with_its_recording_and_the_robot_stops
     read = read_events(tmp_path / "P01.jsonl")
     story = Story.of(PROTOCOL, Event("begin", 0.0, number=1, protocol=PROTOCOL.sha))
     assert told(story, read[1:]).has_withdrawn
+
+
+def test_a_participants_stop_is_never_refused(tmp_path: Path) -> None:
+    node = Study(folder=str(tmp_path))
+    sim = Simulation(node)
+    heard, stops = sim.record(Study.speak), sim.record(Study.interrupt)
+    keeper, guide, person = opened(node, sim, tmp_path)
+    for session, message in ((guide, wire.Begin(1)), (person, wire.Agree(3)), (guide, wire.Skip())):
+        node.handle(session, message)
+    node.handle(person, wire.Speak("Stop!"))  # between the trials
+    assert person.notices == ["nobody listens at the moment, but the robot stops"]
+    node.handle(guide, wire.StartTrial())
+    for words in (*["one more word"] * 20, "Stop!", "Stop!"):
+        node.handle(person, wire.Speak(words))
+    sim.run(seconds=0.1)
+    assert [one.text for one in stops] == ["participant: Stop!"]
+    assert [one.text for one in heard][-2:] == ["Stop!", "Stop!"]
+    assert len(heard) < 20
+    keeper.close()

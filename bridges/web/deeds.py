@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import hypot
 from typing import Literal
 
@@ -62,6 +63,7 @@ class Deeds:
         limits: RobotLimits,
         hand: Hand,
         speaker: str,
+        is_stop: Callable[[str], bool],
     ) -> None:
         self._ports = ports
         self._board = board
@@ -70,8 +72,9 @@ class Deeds:
         self._limits = limits
         self._hand = hand
         self._speaker = speaker
+        self._is_stop = is_stop
         self._standstill = Standstill()
-        self._count = 0
+        self._idents = seats.idents
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
@@ -120,7 +123,8 @@ class Deeds:
         text = " ".join(text.split())
         if not text:
             return
-        if not session.words.allows(self._ports.clock.now_ns()):
+        is_stop = voice == "collaborator" and self._is_stop(text)
+        if not session.words.allows(self._ports.clock.now_ns()) and not is_stop:
             session.notice("not so fast: that was not said")
         elif voice == "robot":
             self._ports.say_said.publish(Utterance(speaker=self._speaker, text=text))
@@ -186,7 +190,7 @@ class Deeds:
     def _plan(self, session: Session, message: Plan) -> None:
         self._ports.plan.publish(
             Subtask(
-                id=self._ident(),
+                id=self._idents.next(),
                 text=message.text or message.verb,
                 verb=message.verb,
                 what=message.what,
@@ -207,7 +211,7 @@ class Deeds:
             return
         what = f" the {target.colour} {target.label}".replace("  ", " ") if target is not None else ""
         text = f"{WORDS[message.skill]}{what}"
-        self._ports.act.publish(Action(id=self._ident(), skill=message.skill, target=target, text=text))
+        self._ports.act.publish(Action(id=self._idents.next(), skill=message.skill, target=target, text=text))
 
     def _thing(self, message: Act | Place) -> SeenObject | None:
         """The thing seen that the page means."""
@@ -219,7 +223,3 @@ class Deeds:
         ]
         best = min(near, key=lambda pair: pair[0], default=None)
         return best[1] if best is not None and best[0] <= NEAR_M else None
-
-    def _ident(self) -> str:
-        self._count += 1
-        return f"{self._ports.name}-{self._count}"

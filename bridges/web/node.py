@@ -18,12 +18,14 @@ from bridges.web.board import Board
 from bridges.web.canned import CANNED, Canned, read_canned
 from bridges.web.deeds import Deeds
 from bridges.web.desk import ConsoleDesk
+from bridges.web.idents import Idents
 from bridges.web.messages import DraftDecision, Mark, SeatWord, StudySetting
 from bridges.web.page_host import PageHost
 from bridges.web.ports import ConsolePorts
 from bridges.web.room import Room
 from bridges.web.seats import Seats
 from bridges.web.shadows import Shadows
+from bridges.web.stop_words import STOP_WORDS, load_stop_words
 from bridges.web.supervision import Supervision
 from bridges.web.wire import Seat, decode
 from runtime import on
@@ -49,6 +51,7 @@ class Console(ConsolePorts):
     under which a tunnel or a proxy leads here. `robot` names the limits of the robot that is driven, `hand` its
     kinematics (a `runtime.robot.Hand`). `utterances` is a file of canned sentences. `head_camera_m` says where the head
     camera is, for what is drawn over its image: ahead, left and up of the crossing of its axes, and how far before it.
+    `stop_words` tells which sentences mean "stop", as "module:function": those are let through whatever came before.
     `recordings` is a folder whose finished recordings can be rated on a page beside this one ("": no such page).
     """
 
@@ -65,6 +68,7 @@ class Console(ConsolePorts):
         reached_as: tuple[str, ...] = (),
         head_camera_m: tuple[float, float, float, float] = (-0.07, 0.13, 1.33, 0.035),
         recordings: str = "",
+        stop_words: str = STOP_WORDS,
     ) -> None:
         self._pages = PageHost(address, port, certificate, key, reached_as)
         limits = load_name(robot)
@@ -83,19 +87,22 @@ class Console(ConsolePorts):
             ],
             "head_camera": dict(zip(("x_m", "y_m", "z_m", "ahead_m"), head_camera_m, strict=True)),
         }
+        self._is_stop = load_stop_words(stop_words)
         self._canned = Canned(read_canned(Path(utterances) if utterances else CANNED))
 
     def on_start(self) -> None:
         """Open the page and say where it is. Raises UserError where that cannot be."""
         self._board = Board(self.clock.now_ns())
-        self._seats = Seats(self, Asking(getattr(self, "run_info", {})))
+        self._seats = Seats(self, Asking(getattr(self, "run_info", {})), Idents(self.name, self.clock.now_ns()))
         self._supervision = Supervision(self, self._speaker)
         self._shadows = Shadows(self._limits.joints)
         self._states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         if self.clock.is_virtual:
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")
             return
-        deeds = Deeds(self, self._board, self._seats, self._supervision, self._limits, self._hand, self._speaker)
+        deeds = Deeds(
+            self, self._board, self._seats, self._supervision, self._limits, self._hand, self._speaker, self._is_stop
+        )
         desk = ConsoleDesk(
             self,
             self._board,

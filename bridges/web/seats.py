@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bridges.web.asking import Asking
+from bridges.web.idents import Idents
 from bridges.web.messages import STUDY, SeatWord
 from bridges.web.ports import ConsolePorts
 from bridges.web.seating import SEATS, Seating
@@ -40,14 +41,14 @@ class Wish:
 class Seats:
     """Asks the guard for seats in the name of those who sit at the pages."""
 
-    def __init__(self, ports: ConsolePorts, asking: Asking) -> None:
+    def __init__(self, ports: ConsolePorts, asking: Asking, idents: Idents) -> None:
         self.sessions: Sequence[Session] = ()  # the open pages
         self._ports = ports
         self.asking = asking
         self._seating = Seating()
         self._leases: dict[Seat, Lease] = {}
         self._asked_ns: dict[Seat, int] = {}
-        self._interrupts = 0
+        self.idents = idents
         self._wishes: dict[int, Wish] = {}
         self._wish_count = 0
 
@@ -164,8 +165,7 @@ class Seats:
 
     def interrupt(self, depth: Literal["stop", "resume"], text: str) -> None:
         """Stop, or go on."""
-        self._interrupts += 1
-        ident = f"{self._ports.name}-interrupt-{self._interrupts}"
+        ident = self.idents.next("interrupt")
         self._ports.interrupt.publish(Interrupt(id=ident, depth=depth, text=text, by="console"))
 
     def documents(self, session: Session) -> dict[str, dict[str, Any]]:

@@ -9,12 +9,13 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bridges.web.access import Door, Role, Tokens
+from bridges.web.places import MOST_CLIENTS, Places
 from bridges.web.room import Room
 from bridges.web.session import STATE_PERIOD_S, Session, View
+from bridges.web.static_files import guarded, read_files
 from bridges.web.wire import MAX_MESSAGE_BYTES, Emergency, Hello, Seen, Stop, Watch, encode, pack_frame
 from runtime.clock import Clock, to_ns
 from runtime.errors import UserError
@@ -24,35 +25,20 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp
     from starlette.websockets import WebSocket
 
 log = logging.getLogger("console")
 
-STATIC = Path(__file__).parent / "static"
-KINDS = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-MOST_CLIENTS = 16
+MOST_WAITING = 16
+"""Sockets that have not brought their token yet; one more sends the oldest of them away."""
 MOST_REASON_BYTES = 120  # of why a socket was closed; the protocol takes 123
 HANDSHAKE_S = 5.0
+"""How long a connection may take to its first request, and a socket to its token."""
 STOP_S = 2.0
-HEADERS = {
-    "content-security-policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    "cache-control": "no-store",
-}
-
 # Why a socket was closed, in WebSocket's private range; the page shows the words.
 BAD_TOKEN, TOO_LATE, TOO_FAST, NOT_UNDERSTOOD, STALLED, ELSEWHERE = 4401, 4408, 4429, 4400, 4410, 4303
+FULL = 4503
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -75,6 +61,22 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
+def _brief_http() -> type[asyncio.Protocol]:
+    """HTTP in which a connection that asks for nothing is closed after a while, so that it takes nobody's place."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class BriefHTTP(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+            super().connection_made(transport)
+            self.loop.call_later(HANDSHAKE_S, self._end_without_request)
+
+        def _end_without_request(self) -> None:
+            if not vars(self)["scope"] and not self.transport.is_closing():
+                self.transport.close()
+
+    return BriefHTTP
+
+
 class Server:
     """Serves its rooms until it is stopped; rooms may come and go meanwhile (any thread)."""
 
@@ -86,11 +88,12 @@ class Server:
         self._certificate, self._key = certificate, key
         self._also = tuple(reached_as)
         self._door = Door(frozenset())
-        self._open = 0
+        self._places = Places()
+        self._waiting: list[asyncio.Timeout] = []  # of the sockets without a token, oldest first
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: uvicorn.Server | None = None
         self._thread = threading.Thread(target=self._run, name="console-server")
-        self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.suffix in KINDS}
+        self._files = read_files()
 
     def add(self, room: Room) -> None:
         """Open a room, with a token for each role that has none yet. Raises UserError where there is one already."""
@@ -127,7 +130,7 @@ class Server:
                 ws_per_message_deflate=False,
                 ws_ping_interval=5.0,
                 ws_ping_timeout=10.0,
-                http="h11",
+                http=_brief_http(),
                 lifespan="off",
                 loop="asyncio",
                 log_config=None,
@@ -205,30 +208,7 @@ class Server:
                 WebSocketRoute("/{room}/socket", self._socket),
             ]
         )
-        return self._guarded(application)
-
-    def _guarded(self, application: ASGIApp) -> ASGIApp:
-        """Turn away what is addressed to another host, and add the headers."""
-
-        async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] == "http":
-                headers = [(key.encode(), value.encode()) for key, value in HEADERS.items()]
-                host = next((value.decode("latin-1") for key, value in scope["headers"] if key == b"host"), None)
-                if not self._door.admits_host(host):
-                    await send({"type": "http.response.start", "status": 421, "headers": headers})
-                    await send({"type": "http.response.body", "body": b"this is not the host that you asked for\n"})
-                    return
-
-                async def send_with_headers(message: Any) -> None:
-                    if message["type"] == "http.response.start":
-                        message["headers"] = [*message["headers"], *headers]
-                    await send(message)
-
-                await application(scope, receive, send_with_headers)
-                return
-            await application(scope, receive, send)
-
-        return guarded
+        return guarded(application, lambda host: self._door.admits_host(host))
 
     async def _page(self, request: Request) -> Response:
         room = self._room(request.path_params.get("room", ""))
@@ -244,10 +224,11 @@ class Server:
     def _reply(self, name: str) -> Response:
         from starlette.responses import Response
 
-        content = self._files.get(name)
-        if content is None:
+        found = self._files.get(name)
+        if found is None:
             return Response("there is no such page\n", status_code=404, media_type="text/plain")
-        return Response(content, headers={"content-type": KINDS[Path(name).suffix]})
+        content, kind = found
+        return Response(content, headers={"content-type": kind})
 
     # --- one WebSocket
 
@@ -263,23 +244,24 @@ class Server:
         if room is None:
             await socket.send_denial_response(PlainTextResponse("there is no such page\n", status_code=404))
             return
-        if self._open >= MOST_CLIENTS:
-            await socket.send_denial_response(PlainTextResponse("too many clients\n", status_code=503))
-            return
-        self._open += 1
         try:
             await socket.accept()
-            await self._talk(socket, room)
+            hello = await self._hello(socket, room)
+            if hello is None:
+                return
+            message, role = hello
+            if refusal := self._places.refusal(role, self.tokens.by_role):
+                await socket.close(FULL, refusal)
+                return
+            self._places.take(role)
+            try:
+                await self._talk(socket, room, message, role)
+            finally:
+                self._places.leave(role)
         except WebSocketDisconnect:
             pass  # the page was closed, or its link
-        finally:
-            self._open -= 1
 
-    async def _talk(self, socket: WebSocket, room: Room) -> None:
-        hello = await self._hello(socket, room)
-        if hello is None:
-            return
-        message, token_role = hello
+    async def _talk(self, socket: WebSocket, room: Room, message: Hello, token_role: Role) -> None:
         role = room.roles[token_role]
         session = Session(message.session or secrets.token_hex(16), role, message.name.strip() or role)
         if any(other.ident == session.ident for other in room.sessions):
@@ -309,9 +291,16 @@ class Server:
         return found if len(found) > 1 else []
 
     async def _hello(self, socket: WebSocket, room: Room) -> tuple[Hello, Role] | None:
+        if len(self._waiting) >= MOST_WAITING:
+            self._waiting.pop(0).reschedule(asyncio.get_running_loop().time())
         try:
-            text = await asyncio.wait_for(socket.receive_text(), HANDSHAKE_S)
-            message = room.decode(text)
+            async with asyncio.timeout(HANDSHAKE_S) as limit:
+                self._waiting.append(limit)
+                try:
+                    message = room.decode(await socket.receive_text())
+                finally:
+                    if limit in self._waiting:
+                        self._waiting.remove(limit)
         except TimeoutError:
             await socket.close(TOO_LATE, "no token in time")
             return None

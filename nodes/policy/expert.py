@@ -17,6 +17,7 @@ import numpy as np
 
 from nodes.kinematics import grasp_point, head_camera_pose, to_odometry
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
+from nodes.policy.asked import Asked
 from nodes.policy.sight import blend, judge, spot_of, state_at
 from nodes.policy.skill_steps import Progress, Step, begin, resting, retreat, step
 from nodes.policy.skills import LOOK, NOD, PICK, PLACE, POINT, PUT_BACK, SET_BACK, SHAKE, Phase, Spot, plan
@@ -85,6 +86,7 @@ class ExpertPolicy(Node):
         self.tallest_m = tallest_m
         self.sees = sees
         self.current: Action | None = None
+        self.asked: Asked | None = None
         self.progress: Progress | None = None
         self.confirmations = Confirmations()
         self.is_over = True
@@ -126,7 +128,9 @@ class ExpertPolicy(Node):
     def begin(self, action: Action) -> None:
         """Take on an action from wherever the robot is."""
         state = self.state.latest()
-        if self.current is not None and action.id == self.current.id:
+        asked = Asked.now(action)
+        if self.current is not None and asked.repeats(self.asked):
+            self.asked = asked
             if not self.is_over:  # asked again, as after a false alarm: it is still at it
                 self.feedback.publish(Feedback(action_id=action.id, status="running", why=self.told))
             return
@@ -139,7 +143,7 @@ class ExpertPolicy(Node):
             if refusal.endswith(PLEASE):
                 self.said.publish(Utterance(speaker="robot", text=refusal))
             return
-        before, self.current = self.current, action
+        before, self.current, self.asked = self.current, action, asked
         if before is not None and self._continues(before, action):
             return
         if before is not None and not self.is_over:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
+from nodes.policy.asked import Asked
 from nodes.policy.onnx_file import read_model
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import ParameterError, PolyrhythmError
@@ -85,6 +86,7 @@ class OnnxPolicy(Node):
         self.is_active = not needs_action  # written by the plain handlers only
         self.confirmations = Confirmations()
         self.action_id = ""
+        self.asked: Asked | None = None
         self.fence_ns = -1
         self.refused = 0  # by the worker only
         self.refusal = ""
@@ -126,7 +128,9 @@ class OnnxPolicy(Node):
     @on(action)
     def begin(self, action: Action) -> None:
         """Act on the newest action; the model itself sees only image and joints."""
-        if action.id == self.action_id:
+        asked = Asked.now(action)
+        if asked.repeats(self.asked):
+            self.asked = asked
             if self.is_active:  # asked again, as after a false alarm: it is still at it
                 self.feedback.publish(Feedback(action_id=action.id, status="running"))
             return
@@ -137,7 +141,7 @@ class OnnxPolicy(Node):
             if refusal.endswith(PLEASE):
                 self.said.publish(Utterance(speaker="robot", text=refusal))
             return
-        self.action_id = action.id
+        self.action_id, self.asked = action.id, asked
         self.is_active = action.skill != "hold" or not self.needs_action
         if self.is_active:
             self.feedback.publish(Feedback(action_id=action.id, status="running"))

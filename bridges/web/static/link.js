@@ -23,7 +23,8 @@ export class Link {
     socket.onclose = (event) => {
       if (event.code === 4303) { location.replace(`${event.reason}${location.hash}`); return; }      // the token is for another page here
       if (event.code === 4401) { this.hooks.cover(`Not let in: ${event.reason}`); return; }
-      this.hooks.cover(`The link is gone${event.reason ? ` (${event.reason})` : ""}. Trying again…`);
+      if (event.code === 4503) this.hooks.cover(`Not let in yet: ${event.reason}.`);
+      else this.hooks.cover(`The link is gone${event.reason ? ` (${event.reason})` : ""}. Trying again…`);
       setTimeout(() => this.open(), this.pause); this.pause = Math.min(5000, this.pause * 1.6);
     };
   }

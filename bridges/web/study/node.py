@@ -13,11 +13,13 @@ from bridges.robot_ports import OPTIONAL, TalkPorts
 from bridges.web.annotate.room import RecordingsDesk, recordings
 from bridges.web.asking import Asking
 from bridges.web.board import recorder_document
+from bridges.web.idents import Idents
 from bridges.web.messages import Mark, StudySetting
 from bridges.web.page_host import PageHost
 from bridges.web.picture import JpegCache
 from bridges.web.room import Room
 from bridges.web.session import Session, View
+from bridges.web.stop_words import STOP_WORDS, load_stop_words
 from bridges.web.study import wire
 from bridges.web.study.condition import check_seats
 from bridges.web.study.effect import Effect
@@ -40,7 +42,8 @@ class Study(TalkPorts):
     """One participant at a time; the log says where the pages are.
 
     `protocol` is a TOML file (empty: the example that is shipped), `folder` where sessions are kept. A run that was
-    killed leaves its session there; the next one goes on with it.
+    killed leaves its session there; the next one goes on with it. `stop_words` tells which sentences mean "stop", as
+    "module:function": those stop the robot whatever came before.
     """
 
     provenance = "person"
@@ -68,7 +71,9 @@ class Study(TalkPorts):
         port: int = 0,
         certificate: str = "",
         key: str = "",
+        stop_words: str = STOP_WORDS,
     ) -> None:
+        self._is_stop = load_stop_words(stop_words)
         self._protocol = read_protocol(Path(protocol) if protocol else EXAMPLE)
         self._folder = Path(folder)
         self._pages = PageHost(host, port, certificate, key)
@@ -76,12 +81,12 @@ class Study(TalkPorts):
         self._canned = {one.id: one.canned(self._protocol.folder) for one in self._protocol.condition}
         self._setting_is_on = False
         self._keeper: Keeper | None = None
-        self._count = 0
         self._epoch_s = 0.0
 
     def on_start(self) -> None:
         """Open the pages, and the session that was left unfinished. Raises UserError where that cannot be."""
         info: dict[str, Any] = getattr(self, "run_info", {})
+        self._idents = Idents(self.name, self.clock.now_ns())
         self._effect = Effect(
             Asking(info), self.request.publish, lambda event: self._keeper and self._keeper.do(lambda story: event)
         )
@@ -317,12 +322,15 @@ class Study(TalkPorts):
 
     def _say(self, keeper: Keeper, session: Session, text: str) -> None:
         story, text = keeper.story, " ".join(text.split())
+        is_stop = self._is_stop(text)
         if story is None or story.phase != "running" or not story.allowed.speak:
+            if is_stop:
+                self._interrupt("stop", f"{session.role}: {text}")
+                raise Refused("nobody listens at the moment, but the robot stops")
             raise Refused("nobody listens at the moment; that was not said")
-        if not text or not session.words.allows(self.clock.now_ns()):
+        if not text or (not session.words.allows(self.clock.now_ns()) and not is_stop):
             raise Refused("not so fast: that was not said")
         self.speak.publish(Utterance(speaker="collaborator", text=text))
 
     def _interrupt(self, depth: Literal["stop", "resume"], text: str) -> None:
-        self._count += 1
-        self.interrupt.publish(Interrupt(id=f"{self.name}-{self._count}", depth=depth, text=text, by="console"))
+        self.interrupt.publish(Interrupt(id=self._idents.next(), depth=depth, text=text, by="console"))
