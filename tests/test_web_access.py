@@ -95,3 +95,13 @@ def test_many_raters_do_not_keep_each_other_out() -> None:
     for name in names[:16]:
         assert places.refusal(name, (*names, "viewer")) == ""
         places.take(name)
+
+
+def test_a_token_that_was_taken_back_is_good_for_nothing_and_known_as_such() -> None:
+    first = Tokens({}).with_roles(ROLES)
+    old = first.by_role["participant"]
+    then = first.renewed("participant").with_roles(("rater",))
+    new = then.by_role["participant"]
+    assert (then.role_of(old), then.role_of(new)) == (None, "participant")
+    assert (then.was_taken_back(old), then.was_taken_back(new), then.was_taken_back("")) == (True, False, False)
+    assert then.role_of(first.by_role["operator"]) == "operator"

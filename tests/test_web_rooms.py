@@ -263,3 +263,25 @@ def test_sockets_without_a_token_keep_nobody_out_and_go_themselves(crowd: Crowd)
         silent[0].recv(timeout=60.0)
     assert closed.value.rcvd is not None
     assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4408, "no token in time")
+
+
+def test_a_token_that_was_taken_back_opens_no_page_and_those_open_are_closed_when_somebody_else_comes(
+    pages: Pages, crowd: Crowd, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = crowd.enters("viewer")
+    old = pages.addresses["", "viewer"]
+    with caplog.at_level(logging.INFO, "pages"):
+        pages.console.renew("viewer")
+    new = pages.console.token("viewer")
+    assert caplog.messages[-1].endswith(f"/#{new}")
+    assert new != old
+    told = {"code": 4401, "reason": "this address was for somebody whose part is over; ask for your own"}
+    assert pages.enter("", old) == told
+    assert pages.enter("", new)["role"] == "viewer"
+    assert "viewer" not in pages.console.roles_here()
+    assert json.loads(before.recv(timeout=60.0))["t"] == "state"  # it shows its last words still
+    pages.console.send_away()
+    with pytest.raises(ConnectionClosed) as closed:
+        before.recv(timeout=60.0)
+    assert closed.value.rcvd is not None
+    assert {"code": closed.value.rcvd.code, "reason": closed.value.rcvd.reason} == told

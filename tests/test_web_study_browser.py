@@ -270,6 +270,8 @@ def test_a_participant_may_stop_at_any_time_and_cannot_do_what_the_experimenter_
     with PageRun("run", launch, "--out", tmp_path / "one", pages=2) as run:
         person = come(chromium, run.addresses["study", "participant"], problems)
         guide = come(chromium, run.addresses["study", "experimenter"], problems)
+        old = run.addresses["study", "participant"]
+        wait(guide, lambda: text(guide, "#address") == old, "the participant's address is told", PATIENCE_S)
         for selector in ("#begin", "#marks", "#note", "#lines", "#resume"):
             assert not person.is_visible(selector)
         guide.fill("#number", "3")
@@ -280,5 +282,14 @@ def test_a_participant_may_stop_at_any_time_and_cannot_do_what_the_experimenter_
         shows(person, "#participant", "You have stopped")
         shows(guide, "#current", "P03 has stopped")
         assert findings(person) == []
+        wait(guide, lambda: text(guide, "#address") not in ("", old), "the next one's address is there", PATIENCE_S)
+        late = chromium.new_context().new_page()
+        late.goto(old)
+        shows(late, "#cover", "somebody whose part is over")
+        other = come(chromium, text(guide, "#address"), problems)
+        guide.fill("#number", "4")
+        guide.keyboard.press("Enter")
+        other.wait_for_selector(".tick input")
+        shows(person, "#cover", "somebody whose part is over")
     assert problems == []
     assert [event.what for event in read_events(folder / "P03.jsonl")] == ["begin", "withdraw"]

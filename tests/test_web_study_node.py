@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -113,4 +114,40 @@ def test_a_participants_stop_is_never_refused(tmp_path: Path) -> None:
     assert [one.text for one in stops] == ["participant: Stop!"]
     assert [one.text for one in heard][-2:] == ["Stop!", "Stop!"]
     assert len(heard) < 20
+    keeper.close()
+
+
+class Pages:
+    """Notes what is asked of the pages' host."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def renew(self, role: str) -> None:
+        self.asked.append(f"another token for {role}")
+
+    def send_away(self) -> None:
+        self.asked.append("those with old tokens go")
+
+    def poke(self) -> None: ...
+
+
+@pytest.mark.parametrize("how", ["withdraws", "is done"])
+def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> None:
+    node, pages = Study(folder=str(tmp_path)), Pages()
+    sim = Simulation(node)
+    keeper, guide, person = opened(node, sim, tmp_path)
+    node._pages = cast(Any, pages)
+    for session, message in ((guide, wire.Begin(1)), (person, wire.Agree(3))):
+        node.handle(session, message)
+    assert pages.asked == ["those with old tokens go"]
+    if how == "withdraws":
+        node.handle(person, wire.Withdraw())
+    else:
+        while keeper.story is not None and not keeper.story.is_over:
+            node.handle(guide, wire.Skip())
+    node.handle(guide, NoteMark(label="late"))  # what is noted afterwards takes nothing back again
+    assert pages.asked == ["those with old tokens go", "another token for participant"]
+    node.handle(guide, wire.Begin(2))
+    assert pages.asked[2:] == ["those with old tokens go"]
     keeper.close()

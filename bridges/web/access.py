@@ -16,6 +16,7 @@ Role = str
 ROLES: tuple[Role, ...] = ("operator", "viewer", "participant")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TOKEN_BYTES = 16
+MOST_TAKEN_BACK = 64
 
 
 def check_bind(host: str, certificate: str, key: str) -> None:
@@ -54,14 +55,26 @@ def check_origins(origins: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """One random token per role, for as long as the process lives."""
+    """One random token per role, for as long as the process lives or until it is taken back."""
 
     by_role: Mapping[Role, str]
+    taken_back: tuple[str, ...] = ()  # the last of them, so that who brings one is told
 
     def with_roles(self, roles: Iterable[Role]) -> Tokens:
         """With a new token for each of these roles that has none."""
         new = {role: secrets.token_hex(TOKEN_BYTES) for role in roles if role not in self.by_role}
-        return Tokens({**self.by_role, **new})
+        return Tokens({**self.by_role, **new}, self.taken_back)
+
+    def renewed(self, role: Role) -> Tokens:
+        """With another token for that role; the one that it had is good for nothing any more."""
+        old = (self.by_role[role],) if role in self.by_role else ()
+        return Tokens(
+            {**self.by_role, role: secrets.token_hex(TOKEN_BYTES)}, (*self.taken_back, *old)[-MOST_TAKEN_BACK:]
+        )
+
+    def was_taken_back(self, token: str) -> bool:
+        """Whether it was good once."""
+        return sum(hmac.compare_digest(old.encode(), token.encode(errors="replace")) for old in self.taken_back) > 0
 
     def role_of(self, token: str) -> Role | None:
         """The role that the token stands for; looks at every one of them, so that time tells nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,10 +11,10 @@ from typing import Any
 
 from bridges.web.access import Role, check_bind, check_certificate, check_origins
 from bridges.web.room import Room
-from bridges.web.server import Server, bind
+from bridges.web.server import Server
 from bridges.web.session import Session
 from runtime.clock import Clock
-from runtime.errors import ParameterError
+from runtime.errors import ParameterError, UserError
 
 LAST_WORDS_S = 2.0
 """How long the end of a run waits for open pages to draw the last news."""
@@ -30,6 +31,26 @@ class _Hall:
 _HALL = _Hall()
 
 
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises UserError where the address cannot be had."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen()  # a page that is opened at once waits instead of being refused
+        except OSError:
+            bound.close()
+            raise
+    except OSError as problem:
+        raise UserError(
+            f"console: cannot listen on {host} port {port} ({problem.strerror or problem}); "
+            "choose another port, or 0 for any that is free: --set console.port=0"
+        ) from problem
+    return bound
+
+
 class PageHost:
     """Where a page is to be had. Raises ParameterError where that would be open to others than are meant to see it."""
 
@@ -43,6 +64,7 @@ class PageHost:
         self._certificate, self._key, self._reached_as = certificate, key, tuple(reached_as)
         check_origins(self._reached_as)
         self._server: Server | None = None
+        self._log: logging.Logger | logging.LoggerAdapter[Any] = logging.getLogger("console")
         self._rooms: list[Room] = []
 
     def start(
@@ -63,11 +85,33 @@ class PageHost:
                 check_certificate(self._certificate, self._key)
                 server.start(bind(self._host, self._port), self._host)
                 _HALL.servers[self._host, self._port] = server
+        self._log = log
+        for token_role in room.roles:
+            self._tell(server, room, token_role)
+
+    def renew(self, role: Role) -> None:
+        """Take back the token of that role, which opens no page any more, and log the next one's address."""
+        server, room = self._server, self._rooms[0] if self._rooms else None
+        if server is None or room is None:
+            return
+        server.renew(role)
+        self._tell(server, room, role)
+
+    def send_away(self) -> None:
+        """Close the pages whose token was taken back."""
+        if self._server is not None:
+            self._server.send_away()
+
+    def token(self, role: Role) -> str:
+        """What opens the page for that role now; "" where there is none."""
+        return self._server.tokens.by_role.get(role, "") if self._server is not None else ""
+
+    def _tell(self, server: Server, room: Room, token_role: Role) -> None:
         scheme = "https" if self._certificate else "http"
         host = f"[{self._host}]" if ":" in self._host else self._host
         path = "" if room.path == "console" else room.path
-        for token_role, role in room.roles.items():
-            log.info("%s: %s://%s:%d/%s#%s", role, scheme, host, server.port, path, server.tokens.by_role[token_role])
+        token = server.tokens.by_role[token_role]
+        self._log.info("%s: %s://%s:%d/%s#%s", room.roles[token_role], scheme, host, server.port, path, token)
 
     def poke(self) -> None:
         """There is something new to send (any thread)."""
@@ -86,8 +130,13 @@ class PageHost:
                 session.notice(text)
 
     def roles_here(self) -> list[Role]:
-        """The roles of the open pages."""
-        return [session.role for session in self._sessions()]
+        """The roles of the open pages, but for those whose token was taken back."""
+        tokens = self._server.tokens if self._server is not None else None
+        return [
+            session.role
+            for session in self._sessions()
+            if tokens is not None and not tokens.was_taken_back(session.token)
+        ]
 
     def _sessions(self) -> list[Session]:
         return self._rooms[0].sessions if self._rooms else []

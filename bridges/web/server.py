@@ -39,26 +39,7 @@ STOP_S = 2.0
 # Why a socket was closed, in WebSocket's private range; the page shows the words.
 BAD_TOKEN, TOO_LATE, TOO_FAST, NOT_UNDERSTOOD, STALLED, ELSEWHERE = 4401, 4408, 4429, 4400, 4410, 4303
 FULL = 4503
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises UserError where the address cannot be had."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-            bound.listen()  # a page that is opened at once waits instead of being refused
-        except OSError:
-            bound.close()
-            raise
-    except OSError as problem:
-        raise UserError(
-            f"console: cannot listen on {host} port {port} ({problem.strerror or problem}); "
-            "choose another port, or 0 for any that is free: --set console.port=0"
-        ) from problem
-    return bound
+TAKEN_BACK = "this address was for somebody whose part is over; ask for your own"
 
 
 def _brief_http() -> type[asyncio.Protocol]:
@@ -101,6 +82,18 @@ class Server:
             raise UserError(f"there is a page /{room.path} at this address already; give one of the two another port")
         self.tokens = self.tokens.with_roles(room.roles)
         self.rooms = tuple(sorted((*self.rooms, room), key=lambda one: one.rank))
+
+    def renew(self, role: Role) -> str:
+        """Take that role's token back and return another. Pages that are open stay so until `send_away`."""
+        self.tokens = self.tokens.renewed(role)
+        return self.tokens.by_role[role]
+
+    def send_away(self) -> None:
+        """Close the pages whose token was taken back."""
+        for room in self.rooms:
+            for session in tuple(room.sessions):
+                session.is_over = self.tokens.was_taken_back(session.token)
+        self.poke()
 
     def remove(self, room: Room) -> None:
         """Close a room: who is in it is sent away at the next look."""
@@ -263,7 +256,8 @@ class Server:
 
     async def _talk(self, socket: WebSocket, room: Room, message: Hello, token_role: Role) -> None:
         role = room.roles[token_role]
-        session = Session(message.session or secrets.token_hex(16), role, message.name.strip() or role)
+        ident = message.session or secrets.token_hex(16)
+        session = Session(ident, role, message.name.strip() or role, message.token)
         if any(other.ident == session.ident for other in room.sessions):
             session.ident = secrets.token_hex(16)  # a duplicated tab is somebody else
         room.sessions.append(session)
@@ -308,6 +302,9 @@ class Server:
             await socket.close(BAD_TOKEN, "the first message is to bring the token")
             return None
         role = self.tokens.role_of(message.token) if isinstance(message, Hello) else None
+        if isinstance(message, Hello) and self.tokens.was_taken_back(message.token):
+            await socket.close(BAD_TOKEN, TAKEN_BACK)
+            return None
         if role is None or not isinstance(message, Hello):
             await socket.close(BAD_TOKEN, "the token is not right; take the address that the run printed")
             return None
@@ -362,6 +359,9 @@ class Server:
             now_ns = self._clock.now_ns()
             if room not in self.rooms:
                 await socket.close(1001, "this page is closed")
+                return
+            if session.is_over:
+                await socket.close(BAD_TOKEN, TAKEN_BACK)
                 return
             if session.is_stalled(now_ns):
                 await socket.close(STALLED, "this page has answered nothing for too long")

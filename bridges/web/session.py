@@ -51,8 +51,10 @@ class View:
 class Session:
     """What the server remembers of an open page."""
 
-    def __init__(self, ident: str, role: Role, name: str) -> None:
+    def __init__(self, ident: str, role: Role, name: str, token: str = "") -> None:
         self.ident = ident
+        self.token = token
+        self.is_over = False  # its token was taken back, and somebody else is expected now
         self.role = role
         self.name = name
         self.wake = asyncio.Event()

@@ -86,6 +86,7 @@ export function experimenter(link) {
     tick(message) {
       whenNew("seats", [view?.code, view?.place, view?.attempt, view?.running, message.seats], () => inForce(message.seats ?? []));
       const where = $("#where"), guard = message.guard;
+      whenNew("address", message.participant, () => { $("#address").textContent = message.participant ? `${location.origin}${location.pathname}#${message.participant}` : ""; });
       where.dataset.mode = view?.running && message.recorder.mode !== "recording" ? "unrecorded" : view?.running ? "running" : "";
       where.title = message.recorder.why;
       where.textContent = [view?.code || "no session", `participant's page: ${message.participants ? "open" : "not open"}`, recorder(message.recorder), guard ? `robot ${guard.mode}` : ""].filter(Boolean).join(" · ");

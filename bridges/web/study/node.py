@@ -80,6 +80,7 @@ class Study(TalkPorts):
         self._recordings: RecordingsDesk | None = None
         self._canned = {one.id: one.canned(self._protocol.folder) for one in self._protocol.condition}
         self._setting_is_on = False
+        self._is_part_over = False
         self._keeper: Keeper | None = None
         self._epoch_s = 0.0
 
@@ -140,6 +141,12 @@ class Study(TalkPorts):
 
     def _tell(self, story: Story, event: Event) -> None:
         """Publish an event that is on the disk."""
+        if event.what == "begin":
+            self._pages.send_away()  # who took part before sees nothing of this session
+            self._is_part_over = story.is_over
+        elif story.is_over and not self._is_part_over:
+            self._is_part_over = True
+            self._pages.renew("participant")
         if event.what == "answer":
             self.answer.publish(
                 StudyAnswer(participant=story.code, step=event.step, item=event.item, value=str(event.value))
@@ -221,6 +228,7 @@ class Study(TalkPorts):
             document["recorder"] = recorder_document(self.recorder.stamped(), now_ns)
             document["guard"] = None if guard is None else {"mode": guard.mode, "reason": guard.reason}
             document["seats"] = self._effect.documents(story)
+            document["participant"] = self._pages.token("participant")
             document["participants"] = self._pages.roles_here().count("participant")
         return document
 
