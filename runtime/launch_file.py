@@ -88,7 +88,7 @@ def load(path: Path, overrides: Sequence[str] = (), *, added: Sequence[str] = ()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise LaunchFileError(f"{path}: cannot be read as TOML: {problem}") from problem
     for text_of_node in added:
-        _add(tables, text_of_node)
+        add_node(tables, text_of_node)
     for change in overrides:
         override(tables, change)
     return resolve(tables, path=path, text=text, host=host)
@@ -214,8 +214,8 @@ def path_accounts(launch: Launch) -> list[PathAccount]:
         raise LaunchFileError(f"{launch.path}: {problem}") from problem
 
 
-def _add(tables: dict[str, Any], node: str) -> None:
-    """Put a node into the tables that the file does not have."""
+def add_node(tables: dict[str, Any], node: str) -> None:
+    """Put a node into the tables that the file does not have, given as NAME=MODULE:CLASS."""
     name, equals, use = node.partition("=")
     if not equals or not name or not use:
         raise LaunchFileError(f"--add {node}: expected name=module:Class, like mqtt=bridges.mqtt:MqttBridge")

@@ -13,9 +13,11 @@ import pytest
 from nodes.bag_commands.recording import Recording
 from nodes.recorded_image import exact_depth_document, image_document, image_of
 from nodes.recorder import Recorder
-from nodes.replay.command import Pace, main, recorded_launch, replay_nodes
+from nodes.replay.command import Pace, main, replay_nodes
+from nodes.replay.gaps import TimeLine
 from nodes.replay.inputs import Inputs
 from nodes.replay.player import NodeResult
+from nodes.replay.recorded_launch import recorded_launch
 from runtime.bag_message import BagMessage
 from runtime.graph import NodeSpec
 from runtime.message import Envelope, Message
@@ -179,7 +181,7 @@ def test_the_recorders_own_views_of_a_message_do_not_stand_in_for_it() -> None:
 
 def test_one_forged_stamp_is_passed_over_with_a_sentence_and_holds_up_nothing_behind_it() -> None:
     told: list[str] = []
-    pace = Pace(1000.0, 0, longest_gap_s=60.0, tell=told.append)
+    pace = Pace(1000.0, TimeLine(0, 60.0, told.append))
     for stamp_s in (1, 2, 10**9, 3, 4):  # waited for as it is, the third would take eleven days
         pace.wait(stamp_s * 10**9)
     later, earlier = told

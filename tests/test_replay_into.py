@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nodes.bag_commands.command import main as bag_main
 from nodes.replay.command import main
 from nodes.replay.played import Played, played
 from nodes.sim.camera import SimCamera
-from runtime.bag import BagReader
+from runtime.bag import BagReader, BagWriter
+from runtime.clock import to_ns
 from runtime.commands.run import main as run_main
 from runtime.node import ports_of
 from runtime.ports import Publisher
@@ -103,6 +106,126 @@ def test_what_cannot_be_played_is_refused(
 ) -> None:
     assert main([str(laptop), *options, "--virtual", "--out", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A second of the small graph."""
+    folder = tmp_path_factory.mktemp("small")
+    launch = folder / "small.toml"
+    launch.write_text(SMALL)
+    run_main([str(launch), "--virtual", "--out", str(folder)])
+    return folder / "run.mcap"
+
+
+def halted(recording: Path, path: Path, *, at_s: float, for_s: float) -> Path:
+    """The same run, in which everything stood still for a time, as when a machine is put to sleep."""
+    source = BagReader(recording)
+    writer = BagWriter(path, source.metadata["run"])
+    for name, data in source.attachments.items():
+        writer.attach(name, "application/toml", data)
+    for message in source:
+        if message.log_time_ns > to_ns(at_s):
+            document = json.loads(message.data)
+            document["_envelope"]["published_ns"] += to_ns(for_s)
+            message = replace(
+                message, data=json.dumps(document).encode(), log_time_ns=message.log_time_ns + to_ns(for_s)
+            )
+        writer.copy(message)
+    writer.close({"ended_ns": str(to_ns(1.0 + for_s))})
+    return path
+
+
+def values(path: Path, topic: str = "level") -> list[float]:
+    return [row[4]["value"] for row in rows(path)[topic]]
+
+
+def test_a_time_in_which_nobody_spoke_is_passed_over_and_told(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slept = halted(small, tmp_path / "slept.mcap", at_s=0.5, for_s=5000.0)
+    now = replay(slept, tmp_path / "now", "--in-place-of", "source", "--longest-gap", "3")
+    told = capsys.readouterr().err
+    assert told.count("going on at once (--longest-gap 3)") == 1
+    assert "at 0.500 s of the run the next message is stamped 5000." in told
+    assert [row[4]["value"] for row in now["level"]] == values(small)
+    assert max(row[1] for row in now["level"]) < to_ns(1.0)
+    assert 90 < len(now["answer"]) <= 100  # the other node lived for a second, not for an hour and a half
+
+
+def test_a_stamp_from_another_time_holds_up_nothing_behind_it(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, forged = BagReader(small), tmp_path / "forged.mcap"
+    writer = BagWriter(forged, source.metadata["run"])
+    writer.attach("launch.toml", "application/toml", source.attachments["launch.toml"])
+    for message in source:
+        if message.topic == "level" and message.envelope.seq == 30:
+            document = json.loads(message.data)
+            document["_envelope"]["published_ns"] = to_ns(3e9)
+            message = replace(message, data=json.dumps(document).encode(), log_time_ns=to_ns(3e9))
+        writer.copy(message)
+    writer.close()
+    now = replay(forged, tmp_path / "now", "--in-place-of", "source")
+    assert [row[4]["value"] for row in now["level"]] == values(small)
+    assert max(row[1] for row in now["level"]) < to_ns(1.0)
+    assert capsys.readouterr().err.count("going on at once") == 2  # forth and back
+
+
+def test_a_replay_can_be_replayed_itself(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replay(small, tmp_path / "one", "--in-place-of", "source", "--set", "racer.gain=2.0")
+    again = tmp_path / "one" / "run.mcap"
+    capsys.readouterr()
+    assert main([str(again), "--node", "all", "--json"]) == 0  # the value that was set then is known now
+    (result,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert (result["node"], result["is_exact"]) == ("racer", True)
+    assert main([str(again), "--node", "source"]) == 2
+    assert "source: was played from a recording in this run" in capsys.readouterr().err
+    small_too = small.rename(tmp_path / "gone.mcap")  # nothing but the second recording is needed
+    try:
+        then, now = rows(again), replay(again, tmp_path / "two", "--in-place-of", "source")
+    finally:
+        small_too.rename(small)
+    assert then == now
+    assert replay(again, tmp_path / "three", "--live", "source")["level"]  # and the original may live again
+
+
+def test_a_cut_is_played_from_where_it_begins(small: Path, tmp_path: Path) -> None:
+    piece = tmp_path / "piece.mcap"
+    assert bag_main(["cut", str(small), "--from", "0.3", "--to", "0.7", "--out", str(piece)]) == 0
+    now = replay(piece, tmp_path / "now", "--in-place-of", "source")
+    assert [row[4]["value"] for row in now["level"]] == values(piece)
+    assert max(row[1] for row in now["level"]) <= to_ns(0.4)
+    assert max(row[1] for row in now["answer"]) <= to_ns(0.4)
+
+
+def test_a_recorder_of_a_ring_records_the_replay_all_the_same(small: Path, tmp_path: Path) -> None:
+    now = replay(small, tmp_path / "now", "--in-place-of", "source", "--set", "recorder.ring_s=5.0")
+    assert [row[4]["value"] for row in now["level"]] == values(small)
+
+
+def test_a_node_that_was_added_is_there_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    launch = tmp_path / "small.toml"
+    launch.write_text(SMALL)
+    added = ["--add", "talker=nodes.hello:Talker", "--set", "talker.start=40"]
+    run_main([str(launch), "--virtual", "--out", str(tmp_path), *added])
+    capsys.readouterr()
+    assert main([str(tmp_path / "run.mcap"), "--node", "talker"]) == 0
+    assert "the same, bit for bit" in capsys.readouterr().out
+
+
+@pytest.mark.processes
+def test_played_processes_pass_over_a_silence_together(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slept = halted(small, tmp_path / "slept.mcap", at_s=0.5, for_s=5000.0)
+    played = ["--in-place-of", "source", "--in-place-of", "racer", "--out", str(tmp_path / "now"), "--json"]
+    assert main([str(slept), *played]) == 0
+    then, now = rows(small), rows(tmp_path / "now" / "run.mcap")
+    for topic in ("level", "answer"):
+        said = [row[4]["value"] for row in now[topic]]
+        assert said == [row[4]["value"] for row in then[topic]][: len(said)]
+        assert len(said) > 0.6 * len(then[topic])  # past the silence
 
 
 @pytest.mark.processes

@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from nodes.bag_commands.recording import Recording
-from nodes.replay.command import recorded_launch, replay_nodes
+from nodes.replay.command import replay_nodes
 from nodes.replay.player import NodeResult
+from nodes.replay.recorded_launch import recorded_launch
 from runtime.launch_file import load
 from runtime.supervisor import Supervisor
 from runtime.view import SilentView

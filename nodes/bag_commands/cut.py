@@ -35,7 +35,9 @@ def cut(
         if topics and not any(fnmatchcase(message.topic, pattern) for pattern in topics):
             continue
         writer.copy(message)
-    writer.close(source.end)
+    ended_ns = source.noted("ended_ns")
+    is_ended = isinstance(ended_ns, int) and ended_ns <= last_ns
+    writer.close(source.end if is_ended or to_s >= _LATEST_S else {**source.end, "ended_ns": str(last_ns)})
     return writer.messages
 
 

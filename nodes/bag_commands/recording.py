@@ -78,6 +78,12 @@ class Recording:
         pieces_ns = [one for one in noted_ns if one is not None]
         return min(pieces_ns) if len(pieces_ns) == len(noted_ns) else self.start_ns
 
+    @property
+    def played(self) -> tuple[str, ...]:
+        """The nodes that another recording stood in for in this run."""
+        names = self.noted("replayed")
+        return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+
     def noted(self, key: str) -> Any:
         """A value noted at the end or at the start, decoded; None where there is none."""
         text = self.end.get(key, self.about.get(key))

@@ -9,60 +9,26 @@ import argparse
 import json
 import sys
 import threading
-import tomllib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 from nodes.bag_commands.recording import Recording, add_recording, check_out, envelope_or_none
+from nodes.replay.gaps import TimeLine
 from nodes.replay.player import NodePlayer, NodeResult
+from nodes.replay.recorded_launch import launch_source, recorded_launch, recorded_tables
 from runtime.bag_runs import remove_recording
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError, RecordingError, UserError, choices
 from runtime.graph import NodeSpec
 from runtime.journal import Calls
-from runtime.launch_file import Launch, override, resolve
+from runtime.launch_file import Launch, resolve
 from runtime.message import Envelope
 
-LAUNCH_FILE_NAME = "launch.toml"
 LONGEST_GAP_S = 60.0
 """Of silence that is waited for; no robot is silent for so long, and a damaged stamp may be years away."""
 _HELD_S = 30.0
 """A batch of calls waits at most so long for inputs that the recorder heard after it."""
-
-
-def recorded_launch(recording: Recording, overrides: list[str]) -> Launch:
-    """The launch of the recorded run, with what it was overridden with then and now. Raises PolyrhythmError."""
-    tables = recorded_tables(recording, overrides)
-    for table in tables.get("nodes", {}).values():
-        table.pop("latency", None)  # calls are run again at their recorded times
-    return resolve(tables, path=recording.path)
-
-
-def recorded_tables(recording: Recording, overrides: list[str]) -> dict[str, Any]:
-    """The same as tables; latencies taken from a file are left out, for the file may be gone."""
-    text = next(
-        (
-            reader.attachments[LAUNCH_FILE_NAME]
-            for reader in recording.readers
-            if LAUNCH_FILE_NAME in reader.attachments
-        ),
-        None,
-    )
-    if text is None:
-        raise RecordingError(f"{recording.path}: holds no launch file, so its nodes are not known")
-    then = recording.noted("overrides")
-    try:
-        tables = tomllib.loads(text.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise RecordingError(f"{recording.path}: its launch file cannot be read ({problem})") from problem
-    for change in [*(then if isinstance(then, list) else []), *overrides]:
-        override(tables, change)
-    for table in tables.get("nodes", {}).values():
-        if "trace" in str(table.get("latency", "")):
-            del table["latency"]
-    return tables
 
 
 def replay_nodes(
@@ -86,7 +52,7 @@ def replay_nodes(
         )
         for spec in specs
     }
-    pace = Pace(speed, start_ns, longest_gap_s=longest_gap_s, tell=_tell)
+    pace = Pace(speed, _line(recording, longest_gap_s))
     held: dict[str, deque[tuple[Envelope, Calls]]] = {name: deque() for name in players}
     for message in recording:
         envelope = envelope_or_none(message)
@@ -121,8 +87,7 @@ def replay_view(recording: Recording, speed: float, *, longest_gap_s: float = LO
     from runtime.wiring import load_type
 
     view = TerminalView(f"replay of {recording.path.name}, {speed:g}x", live=sys.stdout.isatty())
-    start_ns = recording.start_ns
-    pace = Pace(speed, start_ns, longest_gap_s=longest_gap_s, tell=_tell)
+    pace = Pace(speed, _line(recording, longest_gap_s))
     types: dict[str, type | None] = {}
 
     def type_of(message: BagMessage) -> type | None:
@@ -155,37 +120,24 @@ def replay_view(recording: Recording, speed: float, *, longest_gap_s: float = LO
 
 
 class Pace:
-    """Waits from one recorded time to the next; not at all without a speed.
+    """Waits from one recorded time to the next; not without a speed."""
 
-    A gap longer than `longest_gap_s`, or a jump back by as much, is passed over and told once each: one damaged stamp
-    must not hold up the rest.
-    """
-
-    def __init__(
-        self, speed: float | None, start_ns: int, *, longest_gap_s: float = LONGEST_GAP_S, tell: Callable[[str], None]
-    ) -> None:
+    def __init__(self, speed: float | None, line: TimeLine) -> None:
         self._speed = speed
-        self._start_ns = self._stamp_ns = start_ns
-        self._longest_s = longest_gap_s
-        self._tell = tell
+        self._line = line
         self._clock = SystemClock()
-        self._due_ns = float(self._clock.now_ns())
+        self._start_ns = self._clock.now_ns()
         self._never = threading.Event()
 
     def wait(self, stamp_ns: int) -> None:
         if self._speed is None:
             return
-        gap_ns, before_ns, self._stamp_ns = stamp_ns - self._stamp_ns, self._stamp_ns, stamp_ns
-        if abs(gap_ns) > to_ns(self._longest_s):
-            self._due_ns = float(self._clock.now_ns())
-            self._tell(
-                f"at {(before_ns - self._start_ns) * 1e-9:.3f} s of the run the next message is stamped "
-                f"{abs(gap_ns) * 1e-9:.3f} s {'later' if gap_ns > 0 else 'earlier'}; "
-                f"going on at once (--longest-gap {self._longest_s:g})"
-            )
-            return
-        self._due_ns += gap_ns / self._speed
-        self._never.wait(max(0.0, (self._due_ns - self._clock.now_ns()) * 1e-9))
+        due_ns = self._start_ns + self._line.due_ns(stamp_ns) / self._speed
+        self._never.wait(max(0.0, (due_ns - self._clock.now_ns()) * 1e-9))
+
+
+def _line(recording: Recording, longest_gap_s: float) -> TimeLine:
+    return TimeLine(recording.begin_ns, longest_gap_s, _tell, zero_ns=recording.start_ns)
 
 
 def _tell(sentence: str) -> None:
@@ -223,7 +175,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument(
         "--longest-gap", type=float, default=LONGEST_GAP_S, metavar="S",
-        help="pass over a silence longer than this many seconds; default: %(default)g",
+        help="pass over a time in which no node said anything for longer than this many seconds; default: %(default)g",
     )  # fmt: skip
     parser.add_argument(
         "--set",
@@ -253,7 +205,7 @@ def main(argv: list[str]) -> int:
             replay_view(recording, asked.speed or 1.0, longest_gap_s=asked.longest_gap)
             return 0
         results = replay_nodes(
-            recording, _chosen(recorded_launch(recording, asked.set), asked.node),
+            recording, _chosen(recorded_launch(recording, asked.set), asked.node, recording.played),
             speed=None if asked.virtual else asked.speed, longest_gap_s=asked.longest_gap,
         )  # fmt: skip
     except SystemExit as end:
@@ -279,7 +231,8 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
         raise UserError("--node compares nodes one by one; --in-place-of and --live run the graph; give one of them")
     if asked.live and asked.in_place_of:
         raise UserError("--live names who lives and --in-place-of who is played; give one of them")
-    tables = recorded_tables(recording, asked.set)
+    source = launch_source(recording, asked.set)
+    tables = recorded_tables(recording, source)
     nodes = resolve(tables, path=recording.path).graph.nodes
     known = [name for name, spec in nodes.items() if not spec.cls.subscribes_all]
     for name in asked.live:
@@ -292,14 +245,17 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     check_out(out / "run.mcap", recording)
     out.mkdir(parents=True, exist_ok=True)
     remove_recording(out / "run.mcap", {})
-    mixture = mix(recording, tables, played=names, speed=speed, out=out.resolve())
+    mixture = mix(
+        recording, tables, played=names, speed=speed, out=out.resolve(),
+        longest_gap_s=asked.longest_gap, tell=_tell, source=source,
+    )  # fmt: skip
     how = "virtual time" if asked.virtual else f"real time, {speed:g}x"
     view = SilentView() if asked.json else PlainView(f"{asked.recording.name} into its graph, in {how}")
     outcome = None
     if asked.virtual:
         run_virtual(mixture, recording, view)
     else:
-        outcome = run_real(mixture, recording, view, speed=speed)
+        outcome = run_real(mixture, view, speed=speed)
     if asked.json:
         result = {"played": names, "recording": str(out / "run.mcap"), "outcome": outcome}
         print(json.dumps(result))
@@ -308,12 +264,18 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     return 0 if outcome is None or outcome[0] else 1
 
 
-def _chosen(launch: Launch, names: list[str]) -> list[NodeSpec]:
+def _chosen(launch: Launch, names: list[str], played: Collection[str]) -> list[NodeSpec]:
+    """The nodes to run again. `played`: those that were played from a recording themselves."""
     nodes = {name: spec for name, spec in launch.graph.nodes.items() if not spec.cls.subscribes_all}
     for name in names:
         if name not in nodes and name != "all":
             raise UserError(f"--node {name}: the recorded run has no such node; known: {choices(nodes)}, all")
-    return [spec for name, spec in nodes.items() if name in names or "all" in names]
+        if name in played:
+            raise UserError(
+                f"--node {name}: was played from a recording in this run, and so ran nothing; "
+                "replay it from the recording that it was played from"
+            )
+    return [spec for name, spec in nodes.items() if name in names or ("all" in names and name not in played)]
 
 
 def _print(results: list[NodeResult], damage: list[str], *, as_json: bool) -> None:

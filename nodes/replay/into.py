@@ -5,18 +5,23 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nodes.bag_commands.recording import Recording, envelope_or_none
+from nodes.bag_commands.recording import Recording
+from nodes.replay.gaps import Types, find_gaps
 from nodes.replay.played import Played
-from nodes.replay.tape import Tape, stamps_of
+from nodes.replay.recorded_launch import LaunchSource
+from nodes.replay.tape import Tape, dues_of
 from runtime.clock import NS_PER_S
 from runtime.errors import UserError, choices
+from runtime.graph import NodeSpec
 from runtime.launch_file import Launch, check, resolve
+from runtime.node import ports_of
+from runtime.ports import Publisher
 from runtime.seat_tables import as_data
 from runtime.simulation import Simulation
 from runtime.supervisor import Supervisor
@@ -37,10 +42,24 @@ class Mixture:
     played: tuple[str, ...]
     seed: int
     run_info: dict[str, Any]
+    length_s: float
 
 
-def mix(recording: Recording, tables: dict[str, Any], *, played: Collection[str], speed: float, out: Path) -> Mixture:
-    """The recorded launch with stand-ins for the nodes to be played. Raises UserError for a node that there is not."""
+def mix(
+    recording: Recording,
+    tables: dict[str, Any],
+    *,
+    played: Collection[str],
+    speed: float,
+    out: Path,
+    longest_gap_s: float,
+    tell: Callable[[str], None],
+    source: LaunchSource,
+) -> Mixture:
+    """The recorded launch with stand-ins for the nodes to be played. Raises UserError for a node that there is not.
+
+    A time at which no node said anything for longer than `longest_gap_s` is passed over, and told.
+    """
     tables = copy.deepcopy(tables)
     tables.pop("budgets", None)  # of paths through nodes that take no time now
     nodes = tables.get("nodes", {})
@@ -52,23 +71,47 @@ def mix(recording: Recording, tables: dict[str, Any], *, played: Collection[str]
             "stand_in": STAND_IN,
             "params": {"recording": str(recording.path.resolve()), "speed": speed},
         }
-    launch = resolve(tables, path=recording.path)
-    recorders = [name for name, spec in launch.graph.nodes.items() if spec.cls.subscribes_all]
-    for name in recorders or ["recorder"]:
-        nodes.setdefault(name, {"use": RECORDER}).setdefault("params", {})["path"] = str(out / "run.mcap")
-    launch = resolve(tables, path=recording.path)
+    specs = resolve(tables, path=recording.path).graph.nodes
+    gaps = find_gaps(recording, {name: _said_by(specs[name]) for name in played}, longest_gap_s, tell)
+    for name, steps in gaps.steps.items():
+        if steps:
+            nodes[name]["params"]["steps"] = steps
+    _record_into(nodes, [name for name, spec in specs.items() if spec.cls.subscribes_all], out / "run.mcap")
+    launch = resolve(tables, path=recording.path, text=source.text)
     check(launch)
     seed = recording.noted("seed")
     seed = seed if isinstance(seed, int) else 0
     run_info = {
         "launch_file": str(recording.path),
+        "launch_text": source.text,
+        "overrides": list(source.overrides),
+        "added": list(source.added),
         "seed": seed,
         "folder": str(out),
         "replayed": list(played),
         "seats": as_data(launch.seats),
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
     }
-    return Mixture(launch, tuple(played), seed, run_info)
+    return Mixture(launch, tuple(played), seed, run_info, max(0.001, gaps.end_ns / NS_PER_S))
+
+
+def _said_by(spec: NodeSpec) -> Types:
+    """What a node publishes: the type of each topic."""
+    ports = ports_of(spec.cls, Publisher).values()
+    return {spec.remap.get(port.topic, port.topic): port.message for port in ports}
+
+
+def _record_into(nodes: dict[str, Any], recorders: list[str], path: Path) -> None:
+    """One recorder of the whole replay, that of the run or its like: not one of trials, of a ring, or in parts."""
+    plain = next((name for name in recorders if nodes[name].get("use") == RECORDER), None)
+    name = plain or next(iter(recorders), "recorder" if "recorder" not in nodes else "recorder_of_replay")
+    params = dict(nodes[plain].get("params", {})) if plain else {}
+    kept = {key: value for key, value in params.items() if key in ("jpeg_quality", "depth", "exclude", "reserve_mb")}
+    table = {key: value for key, value in nodes.get(name, {}).items() if key in ("process", "restart", "latency")}
+    nodes[name] = {**table, "use": RECORDER, "params": {**kept, "path": str(path)}}
+    for other in recorders:
+        if other != name:
+            del nodes[other]
 
 
 def run_virtual(mixture: Mixture, recording: Recording, view: View) -> dict[str, int]:
@@ -93,7 +136,7 @@ def run_virtual(mixture: Mixture, recording: Recording, view: View) -> dict[str,
         conductor.begin(name for name in order[:first_alive] if name in instances)
         simulation.run(until=lambda: True)  # the nodes start, and those alive set their timers
         conductor.begin(name for name in order[first_alive:] if name in instances)
-        simulation.run(duration_s(recording))
+        simulation.run(mixture.length_s)
     finally:
         simulation.close()
     return {name: node.said for name, node in instances.items()}
@@ -110,8 +153,9 @@ class _Conductor:
         types = {name: {topic: port.message for topic, port in node.ports.items()} for name, node in nodes.items()}
         self._scheduler = simulation.scheduler
         self._nodes = nodes
-        self._tape = Tape(recording, types)
-        self._stamps = stamps_of(recording, types)
+        steps = {name: node.steps for name, node in nodes.items()}
+        self._tape = Tape(recording, types, steps)
+        self._dues = dues_of(recording, types, steps)
 
     def begin(self, names: Iterable[str]) -> None:
         """Wake these nodes from now on."""
@@ -119,29 +163,28 @@ class _Conductor:
             self._arm(name)
 
     def _arm(self, name: str) -> None:
-        stamps = self._stamps[name]
-        if stamps:
-            due_ns = stamps[0] - self._tape.start_ns
-            self._scheduler.at(due_ns, partial(self._wake, name, due_ns), priority=TIMER)
+        dues = self._dues[name]
+        if dues:
+            self._scheduler.at(dues[0], partial(self._wake, name, dues[0]), priority=TIMER)
 
     def _wake(self, name: str, due_ns: int) -> None:
         """Play up to this node's messages, if another one's turn has not brought them already."""
-        stamps, tape = self._stamps[name], self._tape
+        dues, tape = self._dues[name], self._tape
         is_said = False
-        while stamps and stamps[0] - tape.start_ns <= due_ns and tape.next is not None and tape.due_ns <= due_ns:
-            source = tape.next.envelope.source
+        while dues and dues[0] <= due_ns and tape.next is not None and tape.next.due_ns <= due_ns:
+            source = tape.next.stamped.envelope.source
             if is_said and source != name:
                 break  # what it said later at this instant has a turn of its own
             is_said = is_said or source == name
             self._nodes[source].say(tape.take())
-            if self._stamps[source]:
-                self._stamps[source].popleft()
-        if stamps and not is_said and stamps[0] - tape.start_ns <= due_ns:
-            stamps.popleft()  # it could not be read
+            if self._dues[source]:
+                self._dues[source].popleft()
+        if dues and not is_said and dues[0] <= due_ns:
+            dues.popleft()  # it could not be read
         self._arm(name)
 
 
-def run_real(mixture: Mixture, recording: Recording, view: View, *, speed: float) -> tuple[bool, str] | None:
+def run_real(mixture: Mixture, view: View, *, speed: float) -> tuple[bool, str] | None:
     """Run it as processes; the outcome that a node gave, if one did."""
 
     async def run() -> tuple[bool, str] | None:
@@ -149,15 +192,6 @@ def run_real(mixture: Mixture, recording: Recording, view: View, *, speed: float
         supervisor = Supervisor(
             mixture.launch, folder=folder, seed=mixture.seed, run_info=mixture.run_info, view=view
         )  # fmt: skip
-        return await supervisor.run(duration_s(recording) / speed + _LAST_S)
+        return await supervisor.run(mixture.length_s / speed + _LAST_S)
 
     return asyncio.run(run())
-
-
-def duration_s(recording: Recording) -> float:
-    """From the start to the end of the run, or to the last message where the recording was cut off."""
-    ended_ns = recording.noted("ended_ns")
-    if not isinstance(ended_ns, int):
-        stamps = [envelope.published_ns for message in recording if (envelope := envelope_or_none(message))]
-        ended_ns = max(stamps, default=0)
-    return max(0.001, (ended_ns - recording.start_ns) / NS_PER_S)

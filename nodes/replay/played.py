@@ -23,13 +23,17 @@ PLAY_HZ = 100
 
 
 class Played(Node):
-    """Publishes what the node of this name published in `recording`, `speed` times as fast."""
+    """Publishes what the node of this name published in `recording`, `speed` times as fast.
 
-    def __init__(self, recording: str, speed: float = 1.0) -> None:
+    `steps` says where silences are passed over, as `polyrhythm replay` finds them (`nodes.replay.gaps`).
+    """
+
+    def __init__(self, recording: str, speed: float = 1.0, steps: list[int] | None = None) -> None:
         if not 0 < speed < float("inf"):
             raise ParameterError(f"speed is {speed}; expected a positive number")
         self.recording = recording
         self.speed = speed
+        self.steps = steps or []
         self.said = 0
         self.is_driven = False  # by who plays several nodes on one virtual clock
         self._tape: Tape | None = None
@@ -45,7 +49,7 @@ class Played(Node):
         """Open the recording. Raises RecordingError where it is none."""
         if not self.is_driven:
             types = {topic: port.message for topic, port in self.ports.items()}
-            self._tape = Tape(Recording(Path(self.recording)), {self.name: types})
+            self._tape = Tape(Recording(Path(self.recording)), {self.name: types}, {self.name: self.steps})
 
     @every(hz=PLAY_HZ)
     def play(self) -> None:
@@ -56,7 +60,7 @@ class Played(Node):
         now_ns = self.clock.now_ns()
         if self._start_ns is None:
             self._start_ns = now_ns
-        while tape.next is not None and tape.due_ns <= (now_ns - self._start_ns) * self.speed:
+        while tape.next is not None and tape.next.due_ns <= (now_ns - self._start_ns) * self.speed:
             self.say(tape.take())
 
     def say(self, stamped: Stamped[Any]) -> None:

@@ -3,62 +3,64 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from nodes import recorded_image
 from nodes.bag_commands.recording import Recording, envelope_or_none
+from nodes.replay.gaps import Shift, Types, spoken
 from nodes.replay.inputs import DEPTH
 from runtime.bag_message import BagMessage
 from runtime.errors import RecordingError
-from runtime.message import Envelope, Message, Stamped
+from runtime.message import Envelope, Stamped
 from runtime.msgs import Image
 
-Types = Mapping[str, type[Message]]
-"""By topic."""
+Steps = Mapping[str, Sequence[int]]
+"""By node, as `Gaps.steps`."""
 
 
-def stamps_of(recording: Recording, sources: Mapping[str, Types]) -> dict[str, deque[int]]:
-    """When each of these nodes spoke, as recorded stamps; a time for every message."""
-    stamps: dict[str, deque[int]] = {name: deque() for name in sources}
-    topics = {topic for types in sources.values() for topic in types}
+@dataclass(frozen=True)
+class Row:
+    """A message and when it is to be said, from the start."""
+
+    stamped: Stamped[Any]
+    due_ns: int
+
+
+def dues_of(recording: Recording, sources: Mapping[str, Types], steps: Steps) -> dict[str, deque[int]]:
+    """When each of these nodes speaks, from the start; a time for every message."""
+    begin_ns = recording.begin_ns
+    dues: dict[str, deque[int]] = {name: deque() for name in sources}
+    shifts = {name: Shift(steps.get(name, ())) for name in sources}
     for message in recording:
-        envelope = envelope_or_none(message) if message.topic in topics else None
-        if (
-            envelope is not None
-            and envelope.topic == message.topic
-            and message.topic in sources.get(envelope.source, {})
-        ):
-            stamps[envelope.source].append(envelope.published_ns)
-    return stamps
+        envelope = spoken(message, sources)
+        if envelope is not None:
+            dues[envelope.source].append(envelope.published_ns - begin_ns + shifts[envelope.source].of_next_ns())
+    return dues
 
 
 class Tape:
     """Messages in recorded order. `skipped` counts what could not be read; an image without its depth is one."""
 
-    def __init__(self, recording: Recording, sources: Mapping[str, Types]) -> None:
-        self.start_ns = recording.start_ns
+    def __init__(self, recording: Recording, sources: Mapping[str, Types], steps: Steps) -> None:
         self.skipped = 0
+        self._begin_ns = recording.begin_ns
         self._sources = sources
+        self._shifts = {name: Shift(steps.get(name, ())) for name in sources}
         self._topics = {topic for types in sources.values() for topic in types}
         self._rows = self._read(recording)
         self.next = next(self._rows, None)
         """What comes next; None at the end."""
 
-    @property
-    def due_ns(self) -> int:
-        """When it was published, from the start of the recording."""
-        assert self.next is not None
-        return self.next.envelope.published_ns - self.start_ns
-
     def take(self) -> Stamped[Any]:
         """The next message, which the tape moves past."""
         taken, self.next = self.next, next(self._rows, None)
         assert taken is not None
-        return taken
+        return taken.stamped
 
-    def _read(self, recording: Recording) -> Iterator[Stamped[Any]]:
-        image: tuple[BagMessage, Envelope] | None = None  # waits for its depth, which stands behind it
+    def _read(self, recording: Recording) -> Iterator[Row]:
+        image: tuple[BagMessage, Envelope, int] | None = None  # waits for its depth, which stands behind it
         for message in recording:
             topic = message.topic.removesuffix(DEPTH)
             if message.topic not in self._topics and topic not in self._topics:
@@ -74,22 +76,23 @@ class Tape:
                     continue
             if message.topic != envelope.topic:
                 continue  # the recorder's own view of a message
+            due_ns = envelope.published_ns - self._begin_ns + self._shifts[envelope.source].of_next_ns()
             if message.schema == recorded_image.SCHEMA_NAME:
-                image = message, envelope
+                image = message, envelope, due_ns
             else:
-                yield from self._typed(message, envelope)
+                yield from self._typed(message, envelope, due_ns)
         if image is not None:
             yield from self._typed(*image)
 
     def _typed(
-        self, message: BagMessage, envelope: Envelope, depth: BagMessage | None = None
-    ) -> Iterator[Stamped[Any]]:
+        self, message: BagMessage, envelope: Envelope, due_ns: int, depth: BagMessage | None = None
+    ) -> Iterator[Row]:
         kind = self._sources[envelope.source][envelope.topic]
         try:
             if kind is Image:
                 image, _ = recorded_image.image_of(message.document, depth.document if depth is not None else None)
-                yield Stamped(image, envelope)
+                yield Row(Stamped(image, envelope), due_ns)
             else:
-                yield Stamped(message.message(kind), envelope)
+                yield Row(Stamped(message.message(kind), envelope), due_ns)
         except RecordingError:
             self.skipped += 1

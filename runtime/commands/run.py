@@ -58,6 +58,7 @@ def main(argv: list[str]) -> int:
         "seed": seed,
         "folder": str(folder),
         "overrides": list(arguments.set),
+        "added": list(arguments.add),
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
         "seats": as_data(launch.seats),
         "budgets": launch.budgets.as_data(),

@@ -1,0 +1,69 @@
+"""The launch of a recorded run, as its recording tells it: the launch file with what was added and overridden."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+from nodes.bag_commands.recording import Recording
+from runtime.errors import RecordingError
+from runtime.launch_file import Launch, add_node, override, resolve
+
+LAUNCH_FILE_NAME = "launch.toml"
+
+
+@dataclass(frozen=True)
+class LaunchSource:
+    """What the launch was made of; a recording of the replay holds it again, and can so be replayed itself."""
+
+    text: str
+    added: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+
+def recorded_launch(recording: Recording, overrides: list[str]) -> Launch:
+    """The launch of the recorded run, with what it was overridden with then and now. Raises PolyrhythmError."""
+    tables = recorded_tables(recording, launch_source(recording, overrides))
+    for table in tables.get("nodes", {}).values():
+        table.pop("latency", None)  # calls are run again at their recorded times
+    return resolve(tables, path=recording.path)
+
+
+def launch_source(recording: Recording, overrides: list[str]) -> LaunchSource:
+    """The recorded run's launch file, with what was added and overridden then and now. Raises RecordingError."""
+    text = next(
+        (
+            reader.attachments[LAUNCH_FILE_NAME]
+            for reader in recording.readers
+            if LAUNCH_FILE_NAME in reader.attachments
+        ),
+        None,
+    )
+    if text is None:
+        raise RecordingError(f"{recording.path}: holds no launch file, so its nodes are not known")
+    try:
+        return LaunchSource(text.decode(), _noted(recording, "added"), (*_noted(recording, "overrides"), *overrides))
+    except UnicodeDecodeError as problem:
+        raise RecordingError(f"{recording.path}: its launch file cannot be read ({problem})") from problem
+
+
+def _noted(recording: Recording, key: str) -> tuple[str, ...]:
+    noted = recording.noted(key)
+    return tuple(text for text in noted if isinstance(text, str)) if isinstance(noted, list) else ()
+
+
+def recorded_tables(recording: Recording, source: LaunchSource) -> dict[str, Any]:
+    """The recorded launch as tables; latencies taken from a file are left out, for the file may be gone."""
+    try:
+        tables = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as problem:
+        raise RecordingError(f"{recording.path}: its launch file cannot be read ({problem})") from problem
+    for node in source.added:
+        add_node(tables, node)
+    for change in source.overrides:
+        override(tables, change)
+    for table in tables.get("nodes", {}).values():
+        if "trace" in str(table.get("latency", "")):
+            del table["latency"]
+    return tables
