@@ -62,11 +62,24 @@ def _write_array(value: object) -> object:
     if numpy is None or not isinstance(value, numpy.ndarray):
         raise CodecError(f"a message holds a {type(value).__name__}; expected plain values, messages or numpy arrays")
     array = cast(Any, value)
-    if not _DTYPE.fullmatch(array.dtype.str):
-        raise CodecError(f"a message holds an array of {array.dtype}; expected numbers")
+    dtype_name = array.dtype.str
+    try:
+        _dtype(dtype_name)
+    except ValueError as problem:
+        raise CodecError(f"a message holds an array of {array.dtype}; expected numbers") from problem
     buffers = _buffers.written
     buffers.append(memoryview(numpy.ascontiguousarray(array)).cast("B") if array.size else b"")
-    return (len(buffers) - 1, array.dtype.str, array.shape)
+    return (len(buffers) - 1, dtype_name, array.shape)
+
+
+@cache
+def _dtype(name: str) -> Any:
+    """The numbers of that name. Raises ValueError or TypeError where it names none."""
+    import numpy as np
+
+    if not _DTYPE.fullmatch(name):
+        raise ValueError(f"{name!r} is no type of numbers")
+    return np.dtype(name)
 
 
 def _read_array(declared: Any, value: object) -> object:
@@ -76,15 +89,18 @@ def _read_array(declared: Any, value: object) -> object:
     buffers = _buffers.read
     try:
         index, dtype_name, shape = cast(Any, value)
-        if not _DTYPE.fullmatch(dtype_name) or not 0 <= index < len(buffers) or any(size < 0 for size in shape):
+        if not 0 <= index < len(buffers):
             raise ValueError("no such buffer")
-        array = np.frombuffer(buffers[index], dtype=np.dtype(dtype_name)).reshape(shape)
+        buffer = buffers[index]
+        array = np.ndarray(shape, _dtype(dtype_name), buffer)  # raises where the buffer is too short
+        if array.nbytes != len(buffer) or array.shape != tuple(shape):
+            raise ValueError(f"{len(buffer)} bytes for {shape}")
     except (TypeError, ValueError, IndexError, KeyError, OverflowError) as problem:
         raise CodecError(f"an array does not fit its buffer: {problem}") from problem
     wanted = _declared_dtype(declared)
     if wanted is not None and array.dtype != wanted:
         raise CodecError(f"an array holds {array.dtype}; expected {wanted}")
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
 
 

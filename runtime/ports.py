@@ -144,13 +144,22 @@ class Subscription(Port[M]):
             if envelope.seat >= 0 and self.fence is not None and self.fence.is_behind(envelope):
                 self.dropped["epoch"] += 1
                 return
-            if self.leases is not None and self._is_shadow(envelope, self.leases):
+            leases = self.leases
+            if (
+                leases is not None
+                and (envelope.seat >= 0 or self.topic in leases.seat_topics)
+                and self._is_shadow(envelope, leases)
+            ):
                 self.dropped["shadow"] += 1
                 return
             newest = self._newest
             if newest is not None and not self._newest_is_read and not self.has_handler:
                 self.dropped["overwritten"] += 1
-            if newest is not None and self._is_late(envelope, newest.envelope):
+            if (
+                newest is not None
+                and envelope.published_ns < newest.envelope.published_ns
+                and self._is_late(envelope, newest.envelope)
+            ):
                 if not self.has_handler and self._newest_is_read:
                     self.dropped["overwritten"] += 1  # the late one itself; else it counts for the newest
             else:
@@ -211,16 +220,11 @@ class Subscription(Port[M]):
         return int(self._newest is not None and not self._newest_is_read)
 
     def _is_late(self, envelope: Envelope, newest: Envelope) -> bool:
-        """Whether an event comes after a later one of its sender: sent again, on a topic that waits for nothing."""
-        return (
-            envelope.published_ns < newest.published_ns
-            and self.message.message_kind == "event"
-            and envelope.source == newest.source
-        )
+        """Of an older message: whether it is an event of that sender, sent again where nothing is waited for."""
+        return self.message.message_kind == "event" and envelope.source == newest.source
 
     def _is_shadow(self, envelope: Envelope, leases: LeaseLine) -> bool:
-        if envelope.seat < 0 and self.topic not in leases.seat_topics:
-            return False  # speaks for no seat
+        """Of a message that speaks for a seat."""
         if self.qos.candidates or envelope.source == self.owner:
             return False
         return leases.is_shadow(envelope)

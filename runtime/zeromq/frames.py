@@ -33,7 +33,7 @@ READY = b"\xff"  # with its name after it: an inlet's subscription that tells an
 # Plain numbers: pyzmq's flags are enumerations, slow to combine and to convert.
 NOBLOCK, _NOBLOCK_MORE, _RCVMORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.RCVMORE)
 
-_send = zmq.backend.Socket.send  # what `zmq.Socket.send` calls after it has looked for routing and groups
+send_one = zmq.backend.Socket.send  # what `zmq.Socket.send` calls after it has looked for routing and groups
 _place_encoder = msgspec.msgpack.Encoder()
 
 
@@ -41,8 +41,8 @@ def send(socket: zmq.Socket[bytes], frames: Sequence[Frame]) -> None:
     """Send without waiting."""
     if len(frames) > 1:
         for frame in frames[:-1]:
-            _send(socket, frame, _NOBLOCK_MORE)
-    _send(socket, frames[-1], NOBLOCK)
+            send_one(socket, frame, _NOBLOCK_MORE)
+    send_one(socket, frames[-1], NOBLOCK)
 
 
 def pack(frames: Sequence[Frame]) -> Sequence[Frame]:

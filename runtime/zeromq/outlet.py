@@ -16,7 +16,7 @@ from runtime.codec import Frame, encode_parts
 from runtime.message import Envelope, Kind, Message
 from runtime.reliable.tag import Terms
 from runtime.shared_memory import Place, Pool, sweep
-from runtime.zeromq.frames import NOBLOCK, PASSING, READY, SHARED_FROM_BYTES, WHOLE, announce, pack, send
+from runtime.zeromq.frames import NOBLOCK, PASSING, READY, SHARED_FROM_BYTES, WHOLE, announce, pack, send, send_one
 from runtime.zeromq.resender import Resender
 from runtime.zeromq.sockets import KINDS, bind_outward, schedule
 
@@ -127,7 +127,10 @@ class Outlet:
         with way.lock:
             if topic in self.kept:
                 self.kept[topic] = packed
-            send(way.socket, packed)
+            if len(packed) == 1:
+                send_one(way.socket, packed[0], NOBLOCK)
+            else:
+                send(way.socket, packed)
             if whole:
                 send(way.socket, whole)
             way.until_notices -= 1
