@@ -39,8 +39,15 @@ class TimerState:
 
     def take(self, now_ns: int) -> bool:
         """True where a tick is due. Missed ones are skipped and counted, or run one by one; the phase is kept."""
-        if now_ns < self.due_ns:
+        due_ns = self.due_ns
+        if now_ns < due_ns:
             return False
+        next_ns = self._tick_ns(self.next_tick + 1)
+        if now_ns < next_ns:  # nearly always: no tick was missed
+            self.stats.tick(now_ns, now_ns - due_ns, 0)
+            self.next_tick += 1
+            self.due_ns = next_ns
+            return True
         newest = max(self.next_tick, int((now_ns - self.start_ns) * self.hz / NS_PER_S))
         while self._tick_ns(newest) > now_ns:
             newest -= 1  # the float above may be one tick ahead
@@ -158,6 +165,8 @@ class Lane:
         return None
 
     def _first_due_ns(self) -> int | None:
+        if len(self.timers) == 1 and not self.deadlines:
+            return self.timers[0].due_ns
         dues_ns = [state.due_ns for state in self.timers] + [deadline.due_ns for deadline in self.deadlines]
         return min(dues_ns, default=None)
 

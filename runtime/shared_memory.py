@@ -19,7 +19,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -144,7 +144,8 @@ class _Segment:
             os.ftruncate(self._fd, size)
             os.posix_fallocate(self._fd, 0, _HEADER_BYTES)
             self._map = mmap.mmap(self._fd, size)
-            self._bytes = np.frombuffer(self._map, np.uint8)
+            self._as_bytes: Callable[[Any], Any] = partial(np.frombuffer, dtype=np.uint8)
+            self._bytes = self._as_bytes(self._map)
         except OSError:
             self.close()
             raise
@@ -171,8 +172,6 @@ class _Segment:
 
     def write(self, slot: _Slot, arrays: Sequence[Any], offsets: Sequence[int], size: int) -> None:
         """Fill a slot. Raises OSError where there is no memory for it."""
-        import numpy as np
-
         start = _HEADER_BYTES + slot.index * self.capacity
         if size > slot.allocated:
             os.posix_fallocate(self._fd, start, size)  # else a full folder would be a SIGBUS in the copy below
@@ -182,7 +181,7 @@ class _Segment:
         for array, offset in zip(arrays, offsets, strict=True):
             if len(array):
                 begin = start + offset
-                self._bytes[begin : begin + len(array)] = np.frombuffer(array, np.uint8)  # other threads run meanwhile
+                self._bytes[begin : begin + len(array)] = self._as_bytes(array)  # other threads run meanwhile
 
     def release(self, slot: _Slot) -> None:
         """Let readers in."""
@@ -280,15 +279,14 @@ class _Mapping:
         magic, self.slots, self.capacity = _HEADER.unpack_from(self._map, 0)
         if magic != _MAGIC or _HEADER_BYTES + self.slots * self.capacity != status.st_size or self.slots > SLOTS:
             raise ValueError("not a segment")
-        self._address = np.frombuffer(self._map, np.uint8).ctypes.data
+        self._as_bytes: Callable[[Any], Any] = partial(np.frombuffer, dtype=np.uint8)
+        self._address = self._as_bytes(self._map).ctypes.data
         self._block = ctypes.c_ubyte * self.capacity
         self._live: dict[int, weakref.ref[Any]] = {}
         self._guard = threading.RLock()  # a view may die in the midst of the lines below
 
     def view(self, slot: int, generation: int) -> memoryview | None:
         """The bytes of a slot, read-only, locked for as long as anything refers to them; None: written anew since."""
-        import numpy as np
-
         with self._guard:
             live = self._live.get(slot)
             block = None if live is None else live()
@@ -300,7 +298,7 @@ class _Mapping:
                 self._live[slot] = weakref.ref(block, partial(self._release, slot))
             if struct.unpack_from("<Q", self._map, _GENERATIONS + 8 * slot)[0] != generation:
                 return None  # and the block, where it is a new one, lets go of its lock at once
-            return np.frombuffer(block, np.uint8).data.toreadonly()  # ctypes' own view is of a rarer format
+            return self._as_bytes(block).data.toreadonly()  # type: ignore[no-any-return]  # ctypes' own view is of a rarer format
 
     def _release(self, slot: int, reference: weakref.ref[Any]) -> None:
         with self._guard:

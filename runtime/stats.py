@@ -7,6 +7,7 @@ import math
 _LOWEST_NS = 1_000  # one microsecond; below that nothing here can be measured
 _PER_DECADE = 40  # buckets 6 % apart
 _DECADES = 8  # up to 100 s
+_BUCKETS = _PER_DECADE * _DECADES  # and one for what is longer
 _LOG_STEP = _PER_DECADE / math.log(10)
 
 
@@ -16,16 +17,17 @@ class Histogram:
     __slots__ = ("_buckets", "count", "highest_ns")
 
     def __init__(self) -> None:
-        self._buckets = [0] * (_PER_DECADE * _DECADES + 1)
+        self._buckets = [0] * (_BUCKETS + 1)
         self.count = 0
         self.highest_ns = 0
 
     def add(self, duration_ns: int) -> None:
         """Count one duration; negative ones count as zero."""
         self.count += 1
-        self.highest_ns = max(self.highest_ns, duration_ns)
+        if duration_ns > self.highest_ns:
+            self.highest_ns = duration_ns
         bucket = 0 if duration_ns < _LOWEST_NS else int(math.log(duration_ns / _LOWEST_NS) * _LOG_STEP) + 1
-        self._buckets[min(bucket, len(self._buckets) - 1)] += 1
+        self._buckets[bucket if bucket < _BUCKETS else _BUCKETS] += 1
 
     def percentile_ns(self, percent: float) -> int:
         """The duration that this share of the counted ones does not exceed; 0 where none was counted."""
