@@ -12,7 +12,11 @@ from bench.result import Result
 def _first_beat_s() -> float:
     start = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "runtime", "run", "hello"], stdout=subprocess.PIPE, text=True, bufsize=1
+        [sys.executable, "-m", "runtime", "run", "hello"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        bufsize=1,
     )
     assert process.stdout is not None
     for line in process.stdout:
