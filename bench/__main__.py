@@ -30,7 +30,7 @@ SUBJECTS = (
     "web",
 )
 BESIDE = {"hosts": "stalled"}
-"""Begun meanwhile: a minute in which a process stands still, beside what waits for a slow link or counts its own CPU."""
+"""Begun meanwhile: a minute in which a process stands still, beside what waits for a link or counts its own CPU."""
 
 
 def main() -> int:
