@@ -57,8 +57,11 @@ class Driver(Node):
 
     def on_stop(self) -> None:
         """Leave the robot standing."""
-        if self.robot is not None:
+        if self.robot is None:
+            return
+        try:
             self.robot.stop()
+        finally:  # closing is what lets go of the motors, and of the robot for the next run
             self.robot.close()
 
     @every(hz=50)

@@ -204,3 +204,15 @@ def test_what_the_robot_tells_hands_no_old_image_on_so_commands_do_not_grow_old(
     command = sim.latest_stamped("robot/command")
     assert command is not None
     assert 0 < command.envelope.published_ns - command.envelope.image_ns < 0.3e9
+
+
+def test_a_robot_that_fails_to_stop_is_closed_all_the_same() -> None:
+    class Stubborn(NotingRobot):
+        def stop(self) -> None:
+            raise RobotError("the wheels do not answer")
+
+    driver = Driver()
+    robot = driver.robot = Stubborn()
+    with pytest.raises(RobotError, match="the wheels do not answer"):
+        driver.on_stop()
+    assert robot.calls[-1] == "close"

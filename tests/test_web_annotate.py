@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -162,6 +163,26 @@ def test_the_command_reports_and_exports(recording: Path, capsys: pytest.Capture
     ratings_file(recording).unlink()
     assert main([str(recording), "--agreement"]) == 0
     assert "nobody has rated anything yet" in capsys.readouterr().out
+
+
+def test_raters_of_equal_names_are_not_mixed_over_recordings(
+    recording: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Two copies of one episode, rated apart: nobody has rated anything twice."""
+    episode = read_recording(recording).episode
+    paths = []
+    for place, score in (("one", 9), ("two", 1)):
+        (tmp_path / place).mkdir()
+        paths.append(str(shutil.copy(recording, tmp_path / place / "episode.mcap")))
+        ratings = Ratings(ratings_file(Path(paths[-1])))
+        ratings.save(Rating(episode, "ada", "Lucia Petrov", "BEL", score))
+        ratings.close()
+    assert main([*paths, paths[0], "--agreement", "--json", "--export", str(tmp_path / "r.jsonl")]) == 0
+    said = capsys.readouterr()
+    [found] = json.loads(said.out)
+    assert (found["raters"], found["items"], found["kappa"], found["matched"]) == (1, 2, None, 2)
+    assert f"are all called {episode}" in said.err
+    assert len((tmp_path / "r.jsonl").read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize(

@@ -88,15 +88,18 @@ def test_a_recording_in_two_parts_is_one_on_the_shelf_once_both_are_finished(tmp
     first, second = tmp_path / "P01-trial-1-1.mcap", tmp_path / "P01-trial-1-1-2.mcap"
     os.utime(first, (NOW_S - 60, NOW_S - 60))
     os.utime(second, (NOW_S - 1, NOW_S - 1))
-    now_s = [NOW_S]
-    desk = RecordingsDesk(tmp_path, lambda: now_s[0])
-    assert [one["name"] for one in Page(desk, "a").known["shelf"]] == ["P01-trial-1-2.mcap"]
-    now_s[0] += 60
-    assert {one["name"] for one in Page(desk, "b").known["shelf"]} == {"P01-trial-1-1.mcap", "P01-trial-1-2.mcap"}
+
+    def shelf(now_s: float) -> set[str]:
+        desk = RecordingsDesk(tmp_path, lambda: now_s)
+        listed = {one["name"] for one in Page(desk, "a").known["shelf"]}
+        desk.close()
+        return listed
+
+    assert shelf(NOW_S) == {"P01-trial-1-2.mcap"}  # the first one's rest is written still
+    assert shelf(NOW_S + 60) == {"P01-trial-1-1.mcap", "P01-trial-1-2.mcap"}
     assert [one["text"] for one in read_recording(first).events] == [first.name, second.name]
     second.write_bytes(second.read_bytes()[:40])  # what cannot be read is left out
     assert [one["text"] for one in read_recording(first).events] == [first.name]
-    desk.close()
 
 
 def test_two_rate_a_trial_and_see_their_own_ratings_and_how_far_they_agree(folder: Path) -> None:
@@ -216,3 +219,16 @@ def test_the_process_that_reads_hands_over_what_it_read(recording: Path) -> None
     eventually(is_read, "it is read")
     assert results == [read_recording(recording)]
     assert msgspec.msgpack.decode(msgspec.msgpack.encode({("a", "b"): 1.0}), type=dict[tuple[str, str], float])
+
+
+def test_two_at_a_time_do_not_rate_the_same_under_one_name(folder: Path) -> None:
+    desk = RecordingsDesk(folder, lambda: NOW_S)
+    one, other = Page(desk, "a"), Page(desk, "b")
+    one.opens("P01-trial-1-1.mcap")
+    desk.handle(other.session, Open("P01-trial-1-1.mcap", "ada"))
+    [notice] = other.look()["notices"]
+    assert notice.startswith("somebody rates this as ada on another page")
+    other.opens("P01-trial-2-1.mcap")  # the same person may rate another one beside it
+    desk.left(one.session)
+    other.opens("P01-trial-1-1.mcap")
+    desk.close()

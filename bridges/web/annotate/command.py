@@ -12,6 +12,8 @@ import threading
 from dataclasses import asdict
 from pathlib import Path
 
+import msgspec
+
 from bridges.web.annotate.desk import VIEWER, AnnotationDesk, decode
 from bridges.web.annotate.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
 from bridges.web.annotate.recording import read_recording
@@ -98,20 +100,30 @@ def _serve(asked: argparse.Namespace, scales: Questionnaire) -> int:
 
 def _report(asked: argparse.Namespace, scales: Questionnaire) -> int:
     ratings: list[Rating] = []
+    apart: list[Rating] = []  # each under its recording: two may tell of the same episode, or have one name
     scores: dict[tuple[str, str, str], float] = {}
-    for path in asked.recordings:
-        ratings += read_ratings(ratings_file(path)).values()
-        recorded = read_recording(path)
-        scores |= {(recorded.episode, *key): score for key, score in recorded.scores.items()}
+    files_of: dict[str, list[str]] = {}
+    for path in {path.resolve(): path for path in asked.recordings}.values():
+        here = read_ratings(ratings_file(path)).values()
+        ratings += here
+        apart += [msgspec.structs.replace(rating, episode=str(path)) for rating in here]
+        for episode in {rating.episode for rating in here}:
+            files_of.setdefault(episode, []).append(str(path))
+        scores |= {(str(path), *key): score for key, score in read_recording(path).scores.items()}
     if asked.export is not None:
         form = asked.export.suffix.removeprefix(".")
         if form not in ("jsonl", "csv"):
             raise UserError(f"--export {asked.export}: expected a name that ends in .jsonl or .csv")
         asked.export.write_text(exported(ratings, form), encoding="utf-8")
+        for episode, files in files_of.items():
+            if len(files) > 1:
+                print(
+                    f"note: {', '.join(files)} are all called {episode}; their ratings bear one name", file=sys.stderr
+                )
         print(f"{sum(one.score is not None for one in ratings)} ratings in {asked.export}", file=sys.stderr)
     if not asked.agreement:
         return 0
-    found = agreement(ratings, scales.item, scores)
+    found = agreement(apart, scales.item, scores)
     if asked.json:
         print(json.dumps([asdict(one) for one in found]))
         return 0

@@ -139,6 +139,11 @@ class RecordingsDesk:
         if session.role != VIEWER and message.recording and (not _NAME.fullmatch(rater) or rater == VIEWER):
             session.notice("give a name or code to rate under: letters, digits, spaces and -")
             return
+        if message.recording and any(
+            (one.name, one.rater) == (message.recording, rater) for one in self._readers.values() if one is not reader
+        ):
+            session.notice(f"somebody rates this as {rater} on another page; close that one, or take another name")
+            return
         others = {one.name for one in self._readers.values() if one.name and one is not reader}
         if message.recording and self._shelf.is_full(others, message.recording):
             session.notice("others have other recordings open; there is no room for one more")
