@@ -33,7 +33,8 @@ SEED_ADVICE = "give it a seed from self.random"
 _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     *(
         (time, name, "read the wall clock", TIME_ADVICE)
-        for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
+        for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
+                     "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns")
     ),
     (time, "sleep", "slept in real time", "use await self.clock.sleep(), or a timer"),
     *(
@@ -47,14 +48,17 @@ _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
         for name in ("token_hex", "token_bytes", "token_urlsafe", "randbelow", "randbits", "choice")
     ),
     *((uuid, name, "drew unseeded randomness", RANDOM_ADVICE) for name in ("uuid1", "uuid4")),
-    (os, "urandom", "drew unseeded randomness", RANDOM_ADVICE),
+    *((os, name, "drew unseeded randomness", RANDOM_ADVICE) for name in ("urandom", "getrandom")),
 )  # fmt: skip
+_OF_NOW = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
+"""Of `time`: these read the clock where they are given no more arguments than that."""
 _NUMPY_RANDOM = ("rand", "randn", "random", "randint", "uniform", "normal", "choice", "shuffle", "permutation",
                  "random_sample", "standard_normal", "exponential", "poisson")  # fmt: skip
 _SOCKETS = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto")
 _THREADS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 _PROCESSES = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.system")
 
+_RANDOM = random.__file__
 _HERE = str(Path(__file__).resolve().parent) + os.sep
 _MESSENGERS = (__file__, str(Path(__file__).with_name("virtual.py")))
 _LIBRARY = tuple(
@@ -145,6 +149,10 @@ def install(watch: Watch) -> None:
     if not _wrapped:
         for module, name, what, advice in _WATCHED:
             _wrap(module, name, f"{what} ({module.__name__}.{name})", advice)
+        for name, most in _OF_NOW.items():
+            _wrap(time, name, f"read the wall clock (time.{name})", TIME_ADVICE, most=most)
+        for name in ("random", "getrandbits", "randbytes"):  # whatever else it draws is made of these
+            _wrap_system_random(name)
         _keep(datetime.datetime, _Datetime)
         _keep(datetime.date, _Date)
         _keep(datetime, _DatetimeModule("datetime"))
@@ -155,7 +163,7 @@ def install(watch: Watch) -> None:
     if numpy_random is not None and not getattr(numpy_random.rand, "is_watched", False):
         for name in _NUMPY_RANDOM:
             _wrap(numpy_random, name, f"drew unseeded randomness (numpy.random.{name})", RANDOM_ADVICE)
-        _wrap(numpy_random, "default_rng", "drew unseeded randomness (default_rng)", SEED_ADVICE, only_bare=True)
+        _wrap(numpy_random, "default_rng", "drew unseeded randomness (default_rng)", SEED_ADVICE, most=0)
     for name, module in tuple(sys.modules.items()):
         if name not in _seen_modules:
             _seen_modules.add(name)
@@ -176,19 +184,46 @@ def _keep(original: Any, wrapper: Any) -> None:
     _kept.append(original)
 
 
-def _wrap(module: Any, name: str, what: str, advice: str, *, only_bare: bool = False) -> None:
-    original: Callable[..., Any] = getattr(module, name)
+class _Watched:
+    """A watched function; with more arguments than `most` it is harmless.
 
-    def watched(*args: Any, **kwargs: Any) -> Any:
+    Like those of the standard library, and unlike our own, it is no method where a class keeps it.
+    """
+
+    is_watched = True
+
+    def __init__(self, original: Callable[..., Any], what: str, advice: str, most: int | None) -> None:
+        functools.update_wrapper(self, original, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+        self._original, self._what, self._advice, self._most = original, what, advice, most
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         watch = _active.watch
-        if watch is not None and not (only_bare and (args or kwargs)):
-            watch.called(sys._getframe(1), what, advice)
-        return original(*args, **kwargs)
+        if watch is not None and (self._most is None or len(args) + len(kwargs) <= self._most):
+            watch.called(sys._getframe(1), self._what, self._advice)
+        return self._original(*args, **kwargs)
 
-    functools.update_wrapper(watched, original, assigned=("__name__", "__qualname__", "__doc__"), updated=())
-    vars(watched)["is_watched"] = True
+
+def _wrap(module: Any, name: str, what: str, advice: str, *, most: int | None = None) -> None:
+    original: Callable[..., Any] = getattr(module, name)
+    watched = _Watched(original, what, advice, most)
     _keep(original, watched)
     setattr(module, name, watched)
+
+
+def _wrap_system_random(name: str) -> None:
+    original: Callable[..., Any] = getattr(random.SystemRandom, name)
+
+    @functools.wraps(original)
+    def draw(self: random.SystemRandom, *args: Any) -> Any:
+        watch = _active.watch
+        if watch is not None:
+            frame: types.FrameType | None = sys._getframe(1)
+            while frame is not None and frame.f_code.co_filename == _RANDOM:
+                frame = frame.f_back  # its own choice() and the like
+            watch.called(frame, "drew unseeded randomness (random.SystemRandom)", RANDOM_ADVICE)
+        return original(self, *args)
+
+    setattr(random.SystemRandom, name, draw)
 
 
 def _wrap_thread_start() -> None:

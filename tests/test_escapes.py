@@ -6,6 +6,7 @@ import asyncio
 import copy
 import datetime
 import json
+import logging
 import os
 import random
 import re
@@ -96,6 +97,12 @@ DEEDS: dict[str, Callable[[Node], object]] = {
     "drew unseeded randomness (os.urandom)": lambda _: os.urandom(4),
     "drew unseeded randomness (secrets.randbits)": lambda _: secrets.randbits(8),
     "drew unseeded randomness (random.Random without a seed)": lambda _: random.Random().random(),
+    "drew unseeded randomness (random.SystemRandom)": lambda _: random.SystemRandom().choice([1, 2]),
+    "drew unseeded randomness (os.getrandom)": lambda _: os.getrandom(4),
+    "read the wall clock (time.process_time)": lambda _: time.process_time(),
+    "read the wall clock (time.clock_gettime)": lambda _: time.clock_gettime(time.CLOCK_BOOTTIME),
+    "read the wall clock (time.localtime)": lambda _: time.localtime(),
+    "read the wall clock (time.strftime)": lambda _: time.strftime("%H:%M"),
     "started a thread": lambda _: threading.Thread(target=print).start(),
     "opened a socket (socket.connect)": lambda _: SOCKET.connect(("127.0.0.1", 9)),
     "opened a socket (socket.getaddrinfo)": lambda _: socket.getaddrinfo("127.0.0.1", 9),
@@ -112,7 +119,28 @@ def test_an_escape_is_named_with_handler_file_and_line(what: str, kind: type[Cul
         run(kind(deed))
 
 
-@pytest.mark.parametrize("deed", [lambda _: local_import(), lambda _: pool()])
+SYSTEM_RANDOM = random.SystemRandom()
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        lambda _: local_import(),
+        lambda _: pool(),
+        *(
+            lambda _, draw=draw: draw(SYSTEM_RANDOM)
+            for draw in (
+                lambda source: source.random(),
+                lambda source: source.uniform(0, 1),
+                lambda source: source.randbytes(3),
+                lambda source: source.shuffle([1, 2, 3]),
+                lambda source: source.sample([1, 2, 3], 2),
+                lambda source: source.gauss(0, 1),
+            )
+        ),
+        lambda _: secrets.SystemRandom().randint(1, 6),
+    ],
+)
 def test_hidden_escapes_are_found_too(deed: Callable[[Node], object]) -> None:
     with pytest.raises(EscapeError, match=r"culprit.tick .* at tests/test_escapes.py:"):
         run(Culprit(deed))
@@ -163,6 +191,10 @@ def test_a_start_is_watched_too() -> None:
         lambda _: isinstance(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), a_datetime),
         lambda _: datetime.timedelta(seconds=1) + datetime.datetime.fromtimestamp(0, datetime.UTC),
         lambda _: json.dumps({"a": 1}),
+        lambda _: time.strftime("%H", time.gmtime(0)),
+        lambda _: time.ctime(0.0),
+        lambda _: random.SystemRandom(),
+        lambda node: node.random.choice([1, 2]),
         lambda _: SystemClock().now_ns(),  # runtime's own
     ],
 )
@@ -196,6 +228,14 @@ def test_nothing_is_watched_outside_of_a_run_or_where_it_is_not_wanted() -> None
     simulation = Simulation(Culprit(lambda _: time.time()), watched=False)
     simulation.run(0.5)
     simulation.close()
+
+
+def test_a_watched_function_is_no_method_where_a_class_keeps_it() -> None:
+    run(Culprit(lambda _: None))
+
+    utc = type("Utc", (logging.Formatter,), {"converter": time.gmtime, "clock": time.time})()
+    assert utc.formatTime(logging.makeLogRecord({"created": 0.0})).startswith("1970-01-01 00:00:00")
+    assert utc.clock() > 0
 
 
 def test_other_threads_are_left_alone() -> None:
