@@ -45,9 +45,9 @@ _STAGES = """
 {table}
 
 Beside these, the same for both: ZeroMQ's own two threads, and three wake-ups of a thread, which take most of a
-message's way when nothing else is on it. After a wake-up the caches hold somebody else's data: the same steps then
-take several times as long as in this table, where messages come in batches. So a path of more steps, in Python,
-stays dearer than a bare `recv`, however short each is; what can be gained is steps. A bare program that does the same
+message's way when nothing else is on it. After a rest the caches hold somebody else's data, and the same steps take
+many times as long: the last column, of messages that come as a camera's do. So a path of more steps, in Python, stays
+dearer than a bare `recv`, however short each is; what can be gained is steps. A bare program that does the same
 job would also have to encode and decode, count gaps, keep a bounded queue for each topic and know how old what it
 acts on is: that is what the difference buys. [Small messages, step by step](decisions/small-messages.md).
 """

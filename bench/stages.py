@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import zmq
 
@@ -20,41 +21,67 @@ from runtime.message import Envelope, Stamped
 from runtime.node import Node
 from runtime.zeromq import Outlet, Reader
 
-BATCH, ROUNDS = 50, 40
+ROUNDS = 40
 _PATIENCE_S = 20.0
 
-Stages = dict[str, float]
+
+class Way(NamedTuple):
+    """How messages come: their size, how many at a time, and after which rest of the thread."""
+
+    name: str
+    size_bytes: int
+    batch: int = 50
+    rest_s: float = 0.0
 
 
-def measure(size_bytes: int) -> Stages:
-    """By stage, the microseconds for one message of that size; the median of many batches, caches warm."""
-    return _raw(size_bytes) | _ours(size_bytes)
+WAYS = (
+    Way("64 B, 50 at a time", 64),
+    Way("4 KB, 50 at a time", 4096),
+    Way("4 KB, one after 33 ms of rest", 4096, batch=1, rest_s=0.033),
+)
 
 
-def table(sizes_bytes: tuple[int, ...] = (64, 4096)) -> str:
+class Stages:
+    """The processor time of each stage, for one message, round by round."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self._found_us: dict[str, list[float]] = {}
+
+    def time(self, name: str, work: Callable[[], object]) -> None:
+        """Do the work of one batch, and note what it took."""
+        if self._way.rest_s:
+            time.sleep(self._way.rest_s)
+        start_ns = time.thread_time_ns()
+        work()
+        self._found_us.setdefault(name, []).append((time.thread_time_ns() - start_ns) * 1e-3 / self._way.batch)
+
+    def medians_us(self) -> dict[str, float]:
+        """By stage, in the order in which they were first timed."""
+        return {name: statistics.median(values) for name, values in self._found_us.items()}
+
+
+def measure(way: Way) -> dict[str, float]:
+    """By stage, the microseconds for one message; the median of many rounds."""
+    stages = Stages(way)
+    _raw(way, stages)
+    _ours(way, stages)
+    return stages.medians_us()
+
+
+def table(ways: Sequence[Way] = WAYS) -> str:
     """The stages as Markdown."""
-    columns = [measure(size) for size in sizes_bytes]
-    heads = " | ".join(f"{size} B" if size < 1024 else f"{size >> 10} KB" for size in sizes_bytes)
+    columns = [measure(way) for way in ways]
+    heads = " | ".join(way.name for way in ways)
     rows = [f"| {stage} | " + " | ".join(f"{column[stage]:.1f}" for column in columns) + " |" for stage in columns[0]]
     return "\n".join(
         [f"| processor us in the thread that does it | {heads} |", f"|---|{'---:|' * len(columns)}", *rows]
     )
 
 
-def _timed(stages: dict[str, list[float]], name: str, work: Callable[[], object]) -> None:
-    start_ns = time.thread_time_ns()
-    work()
-    stages.setdefault(name, []).append((time.thread_time_ns() - start_ns) * 1e-3 / BATCH)
-
-
-def _medians(stages: dict[str, list[float]]) -> Stages:
-    return {name: statistics.median(values) for name, values in stages.items()}
-
-
-def _raw(size_bytes: int) -> Stages:
+def _raw(way: Way, stages: Stages) -> None:
     """What pyzmq alone takes, over the same kind of connection."""
-    stages: dict[str, list[float]] = {}
-    body = bytes(size_bytes)
+    body = bytes(way.size_bytes)
     with (
         tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as folder,
         zmq.Context() as context,
@@ -69,11 +96,10 @@ def _raw(size_bytes: int) -> Stages:
         while inward.poll(200):
             inward.recv()
         for _ in range(ROUNDS):
-            _timed(stages, "pyzmq alone: send", lambda: [out.send(body) for _ in range(BATCH)])
+            stages.time("pyzmq alone: send", lambda: [out.send(body) for _ in range(way.batch)])
             inward.poll(int(_PATIENCE_S * 1e3))
             time.sleep(0.005)  # the batch comes in
-            _timed(stages, "pyzmq alone: receive", lambda: [inward.recv() for _ in range(BATCH)])
-    return _medians(stages)
+            stages.time("pyzmq alone: receive", lambda: [inward.recv() for _ in range(way.batch)])
 
 
 def _host(node: Node, send: Send) -> HostedNode:
@@ -82,9 +108,8 @@ def _host(node: Node, send: Send) -> HostedNode:
     )
 
 
-def _ours(size_bytes: int) -> Stages:
-    stages: dict[str, list[float]] = {}
-    source, sink = Source(size_bytes=size_bytes), Sink(count=10**9)
+def _ours(way: Way, stages: Stages) -> None:
+    source, sink = Source(size_bytes=way.size_bytes), Sink(count=10**9)
     sent: list[tuple[Envelope, Parcel]] = []
     sender = _host(source, lambda envelope, message: sent.append((envelope, message)))  # type: ignore[arg-type]
     receiver = _host(sink, lambda envelope, message: None)
@@ -95,7 +120,7 @@ def _ours(size_bytes: int) -> Stages:
     decoder = decoder_of(Parcel)
 
     def publish() -> None:
-        for _ in range(BATCH):
+        for _ in range(way.batch):
             source.parcel.publish(Parcel(sent_ns=0, body=source.body))
 
     def handle() -> None:
@@ -119,18 +144,17 @@ def _ours(size_bytes: int) -> Stages:
             for _ in range(ROUNDS):
                 sent.clear()
                 heard.clear()
-                _timed(stages, "build, stamp an envelope, inherit age and cause", publish)
-                _timed(stages, "encode", lambda: [encode_parts(*one) for one in sent])
-                _timed(stages, "encode and hand to ZeroMQ", hand_over)
+                stages.time("build, stamp an envelope, inherit age and cause", publish)
+                stages.time("encode", lambda: [encode_parts(*one) for one in sent])
+                stages.time("encode and hand to ZeroMQ", hand_over)
                 time.sleep(0.005)  # the batch comes in
-                _timed(stages, "receive, decode, count gaps", lambda: _drain(reader, heard))
+                stages.time("receive, decode, count gaps", lambda: _drain(reader, heard, way.batch))
                 documents[:] = [encode_parts(*one)[0] for one in sent]
-                _timed(stages, "of that, decode", lambda: [decoder.decode("parcel", one) for one in documents])
-                _timed(stages, "queue, take, call the handler", handle)
+                stages.time("of that, decode", lambda: [decoder.decode("parcel", one) for one in documents])
+                stages.time("queue, take, call the handler", handle)
         finally:
             reader.close()
             outlet.close()
-    return _medians(stages)
 
 
 def _await_connection(outlet: Outlet, reader: Reader, heard: list[Stamped[Parcel]]) -> None:
@@ -145,9 +169,9 @@ def _await_connection(outlet: Outlet, reader: Reader, heard: list[Stamped[Parcel
         reader.drain(64)
 
 
-def _drain(reader: Reader, heard: list[Stamped[Parcel]]) -> None:
+def _drain(reader: Reader, heard: list[Stamped[Parcel]], number: int) -> None:
     end = time.monotonic() + _PATIENCE_S
-    while len(heard) < BATCH and time.monotonic() < end:
+    while len(heard) < number and time.monotonic() < end:
         if not reader.drain(64):
             reader.wait(0.1)
 
