@@ -20,7 +20,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +67,16 @@ def _lock(fd: int, kind: int, byte: int) -> bool:
     return True
 
 
-def _offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
-    """Where in a slot each array begins, and how long they are together."""
+@lru_cache(maxsize=256)
+def _offsets(sizes: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    """Where in a slot each array begins, and how long they are together. Raises ValueError for sizes that are none."""
+    if any(size < 0 for size in sizes):
+        raise ValueError("no such sizes")
     offsets, end = [], 0
     for size in sizes:
         offsets.append(end)
         end += -(-size // _ALIGNMENT) * _ALIGNMENT
-    return offsets, end
+    return tuple(offsets), end
 
 
 def _capacity(size: int) -> int:
@@ -162,12 +165,14 @@ class _Segment:
         return slot or self._free_one(now_ns)
 
     def _free_one(self, oldest_ns: int) -> _Slot | None:
-        for slot in list(self.slots):
-            if slot.announced_ns <= oldest_ns:
-                self.slots.remove(slot)
-                if _lock(self._fd, fcntl.F_WRLCK, slot.index):
-                    return slot
-                self.slots.append(slot)  # somebody looks at it: leave it in peace for a round
+        for _ in range(len(self.slots)):
+            slot = self.slots[0]
+            if slot.announced_ns > oldest_ns:
+                return None  # those behind it are younger, or were in use when it was their turn
+            self.slots.popleft()
+            if _lock(self._fd, fcntl.F_WRLCK, slot.index):
+                return slot
+            self.slots.append(slot)  # somebody looks at it: leave it in peace for a round
         return None
 
     def write(self, slot: _Slot, arrays: Sequence[Any], offsets: Sequence[int], size: int) -> None:
@@ -319,7 +324,7 @@ class Views:
 
         Raises TransportError where this process cannot reach that memory, ValueError where the place is none.
         """
-        if not place.sizes or any(size < 0 for size in place.sizes):
+        if not place.sizes:
             raise ValueError("no such place")
         offsets, size = _offsets(place.sizes)
         mapping = self._mappings.get(place.segment)
