@@ -6,7 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from nodes.sim.casting import NOTHING, Caster
+from nodes.sim.casting import Caster
+from nodes.sim.pixel_grid import NOTHING
 from nodes.sim.renderer import FARTHEST_M, make_renderer
 from nodes.sim.scene import HIDDEN_GROUP, build_scene
 from runtime.msgs import JOINTS
@@ -46,8 +47,8 @@ def test_every_ray_meets_what_a_ray_of_mujoco_meets(camera: str, seed: int) -> N
         model, data, eye, rays.reshape(-1), seen, True, -1, geom, distance, None, len(rays), FARTHEST_M
     )  # fmt: skip
     expected_m = np.where(geom >= 0, distance / norm, np.inf)
-    found = caster.surface.reshape(-1)
-    depth_m = np.where(found == NOTHING, np.inf, 1.0 / caster.nearness.reshape(-1))
+    found = caster.grid.surface.reshape(-1)
+    depth_m = np.where(found == NOTHING, np.inf, 1.0 / caster.grid.nearness.reshape(-1))
     # A ray along an edge may go to either side of it: of 1728 rays not more than a few.
     is_same = np.isclose(depth_m, expected_m, atol=1e-4)
     assert (~is_same).sum() <= 2

@@ -13,8 +13,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.sim.casting import NOTHING, Caster, Doubles, Floats, Integers
+from nodes.sim.casting import Caster
 from nodes.sim.kitchen import TILE_RGB, TILE_SIZE_M
+from nodes.sim.pixel_grid import NOTHING, Doubles, Floats, Integers
 from nodes.sim.scene import HIDDEN_GROUP
 from runtime.errors import UserError
 
@@ -97,10 +98,10 @@ class RayRenderer:
         axes = data.cam_xmat[self._camera_id].reshape(3, 3)
         caster = self._caster
         caster.cast(data, eye, axes)
-        surface = caster.surface.astype(np.intp)
-        depth: Floats = np.reciprocal(caster.nearness)
+        surface, nearness = caster.grid.surface, caster.grid.nearness
+        depth: Floats = np.reciprocal(nearness)
         depth *= surface != NOTHING
-        light = self._light(data, surface, depth, eye, axes)
+        light = self._light(data, surface, nearness, depth, eye, axes)
         if self._floor >= 0:
             self._lay_tiles(surface, depth, eye, axes)
         rgb: Pixels = np.empty((*surface.shape, 3), dtype=np.uint8)
@@ -131,7 +132,15 @@ class RayRenderer:
         is_other &= on_floor[seen]
         np.copyto(surface[seen], self._other_tile, where=is_other)
 
-    def _light(self, data: mujoco.MjData, surface: Integers, depth: Floats, eye: Doubles, axes: Doubles) -> Floats:
+    def _light(
+        self,
+        data: mujoco.MjData,
+        surface: Integers,
+        nearness: Floats,
+        depth: Floats,
+        eye: Doubles,
+        axes: Doubles,
+    ) -> Floats:
         """How bright each pixel is, from the normal of what it sees; 1 for the sky."""
         surfaces, flat = self._caster.surfaces, self._flat
         frames = data.geom_xmat.reshape(-1, 3, 3)
@@ -145,7 +154,7 @@ class RayRenderer:
         distance = np.einsum("ij,ij->i", normal, place) + self._flat_reach
         away[flat] = np.abs(distance) * HEADLIGHT
         light: Floats = away.take(surface)
-        light *= self._caster.nearness
+        light *= nearness
         light *= self._cosine
         light += lamp.take(surface)
         curved = np.flatnonzero(self._is_curved.take(surface))
