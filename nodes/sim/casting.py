@@ -45,6 +45,8 @@ class Surfaces:
 class Caster:
     """All rays of one pinhole camera; `cast` leaves in `grid` what each pixel sees.
 
+    It also leaves where the geoms are in the frame of the camera: `centre`, `turn` (from their own frames to that one)
+    and `start`, the eye in their own frames.
     A box that the eye is inside of is seen from within.
     """
 
@@ -87,6 +89,7 @@ class Caster:
         parts = [(int(geom), axis, side) for geom in self._round for axis, side in ((-1, 1.0), (2, 1.0), (2, -1.0))]
         geoms, axes, sides_of = zip((-1, -1, 1.0), *flat, *parts, strict=True)
         self.surfaces = Surfaces(np.array(geoms), np.array(axes), np.array(sides_of))
+        self.centre, self.turn, self.start = np.zeros((0, 3)), np.zeros((0, 3, 3)), np.zeros((0, 3))
         self.reach = self._extent[self.surfaces.geom, self.surfaces.axis]
         """How far each flat surface is from the middle of its geom, along the normal."""
         self._number = np.arange(1, 1 + len(flat))
@@ -100,9 +103,9 @@ class Caster:
     def cast(self, data: mujoco.MjData, eye: Doubles, axes: Doubles) -> None:
         """From the eye along the axes: right, up and backward, in columns."""
         self.grid.clear(1.0 / self._farthest_m)
-        centre = (data.geom_xpos - eye) @ axes
-        turn = axes.T @ data.geom_xmat.reshape(-1, 3, 3)  # own frame -> camera
-        start = -(centre[:, None] @ turn)[:, 0]  # of the rays, in each own frame
+        centre = self.centre = (data.geom_xpos - eye) @ axes
+        turn = self.turn = axes.T @ data.geom_xmat.reshape(-1, 3, 3)  # own frame -> camera
+        start = self.start = -(centre[:, None] @ turn)[:, 0]  # of the rays, in each own frame
         is_in_sight: Bools = ((centre @ self._sides).max(axis=1) < self._radius) & (centre[:, 2] < self._radius)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             self._see_flat(centre, turn, start, is_in_sight)

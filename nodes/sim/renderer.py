@@ -7,6 +7,7 @@ in virtual time. The OpenGL back end wants `gl_probe.enable_gl()` before anythin
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Protocol
 
 import mujoco
@@ -18,6 +19,9 @@ from nodes.sim.kitchen import TILE_RGB, TILE_SIZE_M
 from nodes.sim.pixel_grid import NOTHING, Doubles, Floats, Integers
 from nodes.sim.scene import HIDDEN_GROUP
 from runtime.errors import UserError
+
+Part = Doubles | float
+"""One coordinate of many vectors, or of one."""
 
 Frame = tuple[NDArray[np.uint8], NDArray[np.float32]]
 """rgb (height, width, 3) and depth_m (height, width) along the optical axis, 0 where nothing is hit."""
@@ -71,11 +75,7 @@ class RayRenderer:
         surfaces = self._caster.surfaces
         self._across, self._up = across.astype(np.float32)[None, :], up.astype(np.float32)[:, None]
         self._cosine = (1.0 / np.sqrt(self._across**2 + self._up**2 + 1.0)).astype(np.float32)
-        self._is_curved = surfaces.is_curved
-        self._flat = np.flatnonzero(surfaces.axis >= 0)
-        self._flat_geom, self._flat_axis = surfaces.geom[self._flat], surfaces.axis[self._flat]
-        self._flat_reach = self._caster.reach[self._flat]
-        self._flat_side = surfaces.side[self._flat, None]
+        self._is_curved, self._is_flat = surfaces.is_curved, surfaces.axis >= 0
         palette = model.geom_rgba[surfaces.geom, :3]
         palette[NOTHING] = SKY_RGB
         # The last colour is that of every other tile of the floor.
@@ -90,7 +90,6 @@ class RayRenderer:
         kind = model.geom_type
         self._is_capped = np.isin(kind, [mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE])
         self._half_length = np.where(kind == mujoco.mjtGeom.mjGEOM_CAPSULE, model.geom_size[:, 1], 0.0)
-        self._rays = np.stack(np.broadcast_arrays(self._across, self._up, np.float32(-1.0)), axis=-1).reshape(-1, 3)
 
     def render(self, data: mujoco.MjData) -> Frame:
         """Cast and shade all rays (about 0.1 us each on one core)."""
@@ -100,8 +99,8 @@ class RayRenderer:
         caster.cast(data, eye, axes)
         surface, nearness = caster.grid.surface, caster.grid.nearness
         depth: Floats = np.reciprocal(nearness)
-        depth *= surface != NOTHING
-        light = self._light(data, surface, nearness, depth, eye, axes)
+        np.copyto(depth, np.float32(0.0), where=surface == NOTHING)
+        light = self._light(data, surface, nearness, depth, axes)
         if self._floor >= 0:
             self._lay_tiles(surface, depth, eye, axes)
         rgb: Pixels = np.empty((*surface.shape, 3), dtype=np.uint8)
@@ -133,58 +132,47 @@ class RayRenderer:
         np.copyto(surface[seen], self._other_tile, where=is_other)
 
     def _light(
-        self,
-        data: mujoco.MjData,
-        surface: Integers,
-        nearness: Floats,
-        depth: Floats,
-        eye: Doubles,
-        axes: Doubles,
+        self, data: mujoco.MjData, surface: Integers, nearness: Floats, depth: Floats, axes: Doubles
     ) -> Floats:
         """How bright each pixel is, from the normal of what it sees; 1 for the sky."""
-        surfaces, flat = self._caster.surfaces, self._flat
-        frames = data.geom_xmat.reshape(-1, 3, 3)
-        geom = self._flat_geom
-        normal = frames[geom, :, self._flat_axis] * self._flat_side
-        lamp = np.ones(len(surfaces.geom), dtype=np.float32)
-        lamp[flat] = np.maximum(normal @ self._lamp, 0.0) * LAMP + AMBIENT
+        caster = self._caster
+        geom, axis, side = caster.surfaces.geom, caster.surfaces.axis, caster.surfaces.side
+        slope = (self._lamp @ data.geom_xmat.reshape(-1, 3, 3))[geom, axis] * side  # of each flat surface to the lamp
+        lamp = np.where(self._is_flat, np.maximum(slope, 0.0) * LAMP + AMBIENT, 1.0).astype(np.float32)
         # Normal times ray is the distance from the plane of the surface over the depth.
-        away = np.zeros(len(surfaces.geom), dtype=np.float32)
-        place = data.geom_xpos[geom] - eye
-        distance = np.einsum("ij,ij->i", normal, place) + self._flat_reach
-        away[flat] = np.abs(distance) * HEADLIGHT
+        away = np.abs(caster.start[geom, axis] * side - caster.reach) * HEADLIGHT
+        away = np.where(self._is_flat, away, 0.0).astype(np.float32)
         light: Floats = away.take(surface)
         light *= nearness
         light *= self._cosine
         light += lamp.take(surface)
         curved = np.flatnonzero(self._is_curved.take(surface))
         if len(curved):
-            light.reshape(-1)[curved] = self._light_of_curved(data, surface, curved, depth, eye, axes)
+            light.reshape(-1)[curved] = self._light_of_curved(surface, curved, depth, self._lamp @ axes)
         return light
 
-    def _light_of_curved(
-        self,
-        data: mujoco.MjData,
-        surface: Integers,
-        curved: Integers,
-        depth: Floats,
-        eye: Doubles,
-        axes: Doubles,
-    ) -> Doubles:
-        geom = self._caster.surfaces.geom.take(surface.reshape(-1).take(curved))
-        ray = self._rays.take(curved, axis=0) @ axes.T
-        away = ray * depth.reshape(-1).take(curved)[:, None]
-        away -= (data.geom_xpos - eye).take(geom, axis=0)
-        axis = data.geom_xmat.reshape(-1, 3, 3)[:, :, 2].take(geom, axis=0)
-        along = np.einsum("ij,ij->i", away, axis)
+    def _light_of_curved(self, surface: Integers, curved: Integers, depth: Floats, lamp: Doubles) -> Doubles:
+        """The same for some pixels, coordinate by coordinate in the frame of the camera: several times as fast."""
+        caster, grid = self._caster, self._caster.grid
+        geom = caster.surfaces.geom.take(surface.take(curved))
+        ahead = depth.take(curved).astype(np.float64)
+        row, column = np.divmod(curved, grid.width)
+        ray = (grid.across.take(column), grid.up.take(row), -1.0)
+        axis = [part.take(geom) for part in caster.turn[:, :, 2].T]
+        away = [slope * ahead - part.take(geom) for slope, part in zip(ray, caster.centre.T, strict=True)]
+        along = _product(away, axis)
         end = self._half_length.take(geom)
-        along = np.where(self._is_capped.take(geom), np.clip(along, -end, end), along)
-        axis *= along[:, None]
-        away -= axis
-        away /= np.sqrt(np.einsum("ij,ij->i", away, away))[:, None]
-        turned = np.abs(np.einsum("ij,ij->i", away, ray)) * self._cosine.reshape(-1).take(curved)
-        light: Doubles = AMBIENT + LAMP * np.maximum(away @ self._lamp, 0.0) + HEADLIGHT * turned
+        along = np.where(self._is_capped.take(geom), np.minimum(np.maximum(along, -end), end), along)
+        normal = [part - along * of_axis for part, of_axis in zip(away, axis, strict=True)]
+        length = np.sqrt(_product(normal, normal))
+        turned = np.abs(_product(normal, ray)) * self._cosine.take(curved)
+        light: Doubles = AMBIENT + (LAMP * np.maximum(_product(normal, lamp), 0.0) + HEADLIGHT * turned) / length
         return light
+
+
+def _product(one: Sequence[Part], other: Sequence[Part]) -> Doubles:
+    product: Doubles = one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
+    return product
 
 
 Pixels = NDArray[np.uint8]
