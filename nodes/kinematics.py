@@ -30,6 +30,7 @@ from runtime.msgs import JOINTS, JointVector
 Vector = NDArray[np.float64]
 Pose = tuple[NDArray[np.float64], Vector]
 """Rotation (3, 3) with columns right, down, forward, and position (3,)."""
+Direction = tuple[float, float, float]
 
 MAST_XY_M = (-0.07, 0.13)
 HEAD_Z_M = 1.33
@@ -58,9 +59,6 @@ LIFT, ARM, WRIST_YAW, WRIST_PITCH, WRIST_ROLL, GRIPPER, HEAD_PAN, HEAD_TILT = ra
 """Places in a joint vector."""
 
 
-_OPTICAL_FROM, _OPTICAL_SIGN = np.array([1, 2, 0]), np.array([-1.0, -1.0, 1.0])
-
-
 @dataclass(frozen=True, slots=True)
 class Reach:
     """How to bring the point between the fingertips to a target: drive this far ahead, then these joint positions."""
@@ -73,32 +71,36 @@ class Reach:
 
 def grasp_point(position: JointVector) -> Vector:
     """The point between the fingertips (3,), base frame."""
-    return _pitch_axis(position) + _gripper_rotation(position)[:, 0] * GRASP_REACH_M
+    return _from_pitch_axis(position, _pointing(_yaw(position), position[WRIST_PITCH])[0], GRASP_REACH_M)
 
 
 def head_camera_pose(position: JointVector) -> Pose:
     """Rotation and position of the head camera, base frame."""
-    rotation = _turn_z(position[HEAD_PAN]) @ _turn_y(-position[HEAD_TILT])
-    origin = np.array([*MAST_XY_M, HEAD_Z_M])
-    return _optical(rotation), origin + rotation[:, 0] * HEAD_CAMERA_AHEAD_M
+    ahead, left, up = _pointing(position[HEAD_PAN], position[HEAD_TILT])
+    x, y, z = (origin + HEAD_CAMERA_AHEAD_M * part for origin, part in zip((*MAST_XY_M, HEAD_Z_M), ahead, strict=True))
+    return _optical(ahead, left, up), np.array([x, y, z])
 
 
 def wrist_camera_pose(position: JointVector) -> Pose:
     """Rotation and position of the wrist camera, base frame."""
-    rotation = _gripper_rotation(position)
-    place = _pitch_axis(position) + rotation @ np.array(WRIST_CAMERA_M)
-    return _optical(rotation @ _turn_y(WRIST_CAMERA_TILT_RAD)), place
+    points_to, left, up = _pointing(_yaw(position), position[WRIST_PITCH])
+    left, up = _turned(left, up, position[WRIST_ROLL])
+    reach, aside, height = WRIST_CAMERA_M
+    place = _from_pitch_axis(position, points_to, reach) + aside * np.array(left) + height * np.array(up)
+    up, ahead = _turned(up, points_to, WRIST_CAMERA_TILT_RAD)
+    return _optical(ahead, left, up), place
 
 
 def to_odometry(base_x_m: float, base_y_m: float, heading_rad: float, points: Vector) -> Vector:
     """Points (3,) or (n, 3) from the base frame to the odometry frame."""
-    moved: Vector = np.asarray(points) @ _turn_z(heading_rad).T + np.array([base_x_m, base_y_m, 0.0])
+    moved: Vector = np.asarray(points) @ turn_z(heading_rad).T
+    moved += (base_x_m, base_y_m, 0.0)
     return moved
 
 
 def from_odometry(base_x_m: float, base_y_m: float, heading_rad: float, points: Vector) -> Vector:
     """Points (3,) or (n, 3) from the odometry frame to the base frame."""
-    moved: Vector = (np.asarray(points) - np.array([base_x_m, base_y_m, 0.0])) @ _turn_z(heading_rad)
+    moved: Vector = (np.asarray(points) - (base_x_m, base_y_m, 0.0)) @ turn_z(heading_rad)
     return moved
 
 
@@ -137,32 +139,38 @@ def look_at(
     return pan_rad, min(max(tilt_rad, tilt.lowest), tilt.highest)
 
 
-def _pitch_axis(position: JointVector) -> Vector:
-    return np.array([0.0, -WRIST_OUT_M - position[ARM], ARM_Z_M + position[LIFT] - WRIST_DROP_M])
-
-
-def _gripper_rotation(position: JointVector) -> NDArray[np.float64]:
-    """Columns: where the gripper points, where its left finger is, and the third axis."""
-    yaw = _turn_z(position[WRIST_YAW] - math.pi / 2)
-    return yaw @ _turn_y(-position[WRIST_PITCH]) @ _turn_x(position[WRIST_ROLL])
-
-
-def _optical(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From columns ahead, left, up to columns right, down, forward."""
-    turned: NDArray[np.float64] = rotation[:, _OPTICAL_FROM] * _OPTICAL_SIGN
-    return turned
-
-
-def _turn_x(angle: float) -> NDArray[np.float64]:
-    c, s = math.cos(angle), math.sin(angle)
-    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
-
-
-def _turn_y(angle: float) -> NDArray[np.float64]:
-    c, s = math.cos(angle), math.sin(angle)
-    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
-
-
-def _turn_z(angle: float) -> NDArray[np.float64]:
+def turn_z(angle: float) -> NDArray[np.float64]:
+    """The rotation (3, 3) around z, to the left."""
     c, s = math.cos(angle), math.sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _from_pitch_axis(position: JointVector, direction: Direction, distance_m: float) -> Vector:
+    x, y, z = direction
+    out_m, up_m = WRIST_OUT_M + position[ARM], ARM_Z_M + position[LIFT] - WRIST_DROP_M
+    return np.array([distance_m * x, distance_m * y - out_m, distance_m * z + up_m])
+
+
+def _yaw(position: JointVector) -> float:
+    return position[WRIST_YAW] - math.pi / 2
+
+
+def _pointing(turn: float, rise: float) -> tuple[Direction, Direction, Direction]:
+    """Where ahead, left and up are of what was turned to the left, then raised by that much.
+
+    Numbers and not matrices: these are asked for at each image, where numpy takes several times as long.
+    """
+    ct, st, cr, sr = math.cos(turn), math.sin(turn), math.cos(rise), math.sin(rise)
+    return (ct * cr, st * cr, sr), (-st, ct, 0.0), (-ct * sr, -st * sr, cr)
+
+
+def _turned(one: Direction, other: Direction, angle: float) -> tuple[Direction, Direction]:
+    """Two directions at right angles, turned in their plane: the first one towards the other."""
+    c, s = math.cos(angle), math.sin(angle)
+    (a, b, d), (x, y, z) = one, other
+    return (c * a + s * x, c * b + s * y, c * d + s * z), (c * x - s * a, c * y - s * b, c * z - s * d)
+
+
+def _optical(ahead: Direction, left: Direction, up: Direction) -> NDArray[np.float64]:
+    """The rotation with the columns right, down, forward."""
+    return np.array([(-a, -b, c) for a, b, c in zip(left, up, ahead, strict=True)])

@@ -19,6 +19,7 @@ from nodes.kinematics import (
     grasp_point,
     head_camera_pose,
     to_odometry,
+    turn_z,
     wrist_camera_pose,
 )
 from runtime.msgs import RobotState
@@ -78,6 +79,4 @@ def own_parts(state: RobotState) -> tuple[Capsule, ...]:
 
 def _in_odometry(state: RobotState, rotation: Floats, position: Floats) -> tuple[Floats, Floats]:
     base = state.base_x_m, state.base_y_m, state.base_heading_rad
-    here = to_odometry(*base, np.zeros(3))
-    turned = to_odometry(*base, rotation.T) - here
-    return turned.T, to_odometry(*base, position)
+    return turn_z(state.base_heading_rad) @ rotation, to_odometry(*base, position)

@@ -7,6 +7,7 @@ saw), or as a PNG of 16-bit millimetres, which viewers show.
 from __future__ import annotations
 
 import base64
+from functools import cache
 from typing import Any
 
 import cv2
@@ -15,6 +16,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from nodes.png import encode_png
 from runtime.bag_schema import ENVELOPE_KEY, Document, envelope_document, envelope_schema
 from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
@@ -68,37 +70,20 @@ DEPTH_SCHEMA = msgspec.json.encode(
     }
 )
 
-# By what a picture is of: a camera's of 640x480 took 13 ms and 419 kB so (without a filter, by the default strategy
-# 18 ms and 599 kB); a drawn one, most of whose pixels are as the one before, is quicker and smaller without a filter
-# (one of 160x120 0.42 ms and 11.6 kB with it, 0.30 ms and 9.4 kB without).
-PNG_SPEED = [cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE]
-PNG_DRAWN = PNG_SPEED
+_PNG_SPEED = [cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE]
+"""Of depth in millimetres."""
 if hasattr(cv2, "IMWRITE_PNG_FILTER"):  # from OpenCV 4.12 on; before, the first of these filters is all there is
-    PNG_SPEED = [*PNG_SPEED, cv2.IMWRITE_PNG_FILTER, cv2.IMWRITE_PNG_FILTER_SUB]
-    PNG_DRAWN = [
-        *(cv2.IMWRITE_PNG_COMPRESSION, 1),
-        *(cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_FILTERED),
-        *(cv2.IMWRITE_PNG_FILTER, cv2.IMWRITE_PNG_FILTER_NONE),
-    ]
-_ROWS_ASKED = 8
-"""Every how many rows are asked what a picture is of."""
+    _PNG_SPEED = [*_PNG_SPEED, cv2.IMWRITE_PNG_FILTER, cv2.IMWRITE_PNG_FILTER_SUB]
 
 
 def image_document(image: Image, envelope: Envelope, *, wall_offset_ns: int, jpeg_quality: int) -> Document:
     """The colour image as a document; `jpeg_quality` 0 keeps every pixel (PNG), 1 to 100 is a JPEG."""
-    bgr = np.asarray(cv2.cvtColor(image.rgb, cv2.COLOR_RGB2BGR), np.uint8)
     if jpeg_quality:
+        bgr = np.asarray(cv2.cvtColor(image.rgb, cv2.COLOR_RGB2BGR), np.uint8)
         data = _encode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality])
     else:
-        data = _encode(".png", bgr, PNG_DRAWN if is_drawn(bgr) else PNG_SPEED)
+        data = encode_png(image.rgb)
     return _document(image, envelope, "jpeg" if jpeg_quality else "png", data, wall_offset_ns)
-
-
-def is_drawn(pixels: NDArray[np.uint8]) -> bool:
-    """Whether most values are as those of the pixel before, which no camera's are."""
-    rows = pixels[::_ROWS_ASKED]
-    same = rows[:, 1:] == rows[:, :-1]
-    return bool(2 * np.count_nonzero(same) > same.size)
 
 
 def depth_document(image: Image, envelope: Envelope, *, wall_offset_ns: int) -> Document:
@@ -106,7 +91,7 @@ def depth_document(image: Image, envelope: Envelope, *, wall_offset_ns: int) -> 
     assert image.depth_m is not None
     millimetres = np.nan_to_num(image.depth_m * 1000.0, nan=0.0, posinf=0.0, neginf=0.0)
     millimetres[millimetres > 65535] = 0
-    data = _encode(".png", np.rint(millimetres).astype(np.uint16), PNG_SPEED)
+    data = _encode(".png", np.rint(millimetres).astype(np.uint16), _PNG_SPEED)
     return _document(image, envelope, "png", data, wall_offset_ns)
 
 
@@ -115,10 +100,14 @@ def exact_depth_document(image: Image, envelope: Envelope, *, wall_offset_ns: in
     assert image.depth_m is not None
     depth = np.ascontiguousarray(image.depth_m, np.float32)
     planes = depth.view(np.uint8).reshape(-1, 4).T.tobytes()
-    document = _document(
-        image, envelope, EXACT_DEPTH, zstandard.ZstdCompressor(level=1).compress(planes), wall_offset_ns
-    )
+    document = _document(image, envelope, EXACT_DEPTH, _depth_compressor().compress(planes), wall_offset_ns)
     return {**document, "height": depth.shape[0], "width": depth.shape[1]}
+
+
+@cache
+def _depth_compressor() -> zstandard.ZstdCompressor:
+    """Made once: to set one up takes a sixth of what a small image takes."""
+    return zstandard.ZstdCompressor(level=1)
 
 
 def depth_of(document: Document) -> tuple[NDArray[np.float32], bool]:

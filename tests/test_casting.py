@@ -66,6 +66,32 @@ def test_a_box_around_the_eye_is_seen_from_within() -> None:
     assert (rgb[..., 0] > 0).all()
 
 
+@pytest.mark.parametrize("ahead_m", [2.0, -2.0])
+@pytest.mark.parametrize("shape", ['sphere" size="0.5', 'capsule" size="0.5 0.2', 'cylinder" size="0.5 0.5', 'box" size="0.5 0.5 0.5'])  # fmt: skip
+def test_a_thing_alone_is_seen_ahead_and_not_behind(shape: str, ahead_m: float) -> None:
+    xml = f"""<mujoco><worldbody><camera name="head" xyaxes="0 -1 0 0 0 1"/>
+    <geom type="{shape}" pos="{ahead_m} 0 0" rgba="1 0 0 1"/></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    _, depth_m = make_renderer(model, "head", 16, 12, "rays").render(data)
+    if ahead_m > 0:
+        assert depth_m[5:7, 7:9] == pytest.approx(np.full((2, 2), 1.5), abs=0.02)
+    else:
+        assert not depth_m.any()
+
+
+def test_a_cylinder_around_the_eye_is_seen_from_within() -> None:
+    xml = """<mujoco><worldbody><camera name="head" xyaxes="0 -1 0 0 0 1"/>
+    <geom type="cylinder" size="2 1" rgba="1 0 0 1"/></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    _, depth_m = make_renderer(model, "head", 16, 12, "rays").render(data)
+    assert depth_m[5:7, 7:9] == pytest.approx(np.full((2, 2), 2.0), abs=0.02)
+    assert depth_m.all()
+
+
 def test_a_mesh_is_refused_in_words() -> None:
     xml = """<mujoco><worldbody><camera name="head"/><geom type="ellipsoid" size="1 2 3"/></worldbody></mujoco>"""
     with pytest.raises(ValueError, match="ELLIPSOID; expected box, plane"):

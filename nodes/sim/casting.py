@@ -106,7 +106,8 @@ class Caster:
         centre = self.centre = (data.geom_xpos - eye) @ axes
         turn = self.turn = axes.T @ data.geom_xmat.reshape(-1, 3, 3)  # own frame -> camera
         start = self.start = -(centre[:, None] @ turn)[:, 0]  # of the rays, in each own frame
-        is_in_sight: Bools = ((centre @ self._sides).max(axis=1) < self._radius) & (centre[:, 2] < self._radius)
+        is_in_sight: Bools = np.less((centre @ self._sides).max(axis=1), self._radius)
+        is_in_sight &= centre[:, 2] < self._radius
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             self._see_flat(centre, turn, start, is_in_sight)
             wanted = np.flatnonzero(is_in_sight.take(self._round))
@@ -119,8 +120,9 @@ class Caster:
     def _see_flat(self, centre: Doubles, turn: Doubles, start: Doubles, is_in_sight: Bools) -> None:
         grid, width = self.grid, self.grid.width
         is_around: Bools = (np.abs(start) <= self._hollow).all(axis=1)
-        is_seen = start[self._geom, self._axis] * self._side > self._reach
-        is_seen |= is_around.take(self._geom)
+        height = start[self._geom, self._axis] * self._side - self._reach
+        is_seen: Bools = is_around.take(self._geom)
+        is_seen |= height > 0
         is_seen &= is_in_sight.take(self._geom)
         front = np.flatnonzero(is_seen)
         geom, axis = self._geom.take(front), self._axis.take(front)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import mujoco
 import numpy as np
@@ -19,9 +19,6 @@ from nodes.sim.kitchen import TILE_RGB, TILE_SIZE_M
 from nodes.sim.pixel_grid import NOTHING, Doubles, Floats, Integers
 from nodes.sim.scene import HIDDEN_GROUP
 from runtime.errors import UserError
-
-Part = Doubles | float
-"""One coordinate of many vectors, or of one."""
 
 Frame = tuple[NDArray[np.uint8], NDArray[np.float32]]
 """rgb (height, width, 3) and depth_m (height, width) along the optical axis, 0 where nothing is hit."""
@@ -131,9 +128,7 @@ class RayRenderer:
         is_other &= on_floor[seen]
         np.copyto(surface[seen], self._other_tile, where=is_other)
 
-    def _light(
-        self, data: mujoco.MjData, surface: Integers, nearness: Floats, depth: Floats, axes: Doubles
-    ) -> Floats:
+    def _light(self, data: mujoco.MjData, surface: Integers, nearness: Floats, depth: Floats, axes: Doubles) -> Floats:
         """How bright each pixel is, from the normal of what it sees; 1 for the sky."""
         caster = self._caster
         geom, axis, side = caster.surfaces.geom, caster.surfaces.axis, caster.surfaces.side
@@ -148,16 +143,16 @@ class RayRenderer:
         light += lamp.take(surface)
         curved = np.flatnonzero(self._is_curved.take(surface))
         if len(curved):
-            light.reshape(-1)[curved] = self._light_of_curved(surface, curved, depth, self._lamp @ axes)
+            light.reshape(-1)[curved] = self._light_of_curved(surface, curved, depth, (self._lamp @ axes).tolist())
         return light
 
-    def _light_of_curved(self, surface: Integers, curved: Integers, depth: Floats, lamp: Doubles) -> Doubles:
+    def _light_of_curved(self, surface: Integers, curved: Integers, depth: Floats, lamp: list[float]) -> Doubles:
         """The same for some pixels, coordinate by coordinate in the frame of the camera: several times as fast."""
         caster, grid = self._caster, self._caster.grid
         geom = caster.surfaces.geom.take(surface.take(curved))
         ahead = depth.take(curved).astype(np.float64)
         row, column = np.divmod(curved, grid.width)
-        ray = (grid.across.take(column), grid.up.take(row), -1.0)
+        ray: list[Any] = [grid.across.take(column), grid.up.take(row), -1.0]
         axis = [part.take(geom) for part in caster.turn[:, :, 2].T]
         away = [slope * ahead - part.take(geom) for slope, part in zip(ray, caster.centre.T, strict=True)]
         along = _product(away, axis)
@@ -170,7 +165,8 @@ class RayRenderer:
         return light
 
 
-def _product(one: Sequence[Part], other: Sequence[Part]) -> Doubles:
+def _product(one: Sequence[Any], other: Sequence[Any]) -> Doubles:
+    """Of vectors that are given coordinate by coordinate."""
     product: Doubles = one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
     return product
 

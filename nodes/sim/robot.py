@@ -9,6 +9,7 @@ but only at a physics step that a laptop has no time for.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import mujoco
 import numpy as np
@@ -29,6 +30,8 @@ WATCHDOG_S = 0.5
 CATCH_UP_S = 0.25
 """The most time that one `advance` makes up; what is beyond is left out and the robot's time moves on without it."""
 EFFORT_FILTER_S = 0.06
+_KEPT_EFFORT = 1.0 - PHYSICS_STEP_S / EFFORT_FILTER_S
+"""Share of a filtered effort that is left after one step."""
 CONTACT_PERCENT = {"lift": (-15.0, 70.0), "arm": (-55.0, 55.0), "base": (-60.0, 60.0)}
 """Effort beyond which a joint reports contact (Stretch's defaults)."""
 MOVING_SPEED = {"base": 0.01, "turn": 0.02, "lift": 0.01, "arm": 0.01, "gripper": 0.01}
@@ -53,8 +56,9 @@ class SimRobot:
         # Views: asking the data for them at each step costs as much as a small step itself.
         self._qpos, self._qvel = self.data.qpos, self.data.qvel
         self._ctrl, self._force = self.data.ctrl, self.data.actuator_force
+        self._xpos = self.data.xpos
         self._things = scene.things
-        self._index = _Index(self.model)
+        self._index = _Index(self.model, [thing.name for thing in scene.things])
         self._grip = Grip(self.model, tuple(thing.name for thing in scene.things))
         self._place(STOW)
         self._set_points = JointSetPoints(self.limits, np.array(STOW))
@@ -173,8 +177,8 @@ class SimRobot:
     def truth(self) -> Truth:
         """Where everything is, and what of the collaborator was touched since the last call."""
         objects = []
-        for thing in self._things:
-            x, y, z = (float(value) for value in self.data.body(thing.name).xpos)
+        places = self._xpos.take(self._index.thing_body, axis=0).tolist()
+        for thing, (x, y, z) in zip(self._things, places, strict=True):
             objects.append(
                 ObjectTruth(
                     name=thing.name,
@@ -226,14 +230,13 @@ class SimRobot:
 
     def _feel_joints(self, forces: Vector) -> None:
         """Filter the efforts of the joints, a row of the actuators' forces for each step."""
-        index, share = self._index, PHYSICS_STEP_S / EFFORT_FILTER_S
+        index, number = self._index, len(forces)
         percent = forces[:, index.effort_actuator]
         percent[:, GRIPPER] += forces[:, index.other_finger_actuator]
         percent *= index.percent
-        for row in percent:
-            row -= self._effort
-            row *= share
-            self._effort += row
+        # What is left of each step's effort after the steps behind it.
+        kept = _KEPT_EFFORT ** np.arange(number - 1, -1, -1)
+        self._effort = self._effort * _KEPT_EFFORT**number + (1.0 - _KEPT_EFFORT) * (kept @ percent)
 
     def _feel_base(self, forward_n: float, turning_nm: float) -> None:
         """Filter the effort of the base, the stronger one of driving and turning."""
@@ -291,7 +294,8 @@ class SimRobot:
 class _Index:
     """Where the joints, actuators and geoms of the model are."""
 
-    def __init__(self, model: mujoco.MjModel) -> None:
+    def __init__(self, model: mujoco.MjModel, things: Sequence[str]) -> None:
+        self.thing_body = np.array([model.body(name).id for name in things], dtype=np.int64)
         names = [name for name in JOINTS if name in SERVOS]
         fingers = ["finger_left", "finger_right"]
         self.servo_joints = np.array([JOINTS.index(name) for name in names])

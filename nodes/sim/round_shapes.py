@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nodes.sim.pixel_grid import Doubles, Floats, Integers, PixelGrid, places, steps
 
@@ -69,20 +68,19 @@ class RoundShapes:
         half *= np.abs(inverse)
         inverse *= rays.spread(middle)
         first, last = inverse - half, inverse + half
-        of_capsules = int(np.searchsorted(wanted, self._capsules))
-        of_capsules_px = int(length[: np.searchsorted(of_row, of_capsules)].sum())
-        depth, part = _meet_cylinders(
-            *(of_all[of_capsules_px:] for of_all in (enter, leave, first, last, along)), of_capsules_px
-        )
-        if of_capsules_px:
-            ends = half_length[:of_capsules, None] * axis[:of_capsules]
-            balls = rays.first(int(np.searchsorted(of_row, of_capsules)), of_capsules_px)
-            body = enter[:of_capsules_px]
-            is_body = (body >= first[:of_capsules_px]) & (body <= last[:of_capsules_px]) & (body > 0)
-            near = np.where(is_body, body, np.inf)
-            for end in (ends, -ends) if ends.any() else (ends,):
-                near = np.minimum(near, balls.meet_balls(centre[:of_capsules] + end, square[:of_capsules]))
-            depth[:of_capsules_px] = near
+        capsules = int(np.searchsorted(wanted, self._capsules))
+        their_rows = int(np.searchsorted(of_row, capsules))
+        ends = int(length[:their_rows].sum())  # of their pixels
+        depth, part = _meet_cylinders(enter[ends:], leave[ends:], first[ends:], last[ends:], along[ends:])
+        if ends:
+            is_body = (enter[:ends] >= first[:ends]) & (enter[:ends] <= last[:ends]) & (enter[:ends] > 0)
+            near = np.where(is_body, enter[:ends], np.inf)
+            beyond = half_length[:capsules, None] * axis[:capsules]
+            balls = rays.first(their_rows, ends)
+            for way in (1.0, -1.0):
+                near = np.minimum(near, balls.meet_balls(centre[:capsules] + way * beyond, square[:capsules]))
+            depth = np.concatenate([near, depth])
+            part = np.concatenate([np.full(ends, SIDE), part])
         return Sight(pixel, (1.0 / depth).astype(np.float32), np.repeat(wanted.take(of_row), length), part)
 
     def _rectangles(
@@ -104,25 +102,20 @@ class RoundShapes:
 
 
 def _meet_cylinders(
-    enter: Doubles, leave: Doubles, first: Doubles, last: Doubles, along: Doubles, before: int
+    enter: Doubles, leave: Doubles, first: Doubles, last: Doubles, along: Doubles
 ) -> tuple[Doubles, Integers]:
-    """Depth and part: where the later is entered of the round body and the slab between its ends, both convex.
-
-    Behind so many of other shapes, which are left open.
-    """
-    depth, part = np.empty(before + len(enter)), np.zeros(before + len(enter), dtype=np.int64)
-    near = np.maximum(enter, first)
+    """Depth and part: where the later is entered of the round body and the slab between its ends, both convex."""
+    depth = np.maximum(enter, first)
     until = np.minimum(leave, last)
     is_cap = first > enter
-    is_inside = (near <= 0) & (until > 0)  # the eye is in it and sees it from within
-    is_hit = near <= until
+    is_inside = (depth <= 0) & (until > 0)  # the eye is in it and sees it from within
+    is_hit = depth <= until
     if is_inside.any():
-        near = np.where(is_inside, until, near)
+        depth = np.where(is_inside, until, depth)
         is_cap = np.where(is_inside, last < leave, is_cap)
-    is_hit &= near > 0
-    depth[before:] = np.where(is_hit, near, np.inf)
-    part[before:] = np.where((along < 0) != is_inside, TOP, BOTTOM) * is_cap
-    return depth, part
+    is_hit &= depth > 0
+    part = np.where(is_cap, np.where((along < 0) != is_inside, TOP, BOTTOM), SIDE)
+    return np.where(is_hit, depth, np.inf), part
 
 
 @dataclass(frozen=True, slots=True)
