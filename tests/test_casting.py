@@ -67,7 +67,15 @@ def test_a_box_around_the_eye_is_seen_from_within() -> None:
 
 
 @pytest.mark.parametrize("ahead_m", [2.0, -2.0])
-@pytest.mark.parametrize("shape", ['sphere" size="0.5', 'capsule" size="0.5 0.2', 'cylinder" size="0.5 0.5', 'box" size="0.5 0.5 0.5'])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape",
+    [
+        'sphere" size="0.5',
+        'capsule" size="0.5 0.2',
+        'cylinder" size="0.5 0.5',
+        'box" size="0.5 0.5 0.5',
+    ],
+)
 def test_a_thing_alone_is_seen_ahead_and_not_behind(shape: str, ahead_m: float) -> None:
     xml = f"""<mujoco><worldbody><camera name="head" xyaxes="0 -1 0 0 0 1"/>
     <geom type="{shape}" pos="{ahead_m} 0 0" rgba="1 0 0 1"/></worldbody></mujoco>"""

@@ -119,7 +119,7 @@ class Caster:
 
     def _see_flat(self, centre: Doubles, turn: Doubles, start: Doubles, is_in_sight: Bools) -> None:
         grid, width = self.grid, self.grid.width
-        is_around: Bools = (np.abs(start) <= self._hollow).all(axis=1)
+        is_around: Bools = np.all(np.abs(start) <= self._hollow, axis=1)
         height = start[self._geom, self._axis] * self._side - self._reach
         is_seen: Bools = is_around.take(self._geom)
         is_seen |= height > 0
