@@ -19,6 +19,12 @@ from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utter
 INTERRUPT_STYLES = {"stop": "bold red", "resume": "green", "amend": "yellow", "replan": "yellow"}
 LOUD = ("warning", "error", "critical", "output")
 
+SHOWN = {
+    f"{kind.__module__}:{kind.__qualname__}": kind
+    for kind in (Utterance, Subtask, Action, Feedback, Interrupt, GuardState, Health)
+}
+"""The types of message that are shown, by their names in a recording."""
+
 
 class TerminalView:
     """Shows processes, rates, the conversation and what the robot is about.
@@ -27,12 +33,23 @@ class TerminalView:
     only on a terminal.
     """
 
-    def __init__(self, title: str, *, live: bool, console: Console | None = None, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        title: str,
+        *,
+        live: bool,
+        console: Console | None = None,
+        clock: Clock | None = None,
+        start_ns: int | None = None,
+        shows_info: bool = False,
+    ) -> None:
+        """`start_ns`: run time zero of a recorded run, which is shown again. `shows_info`: all that nodes log."""
         self._clock = clock or SystemClock()
         self._made_ns = self._clock.now_ns()
-        self._start_ns = self._made_ns
-        self._newest_ns = 0
-        self._is_virtual = False
+        self._start_ns = self._made_ns if start_ns is None else start_ns
+        self._newest_ns = 0 if start_ns is None else start_ns
+        self._is_virtual = start_ns is not None  # its time is that of its messages
+        self._shows_info = shows_info
         self._is_running = False
         self._console = console or Console(highlight=False)
         self.board = Board(title)
@@ -60,7 +77,7 @@ class TerminalView:
         if show is None:
             return
         published_ns = stamped.envelope.published_ns
-        if not self._newest_ns and published_ns < self._made_ns:
+        if not self._is_virtual and not self._newest_ns and published_ns < self._made_ns:
             # Older than this view: the run has a clock of its own, which starts at zero.
             self._is_virtual = True
             self._start_ns = 0
@@ -77,13 +94,15 @@ class TerminalView:
             style = "red" if state.startswith("failed") else "yellow" if state == "restarted" else "dim"
             self._tell(self._now_s(), name, f"{state} [pid {pid}]", style, is_talk=state not in ("started",))
 
-    def log(self, level: str, source: str, text: str) -> None:
-        """A log line; only warnings and worse are shown, and what a process prints."""
-        if level not in LOUD:
-            return
-        self.board.warning = f"{self._now_s():7.1f} {source}: {text.splitlines()[-1] if text.strip() else text}"
-        style = "red" if level in ("error", "critical") else "yellow"
-        self._tell(self._now_s(), source, f"{level}: {text}", style, is_talk=False)
+    def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
+        """A log line; only warnings and worse are shown, and what a process prints, if not all is wanted."""
+        at_s = self._now_s() if at_s is None else at_s
+        if level in LOUD:
+            self.board.warning = f"{at_s:7.1f} {source}: {text.splitlines()[-1] if text.strip() else text}"
+            style = "red" if level in ("error", "critical") else "yellow"
+            self._tell(at_s, source, f"{level}: {text}", style, is_talk=False)
+        elif self._shows_info:
+            self._tell(at_s, source, text, "")
 
     def refresh(self, now_ns: int) -> None:
         """Draw the board."""

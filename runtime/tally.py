@@ -31,9 +31,9 @@ class Tally:
         """A process changed its state."""
         self._view.process(name, pid, state)
 
-    def log(self, level: str, source: str, text: str) -> None:
+    def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
         """A log line."""
-        self._view.log(level, source, text)
+        self._view.log(level, source, text, at_s)
 
     def refresh(self, now_ns: int) -> None:
         """Time to draw again."""

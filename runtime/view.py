@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import Any, Protocol
 
-from runtime.clock import SystemClock
+from runtime.clock import NS_PER_S, Clock, SystemClock
 from runtime.message import Stamped
 
 
@@ -21,8 +21,8 @@ class View(Protocol):
         """A process changed its state: "started", "running", "stopped", "failed: WHY"."""
         ...
 
-    def log(self, level: str, source: str, text: str) -> None:
-        """A log line of a node, or of the supervisor."""
+    def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
+        """A log line of a node, or of the supervisor; `at_s`: its run time, where that is not now."""
         ...
 
     def refresh(self, now_ns: int) -> None:
@@ -47,9 +47,9 @@ class PlainView:
     def process(self, name: str, pid: int, state: str) -> None:
         self._print(f"{name} [pid {pid}] {state}")
 
-    def log(self, level: str, source: str, text: str) -> None:
+    def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
         mark = "" if level == "info" else f"{level}: "
-        self._print(f"{source}: {mark}{text}")
+        self._print(f"{source}: {mark}{text}", at_s)
 
     def refresh(self, now_ns: int) -> None:
         """Lines need no drawing."""
@@ -57,8 +57,8 @@ class PlainView:
     def close(self) -> None:
         """Lines need no closing."""
 
-    def _print(self, text: str) -> None:
-        seconds = (SystemClock().now_ns() - self._start_ns) * 1e-9
+    def _print(self, text: str, at_s: float | None = None) -> None:
+        seconds = (SystemClock().now_ns() - self._start_ns) * 1e-9 if at_s is None else at_s
         print(f"[{seconds:6.1f} s] {text}", flush=True)
 
 
@@ -74,7 +74,7 @@ class SilentView:
     def process(self, name: str, pid: int, state: str) -> None:
         """Shows nothing."""
 
-    def log(self, level: str, source: str, text: str) -> None:
+    def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
         if level in ("error", "critical"):
             print(f"{source}: {text}", file=sys.stderr, flush=True)
 
@@ -86,11 +86,13 @@ class SilentView:
 
 
 class ViewLog(logging.Handler):
-    """Shows the log records of this process in a view."""
+    """Shows the log records of this process, in which a run has its own clock, in a view."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, clock: Clock) -> None:
         super().__init__()
         self._view = view
+        self._clock = clock
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._view.log(record.levelname.lower(), record.name.removeprefix("node."), record.getMessage())
+        at_s = self._clock.now_ns() / NS_PER_S
+        self._view.log(record.levelname.lower(), record.name.removeprefix("node."), record.getMessage(), at_s)

@@ -13,8 +13,8 @@ import pytest
 from nodes.bag_commands.recording import Recording
 from nodes.recorded_image import exact_depth_document, image_document, image_of
 from nodes.recorder import Recorder
-from nodes.replay.command import Pace, main, replay_nodes
-from nodes.replay.gaps import TimeLine
+from nodes.replay.command import main, replay_nodes
+from nodes.replay.gaps import Pace, TimeLine
 from nodes.replay.inputs import Inputs
 from nodes.replay.player import NodeResult
 from nodes.replay.recorded_launch import recorded_launch

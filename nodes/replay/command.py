@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-import threading
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from nodes.bag_commands.recording import Recording, add_recording, check_out, envelope_or_none
-from nodes.replay.gaps import TimeLine
+from nodes.replay.gaps import Pace, TimeLine
 from nodes.replay.player import NodePlayer, NodeResult
 from nodes.replay.recorded_launch import launch_source, recorded_launch, recorded_tables
 from runtime.bag_runs import remove_recording
-from runtime.clock import SystemClock, to_ns
-from runtime.errors import PolyrhythmError, RecordingError, UserError, choices
+from runtime.clock import to_ns
+from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.graph import NodeSpec
 from runtime.journal import Calls
 from runtime.launch_file import Launch, resolve
@@ -77,63 +77,6 @@ def replay_nodes(
         for about, batch in batches:
             players[name].play(batch, about.seq)
     return [player.finish() for player in players.values()]
-
-
-def replay_view(recording: Recording, speed: float, *, longest_gap_s: float = LONGEST_GAP_S) -> None:
-    """Show the run in the terminal as it went, so many times as fast."""
-    from nodes.terminal import TerminalView
-    from runtime.bag_message import BagMessage
-    from runtime.message import Stamped
-    from runtime.wiring import load_type
-
-    view = TerminalView(f"replay of {recording.path.name}, {speed:g}x", live=sys.stdout.isatty())
-    pace = Pace(speed, _line(recording, longest_gap_s))
-    types: dict[str, type | None] = {}
-
-    def type_of(message: BagMessage) -> type | None:
-        if message.type_name not in types:
-            try:
-                types[message.type_name] = load_type(message.type_name)
-            except (ImportError, AttributeError, ValueError):
-                types[message.type_name] = None
-        return types[message.type_name]
-
-    shown_ns = 0
-    try:
-        for message in recording:
-            envelope = envelope_or_none(message)
-            if envelope is None or message.schema != (message.type_name.rpartition(":")[2] or "-"):
-                continue  # an image is no message of its own schema
-            kind = type_of(message)
-            if kind is None or message.topic.startswith("calls/"):
-                continue
-            pace.wait(envelope.published_ns)
-            try:
-                view.message(Stamped(message.message(kind), envelope))
-            except RecordingError:
-                continue
-            if abs(envelope.published_ns - shown_ns) > to_ns(0.25 * speed):
-                shown_ns = envelope.published_ns
-                view.refresh(shown_ns)
-    finally:
-        view.close()
-
-
-class Pace:
-    """Waits from one recorded time to the next; not without a speed."""
-
-    def __init__(self, speed: float | None, line: TimeLine) -> None:
-        self._speed = speed
-        self._line = line
-        self._clock = SystemClock()
-        self._start_ns = self._clock.now_ns()
-        self._never = threading.Event()
-
-    def wait(self, stamp_ns: int) -> None:
-        if self._speed is None:
-            return
-        due_ns = self._start_ns + self._line.due_ns(stamp_ns) / self._speed
-        self._never.wait(max(0.0, (due_ns - self._clock.now_ns()) * 1e-9))
 
 
 def _line(recording: Recording, longest_gap_s: float) -> TimeLine:
@@ -202,7 +145,9 @@ def main(argv: list[str]) -> int:
         if asked.in_place_of or asked.live:
             return _replay_into(recording, asked)
         if not asked.node:
-            replay_view(recording, asked.speed or 1.0, longest_gap_s=asked.longest_gap)
+            from nodes.replay.show import show
+
+            show(recording, asked.speed or 1.0, _line(recording, asked.longest_gap))
             return 0
         results = replay_nodes(
             recording, _chosen(recorded_launch(recording, asked.set), asked.node, recording.played),
@@ -225,7 +170,8 @@ def main(argv: list[str]) -> int:
 def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     """Run the graph with some nodes played; 0, or 1 where a node said that the run had failed."""
     from nodes.replay.into import mix, run_real, run_virtual
-    from runtime.view import PlainView, SilentView
+    from runtime.node_tables import load_name
+    from runtime.view import PlainView, SilentView, View
 
     if asked.node:
         raise UserError("--node compares nodes one by one; --in-place-of and --live run the graph; give one of them")
@@ -250,12 +196,17 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
         longest_gap_s=asked.longest_gap, tell=_tell, source=source,
     )  # fmt: skip
     how = "virtual time" if asked.virtual else f"real time, {speed:g}x"
-    view = SilentView() if asked.json else PlainView(f"{asked.recording.name} into its graph, in {how}")
+    make_view: Callable[..., View] = load_name(mixture.launch.view) if mixture.launch.view else PlainView
+    is_live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not asked.virtual
+    view = SilentView() if asked.json else make_view(f"{asked.recording.name} into its graph, in {how}", live=is_live)
     outcome = None
-    if asked.virtual:
-        run_virtual(mixture, recording, view)
-    else:
-        outcome = run_real(mixture, view, speed=speed)
+    try:
+        if asked.virtual:
+            run_virtual(mixture, recording, view)
+        else:
+            outcome = run_real(mixture, view, speed=speed)
+    finally:
+        view.close()
     if asked.json:
         result = {"played": names, "recording": str(out / "run.mcap"), "outcome": outcome}
         print(json.dumps(result))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nodes.bag_commands.recording import Recording, envelope_or_none, with_progress
 from runtime.bag_message import BagMessage
-from runtime.clock import NS_PER_S, to_ns
+from runtime.clock import NS_PER_S, SystemClock, to_ns
 from runtime.message import Envelope, Message
 
 Types = Mapping[str, type[Message]]
@@ -30,6 +31,8 @@ class TimeLine:
         self._longest_s = longest_s
         self._tell = tell
         self._due_ns = 0
+        self.latest_ns = 0
+        """The latest of these times so far."""
 
     def due_ns(self, stamp_ns: int, what: str = "the next message is stamped") -> int:
         """When that is to be, from the start; never before its time, nor long after what came before it."""
@@ -41,7 +44,29 @@ class TimeLine:
                 f"at {(before_ns - self._zero_ns) / NS_PER_S:.3f} s of the run {what} {abs(gap_ns) / NS_PER_S:.3f} s "
                 f"{'later' if gap_ns > 0 else 'earlier'}; going on at once (--longest-gap {self._longest_s:g})"
             )
+        self.latest_ns = max(self.latest_ns, self._due_ns)
         return self._due_ns
+
+
+class Pace:
+    """Waits from one recorded time to the next; not without a speed."""
+
+    def __init__(self, speed: float | None, line: TimeLine) -> None:
+        self._speed = speed
+        self._line = line
+        self._clock = SystemClock()
+        self._start_ns = self._clock.now_ns()
+        self._never = threading.Event()
+
+    def wait(self, stamp_ns: int) -> None:
+        """Wait until it is time for what has that stamp."""
+        if self._speed is not None:
+            self.wait_until(self._line.due_ns(stamp_ns))
+
+    def wait_until(self, due_ns: int) -> None:
+        """The same for a time from the start."""
+        if self._speed is not None:
+            self._never.wait(max(0.0, (self._start_ns + due_ns / self._speed - self._clock.now_ns()) / NS_PER_S))
 
 
 @dataclass

@@ -123,7 +123,7 @@ def run_virtual(mixture: Mixture, recording: Recording, view: View) -> dict[str,
     )  # fmt: skip
     simulation.run_info.update(mixture.run_info)
     simulation.observe(view.message)
-    logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view)])
+    logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view, simulation.clock)])
     for name in mixture.played:
         node = simulation.hosted[name].node
         assert isinstance(node, Played)

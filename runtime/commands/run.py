@@ -260,7 +260,7 @@ def _run_virtual(
     simulation.run_info.update(run_info)
     simulation.observe(view.message)
     view.process("simulation", os.getpid(), "running")
-    logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view)])
+    logging.basicConfig(level=logging.INFO, handlers=[ViewLog(view, simulation.clock)])
     try:
         stepper = None
         if pause_on:

@@ -99,7 +99,7 @@ class EpisodeView:
         if state.startswith(("failed", "restarted")):
             self._print(f"{name} [pid {pid}] {state}")
 
-    def log(self, level: str, source: str, text: str) -> None:
+    def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
         """A log line."""
         if level in ("warning", "error", "critical"):
             self._print(f"{source}: {level}: {text}")
