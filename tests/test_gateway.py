@@ -26,7 +26,7 @@ from runtime.hosts.offset import TRUST_NS
 from runtime.hosts.sockets import Doors
 from runtime.hosts.table import Host, Pair
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import EStop, Image, Utterance
+from runtime.msgs import EStop, Image, Interrupt, Utterance
 from runtime.reliable.tag import Terms
 from tests.ports import free_ports
 from tests.running import eventually
@@ -261,7 +261,7 @@ def test_the_end_of_a_run_is_told_to_the_other_host_with_its_outcome() -> None:
 def test_garbled_frames_are_counted_and_harm_nothing(frames: list[bytes]) -> None:
     with link(free_ports(2)) as (robot, desktop):
         until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
-        desktop.gateway._small.append(("", list(frames)))
+        desktop.gateway._small.append(("", list(frames), 0))
         known = len(robot.of("heard"))
         eventually(
             lambda: desktop.send("heard", UTTERANCE, seq=50_000) or len(robot.of("heard")) > known,  # type: ignore[func-returns-value]
@@ -274,7 +274,7 @@ def test_a_message_from_the_future_is_dropped() -> None:
     with link(free_ports(2)) as (robot, desktop):
         until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
         envelope = Envelope("heard", "vlm", 70_000, CLOCK.now_ns() + 60_000_000_000)
-        desktop.gateway._small.append(("", [wire.MESSAGE, *encode(envelope, UTTERANCE)]))
+        desktop.gateway._small.append(("", [wire.MESSAGE, *encode(envelope, UTTERANCE)], 0))
         eventually(
             lambda: robot.health is not None and robot.health.dropped.get("from the future") == 1, "it is counted"
         )
@@ -314,6 +314,56 @@ def test_what_was_said_while_the_link_was_cut_comes_once_and_in_order() -> None:
 
         eventually(lambda: len(came()) >= 40, "all of them cross")
         assert came() == list(range(first, first + 40))
+
+
+def test_of_two_gateways_with_one_key_the_first_stays_and_both_hear_why(caplog: pytest.LogCaptureFixture) -> None:
+    port = free_ports(2)
+    with ExitStack() as stack:
+        robot = stack.enter_context(end("robot", meeting(port), ROBOT_SECRET, DOWN))
+        with end("desktop", meeting(port), DESKTOP_SECRET, UP) as first:
+            until_it_crosses(first, robot, "heard", UTTERANCE, "vlm")
+            second = stack.enter_context(end("desktop", meeting(port), DESKTOP_SECRET, UP))
+            eventually(logged(caplog, "a second gateway with the key of desktop was refused"), "the robot says so")
+            eventually(logged(caplog, "robot is connected to another gateway that has the key of"), "it is told so")
+            known = len(robot.of("heard"))
+            for number in range(90_000, 90_050):
+                second.send("heard", UTTERANCE, seq=number)
+            eventually(lambda: says(first, robot, "still here"), "the first one is heard still")
+            assert robot.gateway._peer_session == first.gateway._session
+            assert all(stamped.envelope.seq < 90_000 for stamped in robot.of("heard")[known:])
+        eventually(lambda: says(second, robot, "at last"), "the second one is heard once the first has left")
+
+
+def says(sender: End, receiver: End, text: str) -> bool:
+    """Say it once more, and look whether it has come."""
+    sender.send("heard", Utterance(speaker="Sam", text=text), seq=CLOCK.now_ns() % 80_000)
+    return text in [stamped.message.text for stamped in receiver.of("heard")]
+
+
+@pytest.mark.parametrize(("depth", "comes"), [("stop", True), ("resume", False), ("amend", False)])
+def test_late_is_better_than_never_for_a_stop_alone(depth: str, comes: bool) -> None:
+    traffic = {"interrupt": Interrupt}
+    port, terms = free_ports(2), {"interrupt": Terms(lifespan_s=10.0, hold_s=0.0)}
+    says = Traffic(traffic, {"heard": Utterance}, {"heard": ("vlm",)})
+    hears = Traffic({"heard": Utterance}, traffic, {"interrupt": ("console",)})
+    with (
+        end("robot", meeting(port), ROBOT_SECRET, hears) as robot,
+        end("desktop", meeting(port), DESKTOP_SECRET, says, reliable=terms) as desktop,
+    ):
+
+        def say(seq: int, depth: str, age_s: float) -> None:
+            message = Interrupt(id=str(seq), depth=depth, text="", by="console")  # type: ignore[arg-type]
+            born_ns = CLOCK.now_ns() - int(age_s * 1e9)
+            desktop.gateway.from_here(Stamped(message, Envelope("interrupt", "console", seq, born_ns)))
+
+        numbers = iter(range(1, 10_000))
+        eventually(lambda: say(next(numbers), "amend", 0.0) or bool(robot.of("interrupt")), "the link is up")  # type: ignore[func-returns-value]
+        say(50_000, depth, 30.0)
+        if comes:
+            eventually(lambda: robot.of("interrupt")[-1].envelope.seq == 50_000, "it comes")
+        else:
+            eventually(lambda: robot.health is not None and robot.health.dropped.get("expired", 0) > 0, "it is counted")
+            assert all(stamped.envelope.seq != 50_000 for stamped in robot.of("interrupt"))
 
 
 def test_a_port_that_is_taken_is_a_sentence() -> None:

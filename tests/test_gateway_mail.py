@@ -12,6 +12,7 @@ import pytest
 from runtime.codec import Frame
 from runtime.errors import CodecError
 from runtime.hosts import wire
+from runtime.hosts.entry import Refused
 from runtime.hosts.mail import Mail
 from runtime.reliable.tag import Terms
 
@@ -36,8 +37,8 @@ class Side:
     def _send(self, frames: list[Frame]) -> None:
         self.sent.append([bytes(frame) for frame in frames])
 
-    def _take(self, frames: list[bytes]) -> None:
-        self.came.append(frames[1].decode())
+    def _take(self, frames: list[bytes], is_late: bool) -> None:
+        self.came.append(f"late: {frames[1].decode()}" if is_late else frames[1].decode())
 
     def _drop(self, reason: str, number: int) -> None:
         self.dropped[reason] += number
@@ -114,8 +115,55 @@ def test_what_lay_on_its_way_for_longer_than_its_lifespan_is_dropped_unless_it_s
     late_ns = 1200 * MS
     for frames in link.desktop.sent * 2:  # each comes again, too
         link.robot.mail.take_event(frames[1:], late_ns, late_ns)
-    assert link.robot.came == ["stop", "no cream"]
+    assert link.robot.came == ["late: stop", "no cream"]
     assert link.robot.dropped == {"expired": 1}
+
+
+def test_an_event_is_no_younger_for_a_gateway_that_was_frozen_before_it_sent_it() -> None:
+    link = Link()
+    link.now_ns = 10_000 * MS
+    for topic, age_ms in (("guard/order", 1200), ("guard/order", 900), ("heard", 4900), ("estop", 1200)):
+        frames: list[Frame] = [topic.encode(), f"{topic} of {age_ms} ms".encode()]
+        link.desktop.mail.post(topic, frames, link.now_ns, is_up=False, born_ns=link.now_ns - age_ms * MS)
+    assert link.desktop.dropped == {"lifespan": 1}
+    link.pass_ms(100)
+    link.come_up()
+    link.loss = 1.0
+    link.pass_ms(80)
+    link.loss = 0.0
+    link.pass_ms(1000)
+    assert sorted(link.robot.came) == ["estop of 1200 ms"]
+    assert link.desktop.dropped == {"lifespan": 3}  # the others reached the end of their lives on the way
+
+
+def test_a_stop_that_waited_in_a_frozen_gateway_is_marked_as_late() -> None:
+    link = Link()
+    now_ns = 10_000 * MS
+    link.desktop.mail.post("estop", [b"estop", b"stop"], now_ns, is_up=True, born_ns=now_ns - 1200 * MS)
+    [frames] = link.desktop.sent
+    link.robot.mail.take_event(frames[1:], now_ns, now_ns)
+    assert link.robot.came == ["late: stop"]
+
+
+def test_an_event_that_may_not_come_in_is_counted_once_however_often_it_comes() -> None:
+    link = Link()
+    counted: list[str] = []
+
+    def check(topic: str) -> None:
+        raise Refused("not allowed", f"not {topic}")
+
+    for word in ("one", "two"):
+        link.say(word)
+    for frames in link.desktop.sent * 3:
+        try:
+            link.robot.mail.take_event(frames[1:], 0, 0, check)
+        except Refused as refused:
+            counted.append(refused.reason)
+    link.desktop.sent.clear()
+    link.pass_ms(6000)
+    assert counted == ["not allowed"] * 2
+    assert link.robot.came == []
+    assert not link.desktop.dropped + link.robot.dropped  # it is acknowledged: the sender need not count it, too
 
 
 def test_what_was_meant_for_an_earlier_life_of_the_other_host_never_comes() -> None:

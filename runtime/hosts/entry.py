@@ -13,7 +13,7 @@ from runtime.hosts.offset import ClockOffset
 from runtime.hosts.shrink import Shrinker, SmallImage
 from runtime.hosts.stamps import shifted
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Image
+from runtime.msgs import EStop, Image, Interrupt
 
 FUTURE_NS = to_ns(0.005)
 
@@ -32,6 +32,15 @@ class Refused(Exception):
     def __init__(self, reason: str, sentence: str = "") -> None:
         super().__init__(sentence or reason)
         self.reason, self.sentence = reason, sentence
+
+
+def stops_a_robot(message: Message) -> bool:
+    """Whether it is better late than never."""
+    match message:
+        case Interrupt(depth="stop") | EStop(is_pressed=True):
+            return True
+        case _:
+            return False
 
 
 class Entry:

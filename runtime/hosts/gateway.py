@@ -13,6 +13,7 @@ import secrets
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import Frame, encode
@@ -20,7 +21,7 @@ from runtime.errors import CodecError
 from runtime.health import GatewayHealth, gateway_topic
 from runtime.hosts import wire
 from runtime.hosts.bulk import Bulk
-from runtime.hosts.entry import Entry, Refused, Traffic
+from runtime.hosts.entry import Entry, Refused, Traffic, stops_a_robot
 from runtime.hosts.mail import Mail
 from runtime.hosts.offset import ClockOffset
 from runtime.hosts.shrink import Shrinker
@@ -74,7 +75,7 @@ class Gateway:
         self._next_ask_ns = 0
         self._was_up = False
         self._times_up = 0
-        self._small: deque[tuple[str, list[Frame]]] = deque()  # a reliable event with its topic, all else with ""
+        self._small: deque[tuple[str, list[Frame], int]] = deque()  # a reliable event with its topic, else ""; its time
         self._bulk = Bulk(budget_mbit)
         self._bulk_lock = threading.Lock()
         self._dropped: Counter[str] = Counter()
@@ -100,7 +101,8 @@ class Gateway:
             self._drop("queue full")
         else:
             frames = encode(stamped.envelope, stamped.message)
-            self._small.append((topic, list(frames)) if is_reliable else ("", [wire.MESSAGE, *frames]))
+            born_ns = stamped.envelope.published_ns
+            self._small.append((topic, list(frames), born_ns) if is_reliable else ("", [wire.MESSAGE, *frames], 0))
             self._doors.small.wake()
 
     # life
@@ -189,9 +191,9 @@ class Gateway:
 
     def _send_small(self) -> None:
         while self._small:
-            topic, frames = self._small.popleft()
+            topic, frames, born_ns = self._small.popleft()
             if topic:
-                self._mail.post(topic, frames, self._clock.now_ns(), is_up=self._is_up())
+                self._mail.post(topic, frames, self._clock.now_ns(), is_up=self._is_up(), born_ns=born_ns)
             elif not self._put(frames):
                 self._drop("link full")
 
@@ -241,9 +243,8 @@ class Gateway:
             return
         if frames[0] == wire.EVENT:
             if self._is_up():  # else it comes again: without the clock nobody knows its age
-                self._entry.check(b"".join(frames[2:3]).decode(errors="replace"))
                 now_ns = self._clock.now_ns()
-                self._mail.take_event(frames[1:], now_ns, self._offset.there_ns(now_ns))
+                self._mail.take_event(frames[1:], now_ns, self._offset.there_ns(now_ns), self._entry.check)
             return
         word = wire.read_word(frames)
         door = self._doors.small
@@ -260,11 +261,17 @@ class Gateway:
                 with self._bulk_lock:
                     self._bulk.acknowledged(number)
                 self._doors.bulk.wake()
+            case wire.Busy():
+                self._say(
+                    f"{self._other} is connected to another gateway that has the key of {self._own}; "
+                    "end one of them, or give each host a key of its own"
+                )
             case wire.Bye(ok=ok, reason=reason):
                 door.send(wire.word(wire.Ack(HEARD_BYE)))
                 if not self._peer_session:
                     return  # it says so until it knows that we know
                 self._peer_session = ""
+                self._doors.forget_peer()
                 if ok is None:
                     self._log.warning("%s has left", self._other)
                 else:
@@ -332,23 +339,27 @@ class Gateway:
         if frames[0] != wire.IMAGE or len(frames) < 4:
             raise CodecError(f"{len(frames)} frames; expected an image")
         number = wire.read_number(frames[1])
-        self._small.append(("", list(wire.word(wire.Ack(number)))))
+        self._small.append(("", list(wire.word(wire.Ack(number))), 0))
         self._doors.small.wake()
         self._take_message(frames[2:])
 
     # what comes from the other host
 
-    def _take_message(self, frames: list[bytes]) -> None:
+    def _take_message(self, frames: list[bytes], *, is_late: bool = False) -> None:
         if not self._is_up():
             self._drop("clock unknown")
             return
         stamped = self._entry.admitted(frames, self._offset, self._clock.now_ns())
-        if stamped is not None:
+        if stamped is None:
+            return
+        if is_late and not stops_a_robot(stamped.message):
+            self._drop("expired")
+        else:
             self._publish(stamped.envelope, stamped.message)
 
-    def _deliver(self, frames: list[bytes]) -> None:
+    def _deliver(self, frames: list[bytes], is_late: bool) -> None:
         """A reliable event, in its turn; what is wrong with it is no reason to send it again."""
-        self._guarded(self._take_message, frames)
+        self._guarded(partial(self._take_message, is_late=is_late), frames)
 
     # helpers
 

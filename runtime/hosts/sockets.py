@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import secrets
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +17,7 @@ from zmq.utils.monitor import parse_monitor_message
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import Frame
 from runtime.errors import TransportError
+from runtime.hosts import wire
 from runtime.hosts.table import Pair
 
 MAX_FRAME_BYTES = 8 << 20
@@ -30,17 +33,47 @@ _EVENTS = (
 )
 
 
+class Peer:
+    """Which connection a host that waits speaks to: the first that came, for as long as it stands.
+
+    A host that calls gives itself a name of its own at each start, so that two gateways with one key are told apart.
+    """
+
+    def __init__(self, host: str) -> None:
+        self._prefix = f"{host}-".encode()
+        self.ident = b""
+
+    def is_named(self, ident: bytes) -> bool:
+        """Whether that is a name of the expected host."""
+        return ident.startswith(self._prefix)
+
+
 class Door:
     """One socket of a pair. All but `wake` belongs to one thread."""
 
-    def __init__(self, context: zmq.Context[Any], meeting: Pair, own: str, place: int, secret: str, queue: int) -> None:
-        """`place`: 0 for what is small, 1 for images. Raises TransportError where the port cannot be had."""
+    def __init__(
+        self,
+        context: zmq.Context[Any],
+        meeting: Pair,
+        own: str,
+        place: int,
+        secret: str,
+        queue: int,
+        *,
+        peer: Peer,
+        ident: bytes,
+    ) -> None:
+        """`place`: 0 for what is small, where peers are let in, 1 for images; `ident` names a host that calls.
+
+        Raises TransportError where the port cannot be had.
+        """
         self.is_server = meeting.server.name == own
         self.address = f"tcp://{meeting.server.ip}:{meeting.port + place}"
         self.refusals: list[str] = []
         """Sentences about peers that were not let in, or that did not let us in; the owner empties it."""
         self._other = meeting.other(own).name
-        self._peer = self._other.encode() if self.is_server else b""
+        self._peer = peer
+        self._lets_in = place == 0
         self._said_ns: dict[str, int] = {}
         self._clock = SystemClock()
         self._wake_reader, self._wake_writer = os.pipe()
@@ -61,11 +94,11 @@ class Door:
         self._monitor = socket.get_monitor_socket(_EVENTS)
         try:
             if self.is_server:
-                socket.setsockopt(zmq.ROUTER_HANDOVER, 1)  # a peer that was restarted takes its place at once
+                socket.setsockopt(zmq.ROUTER_HANDOVER, 1)  # a peer that connects again takes its place at once
                 socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
                 socket.bind(self.address)
             else:
-                socket.setsockopt(zmq.ROUTING_ID, own.encode())
+                socket.setsockopt(zmq.ROUTING_ID, ident)
                 socket.setsockopt(zmq.RECONNECT_IVL, 50)
                 socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
                 socket.connect(self.address)
@@ -89,9 +122,13 @@ class Door:
 
     def send(self, frames: Sequence[Frame]) -> bool:
         """Send without waiting; False where nobody is there or the queue is full."""
+        if self.is_server and not self._peer.ident:
+            return False
         try:
-            self._socket.send_multipart([self._peer, *frames] if self.is_server else list(frames), zmq.NOBLOCK)
-        except zmq.ZMQError:
+            self._socket.send_multipart([self._peer.ident, *frames] if self.is_server else list(frames), zmq.NOBLOCK)
+        except zmq.ZMQError as problem:
+            if problem.errno == zmq.EHOSTUNREACH and self._lets_in:
+                self._peer.ident = b""  # its connection is gone: the next one may come
             return False
         return True
 
@@ -104,9 +141,26 @@ class Door:
                 return None
             if not self.is_server:
                 return frames
-            if frames[0] == self._peer:
+            if self._admits(frames[0]):
                 return frames[1:]
-            self._say(f"a peer that calls itself {frames[0][:32]!r} was refused; expected {self._other!r}")
+
+    def _admits(self, ident: bytes) -> bool:
+        """Whether to listen to this connection."""
+        if not self._peer.is_named(ident):
+            self._say(f"a peer that calls itself {ident[:32]!r} was refused; expected {self._other!r}")
+            return False
+        if self._lets_in and not self._peer.ident:
+            self._peer.ident = ident
+        if ident == self._peer.ident:
+            return True
+        if self._lets_in:
+            self._say(
+                f"a second gateway with the key of {self._other} was refused while the first one is connected; "
+                f"end one of them, or give each host a key of its own"
+            )
+            with contextlib.suppress(zmq.ZMQError):  # it is gone already
+                self._socket.send_multipart([ident, *wire.word(wire.Busy())], zmq.NOBLOCK)
+        return False
 
     def wait(self, timeout_s: float) -> None:
         """Return when something has come, `wake` was called, or the time is over."""
@@ -167,15 +221,21 @@ class Doors:
             self._doorman.start()
             self._doorman.configure_curve_callback("gateway", _OneKey(meeting.client.key))
         try:
-            self.small = Door(self._context, meeting, own, 0, secret, SMALL_QUEUE)
+            self._peer = Peer(meeting.other(own).name)
+            ident = f"{own}-{secrets.token_hex(8)}".encode()
+            self.small = Door(self._context, meeting, own, 0, secret, SMALL_QUEUE, peer=self._peer, ident=ident)
             try:
-                self.bulk = Door(self._context, meeting, own, 1, secret, BULK_QUEUE)
+                self.bulk = Door(self._context, meeting, own, 1, secret, BULK_QUEUE, peer=self._peer, ident=ident)
             except TransportError:
                 self.small.close()
                 raise
         except TransportError:
             self._leave()
             raise
+
+    def forget_peer(self) -> None:
+        """The peer has left: whoever comes next is listened to (the small door's thread)."""
+        self._peer.ident = b""
 
     def close(self) -> None:
         """Close both; no thread may use them any more."""

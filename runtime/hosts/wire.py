@@ -49,7 +49,11 @@ class Bye(msgspec.Struct, frozen=True, tag="bye"):
     reason: str = ""
 
 
-Word = Hello | Ask | Answer | Ack | Bye
+class Busy(msgspec.Struct, frozen=True, tag="busy"):
+    """Another gateway of your host is connected here, and stays."""
+
+
+Word = Hello | Ask | Answer | Ack | Bye | Busy
 
 _decoder: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
 _encoder = msgspec.msgpack.Encoder()

@@ -73,28 +73,42 @@ class Outbox:
         self._bytes = 0
 
     def add(
-        self, topic: str, frames: Sequence[Frame], now_ns: int, send: Callable[[Tag], None] = lambda tag: None
+        self,
+        topic: str,
+        frames: Sequence[Frame],
+        now_ns: int,
+        send: Callable[[Tag], None] = lambda tag: None,
+        *,
+        born_ns: int | None = None,
     ) -> Tag:
-        """Let `send` send a message to everybody, with what is to travel with it, and keep it."""
+        """Let `send` send a message to everybody, with what is to travel with it, and keep it.
+
+        `born_ns`: since when its lifespan runs, where that is not now; what waits for nothing is tried that long from
+        now all the same.
+        """
         number = self._numbers[topic] = self._numbers[topic] + 1
         kept = self._kept[topic]
         while kept and number - next(iter(kept)) >= MOST_KEPT:
             self._drop(next(iter(kept.values())), "outbox full")
-        tag = self._tag(topic, number, next(iter(kept), number), now_ns)
+        born_ns = now_ns if born_ns is None else min(born_ns, now_ns)
+        tag = self._tag(topic, number, next(iter(kept), number), born_ns)
         send(tag)  # first: whoever hears it does not wait for the accounts
         receivers = self._terms[topic].receivers
         if receivers:
-            self._keep(topic, number, frames, now_ns, receivers)
+            self._keep(topic, number, frames, now_ns, born_ns, receivers)
         return tag
 
-    def _keep(self, topic: str, number: int, frames: Sequence[Frame], now_ns: int, receivers: Sequence[str]) -> None:
+    def _keep(
+        self, topic: str, number: int, frames: Sequence[Frame], now_ns: int, born_ns: int, receivers: Sequence[str]
+    ) -> None:
         size = sum(map(len, frames))
         while self._bytes + size > MOST_BYTES and (oldest := self._oldest()) is not None:
             self._drop(oldest, "outbox full")
-        ends_ns = now_ns + self._spans_ns[topic][0]
+        lifespan_ns, hold_ns = self._spans_ns[topic]
+        ends_ns = (born_ns if hold_ns else now_ns) + lifespan_ns
         due_ns = min(now_ns + FIRST_PERIOD_NS, ends_ns)
         tried_ns = dict.fromkeys(receivers, now_ns)
-        one = _Kept(topic, number, frames, size, now_ns, ends_ns, due_ns, FIRST_PERIOD_NS, tried_ns)
+        one = _Kept(topic, number, frames, size, born_ns, ends_ns, due_ns, FIRST_PERIOD_NS, tried_ns)
         self._kept[topic][number] = one
         for receiver in receivers:
             self._waiting[topic, receiver][number] = one
