@@ -17,7 +17,7 @@ from runtime.qos import SOON, URGENT
 from runtime.reliable.tag import Terms
 from runtime.wiring import gateway_name, plan
 
-KEY = zmq.curve_keypair()[0].decode()
+KEY, OTHER_KEY = (zmq.curve_keypair()[0].decode() for _ in range(2))
 LAUNCH = f"""
 [nodes.talker]
 use  = "nodes.hello:Talker"
@@ -31,7 +31,7 @@ address = "127.0.0.1"
 key     = "{KEY}"
 
 [hosts.desktop]
-key = "{KEY}"
+key = "{OTHER_KEY}"
 """
 
 
@@ -65,6 +65,7 @@ def launch(tmp_path: Path, text: str = LAUNCH, host: str = "") -> Launch:
         ({"robot": {"key": "short"}, "b": {}}, "polyrhythm keys new robot"),
         ({"robot": {"budget_mbit": -1}, "b": {}}, "megabits per second"),
         ({"robot": {"may_publish": "utterance"}, "b": {}}, "expected a list of topics"),
+        ({"robot": {"key": KEY}, "desktop": {"key": KEY}}, "[hosts.desktop] key is that of [hosts.robot]"),
         (5, "expected tables like [hosts.robot]"),
     ],
 )

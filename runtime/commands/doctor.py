@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from runtime.commands.doctor_hosts import examine_hosts
 from runtime.errors import LaunchFileError, UserError
 from runtime.launch_file import check, find, load
 from runtime.machine import Finding, as_lines, examine
@@ -22,7 +23,9 @@ def doctor_main(argv: list[str]) -> int:
     path = find(asked.file) if asked.file else None
     findings = examine()
     if path is not None:
-        findings += examine_launch(path, asked.set)
+        findings += examine_launch(path, asked.set, asked.host)
+    elif asked.host:
+        raise UserError(f"doctor --host {asked.host}: of which launch file? polyrhythm doctor FILE --host {asked.host}")
     if asked.robot:
         findings += examine_robot(asked.robot)
     problems = sum(finding.level == "problem" for finding in findings)
@@ -34,13 +37,16 @@ def doctor_main(argv: list[str]) -> int:
     return 1 if problems else 0
 
 
-def examine_launch(path: Path, overrides: Sequence[str] = ()) -> list[Finding]:
-    """What the nodes of a launch file miss here: packages, variables, model files and whatever else they check."""
+def examine_launch(path: Path, overrides: Sequence[str] = (), host: str = "") -> list[Finding]:
+    """What the nodes of a launch file miss here: packages, variables, model files and whatever else they check.
+
+    With `host` of the nodes that run there, and what that host lacks to meet the others.
+    """
     try:
-        launch = load(path, overrides)
+        launch = load(path, overrides, host=host)
     except LaunchFileError as problem:
         return [Finding("launch file", "problem", text) for text in _each_node(path) or [str(problem)]]
-    findings = [Finding(node, "problem", problem) for node, problem in launch.graph.problems()]
+    findings = [Finding(node, "problem", problem) for node, problem in launch.graph.problems(host)]
     notes = [Finding(name, "note", refusal) for name, asked in launch.realtime.items() for refusal in refusals(asked)]
     for name in (launch.view, launch.report):
         try:
@@ -55,7 +61,7 @@ def examine_launch(path: Path, overrides: Sequence[str] = ()) -> list[Finding]:
             findings.append(Finding("launch file", "problem", str(problem)))
     if not findings:
         findings.append(Finding("launch file", "ok", f"{path}: {len(launch.graph.nodes)} nodes, none lacks anything"))
-    return findings + notes
+    return findings + notes + examine_hosts(launch.hosts, host)
 
 
 def examine_robot(name: str) -> list[Finding]:
@@ -90,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
     )
+    parser.add_argument("--host", default="", metavar="NAME", help="this machine's part of several ([hosts.NAME])")
     parser.add_argument(
         "--robot", metavar="NAME", help="also take hold of this robot for a moment, without moving it: stretch"
     )

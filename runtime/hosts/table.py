@@ -70,6 +70,14 @@ def parse_hosts(tables: Any) -> dict[str, Host]:
     if not isinstance(tables, dict):
         raise UserError(f"hosts is {tables!r}; expected tables like [hosts.robot]")
     hosts = {name: _parse(name, table) for name, table in tables.items()}
+    named: dict[str, str] = {}
+    for host in hosts.values():
+        other = named.setdefault(host.key, host.name) if host.key else host.name
+        if other != host.name:
+            raise UserError(
+                f"[hosts.{host.name}] key is that of [hosts.{other}]; each host has its own: "
+                f"write what `polyrhythm keys new {host.name}` prints there"
+            )
     if len(hosts) == 1:
         raise UserError(f"[hosts.{next(iter(hosts))}] is the only host; expected two or more, or none")
     return hosts
