@@ -4,6 +4,7 @@ that core's time goes.
 
 from __future__ import annotations
 
+import resource
 import sys
 import tempfile
 import time
@@ -34,6 +35,12 @@ class Speed:
     total_s: float
 
 
+def _cpu_ns() -> int:
+    """The processor time of this process, not by a clock: a virtual run stops whoever reads one in a handler."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return round((used.ru_utime + used.ru_stime) * 1e9)
+
+
 class Meter:
     """Adds up the processor time of each handler of a simulation."""
 
@@ -45,12 +52,12 @@ class Meter:
 
     def _metered(self, hosted: HostedNode, run: Callable[..., Any]) -> Callable[..., Any]:
         def metered(work: Any, call: Any) -> Any:
-            start_ns = time.process_time_ns()
+            start_ns = _cpu_ns()
             try:
                 return run(work, call)
             finally:
                 name = f"{hosted.name}.{work.handler}"
-                self.used_ns[name] += time.process_time_ns() - start_ns
+                self.used_ns[name] += _cpu_ns() - start_ns
                 self.calls[name] += 1
 
         return metered
