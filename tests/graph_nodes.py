@@ -8,7 +8,8 @@ import threading
 import numpy as np
 
 from runtime import Message, Node, Publisher, Subscription, every, on
-from runtime.msgs import Image, JointCommand, RobotState
+from runtime.msgs import Image, JointCommand, RobotState, Utterance
+from runtime.qos import SOON
 
 
 class Count(Message):
@@ -219,3 +220,29 @@ class Still(Node):
         state = self.state.latest()
         if state is not None:
             self.command.publish(JointCommand(position=state.position))
+
+
+class Orders(Node):
+    """Says a number ten times a second, each of which is good for a second."""
+
+    order = Publisher(Utterance, "order", qos=SOON)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @every(hz=10)
+    def count_on(self) -> None:
+        self.count += 1
+        self.order.publish(Utterance(speaker="counter", text=str(self.count)))
+
+
+class AgeListener(Node):
+    """Tells how old each order is when it comes."""
+
+    order = Subscription(Utterance, "order")
+
+    @on(order)
+    def heard(self, order: Utterance) -> None:
+        stamped = self.order.stamped()
+        assert stamped is not None
+        self.log.info("order %s is %.2f s old", order.text, stamped.age_s(self.clock.now_ns()))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,11 +13,14 @@ from pathlib import Path
 import pytest
 
 from runtime.bag import BagReader
+from runtime.clock import SystemClock, to_ns
 from runtime.msgs import GuardState
 from tests.ports import free_ports
+from tests.running import eventually
 from tests.two_hosts import ROOT, Hosts, Networks, can_make_networks, split_laptop
 
 pytestmark = pytest.mark.processes
+CLOCK = SystemClock()
 
 HELLO = """
 [nodes.talker]
@@ -57,6 +62,38 @@ def test_a_host_that_leaves_is_missed_and_taken_in_again(hello: Hosts) -> None:
     hello.code("robot")
     hello.start("robot")
     hello.says("desktop", "robot is connected again")
+
+
+ORDERS = """
+[nodes.counter]
+use  = "tests.graph_nodes:Orders"
+
+[nodes.listener]
+use  = "tests.graph_nodes:AgeListener"
+host = "desktop"
+"""
+
+
+def test_an_order_is_no_younger_for_a_gateway_that_was_frozen(tmp_path: Path) -> None:
+    """Each order is good for a second; half a second more is what a busy machine may take to hand one over."""
+
+    def ages_s() -> dict[int, float]:
+        found = re.findall(r"order (\d+) is (\S+) s old", hosts.said("desktop"))
+        return {int(number): float(age_s) for number, age_s in found}
+
+    with Hosts(tmp_path, ORDERS, port=free_ports(2)) as hosts:
+        hosts.start("robot")
+        hosts.start("desktop")
+        hosts.says("desktop", r"order \d+ is")
+        pid = re.search(r"gateway-desktop \[pid (\d+)\] started", hosts.said("robot"))
+        assert pid is not None
+        os.kill(int(pid[1]), signal.SIGSTOP)
+        frozen_ns, before = CLOCK.now_ns(), max(ages_s())
+        eventually(lambda: CLOCK.now_ns() - frozen_ns > to_ns(3.0), "orders grow old behind it")
+        os.kill(int(pid[1]), signal.SIGCONT)
+        eventually(lambda: max(ages_s()) > before + 40, "orders come again")
+    assert [(number, age_s) for number, age_s in ages_s().items() if age_s > 1.5] == []
+    assert len(ages_s()) < max(ages_s())  # those that grew old are missing
 
 
 def test_a_missing_or_a_wrong_key_is_refused_before_anything_starts(hello: Hosts) -> None:
