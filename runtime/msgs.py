@@ -236,8 +236,11 @@ class RunningTrial(Message, kind="state"):
     condition: str = ""
 
 
-class RecorderState(Message, kind="state"):
-    """What becomes of a recording, from the recorder itself twice a second; where it is silent there is no recorder."""
+class RecorderState(Message):
+    """What becomes of a recording, from the recorder itself twice a second; where it is silent there is no recorder.
+
+    Not a state, because a graph may have several recorders.
+    """
 
     mode: Literal["recording", "waiting", "stopped"]
     file: str = ""  # the name of the file that is written, or was written last

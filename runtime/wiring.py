@@ -179,7 +179,12 @@ def _graph_fingerprint(launch: Launch) -> str:
     """Eight characters that differ where two hosts would not understand each other."""
     nodes = [spec for spec in launch.graph.nodes.values() if not spec.cls.subscribes_all]  # each may record for itself
     places = sorted((spec.name, launch.tables["nodes"][spec.name]["use"], spec.host) for spec in nodes)
-    types = sorted((name, fingerprint(launch.graph.types[name])) for name in launch.graph.topics)
+    named = {spec.name for spec in nodes}
+    types = sorted(
+        (name, fingerprint(launch.graph.types[name]))
+        for name, topic in launch.graph.topics.items()
+        if any(end.node in named for end in (*topic.publishers, *topic.subscribers))
+    )
     return hashlib.sha256(repr((places, types)).encode()).hexdigest()[:8]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import zmq
 from runtime import Node, Publisher, Subscription
 from runtime.errors import UserError
 from runtime.hosts.table import DEFAULT_PORT, Host, Pair, check_pair, pair, parse_hosts
-from runtime.launch_file import Launch, check, load
+from runtime.launch_file import Launch, check, load, resolve
 from runtime.msgs import Utterance
 from runtime.qos import SOON, URGENT
 from runtime.reliable.tag import Terms
@@ -158,3 +159,20 @@ def test_the_environment_of_another_host_is_not_needed_here(tmp_path: Path, monk
     with pytest.raises(UserError, match="START_AT"):
         launch(tmp_path, text, host="robot")
     check(launch(tmp_path, text, host="desktop"))
+
+
+def test_each_host_may_record_for_itself(tmp_path: Path) -> None:
+    path = tmp_path / "two.toml"
+    path.write_text(LAUNCH)
+    recorders = [{}, {"recorder_robot": "robot"}, {"recorder_robot": "robot", "recorder_desktop": "desktop"}]
+    graphs = set()
+    for own in recorders:
+        tables = tomllib.loads(LAUNCH)
+        for name, host in own.items():
+            tables["nodes"][name] = {"use": "nodes.recorder:Recorder", "host": host}
+        found = resolve(tables, path=path, host="robot")
+        check(found)
+        gateway = plan(found)[gateway_name("desktop")].gateway
+        assert gateway is not None
+        graphs.add(gateway.graph)
+    assert len(graphs) == 1

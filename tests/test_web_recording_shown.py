@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bridges.web.board import recorder_document
+from bridges.web.board import Recorders
 from bridges.web.node import Console
 from bridges.web.study.node import Study
 from nodes.recorder import Recorder
@@ -16,24 +16,34 @@ WRITES = RecorderState(mode="recording", file="run.mcap")
 FULL = RecorderState(mode="stopped", file="run.mcap", why="the disk is full")
 
 
+NOW_NS = 10_000_000_000
+
+
+def said(state: RecorderState, age_s: float = 0.6, source: str = "recorder") -> Stamped[RecorderState]:
+    sent_ns = NOW_NS - int(age_s * 1e9)
+    return Stamped(state, Envelope(topic="recorder/state", source=source, seq=1, published_ns=sent_ns))
+
+
 @pytest.mark.parametrize(
-    ("told", "age_s", "mode", "words"),
+    ("told", "mode", "words"),
     [
-        (WRITES, 0.6, "recording", ""),
-        (FULL, 0.6, "stopped", "the disk is full"),
-        (WRITES, 3.1, "none", "the recorder is silent"),
-        (None, 0.0, "none", "no recorder runs"),
+        ([said(WRITES)], "recording", ""),
+        ([said(FULL)], "stopped", "the disk is full"),
+        ([said(WRITES, 3.1)], "none", "recorder is silent"),
+        ([said(WRITES), said(FULL)], "stopped", "the disk is full"),
+        ([said(FULL), said(WRITES)], "recording", ""),
+        ([said(FULL, source="other"), said(WRITES)], "stopped", "the disk is full"),
+        ([said(WRITES), said(RecorderState(mode="waiting", file="run.mcap"), source="ring")], "recording", ""),
+        ([], "none", "no recorder runs"),
     ],
 )
-def test_a_page_says_what_becomes_of_the_recording(
-    told: RecorderState | None, age_s: float, mode: str, words: str
-) -> None:
-    now_ns = 10_000_000_000
-    sent_ns = now_ns - int(age_s * 1e9)
-    stamped = None if told is None else Stamped(told, Envelope(topic="t", source="r", seq=1, published_ns=sent_ns))
-    document = recorder_document(stamped, now_ns)
+def test_a_page_says_what_becomes_of_the_recording(told: list[Stamped[RecorderState]], mode: str, words: str) -> None:
+    recorders = Recorders()
+    for stamped in told:
+        recorders.take(stamped)
+    document = recorders.document(NOW_NS)
     assert (document["mode"], document["why"]) == (mode, words)
-    assert document["file"] == ("" if told is None else "run.mcap")
+    assert document["file"] == ("run.mcap" if told else "")
 
 
 def test_console_and_study_listen_to_the_recorder_that_they_speak_of() -> None:

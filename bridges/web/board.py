@@ -25,6 +25,7 @@ EVENTS_KEPT = 400
 EVENTS_AT_ONCE = 80
 RECORDER_SILENT_S = 3.0
 """A recorder tells twice a second what it does."""
+RECORDER_MODES = ("stopped", "none", "recording", "waiting")
 
 Kind = Literal["said", "heard", "plan", "action", "feedback", "interrupt", "guard", "mark", "seat", "draft"]
 DIALOGUE: frozenset[Kind] = frozenset({"said", "heard"})
@@ -196,13 +197,28 @@ def status_document(status: RobotStatus | None) -> dict[str, Any] | None:
     }
 
 
-def recorder_document(stamped: Stamped[RecorderState] | None, now_ns: int) -> dict[str, str]:
-    """What becomes of the recording; a recorder that says nothing any more records nothing."""
-    if stamped is None or stamped.age_s(now_ns) > RECORDER_SILENT_S:
-        was = "" if stamped is None else stamped.message.file
-        return {"mode": "none", "file": was, "why": "no recorder runs" if stamped is None else "the recorder is silent"}
-    state = stamped.message
-    return {"mode": state.mode, "file": state.file, "why": state.why}
+class Recorders:
+    """What each recorder of the graph has said last."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, Stamped[RecorderState]] = {}
+
+    def take(self, stamped: Stamped[RecorderState]) -> None:
+        """Note it (the node's thread)."""
+        self._said[stamped.envelope.source] = stamped
+
+    def document(self, now_ns: int) -> dict[str, str]:
+        """What becomes of the recording; one that has stopped, or is silent, is told before those that go on."""
+        found = [self._one(stamped, now_ns) for stamped in tuple(self._said.values())]
+        nobody = {"mode": "none", "file": "", "why": "no recorder runs"}
+        return min(found, key=lambda one: RECORDER_MODES.index(one["mode"]), default=nobody)
+
+    @staticmethod
+    def _one(stamped: Stamped[RecorderState], now_ns: int) -> dict[str, str]:
+        state = stamped.message
+        if stamped.age_s(now_ns) > RECORDER_SILENT_S:
+            return {"mode": "none", "file": state.file, "why": f"{stamped.envelope.source} is silent"}
+        return {"mode": state.mode, "file": state.file, "why": state.why}
 
 
 def scene_document(stamped: Stamped[SceneDescription] | None, now_ns: int) -> dict[str, Any] | None:

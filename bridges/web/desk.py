@@ -7,8 +7,8 @@ from typing import Any
 
 from bridges.web.board import (
     Board,
+    Recorders,
     guard_document,
-    recorder_document,
     robot_document,
     scene_document,
     status_document,
@@ -51,6 +51,7 @@ class ConsoleDesk:
         states: deque[RobotState],
         setting: dict[str, Any],
         canned: Canned,
+        recorders: Recorders,
     ) -> None:
         """`setting`: what each page is told once: joints, head_camera."""
         self._ports = ports
@@ -63,6 +64,7 @@ class ConsoleDesk:
         self._states = states
         self._setting = setting
         self._canned = canned
+        self._recorders = recorders
         self._cameras = {"head": ports.head_image, "wrist": ports.wrist_image, "room": ports.room_image}
         self._rates: dict[str, tuple[int, int, float]] = {}  # camera -> received, when, Hz
         self._pictures = JpegCache()
@@ -99,7 +101,7 @@ class ConsoleDesk:
             cameras={name: self._camera_document(name, port, now_ns) for name, port in self._cameras.items()},
             seats=self._seat_documents(session, now_ns),
             supervision=self._supervision.document(now_ns) if session.is_operator else None,
-            recording=recorder_document(self._ports.recorder.stamped(), now_ns),
+            recording=self._recorders.document(now_ns),
             people=[{"name": one.name, "role": one.role} for one in self._seats.sessions],
         )
         return document

@@ -14,7 +14,7 @@ from bridges.web.access import ROLES
 from bridges.web.annotate.room import RecordingsDesk
 from bridges.web.annotate.room import recordings as the_recordings
 from bridges.web.asking import Asking
-from bridges.web.board import Board
+from bridges.web.board import Board, Recorders
 from bridges.web.canned import CANNED, Canned, read_canned
 from bridges.web.deeds import Deeds
 from bridges.web.desk import ConsoleDesk
@@ -34,8 +34,19 @@ from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError
 from runtime.fence import seat_index
 from runtime.lease import Lease
-from runtime.message import Envelope
-from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, Subtask, Utterance
+from runtime.message import Envelope, Stamped
+from runtime.msgs import (
+    Action,
+    Feedback,
+    GuardState,
+    Image,
+    Interrupt,
+    JointCommand,
+    RecorderState,
+    RobotState,
+    Subtask,
+    Utterance,
+)
 from runtime.node_tables import load_name
 from runtime.robot import Hand, RobotLimits
 
@@ -96,6 +107,7 @@ class Console(ConsolePorts):
         self._seats = Seats(self, Asking(getattr(self, "run_info", {})), Idents(self.name, self.clock.now_ns()))
         self._supervision = Supervision(self, self._speaker)
         self._shadows = Shadows(self._limits.joints)
+        self._recorders = Recorders()
         self._states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         if self.clock.is_virtual:
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")
@@ -114,6 +126,7 @@ class Console(ConsolePorts):
             self._states,
             self._setting,
             self._canned,
+            self._recorders,
         )
         room = Room("console", "Console", "index.html", desk, decode, {role: role for role in ROLES})
         room.gives_way = frozenset({"participant"})  # a study beside it decides what they see, and of whom
@@ -145,6 +158,11 @@ class Console(ConsolePorts):
     @on(ConsolePorts.room_image)
     def room_seen(self, image: Image) -> None:
         self._poke()
+
+    @on(ConsolePorts.recorder)
+    def note_recorder(self, state: RecorderState) -> None:
+        if (envelope := _envelope()) is not None:
+            self._recorders.take(Stamped(state, envelope))
 
     @on(ConsolePorts.heard)
     def note_heard(self, message: Utterance) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from bridges.robot_ports import OPTIONAL, TalkPorts
 from bridges.web.annotate.room import RecordingsDesk, recordings
 from bridges.web.asking import Asking
-from bridges.web.board import recorder_document
+from bridges.web.board import Recorders
 from bridges.web.idents import Idents
 from bridges.web.messages import Mark, StudySetting
 from bridges.web.page_host import PageHost
@@ -30,8 +30,10 @@ from bridges.web.study.session import Event, Refused, Story, words_of
 from bridges.web.study.views import experimenter_view, participant_view
 from bridges.web.wire import NoteMark, Resume, Stop
 from runtime import Publisher, QoS, Subscription, on
+from runtime.call import current_call
 from runtime.clock import wall_time_ns
 from runtime.lease import LEASE_TOPIC, Lease
+from runtime.message import Stamped
 from runtime.msgs import Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
 from runtime.qos import RELIABLE, URGENT
 
@@ -79,6 +81,7 @@ class Study(TalkPorts):
         self._pages = PageHost(host, port, certificate, key)
         self._recordings: RecordingsDesk | None = None
         self._canned = {one.id: one.canned(self._protocol.folder) for one in self._protocol.condition}
+        self._recorders = Recorders()
         self._setting_is_on = False
         self._is_part_over = False
         self._keeper: Keeper | None = None
@@ -128,6 +131,12 @@ class Study(TalkPorts):
     @on(leases)
     def note_lease(self, lease: Lease) -> None:
         self._effect.learn(lease)
+
+    @on(recorder)
+    def note_recorder(self, state: RecorderState) -> None:
+        call = current_call.get()
+        if call is not None and call.trigger is not None:
+            self._recorders.take(Stamped(state, call.trigger.envelope))
 
     def _spoken(self, message: Utterance, topic: str) -> None:
         """What is said while a session runs belongs to it, so that a page that comes back shows it."""
@@ -225,7 +234,7 @@ class Study(TalkPorts):
         )
         if session.role == "experimenter":
             guard = self.guard.latest()
-            document["recorder"] = recorder_document(self.recorder.stamped(), now_ns)
+            document["recorder"] = self._recorders.document(now_ns)
             document["guard"] = None if guard is None else {"mode": guard.mode, "reason": guard.reason}
             document["seats"] = self._effect.documents(story)
             document["participant"] = self._pages.token("participant")
