@@ -15,6 +15,7 @@ from runtime.clock import Clock, SystemClock
 from runtime.health import Health
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
+from runtime.view import plain
 
 INTERRUPT_STYLES = {"stop": "bold red", "resume": "green", "amend": "yellow", "replan": "yellow"}
 LOUD = ("warning", "error", "critical", "output")
@@ -98,7 +99,8 @@ class TerminalView:
         """A log line; only warnings and worse are shown, and what a process prints, if not all is wanted."""
         at_s = self._now_s() if at_s is None else at_s
         if level in LOUD:
-            self.board.warning = f"{at_s:7.1f} {source}: {text.splitlines()[-1] if text.strip() else text}"
+            last = text.splitlines()[-1] if text.strip() else text
+            self.board.warning = plain(f"{at_s:7.1f} {source}: {last}")
             style = "red" if level in ("error", "critical") else "yellow"
             self._tell(at_s, source, f"{level}: {text}", style, is_talk=False)
         elif self._shows_info:
@@ -129,13 +131,13 @@ class TerminalView:
         self._tell(self._at_s(stamped), message.speaker, f"“{message.text}”", style)
 
     def _subtask(self, stamped: Stamped[Subtask]) -> None:
-        if stamped.message.text != self.board.plan:
-            self.board.plan = stamped.message.text
+        if plain(stamped.message.text) != self.board.plan:
+            self.board.plan = plain(stamped.message.text)
             self._tell(self._at_s(stamped), "plan", stamped.message.text, "", is_talk=False)
 
     def _action(self, stamped: Stamped[Action]) -> None:
         message = stamped.message
-        text = message.text or message.skill
+        text = plain(message.text or message.skill)
         if self._texts.get(message.id) == text:
             return
         self._texts = {message.id: text}
@@ -175,7 +177,7 @@ class TerminalView:
 
     def _tell(self, at_s: float, who: str, text: str, style: str, *, is_talk: bool = True) -> None:
         """Print the line or, on the board, keep those that belong to the conversation."""
-        line = Line(at_s, who, text, style)
+        line = Line(at_s, plain(who), plain(text), style)
         if is_talk:
             self.board.lines.append(line)
         if self._live is None:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from runtime.health import Health
 from runtime.msgs import GuardState
+from runtime.view import plain
 
 SILENT_NS = 3_000_000_000
 """A node that has not told its health for so long is shown as silent."""
@@ -139,7 +140,7 @@ class Board:
         if self.guard is None:
             return self._now("guard", "")
         mode = Text(f" {self.guard.mode} ", style=MODE_STYLES.get(self.guard.mode, ""))
-        line = Text.assemble(("guard   ", "dim"), mode, "  ", self.guard.reason, no_wrap=True)
+        line = Text.assemble(("guard   ", "dim"), mode, "  ", plain(self.guard.reason), no_wrap=True)
         line.overflow = "ellipsis"
         return line
 

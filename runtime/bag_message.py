@@ -37,7 +37,7 @@ class BagMessage:
         """Where the message came from, and when. Raises RecordingError where there is none."""
         try:
             return envelope_of(from_json(self.data, _Head).envelope)
-        except (msgspec.MsgspecError, KeyError) as error:
+        except (msgspec.MsgspecError, KeyError, RecursionError) as error:
             raise RecordingError(f"topic {self.topic!r}: a message has no readable envelope ({error})") from error
 
     @cached_property
@@ -45,7 +45,7 @@ class BagMessage:
         """The message as a dictionary, without its envelope."""
         try:
             document: Document = msgspec.json.decode(self.data, type=dict[str, Any])
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise RecordingError(f"topic {self.topic!r}: a message is no JSON object ({error})") from error
         document.pop(ENVELOPE_KEY, None)
         return document
@@ -54,7 +54,7 @@ class BagMessage:
         """The message as that type. Raises RecordingError where it does not fit."""
         try:
             return decode_message(self.document, expected)
-        except (msgspec.MsgspecError, ValueError, KeyError) as error:
+        except (msgspec.MsgspecError, ValueError, KeyError, RecursionError) as error:
             raise RecordingError(
                 f"topic {self.topic!r}: a {self.schema} is no {expected.__name__} ({error})"
             ) from error

@@ -9,6 +9,13 @@ from typing import Any, Protocol
 from runtime.clock import NS_PER_S, Clock, SystemClock
 from runtime.message import Stamped
 
+_OBEYED = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def plain(text: str) -> str:
+    """The text with what a terminal would obey written out: models and recordings are to be read, not obeyed."""
+    return text.translate(_OBEYED)
+
 
 class View(Protocol):
     """Shows processes, messages and log lines; called from one thread only."""
@@ -59,7 +66,7 @@ class PlainView:
 
     def _print(self, text: str, at_s: float | None = None) -> None:
         seconds = (SystemClock().now_ns() - self._start_ns) * 1e-9 if at_s is None else at_s
-        print(f"[{seconds:6.1f} s] {text}", flush=True)
+        print(f"[{seconds:6.1f} s] {plain(text)}", flush=True)
 
 
 class SilentView:
@@ -76,7 +83,7 @@ class SilentView:
 
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
         if level in ("error", "critical"):
-            print(f"{source}: {text}", file=sys.stderr, flush=True)
+            print(f"{source}: {plain(text)}", file=sys.stderr, flush=True)
 
     def refresh(self, now_ns: int) -> None:
         """Shows nothing."""

@@ -12,7 +12,10 @@ import pytest
 
 from nodes.bag_commands.command import main as bag
 from nodes.replay.command import main as replay
-from runtime.bag import BagReader
+from runtime.bag import BagReader, BagWriter
+from runtime.bag_message import BagMessage
+from runtime.message import Envelope, Stamped
+from runtime.msgs import JointCommand, Utterance
 from tests.synthetic_run import write_run
 
 VARIANTS = 8
@@ -87,6 +90,65 @@ def test_an_unknown_schema_version_is_refused_by_every_command(
     for command in ("info", "recover", "why", "plot"):
         assert bag([command, str(path), *(["--at", "1"] if command == "why" else [])]) == 1
         assert "recording version '9'; this Polyrhythm reads '1'" in capsys.readouterr().err
+
+
+ENVELOPE = b'{"topic":"robot/command","source":"guard","seq":1,"published_ns":1000000000}'
+ODD = {
+    "nested too deep": b'"position":' + b"[" * 50_000 + b"]" * 50_000,
+    "of other types": b'"position":"x","base_v_mps":"fast"',
+    "no numbers": b'"position":[NaN,Infinity]',
+}
+
+
+def odd_recording(path: Path, data: bytes, launch: bytes = b"") -> Path:
+    """A sound file with one message that is not what it says."""
+    writer = BagWriter(path, {"clock": "real"})
+    if launch:
+        writer.attach("launch.toml", "application/toml", launch)
+    writer.copy(BagMessage("robot/command", "JointCommand", 1_000_000_000, data, "runtime.msgs:JointCommand", b"{}"))
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_what_no_message_can_be_is_told_by_every_command(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = odd_recording(tmp_path / "odd.mcap", b'{"_envelope":' + ENVELOPE + b"," + ODD[what] + b"}")
+    commands: list[tuple[Callable[[list[str]], int], list[str]]] = [
+        (bag, ["info"]), (bag, ["info", "--json"]), (bag, ["recover"]), (bag, ["cut", "--to", "1"]),
+        (bag, ["why", "--at", "1"]), *((bag, ["export", "--to", form]) for form in ("csv", "jsonl", "lerobot")),
+        (replay, []),
+    ]  # fmt: skip
+    for run, arguments in commands:
+        named = [*arguments[:1], str(path), *arguments[1:]]
+        assert run(named) in (0, 1), named
+        capsys.readouterr()
+
+
+@pytest.mark.parametrize("launch", ["nodes = 3", "[nodes]\nguard = 3", "[nodes.guard]\nuse = 5"])
+def test_a_recorded_launch_file_that_is_none_is_refused(
+    launch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = odd_recording(tmp_path / "odd.mcap", b'{"_envelope":' + ENVELOPE + b"}", launch.encode())
+    for options in (["--node", "all"], ["--in-place-of", "guard", "--virtual"]):
+        assert replay([str(path), *options]) == 2
+        assert "odd.mcap: " in capsys.readouterr().err
+
+
+def test_what_a_terminal_would_obey_is_written_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    writer = BagWriter(tmp_path / "run.mcap", {"clock": "real"})
+    words = Utterance(speaker="\x1b]0;owned\x07", text="\x1b[2Jgone")
+    writer.write(Stamped(words, Envelope("heard", "person", 1, 1_000_000_000)))
+    command = Envelope("robot/command", "guard", 1, 1_500_000_000, utterance_ns=1_000_000_000)
+    writer.write(Stamped(JointCommand(position=(0.0,) * 8), command))
+    writer.close()
+    for run in (replay, bag):
+        arguments = ["why", str(tmp_path / "run.mcap"), "--at", "1"] if run is bag else [str(tmp_path / "run.mcap")]
+        assert run(arguments) == 0
+        told = capsys.readouterr().out
+        assert "\\x1b[2Jgone" in told
+        assert not set(told) & {"\x1b", "\x07"}
 
 
 def test_the_sound_one_reads_whole(sound: Path) -> None:

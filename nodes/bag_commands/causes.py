@@ -16,7 +16,7 @@ from runtime.clock import to_ns
 from runtime.errors import RecordingError
 from runtime.journal import CallRecord, Calls
 from runtime.message import Envelope
-from runtime.msgs import JOINTS
+from runtime.msgs import JOINTS, JointCommand
 
 STAGES = ("heard", "interrupt", "subtask", "action", "chunk", "command", "robot/command")
 """From a person's words to the motors; a trace has what there is of these."""
@@ -215,12 +215,13 @@ def say(message: BagMessage) -> str:
         document = message.document
     except RecordingError:
         return "(unreadable)"
-    if message.topic in ("command", "robot/command"):
-        parts = [f"{name} {value:.3f}" for name, value in zip(JOINTS, document.get("position", ()), strict=False)]
-        return (
-            f"base {document.get('base_v_mps', 0):.3f} m/s {document.get('base_w_radps', 0):.3f} rad/s, "
-            + ", ".join(parts)
-        )
+    if message.schema == "JointCommand":
+        try:
+            command = message.message(JointCommand)
+        except RecordingError:
+            return "(unreadable)"
+        parts = [f"{name} {value:.3f}" for name, value in zip(JOINTS, command.position, strict=False)]
+        return f"base {command.base_v_mps:.3f} m/s {command.base_w_radps:.3f} rad/s, " + ", ".join(parts)
     if message.schema == "Utterance":
         return f"{document.get('speaker')}: {document.get('text')}"
     for key in ("text", "reason", "status", "mode"):

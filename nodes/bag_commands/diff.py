@@ -17,6 +17,7 @@ from nodes.bag_commands.recording import Recording, with_progress
 from runtime.bag_message import BagMessage
 from runtime.bag_schema import ENVELOPE_KEY, Document
 from runtime.errors import RecordingError
+from runtime.view import plain
 
 WALL_CLOCK_FIELDS = {"Health": ("pid", "cpu_s", "rss_mb")}
 """By schema: what differs between two runs of the same seed on one machine."""
@@ -121,7 +122,7 @@ def _ident(message: BagMessage) -> str:
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = plain(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} characters)"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from nodes.bag_commands.causes import Step, Trace, trace
 from nodes.bag_commands.recording import Recording, add_recording, check_picture
 from runtime.errors import UserError
+from runtime.view import plain
 
 _WIDTH = 100
 LATEST_S = 1e9
@@ -37,6 +38,7 @@ def describe(found: Trace) -> str:
 
 
 def _short(text: str) -> str:
+    text = plain(text)
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
 
 

@@ -103,9 +103,9 @@ def _said_by(spec: NodeSpec) -> Types:
 
 def _record_into(nodes: dict[str, Any], recorders: list[str], path: Path) -> None:
     """One recorder of the whole replay, that of the run or its like: not one of trials, of a ring, or in parts."""
-    plain = next((name for name in recorders if nodes[name].get("use") == RECORDER), None)
-    name = plain or next(iter(recorders), "recorder" if "recorder" not in nodes else "recorder_of_replay")
-    params = dict(nodes[plain].get("params", {})) if plain else {}
+    own = next((name for name in recorders if nodes[name].get("use") == RECORDER), None)
+    name = own or next(iter(recorders), "recorder" if "recorder" not in nodes else "recorder_of_replay")
+    params = dict(nodes[own].get("params", {})) if own else {}
     kept = {key: value for key, value in params.items() if key in ("jpeg_quality", "depth", "exclude", "reserve_mb")}
     table = {key: value for key, value in nodes.get(name, {}).items() if key in ("process", "restart", "latency")}
     nodes[name] = {**table, "use": RECORDER, "params": {**kept, "path": str(path)}}

@@ -25,7 +25,7 @@ class LaunchSource:
 def recorded_launch(recording: Recording, overrides: list[str]) -> Launch:
     """The launch of the recorded run, with what it was overridden with then and now. Raises PolyrhythmError."""
     tables = recorded_tables(recording, launch_source(recording, overrides))
-    for table in tables.get("nodes", {}).values():
+    for table in _node_tables(tables):
         table.pop("latency", None)  # calls are run again at their recorded times
     return resolve(tables, path=recording.path)
 
@@ -63,7 +63,13 @@ def recorded_tables(recording: Recording, source: LaunchSource) -> dict[str, Any
         add_node(tables, node)
     for change in source.overrides:
         override(tables, change)
-    for table in tables.get("nodes", {}).values():
+    for table in _node_tables(tables):
         if "trace" in str(table.get("latency", "")):
             del table["latency"]
     return tables
+
+
+def _node_tables(tables: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those that are tables; `resolve` says what is wrong with the others."""
+    nodes = tables.get("nodes")
+    return [table for table in nodes.values() if isinstance(table, dict)] if isinstance(nodes, dict) else []

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from nodes.report.healths import NodeSummary
 from nodes.report.summary import InterruptSummary, Spread, Summary
+from runtime.view import plain
 
 WIDEST = 100
 
@@ -46,7 +47,7 @@ def _headline(summary: Summary) -> Text:
         False: ("FAILED", "bold red"),
         None: ("ENDED", "bold yellow"),
     }[summary.is_success]
-    return Text.assemble((words, style), "  ", summary.reason)
+    return Text.assemble((words, style), "  ", plain(summary.reason))
 
 
 def _facts(summary: Summary) -> RenderableType:
@@ -80,7 +81,7 @@ def _interrupts(summary: Summary) -> Table:
     table.add_column("what followed", ratio=3)
     for one in summary.interrupts:
         style = {"stop": "red", "resume": "green"}.get(one.depth, "yellow")
-        table.add_row(f"{one.at_s:.1f}", Text(one.depth, style=style), escape(one.text), escape(one.followed))
+        table.add_row(f"{one.at_s:.1f}", Text(one.depth, style=style), escape(plain(one.text)), escape(one.followed))
         if one.effects_ms or one.missing:
             table.add_row("", "", "", Text(_effects(one), style="dim"))
     return table

@@ -13,6 +13,7 @@ from typing import Any
 from nodes.episodes.judging.dimensions import NAMES
 from runtime.episode_msgs import Observation, Outcome, Scores, Turn
 from runtime.message import Stamped
+from runtime.view import plain
 
 WIDTH = 100
 _BOLD, _DIM, _END = "\033[1m", "\033[2m", "\033[0m"
@@ -70,7 +71,7 @@ class EpisodeView:
 
     def _turn(self, turn: Turn) -> None:
         name = self._marked(turn.speaker, _BOLD)
-        note = f"  [{turn.note}]" if turn.note else ""
+        note = f"  [{plain(turn.note)}]" if turn.note else ""
         private = f" (only to {', '.join(turn.to)})" if turn.to else ""
         if turn.kind == "speak":
             self._print(f"{name}{private}{note}\n{_wrapped(turn.argument, '    ')}")
@@ -102,7 +103,7 @@ class EpisodeView:
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
         """A log line."""
         if level in ("warning", "error", "critical"):
-            self._print(f"{source}: {level}: {text}")
+            self._print(f"{source}: {level}: {plain(text)}")
 
     def refresh(self, now_ns: int) -> None:
         """Lines need no drawing."""
@@ -112,11 +113,11 @@ class EpisodeView:
         sys.stdout.flush()
 
     def _marked(self, text: str, mark: str) -> str:
-        return f"{mark}{text}{_END}" if self._live else text
+        return f"{mark}{plain(text)}{_END}" if self._live else plain(text)
 
     def _print(self, text: str) -> None:
         print(text, flush=True)
 
 
 def _wrapped(text: str, indent: str) -> str:
-    return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
+    return textwrap.fill(plain(text), WIDTH, initial_indent=indent, subsequent_indent=indent)
