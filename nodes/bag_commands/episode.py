@@ -44,7 +44,8 @@ class Episode:
 class _Sampler:
     """What is known now, and the frames so far."""
 
-    def __init__(self, cameras: set[str], fps: int, show: Show) -> None:
+    def __init__(self, cameras: set[str], fps: int, show: Show, start_ns: int) -> None:
+        self._start_ns = start_ns
         self.episode = Episode()
         self._cameras = cameras
         self._fps = fps
@@ -86,12 +87,19 @@ class _Sampler:
             self._first_ns = envelope.published_ns
 
     @property
+    def lacking(self) -> str:
+        """Why there is no frame, in words."""
+        if self._state is None or self._sent is None:
+            return "a dataset needs robot/state and robot/command; this has not both"
+        return "it ends before the first frame, which needs a state, a command and an image of each camera"
+
+    @property
     def _is_ready(self) -> bool:
         return self._state is not None and self._sent is not None and self._cameras <= self._images.keys()
 
     def _make_frames(self, until_ns: int) -> None:
         if self._first_ns and until_ns - self._frame_ns(len(self.episode)) > to_ns(LONGEST_STILL_S):
-            at_s = self._frame_ns(len(self.episode)) * 1e-9
+            at_s = (self._frame_ns(len(self.episode)) - self._start_ns) / NS_PER_S
             raise RecordingError(
                 f"its stamps jump by more than {LONGEST_STILL_S:g} s at {at_s:.3f} s; "
                 "`polyrhythm bag cut` takes a span without the gap"
@@ -118,14 +126,14 @@ def read_episode(recording: Recording, *, fps: int, show: Show) -> Episode:
         for message in recording
         if message.schema == IMAGE_SCHEMA and not message.topic.endswith("/depth")
     }
-    sampler = _Sampler(cameras, fps, show)
+    sampler = _Sampler(cameras, fps, show, recording.start_ns)
     for message in with_progress(iter(recording), "exporting"):
         envelope = envelope_or_none(message)
         if envelope is not None:
             sampler.take(message, envelope)
     episode = sampler.episode
     if not len(episode):
-        raise RecordingError(f"{recording.path}: a dataset needs robot/state and robot/command; this has not both")
+        raise RecordingError(f"{recording.path}: {sampler.lacking}")
     outcome = recording.noted("outcome")
     episode.is_success = isinstance(outcome, dict) and outcome.get("ok") is True
     return episode

@@ -8,7 +8,7 @@ the policy's seat), `next.done`, `next.success`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ def export_lerobot(recordings: Sequence[Recording], out: Path, *, fps: int) -> i
     total = 0
     for number, recording in enumerate(recordings):
         with_videos: dict[str, VideoFile] = {}
+        keys: dict[str, str] = {}  # by topic
         samples: dict[str, list[NDArray[np.uint8]]] = {}
 
         def show(
@@ -55,12 +56,14 @@ def export_lerobot(recordings: Sequence[Recording], out: Path, *, fps: int) -> i
             number: int = number,
             videos: dict[str, VideoFile] = with_videos,
             samples: dict[str, list[NDArray[np.uint8]]] = samples,
+            keys: dict[str, str] = keys,
         ) -> None:
-            key = image_key(topic)
+            key = keys.setdefault(topic, image_key(topic, keys.values()))
             if key not in videos:
                 path = out / _VIDEO.format(video_key=key, chunk_index=0, file_index=number)
-                videos[key] = VideoFile(path, fps, rgb.shape[1], rgb.shape[0])
-                features[key] = _video_feature(rgb, fps)
+                height, width = features[key]["shape"][:2] if key in features else rgb.shape[:2]
+                videos[key] = VideoFile(path, fps, width, height)  # of one size in all episodes
+                features[key] = _video_feature(*videos[key].size, fps)
             videos[key].add(rgb)
             if frame % max(1, fps) == 0 and len(samples.setdefault(key, [])) < _SAMPLED_IMAGES:
                 samples[key].append(rgb)
@@ -92,9 +95,13 @@ def export_lerobot(recordings: Sequence[Recording], out: Path, *, fps: int) -> i
     return total
 
 
-def image_key(topic: str) -> str:
-    """The dataset's name of a camera: "head/image" is `observation.images.head`."""
-    return f"observation.images.{topic.removesuffix('/image').replace('/', '_')}"
+def image_key(topic: str, taken: Collection[str] = ()) -> str:
+    """The dataset's name of a camera, which no other has: "head/image" is `observation.images.head`."""
+    key = wanted = f"observation.images.{topic.removesuffix('/image').replace('/', '_')}"
+    number = 2
+    while key in taken:
+        key, number = f"{wanted}-{number}", number + 1
+    return key
 
 
 def _columns(episode: Episode, number: int, before: int, tasks: dict[str, int], fps: int) -> dict[str, NDArray[Any]]:
@@ -155,8 +162,7 @@ def _task_table(arrow: Any, tasks: dict[str, int]) -> Any:
     return table.replace_schema_metadata({"pandas": json.dumps(about)})
 
 
-def _video_feature(rgb: NDArray[np.uint8], fps: int) -> dict[str, Any]:
-    height, width = rgb.shape[:2]
+def _video_feature(width: int, height: int, fps: int) -> dict[str, Any]:
     return {
         "dtype": "video",
         "shape": [height, width, 3],

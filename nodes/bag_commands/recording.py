@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,18 @@ def envelope_or_none(message: BagMessage) -> Envelope | None:
         return message.envelope
     except RecordingError:
         return None
+
+
+def file_names(topics: Iterable[str]) -> dict[str, str]:
+    """A name for each topic that a file may have, and no other topic has: "head/image" is head_image."""
+    names: dict[str, str] = {}
+    for topic in sorted(topics):
+        name = wanted = topic.replace("/", "_") or "_"
+        number = 2
+        while name in names.values():
+            name, number = f"{wanted}-{number}", number + 1
+        names[topic] = name
+    return names
 
 
 def with_progress(messages: Iterator[BagMessage], doing: str) -> Iterator[BagMessage]:

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import msgspec
 
-from nodes.bag_commands.recording import Recording, envelope_or_none, with_progress
+from nodes.bag_commands.recording import Recording, envelope_or_none, file_names, with_progress
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from runtime.bag_message import BagMessage
 from runtime.bag_schema import envelope_document
@@ -48,6 +48,9 @@ def export_csv(recording: Recording, out: Path) -> list[tuple[Path, int]]:
     columns: dict[str, dict[str, None]] = {}
     for message in with_progress(iter(recording), "looking"):
         columns.setdefault(message.topic, {}).update(dict.fromkeys(key for key, _ in _flat(message)))
+    if not columns:
+        raise RecordingError(f"{recording.path}: holds no messages, so there are no tables")
+    paths = {topic: out / f"{name}.csv" for topic, name in file_names(columns).items()}
     out.mkdir(parents=True, exist_ok=True)
     start_ns = recording.start_ns
     files: dict[str, IO[str]] = {}
@@ -56,7 +59,7 @@ def export_csv(recording: Recording, out: Path) -> list[tuple[Path, int]]:
     head = ("at_s", "source", "seq", "image_age_s", "cause")
     try:
         for topic, names in columns.items():
-            opened: IO[str] = (out / f"{topic.replace('/', '_')}.csv").open("w", newline="")
+            opened: IO[str] = paths[topic].open("w", newline="")
             files[topic] = opened
             writers[topic] = csv.DictWriter(opened, [*head, *names])
             writers[topic].writeheader()
@@ -72,7 +75,7 @@ def export_csv(recording: Recording, out: Path) -> list[tuple[Path, int]]:
     finally:
         for file in files.values():
             file.close()
-    return [(Path(files[topic].name), rows.get(topic, 0)) for topic in sorted(files)]
+    return [(paths[topic], rows.get(topic, 0)) for topic in sorted(files)]
 
 
 def _document(message: BagMessage) -> dict[str, Any]:

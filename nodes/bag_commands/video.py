@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.bag_commands.recording import Recording, envelope_or_none, with_progress
+from nodes.bag_commands.recording import Recording, envelope_or_none, file_names, with_progress
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recorded_image import pixels
 from runtime.clock import NS_PER_S
@@ -22,16 +22,21 @@ LONGEST_STILL_S = 60.0
 
 
 class VideoFile:
-    """Writes frames of one size to an MP4. Raises RecordingError where this OpenCV cannot."""
+    """Writes frames of one size to an MP4. Raises RecordingError where this OpenCV cannot.
+
+    A video's width and height are even numbers: an odd one is less by its last column or row.
+    """
 
     def __init__(self, path: Path, hz: float, width: int, height: int) -> None:
         cv2.setNumThreads(1)
+        size = max(2, width & ~1), max(2, height & ~1)
         path.parent.mkdir(parents=True, exist_ok=True)
         fourcc: Any = cv2.VideoWriter_fourcc(*CODEC)  # type: ignore[attr-defined]  # missing from its type hints
-        self._writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, fourcc, hz, (width, height))
+        self._writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, fourcc, hz, size)
         if not self._writer.isOpened():
             raise RecordingError(f"{path}: this build of OpenCV cannot write VP9 video")
-        self._size = (width, height)
+        self.size = size
+        """Width and height."""
         self.frames = 0
 
     def __enter__(self) -> Self:
@@ -42,8 +47,11 @@ class VideoFile:
 
     def add(self, rgb: NDArray[np.uint8]) -> None:
         """Append one frame; one of another size is scaled."""
-        if rgb.shape[1::-1] != self._size:
-            rgb = np.asarray(cv2.resize(rgb, self._size), np.uint8)
+        width, height = self.size
+        if (rgb.shape[1] & ~1, rgb.shape[0] & ~1) == self.size:
+            rgb = rgb[:height, :width]
+        else:
+            rgb = np.asarray(cv2.resize(rgb, self.size), np.uint8)
         self._writer.write(np.ascontiguousarray(rgb[:, :, ::-1]))
         self.frames += 1
 
@@ -51,6 +59,7 @@ class VideoFile:
 def export_videos(recording: Recording, out: Path, *, hz: float | None = None) -> list[tuple[Path, int]]:
     """One video for each camera, in run time: at each frame the newest image. Raises RecordingError without images."""
     rates = {topic: hz or rate for topic, rate in _rates(recording).items()}
+    names = file_names(rates)
     if not rates:
         raise RecordingError(f"{recording.path}: holds no images")
     files: dict[str, tuple[Path, VideoFile]] = {}
@@ -64,7 +73,7 @@ def export_videos(recording: Recording, out: Path, *, hz: float | None = None) -
             rgb = pixels(message.document)
             period_ns = NS_PER_S / rates[message.topic]
             if message.topic not in files:
-                path = out / f"{message.topic.replace('/', '_')}.mp4"
+                path = out / f"{names[message.topic]}.mp4"
                 files[message.topic] = path, VideoFile(path, rates[message.topic], rgb.shape[1], rgb.shape[0])
                 next_ns[message.topic] = envelope.published_ns
             elif envelope.published_ns - next_ns[message.topic] > LONGEST_STILL_S * NS_PER_S:
