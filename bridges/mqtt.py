@@ -170,14 +170,13 @@ class MqttBridge(RobotPorts):
         """Hand on what was accepted."""
         while self.accepted:
             verb, command = self.accepted.popleft()
+            ident = f"mqtt-{command.id}-{command.nonce}"  # whoever sends may count from 1 again
             self.log.info("%s by MQTT (%s)", verb, command.id)
             if verb == "say":
                 self.utterance.publish(Utterance(speaker="mqtt", text=command.text))
             elif verb in ("stop", "resume"):
                 depth = cast(Literal["stop", "resume"], verb)
-                self.interrupt.publish(
-                    Interrupt(id=f"mqtt-{command.id}", depth=depth, text=f"{verb} by MQTT", by="mqtt")
-                )
+                self.interrupt.publish(Interrupt(id=ident, depth=depth, text=f"{verb} by MQTT", by="mqtt"))
             elif verb == "estop":
                 why = f"by MQTT ({command.id})"
                 self.estop.publish(EStop(source="mqtt", is_pressed=True, why=why))
@@ -185,7 +184,7 @@ class MqttBridge(RobotPorts):
             else:
                 port = self.button if verb in ("runstop", "release") else self.service
                 known = cast(Literal["home", "stow", "runstop", "release"], verb)
-                port.publish(RobotService(id=f"mqtt-{command.id}", verb=known, by="mqtt"))
+                port.publish(RobotService(id=ident, verb=known, by="mqtt"))
 
     # with the broker
 

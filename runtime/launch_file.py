@@ -227,11 +227,18 @@ def add_node(tables: dict[str, Any], node: str) -> None:
 
 
 def override(tables: dict[str, Any], change: str) -> None:
-    """Apply one `node.key=value`; the key is one of a node's own, or else a parameter."""
+    """Apply one `node.key=value`; the key is one of a node's own, or else a parameter.
+
+    `host` is the node's own where the value is one of `[hosts]`; else it is a parameter, such as a broker's address.
+    """
     target, equals, text = change.partition("=")
     node, dot, key = target.strip().partition(".")
     if not equals or not dot or not node or not key:
         raise LaunchFileError(f"--set {change}: expected node.param=value, like talker.start=40")
+    try:
+        value = tomllib.loads(f"value = {text.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()  # a bare word is a string
     nodes = tables.get("nodes")
     if not isinstance(nodes, dict) or not all(isinstance(own, dict) for own in nodes.values()):
         return  # `resolve` says what is wrong with the file
@@ -243,15 +250,11 @@ def override(tables: dict[str, Any], change: str) -> None:
         table = tables.setdefault(node, {})
     elif node in nodes:
         table = nodes[node]
-        if key.partition(".")[0] not in NODE_KEYS:
+        if key.partition(".")[0] not in NODE_KEYS or (key == "host" and value not in _host_names(tables)):
             table = table.setdefault("params", {})
     else:
         known = choices([*nodes, *tables.get("instead", {})])
         raise LaunchFileError(f"--set {change}: there is no node {node!r}; known: {known}")
-    try:
-        value = tomllib.loads(f"value = {text.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text.strip()  # a bare word is a string
     *outer, first = key.split(".")
     for name in outer:
         table = table.setdefault(name, {})
@@ -260,6 +263,11 @@ def override(tables: dict[str, Any], change: str) -> None:
     if key == "use":
         _use(table, value)
     table[first] = value
+
+
+def _host_names(tables: Mapping[str, Any]) -> list[object]:
+    hosts = tables.get("hosts", {})
+    return list(hosts) if isinstance(hosts, dict) else []
 
 
 def _use(table: dict[str, Any], name: object) -> None:

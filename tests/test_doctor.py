@@ -73,3 +73,9 @@ def test_a_problem_makes_the_exit_code_one_and_is_easy_to_see(
 
 def test_nothing_that_the_machine_refuses_raises() -> None:
     assert {finding.level for finding in examine()} <= {"ok", "note", "problem"}
+
+
+def test_what_examines_no_robot_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("os:getcwd", "os:getpid"):
+        assert main(["doctor", "--robot", name]) == 2
+        assert "examines no robot; expected a function that returns findings" in capsys.readouterr().err

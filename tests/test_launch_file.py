@@ -293,3 +293,17 @@ def test_a_wrong_instead_is_told_before_anybody_asks_for_it(
 def test_what_stands_ready_is_among_what_can_be_set(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
     write(HELLO + INSTEAD)
     assert told(capsys, "--set", "third.start=3").endswith("no node 'third'; known: listener, other, talker")
+
+
+def test_set_tells_a_nodes_host_from_a_parameter_of_that_name() -> None:
+    tables: dict[str, Any] = {
+        "nodes": {"mqtt": {"use": "bridges.mqtt:MqttBridge"}, "study": {"use": "bridges.web.study.node:Study"}},
+        "hosts": {"robot": {}, "desktop": {}},
+    }
+    override(tables, "mqtt.host=10.0.0.7")
+    override(tables, "study.host=desktop")
+    override(tables, "study.params.host=desktop")
+    assert tables["nodes"]["mqtt"] == {"use": "bridges.mqtt:MqttBridge", "params": {"host": "10.0.0.7"}}
+    assert tables["nodes"]["study"] == {
+        "use": "bridges.web.study.node:Study", "host": "desktop", "params": {"host": "desktop"}
+    }  # fmt: skip

@@ -137,11 +137,11 @@ def test_accepted_commands_become_messages_of_the_graph() -> None:
     bridge.apply()
     assert published == [
         Utterance(speaker="mqtt", text="hello"),
-        Interrupt(id="mqtt-nonce-stop", depth="stop", text="stop by MQTT", by="mqtt"),
+        Interrupt(id="mqtt-nonce-stop-nonce-stop", depth="stop", text="stop by MQTT", by="mqtt"),
         EStop(source="mqtt", is_pressed=True, why="by MQTT (nonce-estop)"),
         EStop(source="mqtt", is_pressed=False, why="by MQTT (nonce-estop)"),
-        RobotService(id="mqtt-nonce-runstop", verb="runstop", by="mqtt"),
-        RobotService(id="mqtt-nonce-home", verb="home", by="mqtt"),
+        RobotService(id="mqtt-nonce-runstop-nonce-runstop", verb="runstop", by="mqtt"),
+        RobotService(id="mqtt-nonce-home-nonce-home", verb="home", by="mqtt"),
     ]
 
 

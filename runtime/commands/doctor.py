@@ -66,8 +66,12 @@ def examine_launch(path: Path, overrides: Sequence[str] = (), host: str = "") ->
 
 def examine_robot(name: str) -> list[Finding]:
     """What the robot of that name lacks, as its `bridges/NAME_doctor.py` says, or the "module:function" named."""
-    examine_it: Callable[[], list[Finding]] = load_name(name if ":" in name else f"bridges.{name}_doctor:examine")
-    return examine_it()
+    examine_it: Callable[[], object] = load_name(name if ":" in name else f"bridges.{name}_doctor:examine")
+    try:
+        findings = msgspec.convert(examine_it(), list[Finding])
+    except (TypeError, msgspec.ValidationError) as problem:
+        raise UserError(f"--robot {name}: examines no robot; expected a function that returns findings") from problem
+    return findings
 
 
 def _each_node(path: Path) -> list[str]:
