@@ -227,6 +227,8 @@ def test_a_remote_session_gives_the_chunk_of_the_model_itself() -> None:
     [
         ({"server": "desktop:7500"}, "expected an address like"),
         ({"server": "tcp://192.168.1.30:7500"}, "its public key is needed"),
+        ({"server": "tcp://127.0.0.1:99999"}, "expected an address like"),
+        ({"server": "tcp://192.168.1.30:7500", "key": "short"}, "key is 'short'; expected the 40 characters"),
         ({"server": "tcp://127.0.0.1:7500", "within_s": 0.0}, "within_s is 0.0"),
         ({"server": "tcp://127.0.0.1:7500", "jpeg_quality": 101}, "jpeg_quality is 101"),
     ],
@@ -234,6 +236,31 @@ def test_a_remote_session_gives_the_chunk_of_the_model_itself() -> None:
 def test_wrong_parameters_are_sentences(parameters: dict[str, object], words: str) -> None:
     with pytest.raises(ParameterError) as refusal:
         RemotePolicy(**parameters)  # type: ignore[arg-type]
+    assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize("place", ["nonsense", "127.0.0.1", "127.0.0.1:99999", "127.0.0.1:-1", ":7500"])
+def test_serve_refuses_what_is_no_place(place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "policy.onnx").write_bytes(MODEL)
+    with pytest.raises(SystemExit) as end:
+        serve_main([str(tmp_path / "policy.onnx"), f"--bind={place}"])
+    assert end.value.code == 2
+    assert "expected an address and a port, like 192.168.1.30:7500" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (f'kitchen = "{"k" * 40}"\nlab = "{"k" * 40}"', "lab has the key of kitchen; each robot has its own"),
+        (f'kitchen = "{"k" * 39} "', "kitchen has no key of 40 characters"),
+        ("", "no robot has no key"),
+    ],
+)
+def test_serve_refuses_a_list_of_robots_that_cannot_be(lines: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.onnx").write_bytes(MODEL)
+    (tmp_path / "robots.toml").write_text(lines)
+    with pytest.raises(UserError) as refusal:
+        serve_main([str(tmp_path / "policy.onnx"), "--clients", str(tmp_path / "robots.toml")])
     assert words in str(refusal.value)
 
 

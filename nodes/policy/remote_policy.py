@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from nodes.policy.onnx_policy import OnnxPolicy
 from runtime.errors import ParameterError
+from runtime.hosts.table import is_public_key
 
 LONGEST_S = 10.0
 
@@ -50,10 +51,12 @@ class RemotePolicy(OnnxPolicy):
         """What is wrong with the server's place, in sentences; it is not called."""
         problems = []
         place, _, port = server.removeprefix("tcp://").rpartition(":")
-        if not server.startswith("tcp://") or not place or not port.isdigit():
+        if not server.startswith("tcp://") or not place or not port.isdecimal() or not 0 < int(port) < 65536:
             problems.append(f"server is {server!r}; expected an address like 'tcp://192.168.1.30:7500'")
         elif not key and place not in ("127.0.0.1", "localhost"):
             problems.append(f"server {server} is another machine, so its public key is needed: key = '...'")
+        if key and not is_public_key(key):
+            problems.append(f"key is {key!r}; expected the 40 characters that `polyrhythm keys show` prints there")
         if not 0.0 < within_s <= LONGEST_S:
             problems.append(f"within_s is {within_s}; expected more than 0 and at most {LONGEST_S:g} s")
         if not 0 <= jpeg_quality <= 100:

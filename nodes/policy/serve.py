@@ -14,6 +14,7 @@ import msgspec
 from nodes.policy.onnx_file import read_model
 from runtime.errors import UserError, choices
 from runtime.hosts import keys
+from runtime.hosts.table import is_public_key
 
 
 def main(argv: list[str]) -> int:
@@ -74,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: polyrhythm serve policy.onnx --bind 192.168.1.30:7500 --host desktop --clients robots.toml",
     )
     parser.add_argument("model", type=Path, help="an ONNX file")
-    parser.add_argument("--bind", default="127.0.0.1:7500", metavar="ADDRESS:PORT", help="default: %(default)s")
+    parser.add_argument(
+        "--bind", type=_place, default="127.0.0.1:7500", metavar="ADDRESS:PORT", help="default: %(default)s"
+    )
     parser.add_argument(
         "--host", default="desktop", help="whose key this is: polyrhythm keys new NAME; default: %(default)s"
     )
@@ -96,6 +99,15 @@ def _size(text: str) -> tuple[int, int]:
     return int(width), int(height)
 
 
+def _place(text: str) -> str:
+    address, _, port = text.rpartition(":")
+    if not address or not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no place; expected an address and a port, like 192.168.1.30:7500"
+        )
+    return text
+
+
 def _is_loopback(place: str) -> bool:
     try:
         return ipaddress.ip_address(place).is_loopback
@@ -111,9 +123,16 @@ def _clients(path: Path | None) -> dict[str, str]:
         table = msgspec.toml.decode(path.read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError) as problem:
         raise UserError(f'{path}: {problem}; expected a line for each robot: name = "public key"') from problem
-    wrong = [name for name, key in table.items() if len(key) != 40]
+    wrong = [name for name, key in table.items() if not is_public_key(key)]
     if wrong or not table:
         raise UserError(
-            f"{path}: {choices(wrong) or 'no robot'} has no key of 40 characters; polyrhythm keys show NAME prints it"
+            f"{path}: {choices(wrong) if wrong else 'no robot'} has no key of 40 characters; polyrhythm keys show NAME prints it"
         )
-    return {key: name for name, key in table.items()}
+    clients: dict[str, str] = {}
+    for name, key in table.items():
+        if key in clients:
+            raise UserError(
+                f"{path}: {name} has the key of {clients[key]}; each robot has its own, or they share a turn"
+            )
+        clients[key] = name
+    return clients

@@ -65,6 +65,11 @@ class Pair:
         return self.client if name == self.server.name else self.server
 
 
+def is_public_key(text: str) -> bool:
+    """Whether these are the 40 characters of a key, as `polyrhythm keys` prints it."""
+    return _KEY.fullmatch(text) is not None
+
+
 def parse_hosts(tables: Any) -> dict[str, Host]:
     """The hosts of a launch file. Raises UserError in a sentence that names table and key."""
     if not isinstance(tables, dict):
@@ -98,7 +103,7 @@ def _parse(name: str, table: Any) -> Host:
         raise UserError(f"{where} address is {address!r}; expected a name or a number like '192.168.1.20'")
     if not isinstance(port, int) or isinstance(port, bool) or not 1024 <= port <= 65000:
         raise UserError(f"{where} port is {port!r}; expected a whole number from 1024 to 65000")
-    if not isinstance(key, str) or (key and not _KEY.fullmatch(key)):
+    if not isinstance(key, str) or (key and not is_public_key(key)):
         raise UserError(f"{where} key is {key!r}; expected the 40 characters that `polyrhythm keys new {name}` prints")
     if not isinstance(budget_mbit, int | float) or isinstance(budget_mbit, bool) or not 0 <= budget_mbit < 1e6:
         raise UserError(f"{where} budget_mbit is {budget_mbit!r}; expected megabits per second, or 0 for no limit")
