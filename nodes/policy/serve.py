@@ -125,9 +125,8 @@ def _clients(path: Path | None) -> dict[str, str]:
         raise UserError(f'{path}: {problem}; expected a line for each robot: name = "public key"') from problem
     wrong = [name for name, key in table.items() if not is_public_key(key)]
     if wrong or not table:
-        raise UserError(
-            f"{path}: {choices(wrong) if wrong else 'no robot'} has no key of 40 characters; polyrhythm keys show NAME prints it"
-        )
+        who = choices(wrong) if wrong else "no robot"
+        raise UserError(f"{path}: {who} has no key of 40 characters; polyrhythm keys show NAME prints it")
     clients: dict[str, str] = {}
     for name, key in table.items():
         if key in clients:
