@@ -167,7 +167,8 @@ class TerminalView:
         before, self.board.guard = self.board.guard, stamped.message
         if before is None or before.mode != stamped.message.mode:
             style = "red" if stamped.message.mode == "stopped" else ""
-            text = f"{stamped.message.mode}: {stamped.message.reason}".removesuffix(": ")
+            mode, reason = stamped.message.mode, stamped.message.reason
+            text = reason if reason.startswith(mode) else f"{mode}: {reason}".removesuffix(": ")
             self._tell(self._at_s(stamped), "guard", text, style, is_talk=False)
 
     def _health(self, stamped: Stamped[Health]) -> None:
@@ -184,9 +185,9 @@ class TerminalView:
             self._print(line)
 
     def _print(self, line: Line) -> None:
-        self._console.print(
-            Text.assemble((f"[{line.at_s:5.1f} s] ", "dim"), (f"{line.who}: {line.text}", line.style)), soft_wrap=True
-        )
+        is_early = not self._is_running and not self._newest_ns  # the run has no time yet
+        at = "[loading] " if is_early else f"[{line.at_s:5.1f} s] "
+        self._console.print(Text.assemble((at, "dim"), (f"{line.who}: {line.text}", line.style)), soft_wrap=True)
 
     def _at_s(self, stamped: Stamped[Any]) -> float:
         return (stamped.envelope.published_ns - self._start_ns) * 1e-9

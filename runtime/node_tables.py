@@ -148,7 +148,13 @@ def load_name(name: str) -> Any:
         missing = problem.name or module_name
         parent = importlib.sys.modules.get(module_name.partition(".")[0])  # type: ignore[attr-defined]
         where = f" ({parent.__name__} was found at {_place(parent)})" if parent is not None else ""
-        raise UserError(f"{name!r}: there is no module {missing!r}{where}; is its package installed?") from problem
+        own = missing == module_name.partition(".")[0]
+        do = (
+            f"install its package, or start from the folder that holds {missing}"
+            if own
+            else "is its package installed?"
+        )
+        raise UserError(f"{name!r}: there is no module {missing!r}{where}; {do}") from problem
     except Exception as problem:  # whatever a module's first lines may raise
         raise UserError(
             f"{name!r}: module {module_name!r} cannot be imported: {type(problem).__name__}: {problem}"

@@ -21,6 +21,8 @@ from runtime.simulation import Simulation
 from runtime.timeline_page import page
 from runtime.tracing import Trace, first_difference, timeline
 
+pytest.register_assert_rewrite("runtime.robot_conformance")  # a claim that fails shows its values
+
 Simulate = Callable[..., Simulation]
 
 _FAILED = pytest.StashKey[bool]()

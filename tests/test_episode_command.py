@@ -200,6 +200,7 @@ def test_scoring_again_and_human_ratings(played: Path, tmp_path: Path, capsys: p
         (["run", "--temperature", "9"], "--temperature is 9; expected 0 to 2"),
         (["run", "--agents", "m@ftp://x"], "base URL is 'ftp://x'; expected http"),
         (["run", "--agents", "script:/dev/null"], "/dev/null: holds no acts; expected one a line"),
+        (["run", "--agents", f"script:{__file__}"], "expected one a line, as a text in double quotes or as {"),
         (["show", "/dev/null"], "there is no such run"),
         (["resume", "none.sqlite"], "there is no such run"),
     ],

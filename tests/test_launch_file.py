@@ -76,7 +76,9 @@ MISTAKES = {
     f"graph.toml: [nodes.talker] 'nodes.hello:Taker': {nodes.hello.__file__} has no 'Taker'; "
     "nodes there: Listener, Talker": '[nodes.talker]\nuse = "nodes.hello:Taker"',
     "graph.toml: [nodes.talker] 'no_such_package.hello:Talker': there is no module 'no_such_package'; "
-    "is its package installed?": '[nodes.talker]\nuse = "no_such_package.hello:Talker"',
+    "install its package, or start from the folder that holds no_such_package": (
+        '[nodes.talker]\nuse = "no_such_package.hello:Talker"'
+    ),
     "graph.toml: [nodes.talker] 'nodes.hello:Beat' is no Node": '[nodes.talker]\nuse = "nodes.hello:Beat"',
     "graph.toml: [nodes.talker] 'broken_nodes:X': module 'broken_nodes' cannot be imported: "
     "NameError: name 'missing' is not defined": '[nodes.talker]\nuse = "broken_nodes:X"',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import runtime.robot_conformance
 from nodes.kinematic_robot import KinematicRobot
 from nodes.sim.robot import SimRobot
 from runtime.robot_conformance import Bench, RobotConformance
@@ -48,3 +49,7 @@ class TestSimRobot(RobotConformance):
 class TestKinematicRobot(RobotConformance):
     def make(self) -> Bench:
         return KinematicBench()
+
+
+def test_a_claim_of_the_suite_that_fails_shows_its_values() -> None:
+    assert "@pytest_ar" in vars(runtime.robot_conformance), "its assertions are plain: AssertionError, and no more"

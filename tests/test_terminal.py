@@ -83,6 +83,8 @@ def test_without_a_terminal_each_event_is_a_line_with_its_run_time() -> None:
         (12.4, Interrupt(id="i2", depth="stop", text="Halt!", by="collaborator")),
         (12.31, GuardState(mode="stopped", reason="Ouch!")),
         (12.45, GuardState(mode="stopped", reason="Ouch!")),
+        (15.0, GuardState(mode="holding", reason="resumed by Sam")),
+        (15.1, GuardState(mode="stopped", reason="stopped by Sam: Halt!")),
     ) == [
         "[  2.0 s] collaborator: “Please clear the table”",
         "[  2.5 s] plan: Put every cup in the bin",
@@ -93,6 +95,8 @@ def test_without_a_terminal_each_event_is_a_line_with_its_run_time() -> None:
         "[ 12.3 s] interrupt: stop by collaborator",
         "[ 12.4 s] interrupt: stop by collaborator: Halt!",
         "[ 12.3 s] guard: stopped: Ouch!",
+        "[ 15.0 s] guard: holding: resumed by Sam",
+        "[ 15.1 s] guard: stopped by Sam: Halt!",
     ]
 
 
@@ -110,7 +114,7 @@ def test_processes_and_warnings_are_lines_and_small_talk_is_not() -> None:
     view.process("planner", 4711, "failed: was killed by SIGKILL")
     view.process("planner", 4712, "restarted")
     assert out.getvalue().splitlines()[1:] == [
-        "[  0.0 s] planner: started [pid 4711]",
+        "[loading] planner: started [pid 4711]",
         "[  0.0 s] vlm: warning: slow",
         "[  0.0 s] planner: failed: was killed by SIGKILL [pid 4711]",
         "[  0.0 s] planner: restarted [pid 4712]",

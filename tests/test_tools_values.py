@@ -10,7 +10,7 @@ import pytest
 
 from runtime.commands.listen import in_units
 from runtime.commands.pub import parse
-from runtime.commands.top_table import COLUMNS, TimerRow, budgets, cells, node_row, trouble
+from runtime.commands.top_table import COLUMNS, ENDED, TimerRow, budgets, cells, node_row, trouble
 from runtime.errors import UserError
 from runtime.health import Health, PathHealth, PortHealth, Spending, TimerHealth
 from runtime.message import Envelope, Kind, Stamped
@@ -201,3 +201,19 @@ def test_json_becomes_a_message_with_arrays_of_the_declared_type() -> None:
 def test_json_that_is_no_such_message_is_refused_with_the_fields_there_are(text: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         parse(Utterance, text)
+
+
+def test_silent_nodes_of_another_host_are_one_line_that_names_the_host() -> None:
+    silent = [
+        msgspec.structs.replace(
+            node_row(node, "gateway-robot", RUNNING, None, None, 4_000_000_000, KINDS, 0), host="robot"
+        )
+        for node in ("driver", "guard")
+    ]
+    assert trouble(silent) == [
+        "host robot: not a word of driver, guard for 3 s or more; see polyrhythm echo gateway/robot"
+    ]
+
+
+def test_what_ended_while_somebody_looked_is_no_trouble() -> None:
+    assert trouble([node_row("policy", "arm", ProcessState(0, ENDED), None, None, 0, KINDS)]) == []

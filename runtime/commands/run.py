@@ -119,7 +119,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Run a launch file: in real time as processes, or with --virtual in virtual time.",
         epilog="example: polyrhythm run laptop --virtual --seed 7 --json",
     )
-    parser.add_argument("file", help="a launch file, or the name of a shipped one (hello, laptop)")
+    parser.add_argument(
+        "file", help="a launch file, or the name of a shipped one: laptop, say (any other word lists them)"
+    )
     parser.add_argument("--virtual", action="store_true", help="in one process, in deterministic virtual time")
     parser.add_argument("--host", default="", metavar="NAME", help="run this host's part; default: all of the file")
     parser.add_argument("--seed", type=int, help="of all randomness; default: the launch file's, or 0")

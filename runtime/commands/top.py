@@ -15,7 +15,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode
 from runtime.commands.listen import seconds
 from runtime.commands.nodes import table
-from runtime.commands.top_table import COLUMNS, NodeRow, budgets, cells, node_row, trouble
+from runtime.commands.top_table import COLUMNS, ENDED, NodeRow, budgets, cells, node_row, trouble
 from runtime.errors import CodecError
 from runtime.graph import health_topic
 from runtime.health import Health
@@ -56,14 +56,24 @@ class Accounts:
     def rows(self, now_ns: int) -> list[NodeRow]:
         """The rows of all nodes, in the order of the launch file."""
         states = self._run.states()
-        unknown = ProcessState(0, "not started")
+        is_over = bool(self._last) and not states
+        unknown = ProcessState(0, ENDED if is_over else "not started")
         kinds = {name: topic.kind for name, topic in self._run.info.topics.items()}
         rows = []
         for node, info in self._run.info.nodes.items():
             before, last = self._last.get(node, (None, None))
             state = states.get(info.process, unknown)
-            rows.append(node_row(node, info.process, state, before, last, now_ns, kinds, self._since_ns))
+            row = node_row(node, info.process, state, before, last, now_ns, kinds, self._since_ns)
+            rows.append(msgspec.structs.replace(row, host=self._host_of(info.process)))
         return rows
+
+    def _host_of(self, process: str) -> str:
+        """The host whose nodes this process stands for; "" where it runs them itself."""
+        plan = self._run.info.processes.get(process)
+        if plan is None or plan.gateway is None:
+            return ""
+        server, client = plan.gateway.meeting.server.name, plan.gateway.meeting.client.name
+        return server if client == plan.gateway.own.name else client
 
 
 def top_main(argv: list[str]) -> int:

@@ -16,6 +16,8 @@ _FEWEST_TICKS = 5
 """Between two accounts; where fewer are due, the rate is that since the node's start."""
 _SILENT_S = 3.0
 """Nodes tell of themselves once a second."""
+ENDED = "ended"
+"""The state of every process once the run is over."""
 _EXPECTED = ("restarted", "closed")
 """Why events may stay unacknowledged without anything being wrong now."""
 
@@ -70,6 +72,7 @@ class NodeRow(msgspec.Struct, frozen=True):
     silent_s: float | None = None  # since its last account, or since somebody listens; None where nobody has
     paths: tuple[PathHealth, ...] = ()  # budgets that it measures, since its start
     spending: Spending | None = None
+    host: str = ""  # which runs it, where that is another one than this
     unacknowledged: dict[str, dict[str, int]] = {}  # reliable events: topic -> "receiver: reason" -> number
 
     @property
@@ -235,6 +238,7 @@ def budgets(rows: Iterable[NodeRow]) -> list[str]:
 def trouble(rows: Iterable[NodeRow]) -> list[str]:
     """What a person should look at, in words."""
     found = []
+    far: dict[str, list[NodeRow]] = {}
     for row in rows:
         for timer in row.timers:
             if timer.is_slow:
@@ -251,9 +255,14 @@ def trouble(rows: Iterable[NodeRow]) -> list[str]:
                     found.append(f"{row.node}: {receiver} has not acknowledged {number} events on {topic}: {reason}")
         if row.errors:
             found.append(f"{row.node}: {row.errors} handler calls ended in an error")
-        if row.is_silent:
+        if row.is_silent and row.host:
+            far.setdefault(row.host, []).append(row)
+        elif row.is_silent:
             how = f"its process {row.process} is frozen or busy"
             found.append(f"{row.node}: not a word for {row.silent_s:.0f} s; {how}")
-        if row.state not in ("running", "started"):
+        if row.state not in ("running", "started", ENDED):
             found.append(f"{row.node}: its process {row.process} is {row.state}")
+    for host, silent in far.items():
+        who = ", ".join(row.node for row in silent)
+        found.append(f"host {host}: not a word of {who} for 3 s or more; see polyrhythm echo gateway/{host}")
     return found

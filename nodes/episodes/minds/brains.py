@@ -41,6 +41,9 @@ class ScriptedBrain:
         return Choice(act=self._acts[place], urgency=0.6) if place < len(self._acts) else Choice(urgency=0.0)
 
 
+EXPECTED = 'expected one a line, as a text in double quotes or as {"kind": ..., "argument": ...}'
+
+
 def read_script(path: Path) -> list[Act]:
     """The acts of a .jsonl file, one {"kind", "argument", "to"} or one string a line. Raises UserError."""
     acts = []
@@ -57,9 +60,9 @@ def read_script(path: Path) -> list[Act]:
             raw = msgspec.json.decode(line)
             acts.append(Act(kind="speak", argument=raw) if isinstance(raw, str) else msgspec.convert(raw, Act))
         except msgspec.MsgspecError as problem:
-            raise UserError(f"{path}:{number}: no act: {problem}") from problem
+            raise UserError(f"{path}:{number}: no act ({problem}); {EXPECTED}") from problem
     if not acts:
-        raise UserError(f"{path}: holds no acts; expected one a line, as a text or as an object with kind and argument")
+        raise UserError(f"{path}: holds no acts; {EXPECTED}")
     return acts
 
 
