@@ -52,6 +52,12 @@ class RecordingError(PolyrhythmError):
     """A file is not a recording, or not a whole one."""
 
 
+def os_sentence(problem: OSError) -> str:
+    """What the operating system refused, with the file where it names one: a full disk is told without."""
+    where = f"{problem.filename}: " if problem.filename else ""
+    return f"{where}{problem.strerror or problem}"
+
+
 def choices(names: object) -> str:
     """Join names for the end of an error sentence: "a, b, c" or "(none)"."""
     listed = ", ".join(sorted(str(name) for name in names))  # type: ignore[attr-defined]  # any iterable

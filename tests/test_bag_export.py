@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
@@ -258,3 +260,35 @@ def test_what_a_dataset_lacks_is_named(tmp_path: Path, capsys: pytest.CaptureFix
 def write_nothing(path: Path) -> Path:
     BagWriter(path, {"clock": "real"}).close()
     return path
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """No file may grow beyond 4 kB."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("form", ["mp4", "lerobot", "jsonl", "csv"])
+def test_an_export_that_does_not_fit_on_the_disk_is_told(
+    form: str, tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = recording(tmp_path / "run.mcap", seconds=2.5)
+    noise = np.random.default_rng(0).integers(0, 255, (240, 320, 3), dtype=np.uint8)
+    writer = BagWriter(tmp_path / "large.mcap", {"clock": "virtual"})
+    for message in BagReader(path):
+        if message.topic == "head/image":
+            about = message.envelope
+            image = Image(camera="head", captured_ns=about.published_ns, rgb=np.roll(noise, about.seq, axis=0))
+            document = image_document(image, about, wall_offset_ns=0, jpeg_quality=0)
+            writer.write_document("head/image", SCHEMA_NAME, SCHEMA, document, about)
+        else:
+            writer.copy(message)
+    writer.close()
+    request.getfixturevalue("full_disk")
+    assert main(["export", str(tmp_path / "large.mcap"), "--to", form, "--out", str(tmp_path / "out")]) == 1
+    told = capsys.readouterr().err
+    assert "File too large" in told
+    assert "None" not in told

@@ -9,7 +9,7 @@ import importlib
 import sys
 from collections.abc import Callable
 
-from runtime.errors import PolyrhythmError, UserError
+from runtime.errors import PolyrhythmError, UserError, os_sentence
 
 COMMANDS = {
     "info": ("nodes.bag_commands.info", "topics, rates, gaps, ages, drops, duration, parts"),
@@ -51,5 +51,5 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:
         raise  # `polyrhythm bag info RUN.mcap | head` is no failure
     except OSError as problem:
-        print(f"polyrhythm bag {argv[0]}: {problem.filename}: {problem.strerror}", file=sys.stderr)
+        print(f"polyrhythm bag {argv[0]}: {os_sentence(problem)}", file=sys.stderr)
         return 1

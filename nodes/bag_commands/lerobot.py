@@ -70,6 +70,8 @@ def export_lerobot(recordings: Sequence[Recording], out: Path, *, fps: int) -> i
 
         try:
             episode = read_episode(recording, fps=fps, show=show)
+            for video in with_videos.values():
+                video.finish()
         finally:
             for video in with_videos.values():
                 video.__exit__(None, None, None)

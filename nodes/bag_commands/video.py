@@ -17,6 +17,7 @@ from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
 
 CODEC = "vp09"
+_ROOM_BYTES = 1 << 20
 LONGEST_STILL_S = 60.0
 """A camera that was silent for longer ends its video's still there; the video goes on with the next image."""
 
@@ -34,7 +35,9 @@ class VideoFile:
         fourcc: Any = cv2.VideoWriter_fourcc(*CODEC)  # type: ignore[attr-defined]  # missing from its type hints
         self._writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, fourcc, hz, size)
         if not self._writer.isOpened():
+            _check_room(path)
             raise RecordingError(f"{path}: this build of OpenCV cannot write VP9 video")
+        self._path = path
         self.size = size
         """Width and height."""
         self.frames = 0
@@ -44,6 +47,16 @@ class VideoFile:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._writer.release()
+
+    def finish(self) -> None:
+        """Close the file. Raises RecordingError where it is not whole: OpenCV says nothing of a disk that is full."""
+        self._writer.release()
+        written = cv2.VideoCapture(str(self._path))
+        frames = int(written.get(cv2.CAP_PROP_FRAME_COUNT)) if written.isOpened() else 0
+        written.release()
+        if frames < self.frames:
+            _check_room(self._path)
+            raise RecordingError(f"{self._path}: only {frames} of {self.frames} frames could be written")
 
     def add(self, rgb: NDArray[np.uint8]) -> None:
         """Append one frame; one of another size is scaled."""
@@ -85,10 +98,22 @@ def export_videos(recording: Recording, out: Path, *, hz: float | None = None) -
             newest[message.topic] = rgb
         for topic, (_, file) in files.items():
             file.add(newest[topic])
+            file.finish()
     finally:
         for _, file in files.values():
             file.__exit__(None, None, None)
     return [(path, file.frames) for _, (path, file) in sorted(files.items())]
+
+
+def _check_room(path: Path) -> None:
+    """Raise RecordingError where nothing can be written there, for lack of room or of permission."""
+    try:
+        with path.open("ab") as file:
+            file.write(bytes(_ROOM_BYTES))
+    except OSError as problem:
+        raise RecordingError(f"{path}: cannot be written ({problem.strerror})") from problem
+    finally:
+        path.unlink(missing_ok=True)  # it is no video
 
 
 def _rates(recording: Recording) -> dict[str, float]:

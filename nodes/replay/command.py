@@ -19,7 +19,7 @@ from nodes.replay.player import NodePlayer, NodeResult
 from nodes.replay.recorded_launch import launch_source, recorded_launch, recorded_tables
 from runtime.bag_runs import remove_recording
 from runtime.clock import to_ns
-from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.errors import PolyrhythmError, UserError, choices, os_sentence
 from runtime.graph import NodeSpec
 from runtime.journal import Calls
 from runtime.launch_file import Launch, resolve
@@ -161,7 +161,7 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:
         raise  # whoever read what is printed has seen enough
     except OSError as problem:
-        print(f"polyrhythm replay: {problem.filename}: {problem.strerror}", file=sys.stderr)
+        print(f"polyrhythm replay: {os_sentence(problem)}", file=sys.stderr)
         return 1
     _print(results, recording.damage, as_json=asked.json)
     return 0 if all(result.is_exact for result in results) else 1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nodes.report.run import Run, read_run
 from nodes.report.summary import Summary, summarise
-from runtime.errors import PolyrhythmError
+from runtime.errors import PolyrhythmError, os_sentence
 
 CONTACT_SHEET = "contact_sheet.png"
 TIMELINE = "timeline.png"
@@ -87,7 +87,7 @@ def main(argv: list[str]) -> int:
         print(f"polyrhythm report: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"polyrhythm report: {error.filename}: cannot be written ({error.strerror})", file=sys.stderr)
+        print(f"polyrhythm report: cannot be written: {os_sentence(error)}", file=sys.stderr)
         return 1
     _print(summary, as_json=asked.json)
     return 0
