@@ -21,7 +21,7 @@ from runtime.bag import BagReader, BagWriter
 from runtime.clock import to_ns
 from runtime.errors import RecordingError
 from runtime.lease import Lease
-from runtime.message import Envelope, Stamped
+from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image, JointCommand, RobotState, Subtask
 
 ZEROS = (0.0,) * 8
@@ -173,6 +173,19 @@ def test_tables_have_a_row_for_each_message(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert float(rows[9]["position.0"]) == float(rows[9]["at_s"]) == 0.2
     assert sum(len(file.read_text().splitlines()) - 1 for file in (tmp_path / "csv").iterdir()) == number
+
+
+def test_a_field_that_is_called_like_one_of_the_envelope_has_a_column_of_its_own(tmp_path: Path) -> None:
+    class Odd(Message):
+        cause: str
+        seq: int
+
+    writer = BagWriter(tmp_path / "run.mcap", {"clock": "virtual"})
+    writer.write(Stamped(Odd(cause="mine", seq=70), Envelope("odd", "node", 3, 5, cause="heard:x:1")))
+    writer.close()
+    assert main(["export", str(tmp_path / "run.mcap"), "--to", "csv", "--out", str(tmp_path / "csv")]) == 0
+    (row,) = csv.DictReader((tmp_path / "csv" / "odd.csv").read_text().splitlines())
+    assert (row["cause"], row["seq"], row["message.cause"], row["message.seq"]) == ("heard:x:1", "3", "mine", "70")
 
 
 def test_a_video_runs_at_the_cameras_rate(tmp_path: Path) -> None:

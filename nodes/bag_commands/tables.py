@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,8 @@ from runtime.errors import RecordingError
 WIDEST = 64
 """Elements of a list that become columns; longer ones are left to JSON lines."""
 _LARGE = ("data",)
+_HEAD = ("at_s", "source", "seq", "image_age_s", "cause")
+"""The columns that every table has; a message's own field of such a name is `message.cause`."""
 
 
 def export_jsonl(recording: Recording, out: Path, *, with_images: bool = False) -> int:
@@ -53,15 +56,12 @@ def export_csv(recording: Recording, out: Path) -> list[tuple[Path, int]]:
     paths = {topic: out / f"{name}.csv" for topic, name in file_names(columns).items()}
     out.mkdir(parents=True, exist_ok=True)
     start_ns = recording.start_ns
-    files: dict[str, IO[str]] = {}
     writers: dict[str, csv.DictWriter[str]] = {}
     rows: dict[str, int] = {}
-    head = ("at_s", "source", "seq", "image_age_s", "cause")
-    try:
+    with ExitStack() as files:
         for topic, names in columns.items():
-            opened: IO[str] = paths[topic].open("w", newline="")
-            files[topic] = opened
-            writers[topic] = csv.DictWriter(opened, [*head, *names])
+            file = files.enter_context(paths[topic].open("w", newline=""))
+            writers[topic] = csv.DictWriter(file, [*_HEAD, *names])
             writers[topic].writeheader()
         for message in with_progress(iter(recording), "writing"):
             envelope = envelope_or_none(message)
@@ -69,13 +69,10 @@ def export_csv(recording: Recording, out: Path) -> list[tuple[Path, int]]:
             if envelope is not None:
                 age_s = (envelope.published_ns - envelope.image_ns) / NS_PER_S if envelope.image_ns else ""
                 at_s = (envelope.published_ns - start_ns) / NS_PER_S
-                row |= dict(zip(head, (at_s, envelope.source, envelope.seq, age_s, envelope.cause), strict=True))
+                row |= dict(zip(_HEAD, (at_s, envelope.source, envelope.seq, age_s, envelope.cause), strict=True))
             writers[message.topic].writerow(row)
             rows[message.topic] = rows.get(message.topic, 0) + 1
-    finally:
-        for file in files.values():
-            file.close()
-    return [(paths[topic], rows.get(topic, 0)) for topic in sorted(files)]
+    return [(paths[topic], rows.get(topic, 0)) for topic in sorted(paths)]
 
 
 def _document(message: BagMessage) -> dict[str, Any]:
@@ -88,7 +85,7 @@ def _document(message: BagMessage) -> dict[str, Any]:
 def _flat(message: BagMessage) -> Iterator[tuple[str, Any]]:
     for key, value in _document(message).items():
         if key not in _LARGE:
-            yield from _columns(key, value)
+            yield from _columns(f"message.{key}" if key in _HEAD else key, value)
 
 
 def _columns(name: str, value: Any) -> Iterator[tuple[str, Any]]:
