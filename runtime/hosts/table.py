@@ -134,7 +134,8 @@ def check_pair(meeting: Pair) -> None:
     if meeting.is_encrypted or meeting.server.is_loopback:
         return
     lacking = [host.name for host in (meeting.server, meeting.client) if not host.key]
+    have = "has" if len(lacking) == 1 else "have"
     raise UserError(
         f"[hosts.{meeting.server.name}] would wait at {meeting.server.address} for anyone, because {choices(lacking)} "
-        f"has no key; make one with `polyrhythm keys new {lacking[0]}` and write it into [hosts.{lacking[0]}]"
+        f"{have} no key; make one with `polyrhythm keys new {lacking[0]}` and write it into [hosts.{lacking[0]}]"
     )
