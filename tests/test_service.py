@@ -19,9 +19,12 @@ from nodes.policy.remote_policy import RemotePolicy
 from nodes.policy.remote_session import RemoteSession, answering
 from nodes.policy.serve import main as serve_main
 from runtime.clock import to_ns
+from runtime.commands.doctor import examine_launch
 from runtime.errors import ParameterError, PolyrhythmError, TransportError, UserError
+from runtime.hosts import keys
 from runtime.hosts.questions import Question, Questions
 from runtime.hosts.service import Client, Server
+from runtime.machine import Finding
 from tests.ports import free_ports
 from tests.running import eventually
 
@@ -237,6 +240,36 @@ def test_wrong_parameters_are_sentences(parameters: dict[str, object], words: st
     with pytest.raises(ParameterError) as refusal:
         RemotePolicy(**parameters)  # type: ignore[arg-type]
     assert words in str(refusal.value)
+
+
+def test_the_doctor_asks_the_server_whether_it_lets_the_robot_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(keys.FOLDER_VARIABLE, str(tmp_path / "keys"))
+    file = tmp_path / "robot.toml"
+
+    def policy(address: str, key: str) -> list[Finding]:
+        params = f"server = '{address}', key = '{key}', host = 'kitchen'"
+        use = "nodes.policy.remote_policy:RemotePolicy"
+        file.write_text(f'[nodes.policy]\nuse = "{use}"\nparams = {{ {params} }}\n')
+        return [finding for finding in examine_launch(file) if "server" in finding.text or "key" in finding.text]
+
+    public, other = keys.make("desktop"), keys.make("lab")
+    with server(echo, secret=keys.secret_of("desktop"), public=public, clients={other: "lab"}) as serving:
+        [missing] = policy(serving.address, public)
+        assert missing.level == "problem"
+        assert "polyrhythm keys new kitchen" in missing.text
+        own = keys.make("kitchen")
+        [refused] = policy(serving.address, public)
+        assert (refused.level, f"is the line kitchen = '{own}' in its --clients file" in refused.text) == (
+            "problem",
+            True,
+        )
+    with server(echo, secret=keys.secret_of("desktop"), public=public, clients={own: "kitchen"}) as serving:
+        [let_in] = policy(serving.address, public)
+        assert (let_in.level, let_in.text) == ("ok", f"server {serving.address} lets kitchen in")
+    [nobody] = [one for one in examine_launch(file) if "nobody serves" in one.text]
+    assert nobody.level == "note"
 
 
 @pytest.mark.parametrize("place", ["nonsense", "127.0.0.1", "127.0.0.1:99999", "127.0.0.1:-1", ":7500"])

@@ -6,11 +6,14 @@ old as the image that it was made from, so the ages tell what the network costs;
 
 from __future__ import annotations
 
+from typing import Literal
+
 from nodes.policy.onnx_policy import OnnxPolicy
 from runtime.errors import ParameterError
 from runtime.hosts.table import is_public_key
 
 LONGEST_S = 10.0
+REACH_S = 2.0
 
 
 class RemotePolicy(OnnxPolicy):
@@ -62,6 +65,30 @@ class RemotePolicy(OnnxPolicy):
         if not 0 <= jpeg_quality <= 100:
             problems.append(f"jpeg_quality is {jpeg_quality}; expected 1 to 100, or 0 for pixels as they are")
         return problems
+
+    @classmethod
+    def examine(
+        cls,
+        server: str,
+        key: str = "",
+        host: str = "robot",
+        **others: object,
+    ) -> list[tuple[Literal["ok", "note", "problem"], str]]:
+        """Whether the server lets this robot in, for `polyrhythm doctor`. Raises UserError where its key is missing."""
+        from runtime.hosts import keys
+        from runtime.hosts.knock import Caller, knock
+
+        caller = Caller(host, keys.public_of(host), keys.secret_of(host)) if key else Caller(host)
+        match knock(server, key, caller, REACH_S):
+            case "in":
+                return [("ok", f"server {server} lets {host} in")]
+            case "refused":
+                why = f"is the line {host} = {caller.public!r} in its --clients file, and key = its own public key?"
+                return [("problem", f"server {server} did not let {host} in; {why}")]
+            case "closed":
+                return [("note", f"nobody serves at {server} now: polyrhythm serve MODEL --bind ...")]
+            case "silent":
+                return [("problem", f"server {server} cannot be reached: no answer; is the address right?")]
 
     def on_start(self) -> None:
         from nodes.policy.remote_session import RemoteSession

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,8 +12,9 @@ import msgspec
 
 from runtime.commands.doctor_hosts import examine_hosts
 from runtime.errors import LaunchFileError, UserError
+from runtime.graph import NodeSpec, convert_params
 from runtime.launch_file import check, find, load
-from runtime.machine import Finding, as_lines, examine
+from runtime.machine import Finding, Level, as_lines, examine
 from runtime.node_tables import load_name, node_spec
 from runtime.realtime import refusals
 
@@ -61,7 +63,24 @@ def examine_launch(path: Path, overrides: Sequence[str] = (), host: str = "") ->
             findings.append(Finding("launch file", "problem", str(problem)))
     if not findings:
         findings.append(Finding("launch file", "ok", f"{path}: {len(launch.graph.nodes)} nodes, none lacks anything"))
-    return findings + notes + examine_hosts(launch.hosts, host)
+    elsewhere = [finding for spec in launch.here for finding in _elsewhere(spec)]
+    return findings + notes + elsewhere + examine_hosts(launch.hosts, host)
+
+
+def _elsewhere(spec: NodeSpec) -> list[Finding]:
+    """What a node's class finds out about others that it needs, such as a server: `examine(**params)`, where it can."""
+    if not isinstance(inspect.getattr_static(spec.cls, "examine", None), classmethod):
+        return []
+    examine_it: Callable[..., list[tuple[Level, str]]] = getattr(spec.cls, "examine")  # noqa: B009  # of some nodes
+    try:
+        spec.build()  # what is wrong with its parameters has been told
+    except UserError:
+        return []
+    try:
+        found = examine_it(**convert_params(spec.cls, spec.params))
+    except UserError as problem:
+        found = [("problem", str(problem))]
+    return [Finding(spec.name, level, text) for level, text in found]
 
 
 def examine_robot(name: str) -> list[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from runtime.errors import UserError
 from runtime.hosts import keys
-from runtime.hosts.knock import knock
+from runtime.hosts.knock import Caller, knock
 from runtime.hosts.table import Host, Pair, check_pair, meetings
 from runtime.machine import Finding
 
@@ -90,7 +90,9 @@ def _reach(meeting: Pair) -> Finding:
             secret = keys.secret_for(meeting.client.name, meeting.client.key)
         except UserError:
             return Finding(subject, "note", f"{where} is not asked without the right key")
-    match knock(meeting, secret, REACH_S):
+    server, client = meeting.server, meeting.client
+    caller = Caller(client.name, client.key, secret)
+    match knock(f"tcp://{server.ip}:{meeting.port}", server.key, caller, REACH_S):
         case "in":
             return Finding(subject, "ok", f"{where} lets it in")
         case "refused":

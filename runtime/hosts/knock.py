@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
 from runtime.clock import SystemClock, to_ns
-from runtime.hosts.table import Pair
 
 Answer = Literal["in", "refused", "closed", "silent"]
 """Let in; connected and not let in; the port or the network says no; nothing came back."""
@@ -22,22 +22,31 @@ _ENDINGS = (
 )
 
 
-def knock(meeting: Pair, secret: str, within_s: float) -> Answer:
-    """Connect as the host that calls, wait for the handshake's end, and leave."""
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who knocks, with its keys as Z85; without a secret one, unencrypted."""
+
+    name: str
+    public: str = ""
+    secret: str = ""
+
+
+def knock(address: str, server_key: str, caller: Caller, within_s: float) -> Answer:
+    """Connect to a "tcp://..." address, wait for the handshake's end, and leave. Raises ZMQError for no address."""
     clock = SystemClock()
     end_ns = clock.now_ns() + to_ns(within_s)
     context: zmq.Context[Any] = zmq.Context()
-    caller = context.socket(zmq.DEALER)
-    monitor = caller.get_monitor_socket(_CONNECTIONS | _ENDINGS)
+    socket = context.socket(zmq.DEALER)
+    monitor = socket.get_monitor_socket(_CONNECTIONS | _ENDINGS)
     answer: Answer = "silent"
     try:
-        caller.setsockopt(zmq.LINGER, 0)
-        caller.setsockopt(zmq.ROUTING_ID, f"{meeting.client.name}-doctor".encode())
-        if secret:
-            caller.curve_secretkey = secret.encode()
-            caller.curve_publickey = meeting.client.key.encode()
-            caller.curve_serverkey = meeting.server.key.encode()
-        caller.connect(f"tcp://{meeting.server.ip}:{meeting.port}")
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.ROUTING_ID, f"{caller.name}-doctor".encode())
+        if caller.secret:
+            socket.curve_secretkey = caller.secret.encode()
+            socket.curve_publickey = caller.public.encode()
+            socket.curve_serverkey = server_key.encode()
+        socket.connect(address)
         while (left_ms := (end_ns - clock.now_ns()) // 1_000_000) > 0 and monitor.poll(left_ms):
             event = parse_monitor_message(monitor.recv_multipart())["event"]
             if event == zmq.EVENT_CONNECTED:
@@ -50,7 +59,7 @@ def knock(meeting: Pair, secret: str, within_s: float) -> Answer:
                 return "closed"
         return answer
     finally:
-        caller.disable_monitor()
+        socket.disable_monitor()
         monitor.close()
-        caller.close()
+        socket.close()
         context.term()
