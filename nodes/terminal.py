@@ -185,7 +185,7 @@ class TerminalView:
             self._print(line)
 
     def _print(self, line: Line) -> None:
-        is_early = not self._is_running and not self._newest_ns  # the run has no time yet
+        is_early = not (self._is_running or self._is_virtual or self._newest_ns)  # the run has no time yet
         at = "[loading] " if is_early else f"[{line.at_s:5.1f} s] "
         self._console.print(Text.assemble((at, "dim"), (f"{line.who}: {line.text}", line.style)), soft_wrap=True)
 

@@ -157,7 +157,7 @@ def _linking(topic: str, following: str, graph: Graph, holders: frozenset[str]) 
     hint = f"; between them lie: {', '.join(way)}" if way else "; no way of nodes and topics leads there"
     raise UserError(
         f"no node reads {topic} and publishes {following}: {topic} is read by {choices(readers)}, "
-        f"{following} is published by {choices(writers)}{hint}"
+        f"{following} is published by {choices(writers)}{hint}; name the topics of a path, or take this budget out"
     )
 
 

@@ -170,12 +170,14 @@ def test_a_node_that_refuses_what_the_path_makes_is_told() -> None:
         (
             ("head/image", "robot/command"),
             "[budgets.paths.p] no node reads head/image and publishes robot/command: head/image is read by echo, "
-            "hand, slow, robot/command is published by gate; between them lie: head/image, command, robot/command",
+            "hand, slow, robot/command is published by gate; between them lie: head/image, command, robot/command; "
+            "name the topics of a path, or take this budget out",
         ),
         (
             ("late/image", "robot/command"),
             "[budgets.paths.p] no node reads late/image and publishes robot/command: late/image is read by doer, "
-            "robot/command is published by gate; no way of nodes and topics leads there",
+            "robot/command is published by gate; no way of nodes and topics leads there; "
+            "name the topics of a path, or take this budget out",
         ),
         (
             ("head/image", "action", "robot/state"),

@@ -102,6 +102,7 @@ def test_without_a_terminal_each_event_is_a_line_with_its_run_time() -> None:
 
 def test_in_virtual_time_lines_carry_the_run_s_own_time() -> None:
     assert lines((2.0, Utterance(speaker="robot", text="Yes.")), start_ns=0) == ["[  2.0 s] robot: “Yes.”"]
+    assert lines((0.0, Utterance(speaker="robot", text="Yes.")), start_ns=0) == ["[  0.0 s] robot: “Yes.”"]
 
 
 def test_processes_and_warnings_are_lines_and_small_talk_is_not() -> None:
