@@ -21,7 +21,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "policy.md"
 
 
 def block(number: int) -> str:
-    return re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[number]
+    return str(re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[number])
 
 
 class Eye(Node):
