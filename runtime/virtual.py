@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import logging
 from asyncio import events
 from collections.abc import Awaitable, Callable
 from contextvars import Context
@@ -19,6 +20,9 @@ from runtime.errors import EscapeError
 from runtime.escapes import Watch
 
 T = TypeVar("T")
+
+TOLD_EVERY_S = 10.0
+"""Of real time that the world outside takes to answer."""
 
 DELIVERY, TIMER = 0, 1
 """Priorities within one instant: what arrived is known before a tick runs."""
@@ -152,11 +156,12 @@ class VirtualClock:
         answer: T | None = None
         failure: Exception | None = None
         loop = events.get_running_loop()
+        who = self.watch.place if self.watch is not None else ""
         events._set_running_loop(None)
         if self.watch is not None:
             self.watch.is_outside = True
         try:
-            answer = self._outside.run(_awaited(call))
+            answer = self._outside.run(_awaited(call, who or "a handler"))
         except Exception as problem:  # noqa: BLE001  # handed on below, at its virtual time
             failure = problem
         finally:
@@ -175,5 +180,20 @@ class VirtualClock:
             self._outside = None
 
 
-async def _awaited(call: Awaitable[T]) -> T:
-    return await call
+async def _awaited(call: Awaitable[T], who: str) -> T:
+    """What the world answers; that it takes its time is told, for meanwhile nothing else happens."""
+    loop = asyncio.get_running_loop()
+    telling: list[asyncio.TimerHandle] = []
+
+    def wait_on(waited_s: float) -> None:
+        if waited_s:
+            logging.getLogger("clock").warning(
+                "%s has waited %g s for the world outside; virtual time stands still until it answers", who, waited_s
+            )
+        telling[:] = [loop.call_later(TOLD_EVERY_S, wait_on, waited_s + TOLD_EVERY_S)]
+
+    wait_on(0.0)
+    try:
+        return await call
+    finally:
+        telling[0].cancel()

@@ -203,7 +203,9 @@ def _print(info: Info, *, is_whole: bool) -> None:
     lost = ", ".join(f"{number} {reason}" for reason, number in info.dropped.items()) or "nothing"
     print(f"\nnot delivered to nodes: {lost}")
     missed = ", ".join(f"{number} of {topic}" for topic, number in info.missed_by_recorder.items()) or "nothing"
-    print(f"missed by the recorder: {missed}{_fared(info.recorder)}")
+    more = sum(max(0, topic.missing - info.missed_by_recorder.get(topic.topic, 0)) for topic in info.topics)
+    gone = f" while it ran, and {more} that are missing here all the same, as when it was started again" if more else ""
+    print(f"missed by the recorder: {missed}{gone}{_fared(info.recorder)}")
     for text in (*info.warnings, *info.damage):
         print(f"! {text}")
     if not info.is_complete:
