@@ -12,9 +12,14 @@ T = TypeVar("T")
 NS_PER_S = 1_000_000_000
 
 
+LONGEST_NS = 1 << 61
+"""Seventy years: longer than anything here lasts; twice of it fits into 64 bits."""
+
+
 def to_ns(seconds: float) -> int:
-    """Seconds as whole nanoseconds, rounded to nearest."""
-    return round(seconds * NS_PER_S)
+    """Seconds as whole nanoseconds, rounded to nearest; what is longer than LONGEST_NS is as long as that."""
+    number = seconds * NS_PER_S
+    return LONGEST_NS if number >= LONGEST_NS else round(number)
 
 
 class Clock(Protocol):

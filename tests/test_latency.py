@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
 import pytest
 
+from runtime.clock import LONGEST_NS, to_ns
 from runtime.errors import UserError
 from runtime.latency import Latency
 
@@ -49,3 +51,11 @@ def test_anything_else_is_refused_in_words(value: object) -> None:
     assert str(caught.value) == (
         f"vlm.look: latency is {value!r}; expected seconds (0.2), bounds ([0.1, 0.3]) or {{ p50 = 0.2, p99 = 0.8 }}"
     )
+
+
+@pytest.mark.parametrize("forever_s", [1e300, 1e10, math.inf])
+def test_what_takes_longer_than_anything_takes_as_long_as_there_is(forever_s: float) -> None:
+    assert to_ns(forever_s) == LONGEST_NS
+    assert to_ns(1e9) == 10**18
+    with pytest.raises(ValueError, match="NaN"):
+        to_ns(math.nan)
