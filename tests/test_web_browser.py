@@ -263,6 +263,11 @@ def test_depth_comes_when_it_is_asked_for(run: ConsoleRun, chromium: Any) -> Non
         assert not any(b'"head depth"' in frame[:200] for frame in seen if isinstance(frame, bytes))
         page.click("[data-depth=head]")
         wait(page, lambda: any(b'"head depth"' in frame[:200] for frame in seen if isinstance(frame, bytes)), "depth")
+        wait(  # more than are ever under way at once: each is answered under the name that it came by
+            page,
+            lambda: sum(b'"head depth"' in frame[:200] for frame in seen if isinstance(frame, bytes)) > 20,
+            "depth goes on coming",
+        )
 
 
 def test_by_keyboard_alone_a_person_gets_to_the_seats_and_takes_one(run: ConsoleRun, chromium: Any) -> None:

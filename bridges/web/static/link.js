@@ -38,8 +38,9 @@ export class Link {
 
   async binary(data) {
     const size = new DataView(data).getUint32(0), header = JSON.parse(this.decoder.decode(new Uint8Array(data, 4, size)));
+    const seen = { t: "seen", n: header.n, camera: header.camera };                                  // the page may rename it
     try { this.hooks.frame(header, await createImageBitmap(new Blob([new Uint8Array(data, 4 + size)], { type: "image/jpeg" }))); }
-    finally { this.send({ t: "seen", n: header.n, camera: header.camera }); }
+    finally { this.send(seen); }
   }
 
   send(message) {
