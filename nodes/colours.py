@@ -8,28 +8,39 @@ from numpy.typing import NDArray
 COLOURS = ("red", "orange", "brown", "yellow", "green", "teal", "blue", "purple", "pink", "white", "grey", "black")
 
 
+_VALUE_STEPS = (40, 130, 151)
+"""Lightness from which a pixel is not black, not brown any more, and white where it is pale."""
+_PALE_BELOW = 60
+
+
 def colour_codes(hsv: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Places in `COLOURS` of pixels (n, 3)."""
-    hue, saturation, value = hsv[:, 0], hsv[:, 1], hsv[:, 2]
-    codes = _HUE_CODES[hue]
-    codes[(hue >= 5) & (hue < 20) & (value < 130)] = COLOURS.index("brown")
-    is_pale = saturation < 60
-    codes[is_pale] = np.where(value[is_pale] > 150, COLOURS.index("white"), COLOURS.index("grey"))
-    codes[value < 40] = COLOURS.index("black")
-    return codes
+    place = _HUE_PLACES.take(hsv[:, 0])
+    place += _SATURATION_PLACES.take(hsv[:, 1])
+    place += _VALUE_PLACES.take(hsv[:, 2])
+    return _CODES.take(place)
 
 
-def _codes_by_hue() -> NDArray[np.int64]:
+def _codes() -> NDArray[np.int64]:
+    """The colour of each hue, pale or not, and step of lightness."""
     ends = {"red": 7, "orange": 19, "yellow": 35, "green": 84, "teal": 97, "blue": 131, "purple": 158, "pink": 172}
-    codes = np.full(256, COLOURS.index("red"), dtype=np.int64)
+    by_hue = np.full(256, COLOURS.index("red"), dtype=np.int64)
     start = 0
     for name, end in ends.items():
-        codes[start:end] = COLOURS.index(name)
+        by_hue[start:end] = COLOURS.index(name)
         start = end
-    return codes
+    codes = np.empty((256, 2, 4), dtype=np.int64)
+    codes[:] = by_hue[:, None, None]
+    codes[5:20, :, :2] = COLOURS.index("brown")
+    codes[:, 1, :3], codes[:, 1, 3] = COLOURS.index("grey"), COLOURS.index("white")
+    codes[:, :, 0] = COLOURS.index("black")
+    return codes.reshape(-1)
 
 
-_HUE_CODES = _codes_by_hue()
+_CODES = _codes()
+_HUE_PLACES = np.arange(256) * 8
+_SATURATION_PLACES = np.where(np.arange(256) < _PALE_BELOW, 4, 0)
+_VALUE_PLACES = np.searchsorted(_VALUE_STEPS, np.arange(256), side="right")
 
 
 def name_colour(codes: NDArray[np.int64], value: NDArray[np.uint8]) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nodes.colours import name_colour
 from nodes.own_body import Capsule
-from nodes.seen_pixels import Bools, Floats, Index, Pixels, Points, View, back_project, grouped, without_own
+from nodes.seen_pixels import Bools, Floats, Index, Pixels, Spots, Together, View, back_project, grouped
 from nodes.seen_table import Hull, find_levels
 from runtime.msgs import SeenObject
 
@@ -31,6 +31,8 @@ THING_WIDEST_M = 0.20
 ONE_THING_M = 0.12
 """A group wider than this may be several things that touch."""
 BALL_ERROR_M = 0.0035
+CAP_M, CAP_LEAST_PX = 0.007, 4
+"""What is at most this far below a thing's top is its upper end."""
 CUT_FACTOR = 0.4
 """How much less sure a thing is of which only a part is seen."""
 CUT_BEHIND_M, CUT_SHARE = 0.03, 0.12
@@ -63,12 +65,12 @@ def find_objects(
     table_z = levels.table_z if levels.table_z is not None else table_z_m
     if table_z is None:
         return ()
-    hsv = cv2.cvtColor(np.ascontiguousarray(rgb), cv2.COLOR_RGB2HSV)
-    view = View(points, depth_m, np.asarray(hsv, dtype=np.uint8), focal_px, camera_position, own)
+    view = View(points, rgb, depth_m, focal_px, camera_position, own)
     is_known = is_known.reshape(-1)
-    things = _things(view, is_known, table_z, levels.hull)
-    boxes = _boxes(view, is_known, levels.floor_z, table_z, levels.hull)
-    return things + boxes
+    above = _above_table(view, is_known, table_z, levels.hull)
+    beside = _beside_table(view, is_known, levels.floor_z, table_z, levels.hull)
+    on_table, on_floor = view.pixels_of_others(above, beside)
+    return _things(on_table, view, table_z) + _boxes(on_floor, view, levels.floor_z, table_z)
 
 
 def place_is_empty(
@@ -95,27 +97,48 @@ def place_is_empty(
     return bool(np.all((patch > forward + margin_m) | (patch == 0.0)))
 
 
-def _things(view: View, is_known: Bools, table_z: float, hull: Hull | None) -> tuple[SeenObject, ...]:
+def _above_table(view: View, is_known: Bools, table_z: float, hull: Hull | None) -> Spots:
+    """What rises from the table."""
     z = view.points[2]
-    index = np.flatnonzero(is_known & (z > table_z + THING_LEAST_M) & (z < table_z + THING_MOST_M))
-    points = view.points_at(index)
+    spots = view.at(np.flatnonzero(is_known & (z > table_z + THING_LEAST_M) & (z < table_z + THING_MOST_M)))
+    return spots if hull is None else spots.only(hull.has(spots.points, 0.03))
+
+
+def _beside_table(view: View, is_known: Bools, floor_z: float, table_z: float, hull: Hull | None) -> Spots:
+    """What stands on the floor and ends below the table or a little above, without the robot's own base and mast."""
+    z = view.points[2]
+    spots = view.at(np.flatnonzero(is_known & (z > floor_z + 0.12) & (z < table_z + BOX_ABOVE_TABLE_M)))
+    points = spots.points
+    camera_x, camera_y = view.camera[:2].astype(np.float32)
+    away_x, away_y = points[0] - camera_x, points[1] - camera_y
+    is_beside: Bools = np.greater(away_x * away_x + away_y * away_y, np.float32(OWN_BODY_RADIUS_M**2))
     if hull is not None:
-        inside = np.flatnonzero(hull.has(points, 0.03))
-        index, points = index.take(inside), points.take(inside, axis=1)
-    groups = _by_colour(*grouped(view.pixels(without_own(index, points, view)), THING_CELL_M))
-    balls = _balls([group.points for group in groups])
-    found = (_thing(group, ball, view, table_z) for group, ball in zip(groups, balls, strict=True))
+        is_beside &= ~hull.has(points, 0.025)
+    return spots.only(is_beside)
+
+
+def _things(pixels: Pixels, view: View, table_z: float) -> tuple[SeenObject, ...]:
+    groups = _by_colour(*grouped(pixels, THING_CELL_M))
+    if not groups:
+        return ()
+    together = Together(groups)
+    of_each = zip(groups, _outlines(together), _balls(together), strict=True)
+    found = (_thing(group, outline, ball, view, table_z) for group, outline, ball in of_each)
     return _nearest_first([seen for seen in found if seen is not None], view)
 
 
 def _by_colour(pixels: Pixels, ends: Index) -> list[Pixels]:
     """The groups large enough for a thing; where one is too wide for a single thing, its parts of one colour."""
+    if not len(ends):
+        return []
+    starts = np.concatenate([[0], ends[:-1]])
+    extent = np.maximum.reduceat(pixels.points[:2], starts, axis=1)
+    extent -= np.minimum.reduceat(pixels.points[:2], starts, axis=1)
     parts: list[Pixels] = []
-    for group in pixels.cut_at(ends):
+    for group, width in zip(pixels.cut_at(ends), extent.max(axis=0).tolist(), strict=True):
         if len(group) < THING_LEAST_PX:
             continue
-        x, y = group.points[0], group.points[1]
-        if max(x.max() - x.min(), y.max() - y.min()) < ONE_THING_M:
+        if width < ONE_THING_M:
             parts.append(group)
             continue
         for code in np.flatnonzero(np.bincount(group.codes) >= THING_LEAST_PX):
@@ -123,6 +146,51 @@ def _by_colour(pixels: Pixels, ends: Index) -> list[Pixels]:
             one_colour, same_ends = grouped(same, THING_CELL_M)
             parts += [part for part in one_colour.cut_at(same_ends) if len(part) >= THING_LEAST_PX]
     return parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """How far a group of pixels reaches in the picture and upward, and the middle of its upper end."""
+
+    top_px: int
+    bottom_px: int
+    left_px: int
+    right_px: int
+    v_px: float
+    u_px: float
+    lowest_z: float
+    top_z: float
+    x: float
+    y: float
+
+
+def _outlines(together: Together) -> list[_Outline]:
+    """Of all groups at once, for each is small."""
+    starts, lengths, z = together.starts, together.lengths, together.points[2]
+    places = np.stack([together.rows, together.columns])
+    least, most = np.minimum.reduceat(places, starts, axis=1), np.maximum.reduceat(places, starts, axis=1)
+    middle = np.add.reduceat(places, starts, axis=1) / lengths
+    heights = [np.sort(part) for part in np.split(z, starts[1:])]
+    tops = np.array([float(height[int(0.98 * (len(height) - 1))]) for height in heights])
+    is_cap = z > np.repeat((tops - CAP_M).astype(np.float32), lengths)
+    # Of fewer pixels there is no middle: then the whole group's.
+    is_cap |= np.repeat(np.add.reduceat(is_cap, starts, dtype=np.int64) < CAP_LEAST_PX, lengths)
+    cap = together.points[:2].take(np.flatnonzero(is_cap), axis=1)
+    numbers = np.add.reduceat(is_cap, starts, dtype=np.int64)
+    first = np.cumsum(numbers) - numbers
+    # Half-way between the extremes, which a hidden inside does not move, averaged with the mean.
+    between = np.minimum.reduceat(cap, first, axis=1).astype(np.float64)
+    between += np.maximum.reduceat(cap, first, axis=1)
+    between /= 2
+    between += np.add.reduceat(cap, first, axis=1).astype(np.float64) / numbers
+    between /= 2
+    (top, left), (bottom, right), (v, u), (x, y) = (
+        (one.tolist() for one in part) for part in (least, most, middle, between)
+    )
+    lowest = [float(height[0]) for height in heights]
+    return [
+        _Outline(*values) for values in zip(top, bottom, left, right, v, u, lowest, tops.tolist(), x, y, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +204,10 @@ class _Ball:
     error: float
 
 
-def _balls(groups: list[Points]) -> list[_Ball]:
-    """For each group of points (3, n) the sphere closest to it; all groups at once, for each is small."""
-    if not groups:
-        return []
-    lengths = np.array([group.shape[1] for group in groups])
-    starts = np.cumsum(lengths) - lengths
-    local = np.concatenate(groups, axis=1).astype(np.float64)
+def _balls(together: Together) -> list[_Ball]:
+    """For each group of points the sphere closest to it; all groups at once, for each is small."""
+    lengths, starts = together.lengths, together.starts
+    local = together.points.astype(np.float64)
     origin = np.add.reduceat(local, starts, axis=1) / lengths
     local -= np.repeat(origin, lengths, axis=1)
     x, y, z = local
@@ -166,13 +231,11 @@ def _balls(groups: list[Points]) -> list[_Ball]:
     return [_Ball(*ball) for ball in zip(*(centre + origin).tolist(), radius.tolist(), error.tolist(), strict=True)]
 
 
-def _thing(pixels: Pixels, ball: _Ball, view: View, table_z: float) -> SeenObject | None:
+def _thing(pixels: Pixels, outline: _Outline, ball: _Ball, view: View, table_z: float) -> SeenObject | None:
     """One group of pixels as a thing, or None where it is too wide or not standing on the table."""
-    x_all, y_all, z_all = pixels.points
-    heights = np.sort(z_all)
-    if float(heights[0]) > table_z + FLOATING_M:
+    if outline.lowest_z > table_z + FLOATING_M:
         return None
-    top = float(heights[int(0.98 * (len(heights) - 1))])
+    top = outline.top_z
     height = top - table_z
     is_round = (
         ball.error < BALL_ERROR_M
@@ -183,9 +246,8 @@ def _thing(pixels: Pixels, ball: _Ball, view: View, table_z: float) -> SeenObjec
         x, y, width, length = ball.x, ball.y, 2 * ball.radius, 2 * ball.radius
         height = 2 * ball.radius
     else:
-        cap = np.flatnonzero(z_all > top - 0.007)
-        x, y = _middle(pixels.points.take(cap, axis=1) if len(cap) >= 4 else pixels.points)
-        (_, sides, _) = cv2.minAreaRect(np.column_stack([x_all, y_all]))
+        x, y = outline.x, outline.y
+        (_, sides, _) = cv2.minAreaRect(np.ascontiguousarray(pixels.points[:2].T))
         # Pixel centres lie half a pixel inside the outline, on average.
         pixel = float(view.depth_m[pixels.rows[0], pixels.columns[0]]) / view.focal_px
         width, length = min(sides) + 0.5 * pixel, max(sides) + 0.5 * pixel
@@ -200,17 +262,17 @@ def _thing(pixels: Pixels, ball: _Ball, view: View, table_z: float) -> SeenObjec
         z_m=table_z + height / 2,
         width_m=width,
         height_m=height,
-        u_px=int(pixels.columns.sum()) / len(pixels),
-        v_px=int(pixels.rows.sum()) / len(pixels),
-        confidence=confidence * (CUT_FACTOR if _is_cut(pixels, view) else 1.0),
+        u_px=outline.u_px,
+        v_px=outline.v_px,
+        confidence=confidence * (CUT_FACTOR if _is_cut(pixels, outline, view) else 1.0),
     )
 
 
-def _is_cut(pixels: Pixels, view: View) -> bool:
+def _is_cut(pixels: Pixels, outline: _Outline, view: View) -> bool:
     """Whether the picture's border or something nearer hides a part of the thing."""
     rows, columns = pixels.rows, pixels.columns
     height, width = view.depth_m.shape
-    top, bottom, left, right = int(rows.min()), int(rows.max()), int(columns.min()), int(columns.max())
+    top, bottom, left, right = outline.top_px, outline.bottom_px, outline.left_px, outline.right_px
     if top <= 1 or left <= 1 or bottom >= height - 2 or right >= width - 2:
         return True
     nearest = float(view.depth_m[rows, columns].min())
@@ -240,19 +302,9 @@ def _label(is_round: bool, width: float, length: float, height: float) -> tuple[
     return "bowl", 0.6
 
 
-def _boxes(view: View, is_known: Bools, floor_z: float, table_z: float, hull: Hull | None) -> tuple[SeenObject, ...]:
-    """Large boxes that stand beside the table and end below it or a little above."""
-    z = view.points[2]
-    index = np.flatnonzero(is_known & (z > floor_z + 0.12) & (z < table_z + BOX_ABOVE_TABLE_M))
-    points = view.points_at(index)
-    camera_x, camera_y = view.camera[:2].astype(np.float32)
-    away_x, away_y = points[0] - camera_x, points[1] - camera_y
-    is_beside = away_x * away_x + away_y * away_y > OWN_BODY_RADIUS_M**2
-    if hull is not None:
-        is_beside &= ~hull.has(points, 0.025)
-    beside = np.flatnonzero(is_beside)
-    index, points = index.take(beside), points.take(beside, axis=1)
-    pixels, ends = grouped(view.pixels(without_own(index, points, view)), BOX_CELL_M)
+def _boxes(pixels: Pixels, view: View, floor_z: float, table_z: float) -> tuple[SeenObject, ...]:
+    """Large boxes that stand beside the table."""
+    pixels, ends = grouped(pixels, BOX_CELL_M)
     found = (_box(group, view, floor_z, table_z) for group in pixels.cut_at(ends) if len(group) >= BOX_LEAST_PX)
     return _nearest_first([seen for seen in found if seen is not None], view)
 
@@ -283,12 +335,6 @@ def _box(pixels: Pixels, view: View, floor_z: float, table_z: float) -> SeenObje
         v_px=int(rows.sum()) / len(pixels),
         confidence=0.9 * (1.0 if cut < 4 else CUT_FACTOR),
     )
-
-
-def _middle(points: Points) -> tuple[float, float]:
-    """Half-way between the extremes, which a hidden inside does not move, averaged with the mean."""
-    x, y = (((float(part.max()) + float(part.min())) / 2 + float(part.sum()) / len(part)) / 2 for part in points[:2])
-    return x, y
 
 
 def _nearest_first(found: list[SeenObject], view: View) -> tuple[SeenObject, ...]:

@@ -22,25 +22,45 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class Spots:
+    """Some pixels, counted row by row, and their points (3, n)."""
+
+    index: Index
+    points: Points
+
+    def only(self, is_wanted: Bools) -> Spots:
+        """Some of them."""
+        wanted = np.flatnonzero(is_wanted)
+        return Spots(self.index.take(wanted), self.points.take(wanted, axis=1))
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """One image, from where it was taken."""
 
     points: Points  # (3, height * width)
+    rgb: NDArray[np.uint8]
     depth_m: NDArray[np.float32]
-    hsv: NDArray[np.uint8]
     focal_px: float
     camera: Floats
     own: tuple[Capsule, ...]
 
-    def points_at(self, index: Index) -> Points:
-        """The points (3, n) of some pixels, counted row by row."""
-        return self.points.take(index, axis=1)
+    def at(self, index: Index) -> Spots:
+        """Some pixels, counted row by row."""
+        return Spots(index, self.points.take(index, axis=1))
 
-    def pixels(self, index: Index) -> Pixels:
-        """Some pixels with all that is known of them."""
+    def pixels_of_others(self, one: Spots, other: Spots) -> tuple[Pixels, Pixels]:
+        """Of two sets of pixels those that are not of the robot's own body, with all that is known of them."""
+        both = Spots(np.concatenate([one.index, other.index]), np.concatenate([one.points, other.points], axis=1))
+        kept = np.flatnonzero(~is_own(both.points, self.own, self.camera))
+        index = both.index.take(kept)
         rows, columns = np.divmod(index, self.depth_m.shape[1])
-        hsv = self.hsv.reshape(-1, 3).take(index, axis=0)
-        return Pixels(rows, columns, self.points_at(index), colour_codes(hsv), hsv[:, 2])
+        rgb = self.rgb.reshape(-1, 1, 3).take(index, axis=0)
+        hsv = np.asarray(cv2.cvtColor(rgb, cv2.COLOR_RGB2HSV), dtype=np.uint8)[:, 0] if len(index) else rgb[:, 0]
+        pixels = Pixels(rows, columns, both.points.take(kept, axis=1), colour_codes(hsv), hsv[:, 2])
+        end = int(np.searchsorted(kept, len(one.index)))
+        first, second = pixels.cut_at(np.array([end, len(kept)]))
+        return first, second
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +100,17 @@ class Pixels:
         ]
 
 
+class Together:
+    """Some groups of pixels, one behind the other; `starts` and `lengths` say which are whose."""
+
+    def __init__(self, groups: list[Pixels]) -> None:
+        self.lengths = np.array([len(group) for group in groups])
+        self.starts = np.cumsum(self.lengths) - self.lengths
+        self.rows = np.concatenate([group.rows for group in groups])
+        self.columns = np.concatenate([group.columns for group in groups])
+        self.points = np.concatenate([group.points for group in groups], axis=1)
+
+
 def back_project(
     depth_m: NDArray[np.float32], focal_px: float, camera_rotation: Floats, camera_position: Floats
 ) -> Points:
@@ -116,33 +147,34 @@ def grouped(pixels: Pixels, cell_m: float) -> tuple[Pixels, Index]:
     return pixels.only(order), np.cumsum(np.bincount(label, minlength=count))[1:]
 
 
-def without_own(index: Index, points: Points, view: View) -> Index:
-    """Of some pixels (and their points) those that do not belong to the robot itself."""
-    if not view.own or not len(index):
-        return index
-    start = np.array([part.start for part in view.own], dtype=np.float32)  # (parts, 3)
-    end = np.array([part.end for part in view.own], dtype=np.float32)
-    radius = np.array([part.radius_m for part in view.own], dtype=np.float32)
+def is_own(points: Points, own: tuple[Capsule, ...], camera: Floats) -> Bools:
+    """Which points (3, n) belong to the robot itself."""
+    found = np.zeros(points.shape[1], dtype=np.bool_)
+    if not own:
+        return found
+    start = np.array([part.start for part in own], dtype=np.float32)  # (parts, 3)
+    end = np.array([part.end for part in own], dtype=np.float32)
+    radius = np.array([part.radius_m for part in own], dtype=np.float32)
     lowest = (np.minimum(start, end) - radius[:, None]).min(axis=0)
     highest = (np.maximum(start, end) + radius[:, None]).max(axis=0)
-    is_near = np.ones(len(index), dtype=np.bool_)  # most of what is seen is far from all of the body
+    is_near = np.ones(points.shape[1], dtype=np.bool_)  # most of what is seen is far from all of the body
     for axis in range(3):
         is_near &= (points[axis] > lowest[axis]) & (points[axis] < highest[axis])
     near = np.flatnonzero(is_near)
     line = end - start
     squared = np.maximum((line * line).sum(axis=1), np.float32(1e-9))
-    camera = view.camera.astype(np.float32)
-    local = points.take(near, axis=1) - camera[:, None]  # small numbers: the differences below cancel
-    start = start - camera
+    origin = camera.astype(np.float32)
+    local = points.take(near, axis=1) - origin[:, None]  # small numbers: the differences below cancel
+    start = start - origin
     along = line @ local  # (parts, n)
     along -= (start * line).sum(axis=1)[:, None]
     share = along / squared[:, None]
-    np.clip(share, np.float32(0.0), np.float32(1.0), out=share)
+    np.maximum(share, np.float32(0.0), out=share)
+    np.minimum(share, np.float32(1.0), out=share)
     away = start @ local
     away *= np.float32(-2.0)
     away += np.einsum("ij,ij->j", local, local)
     away += (start * start).sum(axis=1)[:, None]
     away += share * (share * squared[:, None] - 2 * along)
-    is_own = np.zeros(len(index), dtype=np.bool_)
-    is_own[near] = (away < (radius * radius)[:, None]).any(axis=0)
-    return index[~is_own]
+    found[near] = (away < (radius * radius)[:, None]).any(axis=0)
+    return found
