@@ -169,14 +169,11 @@ class Caster:
         """For each face the rows, from and to, that may see it; all of them where a part of it is not ahead."""
         ahead = -corners[..., 2]
         slope = corners[..., 1] / np.maximum(ahead, _NEAR_M)
-        top = np.searchsorted(self.grid.down, -slope.max(axis=1)) - 1
-        bottom = np.searchsorted(self.grid.down, -slope.min(axis=1), side="right") + 1
+        top = self.grid.down.searchsorted(-slope.max(axis=1)) - 1
+        bottom = self.grid.down.searchsorted(-slope.min(axis=1), side="right") + 1
         is_cut = ahead.min(axis=1) <= _NEAR_M
-        height = self.grid.height
-        return (
-            np.where(is_cut, 0, np.maximum(top, 0)),
-            np.where(is_cut, height, np.minimum(bottom, height)),
-        )
+        top[is_cut], bottom[is_cut] = 0, self.grid.height
+        return np.maximum(top, 0, out=top), np.minimum(bottom, self.grid.height, out=bottom)
 
     def _stretches(self, planes: Doubles, top: Integers, bottom: Integers) -> tuple[Integers, Integers, Floats, Floats]:
         """For each face and row of it: the stretch of the row, in pixels, on the inner side of all its planes."""

@@ -40,8 +40,7 @@ class PixelGrid:
 
     def clear(self, nearness: float) -> None:
         """See nothing, that far away."""
-        self._halves.fill(NOTHING)
-        self._halves[..., 1].view(np.float32).fill(nearness)
+        self._keys.fill(int(np.float32(nearness).view(np.uint32)) << 32 | NOTHING)
 
     @property
     def nearness(self) -> Floats:

@@ -113,10 +113,11 @@ class RayRenderer:
     def _lay_tiles(self, surface: Integers, depth: Floats, eye: Doubles, axes: Doubles) -> None:
         """Give every other tile of the floor the other colour."""
         on_floor = surface == self._floor
-        rows = np.flatnonzero(on_floor.any(axis=1))
-        if not len(rows):
+        first, from_end = on_floor.argmax(), on_floor.reshape(-1)[::-1].argmax()
+        if not on_floor.reshape(-1)[first]:
             return
-        seen = slice(int(rows[0]), int(rows[-1]) + 1)
+        width = on_floor.shape[1]
+        seen = slice(int(first) // width, len(on_floor) - int(from_end) // width)
         tiles = np.zeros(surface[seen].shape, dtype=np.int32)
         for axis in range(2):
             right, upward, backward = (axes[axis] / TILE_SIZE_M).astype(np.float32)

@@ -212,16 +212,18 @@ class SimRobot:
         rows[:, index.finger_actuator] = wanted[:, GRIPPER, None] / 2
         forces = np.empty((number, len(force)))
         along_x, along_y, turn = index.base_actuator
+        heading_place, watchdog_ns = index.base_qpos[2], to_ns(WATCHDOG_S)
+        model, data, wheels, item = self.model, self.data, self._wheels, self._qpos.item
         for row, felt in zip(rows, forces, strict=True):
-            if self._next_step_ns - self._commanded_ns > to_ns(WATCHDOG_S):
-                self._wheels.aim(0.0, 0.0)
-            self._wheels.step(PHYSICS_STEP_S)
-            v_mps, w_radps = self._wheels.velocity
-            heading = self._qpos.item(index.base_qpos[2])
+            if self._next_step_ns - self._commanded_ns > watchdog_ns:
+                wheels.aim(0.0, 0.0)
+            wheels.step(PHYSICS_STEP_S)
+            v_mps, w_radps = wheels.velocity
+            heading = item(heading_place)
             cosine, sine = math.cos(heading), math.sin(heading)
             row[along_x], row[along_y], row[turn] = v_mps * cosine, v_mps * sine, w_radps
             ctrl[:] = row
-            mujoco.mj_step(self.model, self.data)
+            mujoco.mj_step(model, data)
             felt[:] = force
             self._feel_base(force.item(along_x) * cosine + force.item(along_y) * sine, force.item(turn))
             self._feel_contacts()

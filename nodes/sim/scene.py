@@ -76,7 +76,8 @@ def build_scene(seed: int = 0) -> Scene:
     tiles = FLOOR_HALF_M / TILE_SIZE_M
     xml = f"""<mujoco model="polyrhythm kitchen">
 <compiler angle="radian" autolimits="true"/>
-<option timestep="{PHYSICS_STEP_S}" integrator="implicitfast" cone="elliptic" impratio="5">
+<option timestep="{PHYSICS_STEP_S}" integrator="implicitfast" cone="elliptic" impratio="5"
+ jacobian="dense">
 <flag sleep="enable"/></option>
 <visual><headlight ambient="0.45 0.45 0.45" diffuse="0.35 0.35 0.35" specular="0 0 0"/>
 <quality shadowsize="0"/><map znear="0.005" zfar="20"/></visual>
