@@ -154,15 +154,19 @@ class Lane:
         return (turn - self._turn) % len(self.listeners)
 
     def _take_due(self, now_ns: int) -> Work | None:
-        """A tick or a deadline that is due. While there may be another, `_due_ns` stays in the past."""
+        """A tick or a deadline that is due. While there is another, `_due_ns` stays in the past."""
+        work = None
         for state in self.timers:
             if state.take(now_ns):
-                return Work(state.timer.name, self.style, None)
-        for deadline in self.deadlines:
-            if deadline.take(now_ns):
-                return Work(deadline.handler, self.style, None)
+                work = Work(state.timer.name, self.style, None)
+                break
+        else:
+            for deadline in self.deadlines:
+                if deadline.take(now_ns):
+                    work = Work(deadline.handler, self.style, None)
+                    break
         self._due_ns = self._first_due_ns()
-        return None
+        return work
 
     def _first_due_ns(self) -> int | None:
         if len(self.timers) == 1 and not self.deadlines:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,13 +65,20 @@ class JointSetPoints:
         if self._is_still:
             shape = (number, len(self.position))
             return np.broadcast_to(self.position, shape), np.broadcast_to(self.velocity, shape)
-        move = self.velocity * (np.arange(1, number + 1)[:, None] * step_s)
+        move = self.velocity * _times(number, step_s)
         is_there = np.abs(move) * _ROUNDING >= np.abs(self.target - self.position)
         positions = np.where(is_there, self.target, self.position + move)
         velocities = np.where(is_there, 0.0, self.velocity)
-        self.position, self.velocity = positions[-1].copy(), velocities[-1].copy()
+        self.position, self.velocity = positions[-1], velocities[-1]
         self._is_still = bool(is_there[-1].all())
         return positions, velocities
+
+
+@cache
+def _times(number: int, step_s: float) -> Rows:
+    """When so many steps are over, a row each."""
+    times: Rows = np.arange(1.0, number + 1.0)[:, None] * step_s
+    return times
 
 
 class WheelSpeeds:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import mujoco
 import numpy as np
@@ -81,13 +82,12 @@ class SimRobot:
 
     def command(self, command: JointCommand) -> None:
         """Take joint targets and base velocity. Raises ValueError where they are not eight finite positions."""
-        target = np.array(command.position)
         velocity = (command.base_v_mps, command.base_w_radps)
-        if target.shape != (len(JOINTS),) or not np.isfinite([*target, *velocity]).all():
+        if len(command.position) != len(JOINTS) or not all(map(math.isfinite, (*command.position, *velocity))):
             raise ValueError(f"joint command {command} is refused; expected {len(JOINTS)} finite positions")
         if self._is_runstopped or self._is_stowing:
             return
-        self._set_points.aim(target)
+        self._set_points.aim(np.array(command.position))
         self._wheels.aim(*velocity)
         self._commanded_ns = self._now_ns
         self._is_stopped = False
@@ -144,8 +144,8 @@ class SimRobot:
 
     def read(self, now_ns: int) -> RobotState:
         """Joint state, odometry and contact as of the last step."""
-        x, y, heading = self._qpos[self._index.base_qpos].tolist()
-        vx, vy, w = self._qvel[self._index.base_qvel].tolist()
+        x, y, heading = self._qpos.take(self._index.base_qpos).tolist()
+        vx, vy, w = self._qvel.take(self._index.base_qvel).tolist()
         return RobotState(
             read_ns=now_ns,
             position=tuple(self._joint_position().tolist()),
@@ -191,7 +191,7 @@ class SimRobot:
                 )
             )
         touched, self._touched = self._touched, set()
-        x, y, heading = self._qpos[self._index.base_qpos].tolist()
+        x, y, heading = self._qpos.take(self._index.base_qpos).tolist()
         return Truth(
             objects=tuple(objects),
             touched=tuple(sorted(touched)),
@@ -207,12 +207,10 @@ class SimRobot:
         positions, velocities = self._set_points.steps(number, PHYSICS_STEP_S)
         # A position servo damps velocity; offsetting its set point by what that costs makes it damp the error only.
         wanted = positions + velocities * index.damping_over_stiffness
-        rows = np.zeros((number, len(ctrl)))
-        rows[:, index.joint_actuator] = wanted[:, index.servo_joints]
-        rows[:, index.finger_actuator] = wanted[:, GRIPPER, None] / 2
+        rows = wanted @ index.servo_of_joint
         forces = np.empty((number, len(force)))
         along_x, along_y, turn = index.base_actuator
-        heading_place, watchdog_ns = index.base_qpos[2], to_ns(WATCHDOG_S)
+        heading_place, watchdog_ns = int(index.base_qpos[2]), to_ns(WATCHDOG_S)
         model, data, wheels, item = self.model, self.data, self._wheels, self._qpos.item
         for row, felt in zip(rows, forces, strict=True):
             if self._next_step_ns - self._commanded_ns > watchdog_ns:
@@ -232,13 +230,8 @@ class SimRobot:
 
     def _feel_joints(self, forces: Vector) -> None:
         """Filter the efforts of the joints, a row of the actuators' forces for each step."""
-        index, number = self._index, len(forces)
-        percent = forces[:, index.effort_actuator]
-        percent[:, GRIPPER] += forces[:, index.other_finger_actuator]
-        percent *= index.percent
-        # What is left of each step's effort after the steps behind it.
-        kept = _KEPT_EFFORT ** np.arange(number - 1, -1, -1)
-        self._effort = self._effort * _KEPT_EFFORT**number + (1.0 - _KEPT_EFFORT) * (kept @ percent)
+        kept, rest = _kept_efforts(len(forces))
+        self._effort = self._effort * kept + (rest @ forces) @ self._index.percent_of_force
 
     def _feel_base(self, forward_n: float, turning_nm: float) -> None:
         """Filter the effort of the base, the stronger one of driving and turning."""
@@ -250,9 +243,9 @@ class SimRobot:
         """Note touches of the collaborator, and close or open the grip."""
         index, data = self._index, self.data
         if data.ncon:
-            parts = index.person_part[data.contact.geom]
-            if parts.max() >= 0:  # only the robot collides with the collaborator
-                self._touched.update(PERSON_PARTS[part] for part in np.unique(parts[parts >= 0]))
+            pairs = data.contact.geom.ravel().tolist()
+            if not index.person_part.keys().isdisjoint(pairs):  # only the robot collides with the collaborator
+                self._touched.update(index.person_part[geom] for geom in pairs if geom in index.person_part)
         left, right = index.finger_qpos
         opening = self._qpos.item(left) + self._qpos.item(right)
         self._grip.update(data, opening, self._set_points.target.item(GRIPPER))
@@ -268,29 +261,35 @@ class SimRobot:
 
     def _is_moving(self) -> bool:
         speed = np.abs(self._joint_velocity())
-        vx, vy, w = np.abs(self._qvel[self._index.base_qvel])
+        vx, vy, w = np.abs(self._qvel.take(self._index.base_qvel))
         joints = any(speed[place] > MOVING_SPEED.get(name, 0.05) for place, name in enumerate(JOINTS))
         return bool(joints or math.hypot(vx, vy) > MOVING_SPEED["base"] or w > MOVING_SPEED["turn"])
 
     def _joint_position(self) -> Vector:
-        return self._by_joint(self._qpos, self._index.joint_qpos, self._index.finger_qpos)
+        return _by_joint(self._qpos, self._index.joint_qpos, self._index.finger_qpos)
 
     def _joint_velocity(self) -> Vector:
-        return self._by_joint(self._qvel, self._index.joint_qvel, self._index.finger_qvel)
-
-    def _by_joint(self, values: Vector, places: Places, fingers: list[int]) -> Vector:
-        """In the order of `JOINTS`, the two fingers added up."""
-        left, right = fingers
-        joints = np.zeros(len(JOINTS))
-        joints[self._index.servo_joints] = values[places]
-        joints[GRIPPER] = values.item(left) + values.item(right)
-        return joints
+        return _by_joint(self._qvel, self._index.joint_qvel, self._index.finger_qvel)
 
     def _place(self, position: tuple[float, ...]) -> None:
-        self.data.qpos[self._index.joint_qpos] = np.array(position)[self._index.servo_joints]
+        self.data.qpos[self._index.joint_qpos] = position
         self.data.qpos[self._index.finger_qpos] = position[GRIPPER] / 2
         for number in (1, 2, 3):
             self.data.joint(f"tube_{number}").qpos = position[JOINTS.index("arm")] * number / 4
+
+
+def _by_joint(values: Vector, places: Places, fingers: list[int]) -> Vector:
+    """In the order of `JOINTS`, the two fingers added up."""
+    joints = values.take(places)
+    joints[GRIPPER] = values.item(fingers[0]) + values.item(fingers[1])
+    return joints
+
+
+@cache
+def _kept_efforts(number: int) -> tuple[float, Vector]:
+    """After so many steps: what is left of the filtered effort, and what each step has put into it."""
+    rest: Vector = (1.0 - _KEPT_EFFORT) * _KEPT_EFFORT ** np.arange(number - 1.0, -1.0, -1.0)
+    return _KEPT_EFFORT**number, rest
 
 
 class _Index:
@@ -298,29 +297,28 @@ class _Index:
 
     def __init__(self, model: mujoco.MjModel, things: Sequence[str]) -> None:
         self.thing_body = np.array([model.body(name).id for name in things], dtype=np.int64)
-        names = [name for name in JOINTS if name in SERVOS]
         fingers = ["finger_left", "finger_right"]
-        self.servo_joints = np.array([JOINTS.index(name) for name in names])
-        self.joint_qpos = np.array([model.joint(name).qposadr[0] for name in names])
-        self.joint_qvel = np.array([model.joint(name).dofadr[0] for name in names])
-        self.joint_actuator = np.array([model.actuator(name).id for name in names])
+        of_joint = ["finger_left" if name == "gripper" else name for name in JOINTS]
+        self.joint_qpos = np.array([model.joint(name).qposadr[0] for name in of_joint])
+        self.joint_qvel = np.array([model.joint(name).dofadr[0] for name in of_joint])
         self.finger_qpos = [int(model.joint(name).qposadr[0]) for name in fingers]
         self.finger_qvel = [int(model.joint(name).dofadr[0]) for name in fingers]
-        self.finger_actuator = np.array([model.actuator(name).id for name in fingers])
-        self.base_qpos = [int(model.joint(name).qposadr[0]) for name in BASE_JOINTS]
+        self.base_qpos = np.array([model.joint(name).qposadr[0] for name in BASE_JOINTS])
         self.base_qvel = np.array([model.joint(name).dofadr[0] for name in BASE_JOINTS])
         self.base_actuator = [int(model.actuator(name).id) for name in BASE_JOINTS]
-        servos = [SERVOS[name] for name in names]
-        # For each joint the actuator whose force is its effort, and how many percent of the most a newton is.
-        self.effort_actuator = np.zeros(len(JOINTS), dtype=np.int64)
-        self.effort_actuator[self.servo_joints] = self.joint_actuator
-        self.effort_actuator[GRIPPER], self.other_finger_actuator = self.finger_actuator
-        self.percent = np.full(len(JOINTS), 50.0 / FINGER.force)
-        self.percent[self.servo_joints] = [100.0 / servo.force for servo in servos]
+        # Set points of the joints times this: of the actuators. Forces of those times that: efforts in percent.
+        self.servo_of_joint = np.zeros((len(JOINTS), model.nu))
+        self.percent_of_force = np.zeros((model.nu, len(JOINTS)))
         self.damping_over_stiffness = np.zeros(len(JOINTS))
-        self.damping_over_stiffness[self.servo_joints] = [servo.damping / servo.stiffness for servo in servos]
-        self.damping_over_stiffness[GRIPPER] = FINGER.damping / FINGER.stiffness
-        # For each geom which part of the collaborator it is, or -1.
-        self.person_part = np.full(model.ngeom, -1)
-        for number, part in enumerate(PERSON_PARTS):
-            self.person_part[model.geom_bodyid == model.body(part).id] = number
+        for place, name in enumerate(JOINTS):
+            servo = SERVOS.get(name, FINGER)
+            self.damping_over_stiffness[place] = servo.damping / servo.stiffness
+            actuators = [model.actuator(one).id for one in (fingers if name == "gripper" else [name])]
+            self.servo_of_joint[place, actuators] = 1.0 / len(actuators)
+            self.percent_of_force[actuators, place] = 100.0 / servo.force / len(actuators)
+        # Which geoms are which part of the collaborator.
+        self.person_part = {
+            geom: part
+            for part in PERSON_PARTS
+            for geom in np.flatnonzero(model.geom_bodyid == model.body(part).id).tolist()
+        }
