@@ -160,7 +160,7 @@ class HostedNode:
 
         A worker's call is to be ended by `commit`.
         """
-        if not self._has_worker and self.journal is None and work.style != "async":
+        if not self._has_worker and work.style != "async":
             method = getattr(self.node, work.handler)
             stamped = work.stamped
             token = current_call.set(call)
@@ -170,6 +170,8 @@ class HostedNode:
                 return method(stamped if work.handler == "on_any" else stamped.message)
             finally:
                 current_call.reset(token)
+                if self.journal is not None:
+                    self.journal.end(work.handler, call, self.clock.now_ns())
         if not self._has_worker or work.style == "async":
             return self._run(work, call, self.node)
         if work.style == "plain":
