@@ -14,8 +14,12 @@ from nodes.bag_commands.plot import Curves, rate
 from nodes.bag_commands.recording import Recording
 from nodes.recorder import Recorder, SaveRecording
 from nodes.report.run import read_run
-from runtime.bag import BagReader
+from runtime.bag import BagReader, BagWriter
 from runtime.bag_runs import parts_of
+from runtime.clock import to_ns
+from runtime.journal import CallRecord, Calls
+from runtime.message import Envelope, Stamped
+from runtime.msgs import JointCommand, Utterance
 from tests.synthetic_run import START_NS, write_run
 from tests.test_recorder import said
 from tests.test_recorder_files import Now, on_clock
@@ -61,6 +65,42 @@ def test_a_cut_keeps_the_times_of_its_run(run: Path, piece: Path, capsys: pytest
     there, here = (trace(Recording(path), at_s=12.31) for path in (run, piece))
     assert (here.command, here.at_s) == (there.command, there.at_s)
     assert here.at_s == pytest.approx(12.31)
+    assert main(["why", str(piece), "--at", "12.31"]) == 0
+    assert "! this recording begins at 10.000 s of its run: what came before is not in it" in capsys.readouterr().out
+
+
+def test_a_cut_keeps_what_its_last_calls_read_though_that_was_recorded_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    writer = BagWriter(tmp_path / "run.mcap", {"clock": "virtual"})
+    for seq in range(1, 41):
+        at_ns = to_ns(seq / 10)
+        writer.write(Stamped(Utterance(speaker="Ann", text=f"{seq}"), Envelope("heard", "ann", seq, at_ns)))
+        writer.write(Stamped(JointCommand(position=(0.0,) * 8), Envelope("robot/command", "guard", seq, at_ns)))
+        if seq % 10 == 0:
+            calls = tuple(
+                CallRecord(handler="tick", started_ns=to_ns(one / 10), took_ns=1, epochs=(0, 0, 0),
+                           trigger=f"heard:ann:{one}", sent=(f"robot/command:guard:{one}",))
+                for one in range(seq - 9, seq + 1)
+            )  # fmt: skip
+            batch = Calls(node="guard", calls=calls)
+            writer.write(Stamped(batch, Envelope("calls/guard", "guard", seq // 10, at_ns)))
+    writer.close()
+    piece = tmp_path / "piece.mcap"
+    assert main(["cut", str(tmp_path / "run.mcap"), "--from", "1.05", "--to", "2.75", "--out", str(piece)]) == 0
+    found = trace(Recording(piece), at_s=2.7)
+    assert (found.has_journal, [step.ident for step in found.steps]) == (
+        True,
+        ["heard:ann:27", "robot/command:guard:27"],
+    )
+    capsys.readouterr()
+    assert main(["info", str(piece), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["to_s"] == pytest.approx(2.7)  # nothing happened when that was recorded
+
+
+def test_a_cut_of_nothing_says_what_there_is(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cut", str(run), "--from", "300", "--out", str(tmp_path / "x.mcap")]) == 1
+    assert "! nothing is left: it holds 0.000 to 20." in capsys.readouterr().out
 
 
 def test_a_cut_of_a_cut_is_asked_for_in_the_same_times(

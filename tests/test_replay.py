@@ -189,6 +189,23 @@ def test_one_forged_stamp_is_passed_over_with_a_sentence_and_holds_up_nothing_be
     assert "999999997.000 s earlier" in earlier
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--virtual"], "--virtual: is for nodes that run again"),
+        (["--set", "talker.start=5"], "--set: is for nodes that run again"),
+        (["--out", "x"], "--out: is for nodes that run again"),
+        (["--json"], "--json: there is no result where a run is only shown"),
+        (["--summary", "--node", "talker"], "--summary sums the recorded run up and runs nothing"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "run.mcap"), *options]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_a_longest_gap_that_is_no_time_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "run.mcap"), "--longest-gap", "-1"]) == 2
     assert "expected a positive number of seconds" in capsys.readouterr().err

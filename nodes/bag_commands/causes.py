@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
-from nodes.bag_commands.recording import Recording, envelope_or_none
+from nodes.bag_commands.recording import JOURNAL_S, Recording, envelope_or_none
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from runtime.bag_message import BagMessage
 from runtime.clock import to_ns
@@ -24,7 +24,6 @@ STAGES = ("heard", "interrupt", "subtask", "action", "chunk", "command", "robot/
 EVENTS = ("heard", "said", "interrupt", "subtask", "action", "feedback", "lease")
 _KEPT_STATES = 600  # of each topic: 12 s at 50 Hz
 _KEPT_CALLS = 4000
-_JOURNAL_S = 2.0  # a call is in the recording at most this long after it ended
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,7 @@ class Trace:
     steps: list[Step]
     inputs: list[Step]
     has_journal: bool
+    begins_s: float = 0.0  # run time; above 0 where the recording is a piece of a run
 
 
 @dataclass
@@ -152,6 +152,7 @@ def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Tr
         steps=steps,
         inputs=sorted((step(ident, how) for ident, how in inputs.items()), key=lambda one: one.at_s),
         has_journal=has_journal,
+        begins_s=(recording.begin_ns - start_ns) * 1e-9,
     )
 
 
@@ -166,7 +167,7 @@ def _read(recording: Recording, at_ns: int, topic: str) -> _Known:
                 known.add_calls(message.message(Calls))
             except RecordingError:
                 continue
-            if envelope.published_ns > at_ns + to_ns(_JOURNAL_S):
+            if envelope.published_ns > at_ns + to_ns(JOURNAL_S):
                 break
         elif (
             envelope.published_ns <= at_ns

@@ -6,7 +6,16 @@ import argparse
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from nodes.bag_commands.recording import Recording, add_recording, copy_head, envelope_or_none, with_progress
+from nodes.bag_commands.info import OWN, inspect
+from nodes.bag_commands.recording import (
+    JOURNAL_S,
+    Recording,
+    add_recording,
+    copy_head,
+    envelope_or_none,
+    is_journal,
+    with_progress,
+)
 from runtime.bag_runs import BEGIN
 from runtime.clock import to_ns
 from runtime.errors import UserError
@@ -18,7 +27,10 @@ _LATEST_S = 1e9
 def cut(
     source: Recording, out: Path, *, from_s: float = 0.0, to_s: float = _LATEST_S, topics: list[str] | None = None
 ) -> int:
-    """Copy the messages published from `from_s` up to `to_s` of run time on topics that match; how many there were."""
+    """Copy the messages published from `from_s` up to `to_s` of run time on topics that match; how many there were.
+
+    The journals of the calls of that time are kept, too, though they were recorded behind it.
+    """
     start_ns = source.start_ns
     first_ns = start_ns + to_ns(from_s)
     last_ns = start_ns + to_ns(to_s)
@@ -30,7 +42,8 @@ def cut(
         envelope = envelope_or_none(message)
         if envelope is None or envelope.published_ns < first_ns:
             continue
-        if to_s < _LATEST_S and envelope.published_ns > last_ns:
+        end_ns = last_ns + (to_ns(JOURNAL_S) if is_journal(message) else 0)  # what was done until then comes later
+        if to_s < _LATEST_S and envelope.published_ns > end_ns:
             continue
         if topics and not any(fnmatchcase(message.topic, pattern) for pattern in topics):
             continue
@@ -63,4 +76,10 @@ def main(argv: list[str]) -> int:
     print(f"{messages} messages in {out}")
     for text in source.damage:
         print(f"! {text}")
+    if not messages:
+        whole = inspect(asked.recording)
+        topics = ", ".join(topic.topic for topic in whole.topics if not topic.topic.startswith(OWN))
+        print(
+            f"! nothing is left: it holds {whole.from_s:.3f} to {whole.to_s:.3f} s of run time, on {topics or 'none'}"
+        )
     return 0 if messages else 1

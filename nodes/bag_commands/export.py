@@ -25,8 +25,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--hz", type=float, metavar="N", help="frames a second; lerobot: 20, mp4: the camera's own")
     parser.add_argument("--images", action="store_true", help="jsonl: with the images' data (base64)")
     asked = parser.parse_args(argv)
-    if asked.hz is not None and not 0 < asked.hz <= 1000:
-        raise UserError(f"--hz {asked.hz}: expected a positive rate")
+    if asked.hz is not None and not 0.01 <= asked.hz <= 1000:
+        raise UserError(f"--hz {asked.hz:g}: expected a rate from 0.01 to 1000")
     if asked.to == "lerobot" and asked.hz is not None and asked.hz != round(asked.hz):
         raise UserError(f"--hz {asked.hz:g}: a LeRobot dataset has a whole number of frames a second")
     if len(asked.recordings) > 1 and asked.to != "lerobot":

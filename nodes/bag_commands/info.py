@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from nodes.bag_commands.recording import Recording, add_recording, envelope_or_none, with_progress
+from nodes.bag_commands.recording import Recording, add_recording, envelope_or_none, is_journal, with_progress
 from runtime.errors import RecordingError
 from runtime.health import Health
 from runtime.message import Envelope
@@ -109,7 +109,7 @@ def inspect(path: Path) -> Info:
         topics.setdefault(message.topic, TopicInfo(message.topic)).take(message.schema, len(message.data), envelope)
         types.setdefault(message.topic, set()).add(message.schema)
         if envelope is not None:
-            last_ns = max(last_ns, envelope.published_ns)
+            last_ns = last_ns if is_journal(message) else max(last_ns, envelope.published_ns)
         if message.topic.startswith("health/") and message.schema == "Health":
             try:
                 health = message.message(Health)

@@ -13,6 +13,7 @@ from nodes.bag_commands.recording import (
     add_recording,
     check_picture,
     envelope_or_none,
+    is_journal,
     with_progress,
 )
 from runtime.errors import RecordingError
@@ -60,6 +61,8 @@ class Curves:
             if envelope is None:
                 continue
             at_s = (envelope.published_ns - start_ns) * 1e-9
+            if is_journal(message):
+                continue
             self.end_s = max(self.end_s, at_s)
             if message.topic != envelope.topic:
                 continue  # the recorder's own view of another topic

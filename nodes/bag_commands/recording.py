@@ -17,6 +17,8 @@ from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
 
 PROGRESS_EVERY = 20_000
+JOURNAL_S = 2.0
+"""A handler call is in the recording at most this long after it ended."""
 PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -93,6 +95,11 @@ class Recording:
             return msgspec.json.decode(text)
         except msgspec.DecodeError:
             return text
+
+
+def is_journal(message: BagMessage) -> bool:
+    """Whether it tells of calls before it, and of log lines; nothing happened when it was recorded."""
+    return message.schema == "Calls" or message.topic == "log"
 
 
 def check_same_run(first: BagReader, other: BagReader) -> None:

@@ -17,6 +17,8 @@ from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
 
 CODEC = "vp09"
+SLOWEST_HZ = 0.01
+"""Of a video; a camera that gives fewer images has some of them twice."""
 _ROOM_BYTES = 1 << 20
 LONGEST_STILL_S = 60.0
 """A camera that was silent for longer ends its video's still there; the video goes on with the next image."""
@@ -71,7 +73,7 @@ class VideoFile:
 
 def export_videos(recording: Recording, out: Path, *, hz: float | None = None) -> list[tuple[Path, int]]:
     """One video for each camera, in run time: at each frame the newest image. Raises RecordingError without images."""
-    rates = {topic: hz or rate for topic, rate in _rates(recording).items()}
+    rates = {topic: hz or max(rate, SLOWEST_HZ) for topic, rate in _rates(recording).items()}
     names = file_names(rates)
     if not rates:
         raise RecordingError(f"{recording.path}: holds no images")

@@ -34,6 +34,8 @@ def describe(found: Trace) -> str:
             lines.append(f"{step.at_s:9.3f} s  {step.age_s:8.3f} s old  {step.ident}  ({step.how})")
     if not found.has_journal:
         lines += ["", "! this recording has no journal of handler calls: the newest messages of that time stand in"]
+    if found.begins_s > 0:
+        lines += ["", f"! this recording begins at {found.begins_s:.3f} s of its run: what came before is not in it"]
     return "\n".join(lines)
 
 

@@ -137,6 +137,7 @@ def main(argv: list[str]) -> int:
             raise UserError(f"--speed {asked.speed}: expected a positive number")
         if not 0 < asked.longest_gap < float("inf"):
             raise UserError(f"--longest-gap {asked.longest_gap}: expected a positive number of seconds")
+        _check_asked(asked)
         if asked.summary:
             from nodes.report.command import main as report_main
 
@@ -167,6 +168,21 @@ def main(argv: list[str]) -> int:
     return 0 if all(result.is_exact for result in results) else 1
 
 
+def _check_asked(asked: argparse.Namespace) -> None:
+    """Raise UserError for an option that would do nothing."""
+    if asked.summary and (asked.node or asked.in_place_of or asked.live):
+        raise UserError(
+            "--summary sums the recorded run up and runs nothing; leave out --node, --in-place-of and --live"
+        )
+    if asked.summary or asked.node or asked.in_place_of or asked.live:
+        return
+    for option, is_given in (("--virtual", asked.virtual), ("--set", asked.set), ("--out", asked.out)):
+        if is_given:
+            raise UserError(f"{option}: is for nodes that run again; name them with --node, --in-place-of or --live")
+    if asked.json:
+        raise UserError("--json: there is no result where a run is only shown; bag export --to jsonl has its messages")
+
+
 def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     """Run the graph with some nodes played; 0, or 1 where a node said that the run had failed."""
     from nodes.replay.into import mix, run_real, run_virtual
@@ -181,9 +197,10 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     tables = recorded_tables(recording, source)
     nodes = resolve(tables, path=recording.path).graph.nodes
     known = [name for name, spec in nodes.items() if not spec.cls.subscribes_all]
-    for name in asked.live:
-        if name not in known:
-            raise UserError(f"--live {name}: the recorded run has no such node; known: {choices(known)}")
+    for option, asked_for in (("--live", asked.live), ("--in-place-of", asked.in_place_of)):
+        for name in asked_for:
+            if name not in known and (option, name) != ("--in-place-of", "all"):
+                raise UserError(f"{option} {name}: the recorded run has no such node; known: {choices(known)}")
     names = known if "all" in asked.in_place_of else list(asked.in_place_of)
     names = [name for name in known if name not in asked.live] if asked.live else names
     speed = asked.speed or 1.0

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nodes.bag_commands.recording import Recording, envelope_or_none, with_progress
+from nodes.bag_commands.recording import Recording, envelope_or_none, is_journal, with_progress
 from runtime.bag_message import BagMessage
 from runtime.clock import NS_PER_S, SystemClock, to_ns
 from runtime.message import Envelope, Message
@@ -104,7 +104,8 @@ def find_gaps(
     numbers = dict.fromkeys(sources, 0)
     for message in with_progress(iter(recording), "looking for gaps"):
         due_ns = line.due_ns(message.log_time_ns - wall_offset_ns)
-        found.end_ns = max(found.end_ns, due_ns)
+        if not is_journal(message):
+            found.end_ns = max(found.end_ns, due_ns)
         envelope = spoken(message, sources)
         if envelope is None:
             continue

@@ -166,7 +166,10 @@ def read_run(path: Path) -> Run:
     zero_ns, begin_ns = zero_ns_of(noted), begin_ns_of(noted)
     run.start_ns = min(every) if zero_ns is None else zero_ns  # the recorder is up before the run begins
     run.begin_ns = run.start_ns if begin_ns is None else begin_ns
-    run.end_ns = max(every)
+    happened = [
+        max(stamps) for topic, stamps in run.stamps.items() if topic != "log" and not topic.startswith("calls/")
+    ]
+    run.end_ns = max(happened or every)
     for track in (*(getattr(run, name) for name in _TRACKS.values()), run.health):
         track.messages.sort(key=lambda one: one.envelope.published_ns)
     run.sent.sort()
