@@ -162,7 +162,30 @@ def test_a_later_part_alone_and_the_parts_joined_tell_the_same_times(
     joined = tmp_path / "joined.mcap"
     assert main(["merge", *map(str, reversed(parts)), "--out", str(joined)]) == 0
     assert times(joined, capsys) == whole
+    assert Recording(joined).end["messages"] == "4"  # of the last part, which knows the run's end
+    assert Recording(joined).damage == []
     assert Recording(joined).begin_ns == Recording(joined).start_ns
+
+
+def test_a_part_that_is_gone_is_told_and_so_is_one_that_is_not_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorder, clock = on_real_clock(tmp_path, split_s=10.0)
+    for at_s in range(1, 35):
+        clock.at_s = at_s
+        recorder.on_any(said(at_s))
+        recorder.flush()
+    recorder.on_stop()
+    whole, first, second, third, last = tmp_path / "run.mcap", *parts_of(tmp_path / "run.mcap")
+    assert main(["info", str(whole)]) == 0
+    assert "!" not in capsys.readouterr().out
+    main(["info", str(third)])
+    assert f"! {third}: goes on in run-4.mcap, which is not read with it" in capsys.readouterr().out
+    second.unlink()
+    main(["info", str(first)])
+    assert f"! {first}: goes on in run-2.mcap, which is not there" in capsys.readouterr().out
+    assert main(["recover", str(first), "--out", str(tmp_path / "sound.mcap")]) == 1
+    assert last.is_file()
 
 
 def test_what_a_ring_saves_is_told_in_the_time_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

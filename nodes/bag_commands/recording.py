@@ -34,6 +34,13 @@ class Recording:
                 self.readers.append(BagReader(part))
             except RecordingError as problem:
                 self._left_out.append(f"{problem}; left out, though it is named as a part of this recording")
+        read = {reader.path.name for reader in self.readers}
+        for reader in self.readers:
+            following = Path(reader.metadata.get("end", {}).get("continues", "")).name
+            if following and following not in read:
+                is_there = reader.path.with_name(following).is_file()
+                why = "which is not read with it" if is_there else "which is not there"
+                self._left_out.append(f"{reader.path}: goes on in {following}, {why}")
         self.about = self.readers[0].metadata.get("run", {})
         for reader in self.readers[1:]:
             check_same_run(self.readers[0], reader)
@@ -45,7 +52,8 @@ class Recording:
     @property
     def end(self) -> dict[str, str]:
         """What was noted at the end; empty where the recording was cut off."""
-        return self.readers[-1].metadata.get("end", {})
+        ends = [reader.metadata.get("end", {}) for reader in self.readers]
+        return next((end for end in reversed(ends) if end and "continues" not in end), ends[-1])  # in whatever order
 
     @property
     def is_complete(self) -> bool:
