@@ -85,12 +85,19 @@ class Camera(Node):
 
     @classmethod
     def check_parameters(cls, source: str | int = 0, calibration: str = "", **_: object) -> list[str]:
-        """A video or calibration file that is not there; whether a device works is known when it runs."""
+        """A file that is not there, or no calibration; whether a device works is known when it runs."""
         problems = []
         if _is_file(str(source)) and not Path(str(source)).is_file():
             problems.append(f"source is {source!r}: there is no such video file; devices are numbers or /dev/video*")
         if calibration and not Path(calibration).is_file():
             problems.append(f"calibration is {calibration!r}: there is no such file")
+        elif calibration:
+            from nodes.camera_lens import Lens
+
+            try:
+                Lens.load(calibration, 0, (0, 0))
+            except ParameterError as problem:
+                problems.append(str(problem))
         return problems
 
     def on_start(self) -> None:

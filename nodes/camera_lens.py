@@ -56,7 +56,8 @@ class Lens:
         try:
             calibration = msgspec.convert(tomllib.loads(Path(path).read_text()), Calibration)
         except (OSError, ValueError, msgspec.ValidationError) as problem:
-            raise ParameterError(f"calibration {path}: {problem}") from problem
+            expected = "expected width, height, focal_px, centre_px and, where there is one, distortion"
+            raise ParameterError(f"calibration {path}: {problem}; {expected}") from problem
         numbers = (*calibration.focal_px, calibration.width, calibration.height)
         if min(numbers) <= 0 or not np.isfinite([*numbers, *calibration.centre_px, *calibration.distortion]).all():
             raise ParameterError(f"calibration {path}: focal_px, width and height have to be positive, all else finite")
