@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
 from typing import cast
 
@@ -13,6 +14,8 @@ from runtime.robot import Robot, RobotError
 
 Parameter = int | float | str | bool
 
+METHODS = ("start", "read", "status", "command", "advance", "stop", "home", "stow", "runstop", "close")
+"""What a `Robot` does, and a driver asks of it."""
 COMMAND_LIFESPAN_S = 0.15
 SERVICE_LIFESPAN_S = 2.0
 TICKS_PER_STATUS = 10
@@ -44,6 +47,26 @@ class Driver(Node):
         self._told = ("", "")
         self._was_runstopped = False
         self.robot: Robot | None = None
+
+    @classmethod
+    def check_parameters(
+        cls, robot: str = "", robot_params: dict[str, Parameter] | None = None, **_: object
+    ) -> list[str]:
+        """What is wrong with the robot's class, or its arguments; it is neither made nor moved."""
+        if not robot:
+            return []
+        try:
+            found = robot_class(robot)
+        except UserError as problem:
+            return [str(problem)]
+        lacking = [name for name in METHODS if not callable(getattr(found, name, None))]
+        if lacking:
+            return [f"robot {robot!r} is no robot: it lacks {', '.join(lacking)}; docs/new-robot.md says what one does"]
+        try:
+            inspect.signature(found).bind(**robot_params or {})
+        except TypeError as problem:
+            return [f"robot {robot!r} does not take these robot_params: {problem}"]
+        return []
 
     def on_start(self) -> None:
         """Connect to the robot; never moves it. Raises UserError for a real robot in virtual time."""

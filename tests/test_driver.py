@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from nodes.driver import Driver, make_robot
+from nodes.driver import METHODS, Driver, make_robot
 from nodes.guard.node import Guard
 from nodes.stretch import STOW, STRETCH_3
 from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.errors import UserError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image, JointCommand, RobotService, RobotState, RobotStatus
-from runtime.robot import RobotError, RobotLimits
+from runtime.robot import Robot, RobotError, RobotLimits
 
 
 class NotingRobot:
@@ -216,3 +216,22 @@ def test_a_robot_that_fails_to_stop_is_closed_all_the_same() -> None:
     with pytest.raises(RobotError, match="the wheels do not answer"):
         driver.on_stop()
     assert robot.calls[-1] == "close"
+
+
+@pytest.mark.parametrize(
+    ("robot", "params", "words"),
+    [
+        ("nosuch:Robot", {}, "cannot be loaded: No module named 'nosuch'"),
+        ("nodes.hello:Talker", {}, "is no robot: it lacks start, read, status"),
+        ("nodes.kinematic_robot:KinematicRobot", {"nope": 1}, "got an unexpected keyword argument 'nope'"),
+    ],
+)
+def test_what_is_no_robot_is_known_before_the_start(robot: str, params: dict[str, int], words: str) -> None:
+    [problem] = Driver.check_parameters(robot, dict(params))
+    assert words in problem
+
+
+def test_a_robot_that_is_one_is_neither_made_nor_moved_by_a_check() -> None:
+    for robot in ("nodes.kinematic_robot:KinematicRobot", "bridges.stretch:StretchRobot", ""):
+        assert Driver.check_parameters(robot) == []
+    assert set(METHODS) == {name for name in vars(Robot) if not name.startswith("_") and callable(vars(Robot)[name])}
