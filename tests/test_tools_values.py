@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from runtime.commands.listen import in_units
+from runtime.commands.nodes import listed
 from runtime.commands.pub import parse
 from runtime.commands.top_table import COLUMNS, ENDED, TimerRow, budgets, cells, node_row, trouble
 from runtime.errors import UserError
@@ -217,3 +218,12 @@ def test_silent_nodes_of_another_host_are_one_line_that_names_the_host() -> None
 
 def test_what_ended_while_somebody_looked_is_no_trouble() -> None:
     assert trouble([node_row("policy", "arm", ProcessState(0, ENDED), None, None, 0, KINDS)]) == []
+
+
+def test_a_node_that_hears_everything_does_not_fill_the_screen() -> None:
+    assert listed([]) == "-"
+    assert listed(["beat", "word"]) == "beat word"
+    assert listed([f"health/node_{number}" for number in range(20)]) == (
+        "health/node_0 health/node_1 health/node_2 health/node_3 and 16 more"
+    )
+    assert listed(["x" * 90, "y"]) == "x" * 90 + " and 1 more"

@@ -16,6 +16,7 @@ from runtime.graph import health_topic
 from runtime.health import Health
 from runtime.registry import FoundRun, ProcessState
 
+_LONGEST_LIST = 60
 _PATIENCE_S = 4.0  # nodes tell of themselves once a second
 
 
@@ -29,7 +30,7 @@ def nodes_main(argv: list[str]) -> int:
         return 0
     print(f"{run.title}, {run.info.launch_file}")
     columns = ("node", "use", "process", "pid", "state", "restarts", "publishes", "subscribes")
-    print(table([{**row, **{key: " ".join(row[key]) or "-" for key in columns[-2:]}} for row in rows], columns))
+    print(table([{**row, **{key: listed(row[key]) for key in columns[-2:]}} for row in rows], columns))
     return 0
 
 
@@ -138,6 +139,15 @@ def measure_rates(run: FoundRun, window_s: float) -> dict[str, float]:
         for topic, hz in rates.items():
             total[topic] = round(total.get(topic, 0.0) + hz, 3)
     return total
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a column: as many as fit, and how many more there are; a recorder hears everything."""
+    shown = len(names)
+    while shown > 1 and len(" ".join(names[:shown])) > _LONGEST_LIST:
+        shown -= 1
+    more = [f"and {len(names) - shown} more"] if shown < len(names) else []
+    return " ".join([*names[:shown], *more]) or "-"
 
 
 def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
