@@ -18,7 +18,9 @@ from nodes.replay.gaps import Pace, TimeLine
 from nodes.replay.inputs import Inputs
 from nodes.replay.player import NodeResult
 from nodes.replay.recorded_launch import recorded_launch
+from runtime.bag import BagReader, BagWriter
 from runtime.bag_message import BagMessage
+from runtime.commands.run import main as run_main
 from runtime.graph import NodeSpec
 from runtime.message import Envelope, Message
 from runtime.msgs import Image
@@ -204,6 +206,25 @@ def test_an_option_that_would_do_nothing_is_refused(
 ) -> None:
     assert main([str(tmp_path / "run.mcap"), *options]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_difference_is_told_with_what_has_changed_since(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_main(["hello", "--virtual", "--for", "2", "--record", str(tmp_path / "run.mcap")]) == 0
+    source, old = BagReader(tmp_path / "run.mcap"), tmp_path / "old.mcap"
+    about = source.metadata["run"] | {"machine": "desk: Linux", "versions": '{"numpy":"0.1"}', "git": "1234567"}
+    writer = BagWriter(old, about)
+    writer.attach("launch.toml", "application/toml", source.attachments["launch.toml"])
+    for message in source:
+        writer.copy(message)
+    writer.close()
+    capsys.readouterr()
+    assert main([str(old), "--node", "talker"]) == 0
+    assert "!" not in capsys.readouterr().out  # it was the same all the same
+    assert main([str(old), "--node", "talker", "--set", "talker.start=50"]) == 1
+    told = capsys.readouterr().out
+    assert "differs: message 1 (beat:talker:1 at 0.000000 s) differs in count" in told
+    assert "! the run was made on desk: Linux; this is " in told
+    assert "! other packages: numpy 0.1 then, " in told
 
 
 def test_a_longest_gap_that_is_no_time_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

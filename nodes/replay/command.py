@@ -16,7 +16,7 @@ from pathlib import Path
 from nodes.bag_commands.recording import Recording, add_recording, check_out, envelope_or_none
 from nodes.replay.gaps import Pace, TimeLine
 from nodes.replay.player import NodePlayer, NodeResult
-from nodes.replay.recorded_launch import launch_source, recorded_launch, recorded_tables
+from nodes.replay.recorded_launch import launch_source, recorded_launch, recorded_tables, what_changed
 from runtime.bag_runs import remove_recording
 from runtime.clock import to_ns
 from runtime.errors import PolyrhythmError, UserError, choices, os_sentence
@@ -164,7 +164,8 @@ def main(argv: list[str]) -> int:
     except OSError as problem:
         print(f"polyrhythm replay: {os_sentence(problem)}", file=sys.stderr)
         return 1
-    _print(results, recording.damage, as_json=asked.json)
+    since = what_changed(recording) if any(result.difference is not None for result in results) else []
+    _print(results, recording.damage, since, as_json=asked.json)
     return 0 if all(result.is_exact for result in results) else 1
 
 
@@ -246,7 +247,7 @@ def _chosen(launch: Launch, names: list[str], played: Collection[str]) -> list[N
     return [spec for name, spec in nodes.items() if name in names or ("all" in names and name not in played)]
 
 
-def _print(results: list[NodeResult], damage: list[str], *, as_json: bool) -> None:
+def _print(results: list[NodeResult], damage: list[str], since: list[str], *, as_json: bool) -> None:
     if as_json:
         rows = [
             {
@@ -256,7 +257,7 @@ def _print(results: list[NodeResult], damage: list[str], *, as_json: bool) -> No
             }
             for result in results
         ]
-        print(json.dumps({"nodes": rows, "damage": damage}))
+        print(json.dumps({"nodes": rows, "damage": damage, "since": since}))
         return
     for result in results:
         print(f"{result.node}: {result.calls} calls run again, {result.compared} messages compared")
@@ -268,5 +269,5 @@ def _print(results: list[NodeResult], damage: list[str], *, as_json: bool) -> No
             print(f"  not bit-exact: {doubt}")
         if result.is_exact:
             print("  the same, bit for bit")
-    for text in damage:
+    for text in (*since, *damage):
         print(f"! {text}")

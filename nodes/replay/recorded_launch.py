@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nodes.bag_commands.recording import Recording
 from runtime.errors import RecordingError
 from runtime.launch_file import Launch, add_node, override, resolve
+from runtime.made_of import git_state, machine, versions
 
 LAUNCH_FILE_NAME = "launch.toml"
 
@@ -73,3 +75,23 @@ def _node_tables(tables: dict[str, Any]) -> list[dict[str, Any]]:
     """Those that are tables; `resolve` says what is wrong with the others."""
     nodes = tables.get("nodes")
     return [table for table in nodes.values() if isinstance(table, dict)] if isinstance(nodes, dict) else []
+
+
+def what_changed(recording: Recording) -> list[str]:
+    """In what this process is not made as the recorded run was, in sentences: it may be why results differ."""
+    found = []
+    there = recording.about.get("machine", "")
+    if there and there != machine():
+        found.append(f"the run was made on {there}; this is {machine()}")
+    then = recording.about.get("git", "")
+    now = git_state(Path(recording.about.get("launch_file", "")).parent) if then else ""
+    if now and (now != then or then.endswith("-dirty")):
+        found.append(f"the run was made at {then} in git; this is {now}")
+    noted = recording.noted("versions")
+    before = noted if isinstance(noted, dict) else {}
+    other = [
+        f"{name} {before[name]} then, {number} now"
+        for name, number in versions().items()
+        if before.get(name, number) != number
+    ]
+    return found + ([f"other packages: {'; '.join(other)}"] if other else [])

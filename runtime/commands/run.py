@@ -8,18 +8,16 @@ import copy
 import json
 import logging
 import os
-import platform
 import re
-import subprocess
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from runtime.clock import wall_time_text
 from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, load, resolve
+from runtime.made_of import git_state, machine, versions
 from runtime.node_tables import load_name
 from runtime.seat_tables import as_data
 from runtime.tally import Tally
@@ -62,9 +60,9 @@ def main(argv: list[str]) -> int:
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
         "seats": as_data(launch.seats),
         "budgets": launch.budgets.as_data(),
-        "versions": _versions(),
-        "machine": f"{platform.node()}: {platform.platform()}, {os.cpu_count()} cores",
-        "git": _git(launch.path.parent),
+        "versions": versions(),
+        "machine": machine(),
+        "git": git_state(launch.path.parent),
     }
     recording: Path = arguments.record or folder / RECORDING
     view = Tally(_view(launch, arguments))
@@ -280,23 +278,3 @@ def _ask(prompt: str) -> str | None:
         return None
     print(prompt, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline() or None
-
-
-def _versions() -> dict[str, str]:
-    names = ("polyrhythm", "pyzmq", "msgspec", "numpy", "mujoco", "opencv-python-headless", "onnxruntime")
-    found = {"python": platform.python_version()}
-    for name in names:
-        try:
-            found[name] = version(name)
-        except ModuleNotFoundError:
-            continue
-    return found
-
-
-def _git(folder: Path) -> str:
-    """The commit that the launch file is at, with a mark where the tree differs; "" outside a checkout."""
-    command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""
