@@ -75,7 +75,7 @@ host = "desktop"
 
 
 def test_an_order_is_no_younger_for_a_gateway_that_was_frozen(tmp_path: Path) -> None:
-    """Each order is good for a second; half a second more is what a busy machine may take to hand one over."""
+    """Each order is good for a second; two seconds more are what a busy machine may take to hand one over."""
 
     def ages_s() -> dict[int, float]:
         found = re.findall(r"order (\d+) is (\S+) s old", hosts.said("desktop"))
@@ -89,10 +89,10 @@ def test_an_order_is_no_younger_for_a_gateway_that_was_frozen(tmp_path: Path) ->
         assert pid is not None
         os.kill(int(pid[1]), signal.SIGSTOP)
         frozen_ns, before = CLOCK.now_ns(), max(ages_s())
-        eventually(lambda: CLOCK.now_ns() - frozen_ns > to_ns(3.0), "orders grow old behind it")
+        eventually(lambda: CLOCK.now_ns() - frozen_ns > to_ns(6.0), "orders grow old behind it")
         os.kill(int(pid[1]), signal.SIGCONT)
         eventually(lambda: max(ages_s()) > before + 40, "orders come again")
-    assert [(number, age_s) for number, age_s in ages_s().items() if age_s > 1.5] == []
+    assert [(number, age_s) for number, age_s in ages_s().items() if age_s > 3.0] == []
     assert len(ages_s()) < max(ages_s())  # those that grew old are missing
 
 
