@@ -124,6 +124,7 @@ class BagWriter:
         # mcap's Writer closes a chunk by size only; this is its own method for that, which it does not make public.
         self._mcap._Writer__finalize_chunk()  # type: ignore[attr-defined]  # private to the library
         self._file.flush()
+        self._flushed_ns = 0  # from the next message on
 
     def close(self, metadata: Mapping[str, str] | None = None) -> None:
         """Write the end of the recording (`metadata` under the name "end"), the index, and close the file."""
@@ -158,8 +159,8 @@ class BagWriter:
         if not self._flushed_ns:
             self._flushed_ns = stamp_ns
         elif stamp_ns - self._flushed_ns >= to_ns(FLUSH_S):
-            self._flushed_ns = stamp_ns
             self.flush()
+            self._flushed_ns = stamp_ns
 
 
 def head_of(path: Path) -> dict[str, str] | None:
