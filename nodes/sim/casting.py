@@ -110,7 +110,7 @@ class Caster:
         is_in_sight &= centre[:, 2] < self._radius
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             self._see_flat(centre, turn, start, is_in_sight)
-            wanted = np.flatnonzero(is_in_sight.take(self._round))
+            wanted = is_in_sight.take(self._round).nonzero()[0]
             geoms = self._round.take(wanted)
             sight = self._shapes.see(wanted, centre.take(geoms, axis=0), turn.take(geoms, axis=0))
             if sight is not None:
@@ -124,7 +124,7 @@ class Caster:
         is_seen: Bools = is_around.take(self._geom)
         is_seen |= height > 0
         is_seen &= is_in_sight.take(self._geom)
-        front = np.flatnonzero(is_seen)
+        front = is_seen.nonzero()[0]
         geom, axis = self._geom.take(front), self._axis.take(front)
         turn = turn.take(geom, axis=0)
         corners = self._face_corners.take(front, axis=0) @ turn.transpose(0, 2, 1)
@@ -147,7 +147,7 @@ class Caster:
         slope_up = (normal[:, 1].take(of_face) * grid.up.take(row) - normal[:, 2].take(of_face)).astype(np.float32)
         number = self._number.take(front)
         for which in np.flatnonzero(np.bincount(of_face, length, len(front)) > _LARGE_PX).tolist():
-            own = np.flatnonzero((of_face == which) & (length > 0))  # of a convex face one row after the other
+            own = ((of_face == which) & (length > 0)).nonzero()[0]  # of a convex face one row after the other
             rows = slice(int(row[own[0]]), int(row[own[-1]]) + 1)
             columns = slice(int(begin[own].min()), int((begin[own] + length[own]).max()))
             nearness = slope_across[which, columns] + slope_up[own, None]
@@ -158,12 +158,12 @@ class Caster:
             grid.draw_window((rows, columns), nearness, int(number[which]))
             length[own] = 0
         # The small ones, of which there are many, all at once: stretch by stretch.
-        small = np.flatnonzero(length)
+        small = length.nonzero()[0]
         of_face, row, length = of_face.take(small), row.take(small), length.take(small)
         pixel = grid.pixels_of(row, begin.take(small), length)
-        nearness = slope_across.take(pixel + np.repeat((of_face - row) * width, length))
-        nearness += np.repeat(slope_up.take(small), length)
-        grid.draw_pixels(pixel, nearness, np.repeat(number.take(of_face), length))
+        nearness = slope_across.take(pixel + ((of_face - row) * width).repeat(length))
+        nearness += slope_up.take(small).repeat(length)
+        grid.draw_pixels(pixel, nearness, number.take(of_face).repeat(length))
 
     def _rows_of(self, corners: Doubles) -> tuple[Integers, Integers]:
         """For each face the rows, from and to, that may see it; all of them where a part of it is not ahead."""

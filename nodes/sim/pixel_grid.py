@@ -78,12 +78,13 @@ class PixelGrid:
 
 def steps(start: Integers, length: Integers) -> Integers:
     """start, start + 1, ... of each stretch, one stretch after the other."""
-    ends = np.cumsum(length)
-    found = np.repeat(start - ends + length, length)
+    ends = length.cumsum()
+    found: Integers = (start - ends + length).repeat(length)
     found += np.arange(len(found))
     return found
 
 
 def places(length: Integers) -> Integers:
     """0, 0, 0, 1, 1, ...: for each step of each stretch which stretch it is of."""
-    return np.repeat(np.arange(len(length)), length)
+    found: Integers = np.arange(len(length)).repeat(length)
+    return found

@@ -142,7 +142,7 @@ class RayRenderer:
         light *= nearness
         light *= self._cosine
         light += lamp.take(surface)
-        curved = np.flatnonzero(self._is_curved.take(surface))
+        curved = self._is_curved.take(surface.reshape(-1)).nonzero()[0]
         if len(curved):
             light.reshape(-1)[curved] = self._light_of_curved(surface, curved, depth, (self._lamp @ axes).tolist())
         return light

@@ -68,8 +68,8 @@ class RoundShapes:
         half *= np.abs(inverse)
         inverse *= rays.spread(middle)
         first, last = inverse - half, inverse + half
-        capsules = int(np.searchsorted(wanted, self._capsules))
-        their_rows = int(np.searchsorted(of_row, capsules))
+        capsules = int(wanted.searchsorted(self._capsules))
+        their_rows = int(of_row.searchsorted(capsules))
         ends = int(length[:their_rows].sum())  # of their pixels
         depth, part = _meet_cylinders(enter[ends:], leave[ends:], first[ends:], last[ends:], along[ends:])
         if ends:
@@ -81,7 +81,7 @@ class RoundShapes:
                 near = np.minimum(near, balls.meet_balls(centre[:capsules] + way * beyond, square[:capsules]))
             depth = np.concatenate([near, depth])
             part = np.concatenate([np.full(ends, SIDE), part])
-        return Sight(pixel, (1.0 / depth).astype(np.float32), np.repeat(wanted.take(of_row), length), part)
+        return Sight(pixel, (1.0 / depth).astype(np.float32), wanted.take(of_row).repeat(length), part)
 
     def _rectangles(
         self, wanted: Integers, centre: Doubles, turn: Doubles
@@ -96,8 +96,8 @@ class RoundShapes:
             eye = np.abs(centre[which] @ turn[which])
             is_inside = bool((eye <= self._extent[wanted[which]] * 1.001 + 1e-6).all())
             ends[:, which] = [[-np.inf], [np.inf]] if is_inside else _ends_of_cut(corners[which], ahead[which])
-        left, right = np.searchsorted(self._grid.across, ends[..., 0])
-        bottom, top = np.searchsorted(self._grid.down, -ends[..., 1])  # rows go down while `up` falls
+        left, right = self._grid.across.searchsorted(ends[..., 0])
+        bottom, top = self._grid.down.searchsorted(-ends[..., 1])  # rows go down while `up` falls
         return left, right, top, bottom
 
 
@@ -141,14 +141,15 @@ class _Rays:
     def times(self, vectors: Doubles) -> Doubles:
         """Each ray times the vector of its shape."""
         right, upward, backward = vectors.take(self.of_row, axis=0).T
-        product = np.repeat(right, self.length)
+        product: Doubles = right.repeat(self.length)
         product *= self.across
-        product += np.repeat(upward * self.up - backward, self.length)
+        product += (upward * self.up - backward).repeat(self.length)
         return product
 
     def spread(self, values: Doubles) -> Doubles:
         """The value of its shape for each ray."""
-        return np.repeat(values.take(self.of_row), self.length)
+        spread: Doubles = values.take(self.of_row).repeat(self.length)
+        return spread
 
     def enter_and_leave(self, squared: Doubles, centre: Doubles, radius_squared: Doubles) -> tuple[Doubles, Doubles]:
         """Both solutions of squared t^2 - 2 (r . centre) t + centre . centre - radius^2 = 0; NaN where none is."""
