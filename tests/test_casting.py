@@ -28,7 +28,7 @@ def anyhow(seed: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
     return model, data
 
 
-@pytest.mark.parametrize("camera", ["head", "wrist"])
+@pytest.mark.parametrize("camera", ["head", "wrist", "room"])
 @pytest.mark.parametrize("seed", range(8))
 def test_every_ray_meets_what_a_ray_of_mujoco_meets(camera: str, seed: int) -> None:
     model, data = anyhow(seed)
