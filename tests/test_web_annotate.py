@@ -17,6 +17,7 @@ from bridges.web.annotate.recording import Recorded, read_recording
 from bridges.web.session import Session, View
 from bridges.web.study.questionnaire import shipped
 from nodes.episodes.commands.score import Rating as TakenIn
+from runtime.bag import BagWriter
 from runtime.errors import RecordingError, UserError
 from tests.page_run import ROOT
 
@@ -183,6 +184,17 @@ def test_raters_of_equal_names_are_not_mixed_over_recordings(
     assert (found["raters"], found["items"], found["kappa"], found["matched"]) == (1, 2, None, 2)
     assert f"are all called {episode}" in said.err
     assert len((tmp_path / "r.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_recording_that_nobody_has_rated_holds_up_no_agreement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    silent = tmp_path / "silent.mcap"
+    BagWriter(silent, {}).close()
+    assert main([str(silent), "--agreement"]) == 0
+    assert "nobody has rated anything yet" in capsys.readouterr().out
+    with pytest.raises(RecordingError, match="cannot be read"):
+        main([str(silent), str(tmp_path / "gone.mcap"), "--agreement"])
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,8 @@ def _report(asked: argparse.Namespace, scales: Questionnaire) -> int:
     files_of: dict[str, list[str]] = {}
     for path in {path.resolve(): path for path in asked.recordings}.values():
         here = read_ratings(ratings_file(path)).values()
+        if not here and path.is_file():
+            continue  # one among many that nobody has rated, or can rate
         ratings += here
         apart += [msgspec.structs.replace(rating, episode=str(path)) for rating in here]
         for episode in {rating.episode for rating in here}:
