@@ -57,7 +57,18 @@ class Tally:
         return found
 
     def lines(self) -> list[str]:
-        """The same in words: the sum, and each subscription that lost something; none where nobody subscribes."""
+        """The same in words: the sum, and each subscription that lost something; and whose handlers failed."""
+        return self._messages() + [
+            f"{node}: {number} handler calls ended in an error; the log has each" for node, number in self._errors()
+        ]
+
+    def _errors(self) -> list[tuple[str, int]]:
+        errors: Counter[str] = Counter()
+        for (node, _), health in self._last.items():
+            errors[node] += health.errors
+        return sorted((node, number) for node, number in errors.items() if number)
+
+    def _messages(self) -> list[str]:
         counts = [(node, topic, one) for node, topics in self.as_data().items() for topic, one in topics.items()]
         if not counts:
             return []

@@ -79,3 +79,12 @@ def test_what_examines_no_robot_is_a_sentence(capsys: pytest.CaptureFixture[str]
     for name in ("os:getcwd", "os:getpid"):
         assert main(["doctor", "--robot", name]) == 2
         assert "examines no robot; expected a function that returns findings" in capsys.readouterr().err
+
+
+def test_a_robot_s_finding_of_no_known_level_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swapped = [Finding("ok", "battery", "12.4 V")]  # type: ignore[arg-type]
+    monkeypatch.setattr("runtime.machine.examine", lambda: swapped)
+    assert main(["doctor", "--robot", "runtime.machine:examine"]) == 2
+    assert "expected a function that returns findings (Invalid enum value 'battery'" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from runtime.health import Health, PortHealth
@@ -38,6 +39,14 @@ def test_the_last_account_of_each_life_of_a_node_counts() -> None:
         "messages: 13 received; 7 delivered, 5 dropped, 1 waiting",
         "  eye, of 13 on image: link 2, overwritten 3",
     ]
+
+
+def test_whose_handlers_failed_is_told_over_all_lives() -> None:
+    tally = Tally(SilentView())
+    for pid, errors in ((1, 3), (1, 80), (2, 4)):
+        stamped = account(pid, 5, 5, {})
+        tally.message(msgspec.structs.replace(stamped, message=msgspec.structs.replace(stamped.message, errors=errors)))
+    assert tally.lines()[1:] == ["eye: 84 handler calls ended in an error; the log has each"]
 
 
 def test_where_nobody_subscribes_there_is_nothing_to_tell() -> None:

@@ -87,9 +87,11 @@ def examine_robot(name: str) -> list[Finding]:
     """What the robot of that name lacks, as its `bridges/NAME_doctor.py` says, or the "module:function" named."""
     examine_it: Callable[[], object] = load_name(name if ":" in name else f"bridges.{name}_doctor:examine")
     try:
-        findings = msgspec.convert(examine_it(), list[Finding])
+        findings = msgspec.convert(msgspec.to_builtins(examine_it()), list[Finding])  # a Finding does not check itself
     except (TypeError, msgspec.ValidationError) as problem:
-        raise UserError(f"--robot {name}: examines no robot; expected a function that returns findings") from problem
+        raise UserError(
+            f"--robot {name}: examines no robot; expected a function that returns findings ({problem})"
+        ) from problem
     return findings
 
 
