@@ -165,7 +165,7 @@ class TerminalView:
 
     def _guard(self, stamped: Stamped[GuardState]) -> None:
         before, self.board.guard = self.board.guard, stamped.message
-        if before is None or before.mode != stamped.message.mode:
+        if before is None or (before.mode, before.estop) != (stamped.message.mode, stamped.message.estop):
             style = "red" if stamped.message.mode == "stopped" else ""
             mode, reason = stamped.message.mode, stamped.message.reason
             text = reason if reason.startswith(mode) else f"{mode}: {reason}".removesuffix(": ")

@@ -100,6 +100,20 @@ def test_without_a_terminal_each_event_is_a_line_with_its_run_time() -> None:
     ]
 
 
+def test_an_emergency_stop_of_a_robot_that_stands_and_its_end_are_lines() -> None:
+    why = "console: pressed by root"
+    assert lines(
+        (1.0, GuardState(mode="stopped", reason="stopped by Sam: Halt!")),
+        (2.0, GuardState(mode="stopped", reason=f"emergency stop: {why}", estop=why)),
+        (2.1, GuardState(mode="stopped", reason=f"emergency stop: {why}", estop=why)),
+        (3.0, GuardState(mode="stopped", reason="re-armed by root, waiting to be told to go on")),
+    ) == [
+        "[  1.0 s] guard: stopped by Sam: Halt!",
+        "[  2.0 s] guard: stopped: emergency stop: console: pressed by root",
+        "[  3.0 s] guard: stopped: re-armed by root, waiting to be told to go on",
+    ]
+
+
 def test_in_virtual_time_lines_carry_the_run_s_own_time() -> None:
     assert lines((2.0, Utterance(speaker="robot", text="Yes.")), start_ns=0) == ["[  2.0 s] robot: “Yes.”"]
     assert lines((0.0, Utterance(speaker="robot", text="Yes.")), start_ns=0) == ["[  0.0 s] robot: “Yes.”"]
