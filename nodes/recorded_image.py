@@ -175,7 +175,7 @@ def _document(image: Image, envelope: Envelope, form: str, data: bytes, wall_off
         "timestamp": {"sec": sec, "nsec": nsec},
         "frame_id": image.camera,
         "format": form,
-        "data": base64.b64encode(data).decode("ascii"),
+        "data": data,  # base64 once it is written as JSON
         "captured_ns": image.captured_ns,
         "focal_px": image.focal_px,
         "has_depth": image.depth_m is not None,

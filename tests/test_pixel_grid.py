@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodes.sim.pixel_grid import NOTHING, PixelGrid, places, steps
@@ -23,6 +23,7 @@ drawing = st.tuples(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(drawing, max_size=30))
 def test_the_nearest_is_seen_in_any_order(drawings: list[tuple[int, float, int, bool]]) -> None:
     found = grid()
@@ -54,6 +55,7 @@ def test_clearing_forgets_all() -> None:
     assert (found.nearness == np.float32(FAR)).all()
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-5, 50), st.integers(0, 6))))
 def test_stretches_one_after_the_other(stretches: list[tuple[int, int]]) -> None:
     start = np.array([first for first, _ in stretches], dtype=np.int64)

@@ -7,7 +7,7 @@ import io
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
@@ -41,6 +41,7 @@ def test_two_other_readers_see_every_pixel(picture: NDArray[np.uint8]) -> None:
         np.testing.assert_array_equal(np.asarray(image), picture)
 
 
+@settings(deadline=None)
 @given(height=st.integers(1, 9), width=st.integers(1, 9), seed=st.integers(0, 99))
 def test_any_size_comes_back(height: int, width: int, seed: int) -> None:
     picture = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)

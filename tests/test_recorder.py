@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from nodes.recorder import Recorder
 from nodes.report.run import read_run
 from runtime.bag import BagReader, BagWriter
 from runtime.bag_runs import parts_of
+from runtime.bag_schema import Document
 from runtime.errors import ParameterError, RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image, RecorderState, Utterance
@@ -66,8 +68,15 @@ def test_images_are_kept_losslessly_where_foxglove_finds_them(tmp_path: Path) ->
     assert colour.envelope.published_ns == 1_000_000_000
 
 
+def written(document: Document) -> Document:
+    """As it stands in a recording."""
+    found: Document = msgspec.json.decode(msgspec.json.encode(document))
+    return found
+
+
 def test_images_may_be_jpeg(tmp_path: Path) -> None:
-    document = image_document(IMAGE, stamped(IMAGE, "head/image").envelope, wall_offset_ns=10, jpeg_quality=90)
+    envelope = stamped(IMAGE, "head/image").envelope
+    document = written(image_document(IMAGE, envelope, wall_offset_ns=10, jpeg_quality=90))
     assert document["format"] == "jpeg"
     assert document["timestamp"] == {"sec": 0, "nsec": 900_000_010}
     assert pixels(document).shape == RGB.shape
@@ -81,7 +90,7 @@ def test_depth_is_in_millimetres_with_zero_for_unknown() -> None:
     depth_m = DEPTH.copy()
     depth_m[0, :3] = (np.nan, np.inf, 70.0)
     image = Image(camera="head", captured_ns=0, rgb=RGB, depth_m=depth_m)
-    document = depth_document(image, stamped(image, "head/image").envelope, wall_offset_ns=0)
+    document = written(depth_document(image, stamped(image, "head/image").envelope, wall_offset_ns=0))
     back = cv2.imdecode(np.frombuffer(base64.b64decode(document["data"]), np.uint8), cv2.IMREAD_UNCHANGED)
     assert back is not None
     assert back.dtype == np.uint16
