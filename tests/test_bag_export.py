@@ -275,6 +275,24 @@ def write_nothing(path: Path) -> Path:
     return path
 
 
+def test_what_an_export_leaves_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = cameras(tmp_path / "run.mcap", {"head/image": (64, 48)})
+    late = BagWriter(tmp_path / "late.mcap", {"clock": "real"})
+    first = Envelope("said", "node", 1, to_ns(490.0))
+    late.write(Stamped(Subtask(id="s", text="long before"), first))
+    for message in BagReader(path):
+        late.copy(message)
+    late.close()
+    assert main(["export", str(tmp_path / "late.mcap"), "--to", "lerobot", "--out", str(tmp_path / "x")]) == 0
+    assert "late.mcap: its first frame is 10.1 s behind its beginning" in capsys.readouterr().err
+    data = bytearray(path.read_bytes())
+    del data[-200:]
+    path.write_bytes(data)
+    for command in (["export", "--to", "jsonl"], ["export", "--to", "lerobot"], ["plot"], ["why", "--at", "0.5"]):
+        assert main([command[0], str(path), *command[1:]]) == 0
+        assert "! " in capsys.readouterr().err
+
+
 @pytest.fixture
 def full_disk() -> Iterator[None]:
     """No file may grow beyond 4 kB."""

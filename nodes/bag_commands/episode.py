@@ -36,6 +36,7 @@ class Episode:
     tasks: list[str] = field(default_factory=list)
     interventions: list[bool] = field(default_factory=list)
     is_success: bool = False
+    begins_s: float = 0.0  # after the recording does: when state, command and all cameras were there
 
     def __len__(self) -> int:
         return len(self.states)
@@ -87,6 +88,11 @@ class _Sampler:
             self._first_ns = envelope.published_ns
 
     @property
+    def begins_s(self) -> float:
+        """Run time of the first frame."""
+        return (self._first_ns - self._start_ns) / NS_PER_S
+
+    @property
     def lacking(self) -> str:
         """Why there is no frame, in words."""
         if self._state is None or self._sent is None:
@@ -135,5 +141,6 @@ def read_episode(recording: Recording, *, fps: int, show: Show) -> Episode:
     if not len(episode):
         raise RecordingError(f"{recording.path}: {sampler.lacking}")
     outcome = recording.noted("outcome")
+    episode.begins_s = sampler.begins_s - (recording.begin_ns - recording.start_ns) / NS_PER_S
     episode.is_success = isinstance(outcome, dict) and outcome.get("ok") is True
     return episode

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from nodes.bag_commands.recording import Recording, check_out
+from nodes.bag_commands.recording import Recording, check_out, tell_damage
 from runtime.errors import UserError
 
 FORMATS = ("lerobot", "jsonl", "csv", "mp4")
@@ -37,22 +38,30 @@ def main(argv: list[str]) -> int:
     if asked.to == "lerobot":
         from nodes.bag_commands.lerobot import export_lerobot
 
-        frames = export_lerobot([Recording(path) for path in asked.recordings], out, fps=round(asked.hz or 20))
+        recordings = [Recording(path) for path in asked.recordings]
+        frames = export_lerobot(recordings, out, fps=round(asked.hz or 20), tell=_tell)
         print(f"{frames} frames in {len(asked.recordings)} episode(s) in {out}")
     elif asked.to == "mp4":
         from nodes.bag_commands.video import export_videos
 
-        for path, number in export_videos(Recording(first), out, hz=asked.hz):
+        recordings = [Recording(first)]
+        for path, number in export_videos(recordings[0], out, hz=asked.hz):
             print(f"{number} frames in {path}")
     elif asked.to == "csv":
         from nodes.bag_commands.tables import export_csv
 
-        for path, number in export_csv(Recording(first), out):
+        recordings = [Recording(first)]
+        for path, number in export_csv(recordings[0], out):
             print(f"{number} rows in {path}")
     else:
         from nodes.bag_commands.tables import export_jsonl
 
-        recording = Recording(first)
-        check_out(out, recording)
-        print(f"{export_jsonl(recording, out, with_images=asked.images)} lines in {out}")
+        recordings = [Recording(first)]
+        check_out(out, recordings[0])
+        print(f"{export_jsonl(recordings[0], out, with_images=asked.images)} lines in {out}")
+    tell_damage(*recordings)
     return 0
+
+
+def _tell(sentence: str) -> None:
+    print(f"! {sentence}", file=sys.stderr)

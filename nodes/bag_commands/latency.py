@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nodes.bag_commands.recording import Recording, add_recording, check_out, with_progress
+from nodes.bag_commands.recording import Recording, add_recording, check_out, tell_damage, with_progress
 from runtime.errors import RecordingError
 from runtime.journal import Calls
 
@@ -106,4 +106,5 @@ def main(argv: list[str]) -> int:
         for row in rows:
             times = "".join(f"{row[key] * 1e3:10.3f}" for key in ("p50_s", "p99_s", "max_s"))  # type: ignore[operator]  # numbers
             print(f"{row['node']}.{row['handler']}".ljust(28) + f"{row['calls']:8}" + times)
+    tell_damage(recording)
     return 0

@@ -8,7 +8,7 @@ the policy's seat), `next.done`, `next.success`.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,19 @@ STATE_NAMES = (*JOINTS, "base_x", "base_y", "base_heading")
 ACTION_NAMES = (*JOINTS, "base_v", "base_w")
 _QUANTILES = (1, 10, 50, 90, 99)
 _SAMPLED_IMAGES = 100
+LATE_S = 1.0
+"""A dataset that leaves out more of the beginning is told of."""
 _DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _VIDEO = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
 
 
-def export_lerobot(recordings: Sequence[Recording], out: Path, *, fps: int) -> int:
-    """Write the dataset; how many frames it has. Raises RecordingError where a recording lacks state or commands."""
+def export_lerobot(
+    recordings: Sequence[Recording], out: Path, *, fps: int, tell: Callable[[str], None] = lambda _: None
+) -> int:
+    """Write the dataset; how many frames it has. `tell` hears what is left out.
+
+    Raises RecordingError where a recording lacks state or commands.
+    """
     try:
         import pyarrow as arrow
         import pyarrow.parquet as parquet
@@ -75,6 +82,11 @@ def export_lerobot(recordings: Sequence[Recording], out: Path, *, fps: int) -> i
         finally:
             for video in with_videos.values():
                 video.__exit__(None, None, None)
+        if episode.begins_s > LATE_S:
+            tell(
+                f"{recording.path}: its first frame is {episode.begins_s:.1f} s behind its beginning: "
+                "only then were a state, a command and an image of each camera there"
+            )
         known = {key for key, feature in features.items() if feature["dtype"] == "video"}
         if known != set(with_videos):
             raise RecordingError(f"{recording.path}: has other cameras than the recordings before it")

@@ -14,6 +14,7 @@ from nodes.bag_commands.recording import (
     check_picture,
     envelope_or_none,
     is_journal,
+    tell_damage,
     with_progress,
 )
 from runtime.errors import RecordingError
@@ -157,10 +158,12 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN-plot.png beside it")
     asked = parser.parse_args(argv)
     check_picture(asked.out)
-    curves = Curves(Recording(asked.recording))
+    recording = Recording(asked.recording)
+    curves = Curves(recording)
     if not curves.counts:
         raise RecordingError(f"{asked.recording}: holds no messages, so there is nothing to draw")
     out = asked.out or asked.recording.with_name(f"{asked.recording.stem}-plot.png")
     draw(curves, out, str(asked.recording))
     print(out)
+    tell_damage(recording)
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -69,17 +70,19 @@ class Recording:
     def is_virtual(self) -> bool:
         return self.about.get("clock") == "virtual"
 
-    @property
+    @cached_property
     def start_ns(self) -> int:
         """Run time zero as a monotonic stamp; that of the first message where the recording does not say."""
         noted_ns = zero_ns_of(self.readers[0].metadata)
-        if noted_ns is not None:
-            return noted_ns
-        for message in self:
-            envelope = envelope_or_none(message)
-            if envelope is not None:
-                return envelope.published_ns
-        return 0
+        return self._first_ns() if noted_ns is None else noted_ns
+
+    def _first_ns(self) -> int:
+        known = [(reader, reader.damage, reader.is_complete) for reader in self.readers]
+        envelopes = (envelope for message in self if (envelope := envelope_or_none(message)) is not None)
+        first = next(envelopes, None)
+        for reader, damage, is_complete in known:  # what is known once the messages were read stays so
+            reader.damage, reader.is_complete = damage, is_complete
+        return first.published_ns if first is not None else 0
 
     @property
     def begin_ns(self) -> int:
@@ -149,6 +152,12 @@ def with_progress(messages: Iterator[BagMessage], doing: str) -> Iterator[BagMes
         yield message
     if is_told and number >= PROGRESS_EVERY:
         print(f"\r{doing}: {number} messages", file=sys.stderr)
+
+
+def tell_damage(*recordings: Recording) -> None:
+    """Say on standard error what could not be read; standard output may be for a script."""
+    for text in dict.fromkeys(text for recording in recordings for text in recording.damage):
+        print(f"! {text}", file=sys.stderr)
 
 
 def check_out(path: Path, *sources: Recording) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nodes.bag_commands.causes import Step, Trace, trace
-from nodes.bag_commands.recording import Recording, add_recording, check_picture
+from nodes.bag_commands.recording import Recording, add_recording, check_picture, tell_damage
 from runtime.errors import UserError
 from runtime.view import plain
 
@@ -70,4 +70,5 @@ def main(argv: list[str]) -> int:
         from nodes.bag_commands.why_picture import draw
 
         draw(found, asked.png)
+    tell_damage(recording)
     return 0
