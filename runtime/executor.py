@@ -201,7 +201,7 @@ class Executor:
             try:
                 hosted.node.on_stop()
             except Exception:
-                hosted.errors += 1
+                hosted.failures.count += 1
                 hosted.node.log.exception("on_stop failed")
 
     async def _hear_out(self, hosted: HostedNode, end_ns: int) -> None:

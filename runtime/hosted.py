@@ -15,6 +15,7 @@ from runtime.call import Call, current_call, inherit
 from runtime.call_notes import CallNotes
 from runtime.clock import Clock
 from runtime.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
+from runtime.failures import Failures
 from runtime.fence import FenceLine, seat_index
 from runtime.journal import Journal, JournalClock, JournalLog
 from runtime.lane import Deadline, Lane, TimerState, Work
@@ -50,7 +51,6 @@ class HostedNode:
         self.name = name
         self.clock = clock
         self.send = send
-        self.errors = 0
         self.fence = fence
         self.seat = seat_index(type(node).seat)
         self.voided = 0  # messages that a handler published after its seat had been fenced
@@ -63,6 +63,7 @@ class HostedNode:
             _random=random.Random(f"{seed}/{name}"),
             _finish=lambda ok, reason: finish(name, ok, reason),
         )
+        self.failures = Failures(node.log, clock)
         self.provenance = type(node).provenance or f"script:{type(node).__name__}"
         remap = remap or {}
         self.publishers: list[Publisher[Any]] = []

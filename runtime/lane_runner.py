@@ -71,9 +71,8 @@ def run_guarded(hosted: HostedNode, work: Work) -> None:
     call = hosted.call(work)
     try:
         hosted.run(work, call)
-    except Exception:
-        hosted.errors += 1
-        hosted.node.log.exception("handler %s failed", work.handler)
+    except Exception as problem:  # noqa: BLE001  # the node's own; it goes on
+        hosted.failures.tell(work.handler, problem)
     if call.view is not None:
         hosted.commit(work, call)
 
@@ -168,8 +167,7 @@ class LoopRunner:
         self._task = None
         self._lane.is_busy = False
         if not task.cancelled() and (problem := task.exception()) is not None:
-            self._hosted.errors += 1
-            self._hosted.node.log.error("handler %s failed", work.handler, exc_info=problem)
+            self._hosted.failures.tell(work.handler, problem)
         self._drive()
 
 

@@ -52,7 +52,7 @@ def health_of(
         timers=timers,
         ports=ports,
         sent={publisher.topic: publisher.sent for publisher in hosted.publishers},
-        errors=hosted.errors,
+        errors=hosted.failures.count,
         voided=hosted.voided,
         unacknowledged={
             publisher.topic: dict(unacknowledged[publisher.topic])

@@ -59,7 +59,7 @@ class Tally:
     def lines(self) -> list[str]:
         """The same in words: the sum, and each subscription that lost something; and whose handlers failed."""
         return self._messages() + [
-            f"{node}: {number} handler calls ended in an error; the log has each" for node, number in self._errors()
+            f"{node}: {number} handler calls ended in an error; the log tells where" for node, number in self._errors()
         ]
 
     def _errors(self) -> list[tuple[str, int]]:

@@ -399,3 +399,24 @@ def test_a_host_whose_clock_is_an_hour_off_is_understood() -> None:
         arrived = robot.of("heard")[0].envelope
         assert 0 <= CLOCK.now_ns() - arrived.published_ns < 5_000_000_000
         assert 0 <= CLOCK.now_ns() - arrived.utterance_ns < 5_000_000_000
+
+
+class FastClock(SystemClock):
+    """A hundred times as fast as the machine's."""
+
+    def __init__(self) -> None:
+        self._begun_ns = CLOCK.now_ns()
+
+    def now_ns(self) -> int:
+        return self._begun_ns + 100 * (CLOCK.now_ns() - self._begun_ns)
+
+
+def test_that_the_other_host_is_not_there_is_told_ever_less_often(caplog: pytest.LogCaptureFixture) -> None:
+    port = free_ports(1)
+    clock = FastClock()
+    begun_ns = clock.now_ns()
+    with end("desktop", meeting(port), DESKTOP_SECRET, DOWN, clock=clock):
+        eventually(lambda: clock.now_ns() - begun_ns > 200_000_000_000, "minutes pass, which are seconds here")
+        told = [one.getMessage() for one in caplog.records if "no word from" in one.getMessage()]
+    assert told[0] == f"no word from robot yet (tcp://127.0.0.1:{port})"
+    assert 3 <= len(told) <= 8  # after 5, 15, 35, 75 and 155 s; each 5 s it would be 40

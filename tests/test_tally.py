@@ -46,7 +46,7 @@ def test_whose_handlers_failed_is_told_over_all_lives() -> None:
     tally = Tally(SilentView())
     for pid, errors in ((1, 3), (1, 80), (2, 4)):
         tally.message(account(pid, 5, 5, {}, errors=errors))
-    assert tally.lines()[1:] == ["eye: 84 handler calls ended in an error; the log has each"]
+    assert tally.lines()[1:] == ["eye: 84 handler calls ended in an error; the log tells where"]
 
 
 def test_where_nobody_subscribes_there_is_nothing_to_tell() -> None:

@@ -37,6 +37,7 @@ FAREWELLS, FAREWELL_S = 20, 0.05
 HEARD_BYE = 0  # no image has this number
 _QUEUED = 1024
 _SAY_AGAIN_NS = to_ns(5.0)
+_LONGEST_SILENCE_NS = to_ns(300.0)
 
 
 class Gateway:
@@ -75,6 +76,8 @@ class Gateway:
         self._next_ask_ns = 0
         self._was_up = False
         self._times_up = 0
+        self._silences_told = 0  # since the other host was there last
+        self._tell_silence_ns = 0
         self._small: deque[tuple[str, list[Frame], int]] = deque()  # a reliable event with its topic, else ""; its time
         self._bulk = Bulk(budget_mbit)
         self._bulk_lock = threading.Lock()
@@ -221,15 +224,25 @@ class Gateway:
             error_ms = self._offset.error_ns(now_ns) / 1e6
             self._log.log(level, "%s is connected%s; clocks compared to %.1f ms", self._other, again, error_ms)
             self._times_up += 1
+            self._silences_told = 0
             self._mail.hurry(now_ns)
         elif self._was_up and not is_up:
             self._log.warning("%s: link lost: no answer for %.0f s", self._other, LOST_AFTER_NS / 1e9)
             with self._bulk_lock:
                 self._bulk.forget()
         elif not is_up and not self._peer_session:
-            self._say(f"no word from {self._other} yet ({self._place})")
+            self._tell_silence(now_ns)
         self._was_up = is_up
         self._mail.keep_up(now_ns, is_up=is_up)
+
+    def _tell_silence(self, now_ns: int) -> None:
+        """That the other host is not there: at once, and then ever less often."""
+        if now_ns < self._tell_silence_ns and self._silences_told:
+            return
+        self._tell_silence_ns = now_ns + min(_SAY_AGAIN_NS << self._silences_told, _LONGEST_SILENCE_NS)
+        self._silences_told += 1
+        since = "since it left" if self._times_up else "yet"
+        self._log.warning("no word from %s %s (%s)", self._other, since, self._place)
 
     def _greet(self, door: Door, is_reply: bool = False) -> None:
         door.send(wire.word(wire.Hello(self._own, self._session, self._graph, is_reply)))
