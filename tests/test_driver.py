@@ -7,6 +7,8 @@ import pytest
 
 from nodes.driver import METHODS, Driver, make_robot
 from nodes.guard.node import Guard
+from nodes.sim.driver import SimDriver
+from nodes.sim.robot import SimRobot
 from nodes.stretch import STOW, STRETCH_3
 from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.errors import UserError
@@ -235,3 +237,19 @@ def test_a_robot_that_is_one_is_neither_made_nor_moved_by_a_check() -> None:
     for robot in ("nodes.kinematic_robot:KinematicRobot", "bridges.stretch:StretchRobot", ""):
         assert Driver.check_parameters(robot) == []
     assert set(METHODS) == {name for name in vars(Robot) if not name.startswith("_") and callable(vars(Robot)[name])}
+
+
+def test_a_simulation_that_waited_for_others_to_load_is_not_behind(caplog: pytest.LogCaptureFixture) -> None:
+    driver = SimDriver()
+    driver.on_start()
+    robot = driver.robot
+    assert isinstance(robot, SimRobot)
+    robot.skipped_s = 5.0
+    driver.control()
+    driver.show_world()
+    assert "behind real time" not in caplog.text
+    robot.skipped_s = 5.5
+    driver.control()
+    driver.show_world()
+    assert "the simulation is behind real time and has left out 0.50 s so far" in caplog.text
+    driver.on_stop()

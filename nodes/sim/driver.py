@@ -19,7 +19,7 @@ class SimDriver(Driver):
     truth = Publisher(Truth, "sim/truth")
     body = Subscription(BodyPart, "sim/body", qos=QoS(required=False))
 
-    _told_skipped_s = 0.0
+    _skipped_at_start_s = _told_skipped_s = 0.0
 
     def on_start(self) -> None:
         """Build the scene, laid by the run's seed. Raises UserError where the robot is not a simulated one."""
@@ -41,9 +41,13 @@ class SimDriver(Driver):
     @every(hz=50)
     def show_world(self) -> None:
         """For the cameras."""
-        if self._sim.skipped_s > self._told_skipped_s:
-            self._told_skipped_s = self._sim.skipped_s
-            self.log.warning("the simulation is behind real time and has left out %.2f s so far", self._told_skipped_s)
+        skipped_s = self._sim.skipped_s
+        if self._ticks <= 1:
+            self._skipped_at_start_s = self._told_skipped_s = skipped_s  # while all others were loaded
+        elif skipped_s > self._told_skipped_s:
+            self._told_skipped_s = skipped_s
+            left_out_s = skipped_s - self._skipped_at_start_s
+            self.log.warning("the simulation is behind real time and has left out %.2f s so far", left_out_s)
         self.world.publish(self._sim.world())
 
     @every(hz=10)
