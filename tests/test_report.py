@@ -13,7 +13,7 @@ from PIL import Image
 from rich.console import Console
 
 from nodes.report.actions import action_spans
-from nodes.report.command import main, make_report
+from nodes.report.command import main, make_report, report_run, report_session
 from nodes.report.followed import followed, stop_times
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
 from nodes.report.render import print_summary
@@ -267,3 +267,20 @@ def test_a_run_without_speech_plans_or_robot_is_drawn_too(tmp_path: Path) -> Non
     assert [Path(one).name for one in summary.pictures] == ["timeline.png"]
     assert summary.image_age_ms is None
     assert summary.task is None
+
+
+def test_what_people_end_by_hand_has_not_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from nodes.hello import Talker
+    from nodes.recorder import Recorder
+    from runtime import Simulation
+
+    file = tmp_path / "run.mcap"
+    sim = Simulation(Talker(), Recorder(path=str(file)))
+    sim.run(seconds=1.0)
+    sim.close()
+    assert not report_run(file, tmp_path, as_json=True)
+    assert "before any node said" in json.loads(capsys.readouterr().out)["reason"]
+    assert report_session(file, tmp_path, as_json=True)
+    assert json.loads(capsys.readouterr().out)["reason"] == "by hand"
+    assert not report_session(file, tmp_path, outcome=(False, "the driver is gone"), as_json=True)
+    assert json.loads(capsys.readouterr().out)["reason"] == "the driver is gone"

@@ -14,6 +14,7 @@ from runtime.errors import PolyrhythmError, os_sentence
 
 CONTACT_SHEET = "contact_sheet.png"
 TIMELINE = "timeline.png"
+BY_HAND = "by hand"
 
 
 def make_report(recording: Path, out: Path) -> Summary:
@@ -34,12 +35,28 @@ def report_run(
 
     `outcome` stands in where the recording was cut off before the end. Raises RecordingError.
     """
+    return _report(recording, folder, outcome, as_json=as_json) is True
+
+
+def report_session(
+    recording: Path,
+    folder: Path,
+    *,
+    outcome: tuple[bool, str] | None = None,
+    as_json: bool = False,
+    restarted: Mapping[str, int] | None = None,
+) -> bool:
+    """Like `report_run`, of what people end when they have done: it succeeded unless something says that it failed."""
+    return _report(recording, folder, outcome or (None, BY_HAND), as_json=as_json) is not False
+
+
+def _report(recording: Path, folder: Path, outcome: tuple[bool | None, str] | None, *, as_json: bool) -> bool | None:
     run = read_run(recording)
     if outcome is not None and run.outcome[0] is None:
         run.end["outcome"] = json.dumps({"ok": outcome[0], "reason": outcome[1]})
     summary = summarise(run, pictures=_draw(run, folder))
     _print(summary, as_json=as_json)
-    return summary.is_success is True
+    return summary.is_success
 
 
 def _print(summary: Summary, *, as_json: bool) -> None:

@@ -113,6 +113,7 @@ class Study(TalkPorts):
         if self._keeper is not None:
             self._pages.stop(self._keeper.version)
             self._keeper.close()
+            self.log.info("sessions, their answers and recordings are in %s", self._folder)
         if self._recordings is not None:
             self._recordings.close()
 
