@@ -12,7 +12,7 @@ from bench.measure import run_nodes
 from bench.result import Result
 
 SIZES = {"640x480": (640, 480), "1080p": (1920, 1080)}
-COUNT = 45
+COUNT = 40
 
 
 def ours(width_px: int, height_px: int, receivers: int) -> dict[str, float]:

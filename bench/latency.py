@@ -15,7 +15,7 @@ from bench import latency_peers
 from bench.measure import run_nodes
 from bench.result import Result, percentile
 
-COUNT, HZ, SIZE = 400, 200, 4096
+COUNT, HZ, SIZE = 300, 200, 4096
 
 _SENDER = """
 import struct, sys, time, zmq

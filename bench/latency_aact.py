@@ -20,7 +20,7 @@ from typing import Any
 
 from tests.ports import free_ports
 
-COUNT, WARM_UP, HZ, SIZE = 400, 50, 200, 4096
+COUNT, WARM_UP, HZ, SIZE = 300, 50, 200, 4096
 _CHANNEL = "ages"
 _STARTS_S, _LONGEST_S = 10.0, 60.0
 ROOT = Path(__file__).resolve().parent.parent

@@ -20,7 +20,7 @@ from typing import Any
 from bench import latency_aact
 from tests.ports import free_ports
 
-COUNT, WARM_UP, HZ, SIZE = 400, 50, 200, 4096
+COUNT, WARM_UP, HZ, SIZE = 300, 50, 200, 4096
 SPARE = 50  # sent beside those that are waited for: a peer may lose some
 _STARTS_S = 1.0
 _LONGEST_S = 60.0

@@ -40,8 +40,8 @@ params = {{ out = "{folder}/ticks.json" }}
 [seats.policy]
 holder = "human_policy"
 """
-SPAN_S = 5.0
-PRESSES = 20
+SPAN_S = 4.0
+PRESSES = 16
 PERIOD_NS = 50_000_000
 NOTE = Path(__file__).with_name("web_page.js")
 """Put into the page before its own scripts; it notes and changes nothing."""
@@ -202,7 +202,7 @@ def measure() -> list[Result]:
             before_mb = rss_mb(run.console_pid)
             most_mb = before_mb
             with viewers(run, 1, answers=False):
-                for _ in range(80):
+                for _ in range(50):
                     time.sleep(0.1)
                     most_mb = max(most_mb, rss_mb(run.console_pid))
             frames, keys = browse(run)
