@@ -3,7 +3,8 @@
 A message's kind is part of its type. *State* is newest-wins (an image, a joint state); an *event* is ordered and
 never overwritten (an utterance, an interrupt). `origin` names the slot of the envelope that this type renews:
 an `Image` renews `image_ns`, an `Utterance` `utterance_ns`, a `Subtask` `plan_ns`. A field named `*_ns` is a stamp of
-the run's clock, which moves when the message crosses to another host, unless `message_durations` lists it.
+the run's clock, which moves when the message crosses to another host, unless `message_durations` lists it. What
+tells of the world outside, a file's name or a full disk, sets `message_is_traced` to False: two runs are equal without.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         message_kind: ClassVar[Kind] = "event"
         message_origin: ClassVar[Origin | None] = None
         message_durations: ClassVar[frozenset[str]] = frozenset()
+        message_is_traced: ClassVar[bool] = True
 
 else:
 
@@ -67,6 +69,7 @@ else:
         message_kind: ClassVar[Kind] = "event"
         message_origin: ClassVar[Origin | None] = None
         message_durations: ClassVar[frozenset[str]] = frozenset()
+        message_is_traced: ClassVar[bool] = True
 
 
 M = TypeVar("M", bound=Message)

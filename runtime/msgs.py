@@ -242,6 +242,7 @@ class RecorderState(Message):
     Not a state, because a graph may have several recorders.
     """
 
+    message_is_traced = False
     mode: Literal["recording", "waiting", "stopped"]
     file: str = ""  # the name of the file that is written, or was written last
     why: str = ""  # why nothing is written

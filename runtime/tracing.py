@@ -31,6 +31,8 @@ class Trace:
 
     def add(self, stamped: Stamped[Any]) -> None:
         """The next message."""
+        if not stamped.message.message_is_traced:
+            return
         self.messages += 1
         frames = encode(stamped.envelope, stamped.message)
         if self.lines is None:

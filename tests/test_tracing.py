@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from nodes.recorder import Recorder
 from runtime import Message, Node, Publisher, Simulation, every
 from runtime.message import Envelope, Stamped
 from runtime.tracing import Trace, first_difference
@@ -80,3 +83,16 @@ def test_a_simulation_traces_what_is_published() -> None:
 
     assert hash_of(1) == hash_of(1)
     assert hash_of(1) != hash_of(2)
+
+
+def test_the_name_of_the_file_that_a_run_is_recorded_into_does_not_change_its_trace(tmp_path: Path) -> None:
+    def hash_of(name: str) -> str:
+        simulation = Simulation(Dice(), Recorder(path=str(tmp_path / name)), seed=1, trace=Trace())
+        told = simulation.record(Recorder.told)
+        simulation.run(1)
+        simulation.close()
+        assert told[0].file == name
+        assert simulation.trace is not None
+        return simulation.trace.hash
+
+    assert hash_of("a.mcap") == hash_of("b.mcap")
