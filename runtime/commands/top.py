@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -15,7 +15,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode
 from runtime.commands.listen import seconds
 from runtime.commands.nodes import table
-from runtime.commands.top_table import COLUMNS, ENDED, NodeRow, budgets, cells, node_row, trouble
+from runtime.commands.top_table import COLUMNS, ENDED, WRAPPED, NodeRow, budgets, cells, fitting, node_row, trouble
 from runtime.errors import CodecError
 from runtime.graph import health_topic
 from runtime.health import Health
@@ -119,25 +119,32 @@ def _draw(run: FoundRun, accounts: Accounts, topics: Sequence[str], for_s: float
                 accounts.add(arrival)
             if clock.now_ns() >= next_ns:
                 next_ns = clock.now_ns() + to_ns(_REDRAW_S)
-                live.update(_table(run, accounts.rows(clock.now_ns())), refresh=True)
+                live.update(_table(run, accounts.rows(clock.now_ns()), live.console.width), refresh=True)
         rows = accounts.rows(clock.now_ns())
     from rich.console import Console
 
-    Console().print(_table(run, rows))  # what was last seen stays on the terminal
+    console = Console()
+    console.print(_table(run, rows, console.width))  # what was last seen stays on the terminal
     return 0
 
 
-def _table(run: FoundRun, rows: Sequence[NodeRow]) -> Table:
+def _table(run: FoundRun, rows: Sequence[NodeRow], width: int) -> Table:
     from rich.table import Table
     from rich.text import Text
 
     words = "\n".join([*budgets(rows), *trouble(rows)])
     drawn = Table(title=run.title, title_justify="left", caption=words or None, caption_justify="left", box=None)
-    for column in COLUMNS:
-        drawn.add_column(column, justify="left" if column in _WORDS else "right")
-    for row in rows:
+    texts = [cells(row) for row in rows]
+    shown = fitting(texts, width)
+    for column in shown:
+        justify: Literal["left", "right"] = "left" if column in _WORDS else "right"
+        drawn.add_column(column.replace(" ", "\n"), justify=justify, no_wrap=column not in WRAPPED)
+    for row, text in zip(rows, texts, strict=True):
         is_bad = bool(trouble([row]))
-        drawn.add_row(*(Text(cell) for cell in cells(row)), style="red" if is_bad else "")
+        drawn.add_row(
+            *(Text(cell) for column, cell in zip(COLUMNS, text, strict=True) if column in shown),
+            style="red" if is_bad else "",
+        )
     return drawn
 
 

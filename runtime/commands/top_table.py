@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -192,6 +192,42 @@ COLUMNS = (
     "CPU %",
     "MB",
 )
+
+
+WRAPPED = ("rate/target Hz", "dropped", "unacknowledged")
+"""These may go on in a further line, from one item to the next."""
+_SPARED = (
+    "unacknowledged",
+    "errors",
+    "pid",
+    "MB",
+    "overruns",
+    "process",
+    "queue",
+    "state",
+    "input age ms",
+    "late p99 ms",
+)
+"""Left out, in this order, where a terminal is too narrow; what is amiss stands below the table in any case."""
+_GAP = 2
+
+
+def fitting(rows: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:
+    """Of COLUMNS those that such rows have room for in a terminal of that width, without a word cut short."""
+    shown = list(COLUMNS)
+    needed = {
+        column: _GAP + max([*map(len, column.split(" ")), *(_length(column, row[place]) for row in rows)])
+        for place, column in enumerate(COLUMNS)
+    }
+    for column in _SPARED:
+        if sum(needed[one] for one in shown) <= width:
+            break
+        shown.remove(column)
+    return tuple(shown)
+
+
+def _length(column: str, cell: str) -> int:
+    return max(map(len, cell.split(", "))) + 1 if column in WRAPPED else len(cell)
 
 
 def cells(row: NodeRow) -> tuple[str, ...]:
