@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from nodes.report.run import Run, read_run
 from nodes.report.summary import Summary, summarise
@@ -27,36 +28,25 @@ def report_run(
     recording: Path,
     folder: Path,
     *,
-    outcome: tuple[bool, str] | None = None,
+    outcome: tuple[bool | None, str] | None = None,
     as_json: bool = False,
     restarted: Mapping[str, int] | None = None,
-) -> bool:
-    """Report a run that has just ended, with its pictures in its folder; whether it succeeded.
+) -> bool | None:
+    """Report a run that has just ended, with its pictures in its folder; whether it succeeded, None: nobody says.
 
     `outcome` stands in where the recording was cut off before the end. Raises RecordingError.
     """
-    return _report(recording, folder, outcome, as_json=as_json) is True
-
-
-def report_session(
-    recording: Path,
-    folder: Path,
-    *,
-    outcome: tuple[bool, str] | None = None,
-    as_json: bool = False,
-    restarted: Mapping[str, int] | None = None,
-) -> bool:
-    """Like `report_run`, of what people end when they have done: it succeeded unless something says that it failed."""
-    return _report(recording, folder, outcome or (None, BY_HAND), as_json=as_json) is not False
-
-
-def _report(recording: Path, folder: Path, outcome: tuple[bool | None, str] | None, *, as_json: bool) -> bool | None:
     run = read_run(recording)
     if outcome is not None and run.outcome[0] is None:
         run.end["outcome"] = json.dumps({"ok": outcome[0], "reason": outcome[1]})
     summary = summarise(run, pictures=_draw(run, folder))
     _print(summary, as_json=as_json)
     return summary.is_success
+
+
+def report_session(recording: Path, folder: Path, *, outcome: tuple[bool, str] | None = None, **more: Any) -> bool:
+    """Like `report_run`, of what people end when they have done: it succeeded unless something says that it failed."""
+    return report_run(recording, folder, outcome=outcome or (None, BY_HAND), **more) is not False
 
 
 def _print(summary: Summary, *, as_json: bool) -> None:

@@ -28,7 +28,7 @@ RECORDING = "run.mcap"
 RECORDER = "nodes.recorder:Recorder"
 """What --record adds to a launch file that records nothing."""
 
-Report = Callable[..., bool]
+Report = Callable[..., bool | None]
 """Called as report(recording, folder, outcome=..., as_json=..., restarted=...); returns whether the run succeeded."""
 
 

@@ -26,6 +26,7 @@ from runtime.hosts.mail import Mail
 from runtime.hosts.offset import ClockOffset
 from runtime.hosts.shrink import Shrinker
 from runtime.hosts.sockets import Door, Doors
+from runtime.hosts.words import Words
 from runtime.message import Envelope, Message, Stamped, array_fields
 from runtime.msgs import Image
 from runtime.reliable.tag import Terms
@@ -36,8 +37,6 @@ ANSWERS_NEEDED = 3  # before messages are let through
 FAREWELLS, FAREWELL_S = 20, 0.05
 HEARD_BYE = 0  # no image has this number
 _QUEUED = 1024
-_SAY_AGAIN_NS = to_ns(5.0)
-_LONGEST_SILENCE_NS = to_ns(300.0)
 
 
 class Gateway:
@@ -68,6 +67,7 @@ class Gateway:
         self._reliable = self._mail.topics
         self._clock = clock or SystemClock()
         self._log = logging.getLogger(f"gateway-{other}")
+        self._words = Words(self._log, self._clock)
         self._session = secrets.token_hex(8)
         self._peer_session = ""
         self._offset = ClockOffset()
@@ -76,15 +76,12 @@ class Gateway:
         self._next_ask_ns = 0
         self._was_up = False
         self._times_up = 0
-        self._silences_told = 0  # since the other host was there last
-        self._tell_silence_ns = 0
         self._small: deque[tuple[str, list[Frame], int]] = deque()  # a reliable event with its topic, else ""; its time
         self._bulk = Bulk(budget_mbit)
         self._bulk_lock = threading.Lock()
         self._dropped: Counter[str] = Counter()
         self._count_lock = threading.Lock()
         self._bytes = Counter(sent=0, received=0)
-        self._said_ns: dict[str, int] = {}
         self._is_stopped = False
         self._accounts = 0
 
@@ -224,25 +221,17 @@ class Gateway:
             error_ms = self._offset.error_ns(now_ns) / 1e6
             self._log.log(level, "%s is connected%s; clocks compared to %.1f ms", self._other, again, error_ms)
             self._times_up += 1
-            self._silences_told = 0
+            self._words.heard()
             self._mail.hurry(now_ns)
         elif self._was_up and not is_up:
             self._log.warning("%s: link lost: no answer for %.0f s", self._other, LOST_AFTER_NS / 1e9)
             with self._bulk_lock:
                 self._bulk.forget()
         elif not is_up and not self._peer_session:
-            self._tell_silence(now_ns)
+            since = "since it left" if self._times_up else "yet"
+            self._words.silence(f"no word from {self._other} {since} ({self._place})")
         self._was_up = is_up
         self._mail.keep_up(now_ns, is_up=is_up)
-
-    def _tell_silence(self, now_ns: int) -> None:
-        """That the other host is not there: at once, and then ever less often."""
-        if now_ns < self._tell_silence_ns and self._silences_told:
-            return
-        self._tell_silence_ns = now_ns + min(_SAY_AGAIN_NS << self._silences_told, _LONGEST_SILENCE_NS)
-        self._silences_told += 1
-        since = "since it left" if self._times_up else "yet"
-        self._log.warning("no word from %s %s (%s)", self._other, since, self._place)
 
     def _greet(self, door: Door, is_reply: bool = False) -> None:
         door.send(wire.word(wire.Hello(self._own, self._session, self._graph, is_reply)))
@@ -275,7 +264,7 @@ class Gateway:
                     self._bulk.acknowledged(number)
                 self._doors.bulk.wake()
             case wire.Busy():
-                self._say(
+                self._words.say(
                     f"{self._other} is connected to another gateway that has the key of {self._own}; "
                     "end one of them, or give each host a key of its own"
                 )
@@ -292,10 +281,10 @@ class Gateway:
 
     def _take_hello(self, hello: wire.Hello, door: Door) -> None:
         if hello.host != self._other:
-            self._say(f"a host that calls itself {hello.host[:32]!r} was refused; expected {self._other!r}")
+            self._words.say(f"a host that calls itself {hello.host[:32]!r} was refused; expected {self._other!r}")
             return
         if hello.graph != self._graph:
-            self._say(f"{self._other} runs another launch file or release; start both ends from the same ones")
+            self._words.say(f"{self._other} runs another launch file or release; start both ends from the same ones")
             return
         if hello.session != self._peer_session:
             self._peer_session, self._offset, self._answered_ns = hello.session, ClockOffset(), 0
@@ -387,19 +376,11 @@ class Gateway:
     def _drop(self, reason: str, sentence: str = "") -> None:
         self._drop_some(reason, 1)
         if sentence:
-            self._say(sentence)
+            self._words.say(sentence)
 
     def _drop_some(self, reason: str, number: int) -> None:
         with self._count_lock:  # three threads count
             self._dropped[reason] += number
-
-    def _say(self, sentence: str) -> None:
-        now_ns = self._clock.now_ns()
-        if len(self._said_ns) > 100:
-            self._said_ns.clear()
-        if now_ns - self._said_ns.get(sentence, -_SAY_AGAIN_NS) >= _SAY_AGAIN_NS:
-            self._said_ns[sentence] = now_ns
-            self._log.warning("%s", sentence)
 
     def _count(self, way: str, frames: list[bytes] | list[Frame]) -> None:
         self._bytes[way] += sum(len(frame) for frame in frames)
