@@ -17,9 +17,9 @@ from runtime.message import Envelope, Stamped
 from runtime.msgs import Image
 from runtime.shared_memory import FOLDER, Views, is_available
 from runtime.zeromq import Inlet, Outlet, Reader
+from tests.gateway_ends import DESKTOP_SECRET, ROBOT_SECRET, end, meeting
 from tests.ports import free_ports
 from tests.running import eventually
-from tests.test_gateway import DESKTOP_SECRET, ROBOT_SECRET, end, meeting
 
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(not is_available(), reason="needs /dev/shm")]
 
