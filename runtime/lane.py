@@ -33,8 +33,8 @@ class TimerState:
         self.due_ns = 0  # kept rather than computed: asked for at each message
 
     def start(self, now_ns: int) -> None:
-        """Set the phase: the first tick is due now."""
-        self.start_ns = self.due_ns = now_ns
+        """Set the phase: the first tick is due now, or its part of a period later."""
+        self.start_ns = self.due_ns = now_ns + round(self.timer.phase * NS_PER_S / self.hz)
         self.next_tick = 0
 
     def take(self, now_ns: int) -> bool:

@@ -32,12 +32,13 @@ _MARK = "__polyrhythm_handler__"
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """A method that runs `hz` times a second, at start + k / hz."""
+    """A method that runs `hz` times a second, at start + (k + phase) / hz."""
 
     name: str
     style: Style
     hz: float
     overrun: Overrun = "skip"
+    phase: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +69,27 @@ class _Mark:
     blocking: bool
     is_deadline: bool = False
     overrun: Overrun = "skip"
+    phase: float = 0.0
 
 
 def every(
-    *, hz: float, blocking: bool = False, overrun: Overrun = "skip"
+    *, hz: float, blocking: bool = False, overrun: Overrun = "skip", phase: float = 0.0
 ) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
     """Run the method `hz` times a second; the phase is kept.
 
     Ticks that a late one has overrun are skipped and counted, or, with `overrun="catch-up"`, run at once one after
-    another, at most the last 100 of them.
+    another, at most the last 100 of them. `phase` is the part of a period, from 0 to below 1, by which the first tick
+    comes after the start: timers of one process that hand something on to each other each time are best kept apart.
     """
     if not 0 < hz < float("inf"):
         raise UserError(f"every(hz={hz}): expected a positive rate")
     if overrun not in ("skip", "catch-up"):
         raise UserError(f"every(overrun={overrun!r}): known: skip, catch-up")
+    if not 0 <= phase < 1:
+        raise UserError(f"every(phase={phase}): expected a part of a period, from 0 to below 1")
 
     def mark(method: Callable[[N], R]) -> Callable[[N], R]:
-        setattr(method, _MARK, _Mark(hz=hz, port=None, blocking=blocking, overrun=overrun))
+        setattr(method, _MARK, _Mark(hz=hz, port=None, blocking=blocking, overrun=overrun, phase=phase))
         return method
 
     return mark
@@ -224,7 +229,7 @@ def _handlers_of(cls: Any) -> list[Handler]:
             if style == "async" and cls.realtime:
                 raise UserError(f"{cls.__name__}.{name}: a realtime node has no async handlers; make it plain")
             if mark.hz is not None:
-                found[name] = Timer(name, style, mark.hz, mark.overrun)
+                found[name] = Timer(name, style, mark.hz, mark.overrun, mark.phase)
             else:
                 port = attribute_of.get(id(mark.port))
                 if port is None:

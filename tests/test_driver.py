@@ -208,6 +208,29 @@ def test_what_the_robot_tells_hands_no_old_image_on_so_commands_do_not_grow_old(
     assert 0 < command.envelope.published_ns - command.envelope.image_ns < 0.3e9
 
 
+class AgeNotingDriver(Driver):
+    """Notes how old each command is that it is about to apply."""
+
+    ages_ns: list[int]
+
+    @every(hz=50)
+    def control(self) -> None:
+        stamped = self.command.stamped()
+        if stamped is not None:
+            vars(self).setdefault("ages_ns", []).append(self.clock.now_ns() - stamped.envelope.published_ns)
+        super().control()
+
+
+def test_each_command_of_the_guard_is_applied_once_half_a_period_after_it_was_made() -> None:
+    """In one phase the two would race: one tick would find two commands and the next none."""
+    driver = AgeNotingDriver(robot="nodes.kinematic_robot:KinematicRobot")
+    sim = Simulation(Eye(), Follower(), driver, Guard(arm="auto", memory="run"))
+    sim.run(seconds=3.0)
+    assert len(driver.ages_ns) > 100
+    assert set(driver.ages_ns) == {10_000_000}
+    assert driver.command.dropped["overwritten"] == 0
+
+
 def test_a_robot_that_fails_to_stop_is_closed_all_the_same() -> None:
     class Stubborn(NotingRobot):
         def stop(self) -> None:

@@ -118,3 +118,28 @@ def test_the_overrun_policy_of_a_mark_reaches_its_timer() -> None:
 def test_an_unknown_overrun_policy_is_refused() -> None:
     with pytest.raises(UserError, match=r"every\(overrun='repeat'\): known: skip, catch-up"):
         every(hz=1, overrun="repeat")  # type: ignore[arg-type]  # the mistake
+
+
+class Offbeat(Node):
+    """Ticks half a period after those that tick at the start."""
+
+    def __init__(self) -> None:
+        self.ticks_ns: list[int] = []
+
+    @every(hz=10, phase=0.5)
+    def tick(self) -> None:
+        self.ticks_ns.append(self.clock.now_ns())
+
+
+def test_a_phase_is_kept_from_the_first_tick_on() -> None:
+    node = Offbeat()
+    sim = Simulation(node)
+    start_ns = sim.scheduler.now_ns
+    sim.run(seconds=0.4)
+    assert [at_ns - start_ns for at_ns in node.ticks_ns] == [50_000_000, 150_000_000, 250_000_000, 350_000_000]
+
+
+@pytest.mark.parametrize("phase", [-0.1, 1.0, float("nan")])
+def test_a_phase_is_a_part_of_a_period(phase: float) -> None:
+    with pytest.raises(UserError, match=r"every\(phase=.*from 0 to below 1"):
+        every(hz=1, phase=phase)
