@@ -15,6 +15,7 @@ from runtime import Message, Node, Publisher, every
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.msgs import Image
+from runtime.rates import rate_problem
 
 if TYPE_CHECKING:
     from nodes.camera_lens import Lens
@@ -63,9 +64,10 @@ class Camera(Node):
             raise ParameterError(f"camera: rotate_deg is {rotate_deg}; known: {', '.join(map(str, ROTATIONS))}")
         if (width == 0) != (height == 0) or width < 0 or height < 0:
             raise ParameterError(f"camera: {width} x {height} pixels; expected both positive, or both 0: as they come")
-        for name, value in (("fps", fps), ("stall_s", stall_s)):
-            if not 0 < value < math.inf:
-                raise ParameterError(f"camera: {name} is {value}; expected a positive number")
+        if problem := rate_problem(fps):
+            raise ParameterError(f"camera: fps is {fps}; {problem}")
+        if not 0 < stall_s < math.inf:
+            raise ParameterError(f"camera: stall_s is {stall_s}; expected a positive number")
         self.source = str(source)
         self.camera = camera
         self.period_ns = to_ns(1 / fps)

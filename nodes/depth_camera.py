@@ -12,6 +12,7 @@ from runtime import Node, Publisher, every
 from runtime.clock import to_ns
 from runtime.errors import ParameterError, PolyrhythmError
 from runtime.msgs import Image
+from runtime.rates import rate_problem
 
 if TYPE_CHECKING:
     from nodes.realsense_source import RealSense
@@ -47,7 +48,9 @@ class DepthCamera(Node):
             raise ParameterError(f"camera: rotate_deg is {rotate_deg}; known: {', '.join(map(str, ROTATIONS))}")
         if width <= 0 or height <= 0 or device_fps <= 0:
             raise ParameterError(f"camera: {width} x {height} at {device_fps} fps; expected what the camera offers")
-        for name, value in (("fps", fps), ("farthest_m", farthest_m), ("stall_s", stall_s)):
+        if problem := rate_problem(fps):
+            raise ParameterError(f"camera: fps is {fps}; {problem}")
+        for name, value in (("farthest_m", farthest_m), ("stall_s", stall_s)):
             if not 0 < value < math.inf:
                 raise ParameterError(f"camera: {name} is {value}; expected a positive number")
         self.model, self.serial, self.camera = model, serial, camera

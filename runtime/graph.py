@@ -17,6 +17,7 @@ from runtime.latency import Latency
 from runtime.message import Message
 from runtime.node import Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
+from runtime.rates import rate_problem
 from runtime.topic import check_topic
 
 Restart = Literal["always", "on-failure", "never"]
@@ -198,8 +199,8 @@ def _node_problems(spec: NodeSpec) -> list[str]:
     for name, hz in spec.hz.items():
         if name not in timers:
             problems.append(f"hz names {name!r}, which is no timer of {spec.cls.__name__}; known: {choices(timers)}")
-        elif not 0 < hz < float("inf"):
-            problems.append(f"hz of {name!r} is {hz}; expected a positive rate")
+        elif refusal := rate_problem(hz):
+            problems.append(f"hz of {name!r} is {hz!r}; {refusal}")
     for name in spec.latency:
         if name not in {handler.name for handler in handlers}:
             known = choices(handler.name for handler in handlers)

@@ -7,8 +7,15 @@ import math
 import random
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from runtime.errors import UserError, choices
+
+LONGEST_S = 86_400.0
+"""A day: what takes longer is a mistake in a launch file, and times that add up stay far from the end of 64 bits."""
+
+SHORTEST_P50_S = 1e-9
+"""Nothing here is measured more finely; p99 / p50 stays a number."""
 
 _P99 = 2.3263478740408408  # standard deviations at the 99th percentile
 
@@ -26,18 +33,19 @@ class Latency:
     @classmethod
     def parse(cls, value: object, where: str) -> Latency:
         """From `0.2`, `[0.1, 0.3]` or `{ p50 = 0.2, p99 = 0.8 }`. Raises UserError where it is none of these."""
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+        if _is_duration(value):
             return cls(lowest_s=float(value), highest_s=float(value))
-        if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int | float) for part in value):
+        if isinstance(value, list) and len(value) == 2 and all(_is_duration(part) for part in value):
             lowest, highest = value
-            if 0 <= lowest <= highest < math.inf:
+            if lowest <= highest:
                 return cls(lowest_s=float(lowest), highest_s=float(highest))
         if isinstance(value, dict) and set(value) == {"p50", "p99"}:
             p50, p99 = value["p50"], value["p99"]
-            if isinstance(p50, int | float) and isinstance(p99, int | float) and 0 < p50 <= p99 < math.inf:
+            if _is_duration(p50) and _is_duration(p99) and SHORTEST_P50_S <= p50 <= p99:
                 return cls(p50_s=float(p50), p99_s=float(p99))
         raise UserError(
-            f"{where}: latency is {value!r}; expected seconds (0.2), bounds ([0.1, 0.3]) or {{ p50 = 0.2, p99 = 0.8 }}"
+            f"{where}: latency is {value!r}; expected seconds (0.2), bounds ([0.1, 0.3]) or "
+            "{ p50 = 0.2, p99 = 0.8 }, a day at most"
         )
 
     def draw_s(self, generator: random.Random, turn: int | None = None) -> float:
@@ -93,5 +101,5 @@ def read_trace(path: Path, node: str) -> dict[str, Latency]:
     return found
 
 
-def _is_duration(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+def _is_duration(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_S

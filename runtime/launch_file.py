@@ -116,9 +116,10 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
     seed, for_s = run.get("seed", 0), run.get("for_s")
     for key in ("view", "report"):
         _check_name(path, key, run.get(key, ""))
-    if not isinstance(seed, int):
+    if not isinstance(seed, int) or isinstance(seed, bool):
         raise LaunchFileError(f"{path}: [run] seed is {seed!r}; expected a whole number")
-    if for_s is not None and not (isinstance(for_s, int | float) and for_s > 0):
+    is_number = isinstance(for_s, int | float) and not isinstance(for_s, bool)
+    if for_s is not None and not (is_number and 0 < for_s < float("inf")):
         raise LaunchFileError(f"{path}: [run] for_s is {for_s!r}; expected a positive number of seconds")
     try:
         hosts = parse_hosts(tables.get("hosts", {}))

@@ -14,6 +14,9 @@ from runtime.qos import QoS
 from runtime.reliable.outbox import FIRST_PERIOD_NS
 from runtime.reliable.tag import LIFESPAN_S
 
+LONGEST_OUTAGE_S = 1e9
+"""Thirty years: until the end of any run."""
+
 LINK_KEYS = ("from", "to", "topics", "delay", "loss", "duplicate", "outages")
 
 
@@ -140,7 +143,7 @@ def _outages(value: Any) -> tuple[tuple[float, float], ...]:
         isinstance(pair, list)
         and len(pair) == 2
         and all(isinstance(part, int | float) and not isinstance(part, bool) for part in pair)
-        and 0 <= pair[0] < pair[1] < float("inf")
+        and 0 <= pair[0] < pair[1] <= LONGEST_OUTAGE_S
         for pair in value
     )
     if not is_fine:

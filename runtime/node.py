@@ -20,6 +20,7 @@ from runtime.errors import UserError
 from runtime.health import Spending
 from runtime.message import M, Stamped
 from runtime.ports import Port, Publisher, Subscription
+from runtime.rates import rate_problem
 
 N = TypeVar("N")
 R = TypeVar("R", None, Awaitable[None])
@@ -75,14 +76,14 @@ class _Mark:
 def every(
     *, hz: float, blocking: bool = False, overrun: Overrun = "skip", phase: float = 0.0
 ) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
-    """Run the method `hz` times a second; the phase is kept.
+    """Run the method `hz` times a second, 0.00001 to 10000; the phase is kept.
 
     Ticks that a late one has overrun are skipped and counted, or, with `overrun="catch-up"`, run at once one after
     another, at most the last 100 of them. `phase` is the part of a period, from 0 to below 1, by which the first tick
     comes after the start: timers of one process that hand something on to each other each time are best kept apart.
     """
-    if not 0 < hz < float("inf"):
-        raise UserError(f"every(hz={hz}): expected a positive rate")
+    if problem := rate_problem(hz):
+        raise UserError(f"every(hz={hz!r}): {problem}")
     if overrun not in ("skip", "catch-up"):
         raise UserError(f"every(overrun={overrun!r}): known: skip, catch-up")
     if not 0 <= phase < 1:

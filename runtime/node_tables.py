@@ -14,6 +14,7 @@ from runtime.graph import NodeSpec
 from runtime.hosts.table import Host
 from runtime.latency import Latency, read_trace
 from runtime.node import Node, Timer, handlers_of
+from runtime.rates import rate_problem
 
 NODE_KEYS = ("use", "stand_in", "params", "remap", "hz", "process", "host", "restart", "latency")
 RESTARTS = ("always", "on-failure", "never")
@@ -95,11 +96,11 @@ def _rates(cls: type[Node], value: Any) -> dict[str, float]:
         if len(timers) != 1:
             raise UserError(f"hz is {value}, but {cls.__name__} has the timers {choices(timers)}; name the one meant")
         value = {timers[0]: value}
-    if not isinstance(value, dict) or not all(isinstance(rate, int | float) for rate in value.values()):
+    if not isinstance(value, dict):
         raise UserError(f"hz is {value!r}; expected a number, or a table of timer = number")
     for name, rate in value.items():
-        if not 0 < rate < float("inf"):
-            raise UserError(f"hz of {name!r} is {rate}; expected a positive rate")
+        if problem := rate_problem(rate):
+            raise UserError(f"hz of {name!r} is {rate!r}; {problem}")
     return {name: float(rate) for name, rate in value.items()}
 
 

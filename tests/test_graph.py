@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from runtime import GraphError, Message, Node, Publisher, QoS, Subscription, eve
 from runtime.errors import ParameterError, UserError
 from runtime.graph import Graph, NodeSpec, convert_params
 from runtime.node import handlers_of
+from runtime.rates import FASTEST_HZ, SLOWEST_HZ, rate_problem
 
 
 class Level(Message, kind="state"):
@@ -105,7 +107,10 @@ def test_remapped_ports_meet_on_the_new_topic() -> None:
             [spec("source", Source, hz={"tock": 3})],
             "source: hz names 'tock', which is no timer of Source; known: tick",
         ),
-        ([spec("source", Source, hz={"tick": 0})], "source: hz of 'tick' is 0; expected a positive rate"),
+        (
+            [spec("source", Source, hz={"tick": 0})],
+            "source: hz of 'tick' is 0; expected 0.00001 to 10000 times a second",
+        ),
         (
             [spec("source", Source, latency={"tock": None})],
             "source: latency names 'tock', which is no handler of Source; known: tick",
@@ -221,7 +226,15 @@ def test_an_async_handler_is_not_blocking_and_a_foreign_port_is_refused() -> Non
     ]
 
 
-def test_a_rate_is_positive() -> None:
+@pytest.mark.parametrize("hz", [0, -1, math.nan, math.inf, -math.inf, 1e9, 1e300, 1e-300, 10**400, True, "5", None])
+def test_a_rate_that_no_timer_can_keep_is_refused(hz: Any) -> None:
     with pytest.raises(UserError) as caught:
-        every(hz=0)
-    assert str(caught.value) == "every(hz=0): expected a positive rate"
+        every(hz=hz)
+    assert str(caught.value) == f"every(hz={hz!r}): expected 0.00001 to 10000 times a second"
+    assert rate_problem(hz)
+
+
+@pytest.mark.parametrize("hz", [SLOWEST_HZ, 1 / 86_400, 1, 50.0, FASTEST_HZ])
+def test_once_a_day_and_ten_thousand_times_a_second_are_rates(hz: float) -> None:
+    every(hz=hz)
+    assert rate_problem(hz) == ""

@@ -42,14 +42,16 @@ def test_equal_seeds_draw_equal_latencies() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [-1, True, "fast", float("inf"), float("nan"), [0.3, 0.1], [0.1], [-1, 1], {"p50": 1}, {}, None,
+    [-1, True, "fast", float("inf"), float("nan"), 1e300, 86_401, 10**400,
+     [0, 1e300], {"p50": 1e-300, "p99": 1}, [0.3, 0.1], [0.1], [-1, 1], {"p50": 1}, {}, None,
      {"p50": 2, "p99": 1}, {"p50": 0, "p99": 1}, {"p50": "a", "p99": 1}],
 )  # fmt: skip
 def test_anything_else_is_refused_in_words(value: object) -> None:
     with pytest.raises(UserError) as caught:
         Latency.parse(value, "vlm.look")
     assert str(caught.value) == (
-        f"vlm.look: latency is {value!r}; expected seconds (0.2), bounds ([0.1, 0.3]) or {{ p50 = 0.2, p99 = 0.8 }}"
+        f"vlm.look: latency is {value!r}; expected seconds (0.2), bounds ([0.1, 0.3]) or "
+        "{ p50 = 0.2, p99 = 0.8 }, a day at most"
     )
 
 

@@ -82,8 +82,21 @@ MISTAKES = {
     "graph.toml: [nodes.talker] 'nodes.hello:Beat' is no Node": '[nodes.talker]\nuse = "nodes.hello:Beat"',
     "graph.toml: [nodes.talker] 'broken_nodes:X': module 'broken_nodes' cannot be imported: "
     "NameError: name 'missing' is not defined": '[nodes.talker]\nuse = "broken_nodes:X"',
-    "graph.toml: [nodes.talker] hz of 'tick' is 0; expected a positive rate": TALKER + "hz = 0",
-    "graph.toml: [nodes.talker] hz of 'tick' is nan; expected a positive rate": TALKER + "hz = { tick = nan }",
+    "graph.toml: [nodes.talker] hz of 'tick' is 0; expected 0.00001 to 10000 times a second": TALKER + "hz = 0",
+    "graph.toml: [nodes.talker] hz of 'tick' is nan; expected 0.00001 to 10000 times a second": TALKER
+    + "hz = { tick = nan }",
+    "graph.toml: [nodes.talker] hz of 'tick' is 1e+300; expected 0.00001 to 10000 times a second": (
+        TALKER + "hz = 1e300"
+    ),
+    "graph.toml: [nodes.talker] hz of 'tick' is 1e-300; expected 0.00001 to 10000 times a second": (
+        TALKER + "hz = 1e-300"
+    ),
+    "graph.toml: [nodes.talker] hz of 'tick' is True; expected 0.00001 to 10000 times a second": (
+        TALKER + "hz = { tick = true }"
+    ),
+    "graph.toml: [run] for_s is inf; expected a positive number of seconds": TALKER + "[run]\nfor_s = inf",
+    "graph.toml: [run] for_s is True; expected a positive number of seconds": TALKER + "[run]\nfor_s = true",
+    "graph.toml: [run] seed is True; expected a whole number": TALKER + "[run]\nseed = true",
     "graph.toml: [nodes.talker] hz is 'fast'; expected a number, or a table of timer = number": TALKER + 'hz = "fast"',
     "graph.toml: [nodes.talker] hz names 'tock', which is no timer of Talker; known: tick": (
         TALKER + "hz = { tock = 3 }"
@@ -92,7 +105,7 @@ MISTAKES = {
         TALKER + '[nodes.listener]\nuse = "nodes.hello:Listener"\nhz = 3'
     ),
     "graph.toml: [nodes.talker] talker.tick: latency is -1; "
-    "expected seconds (0.2), bounds ([0.1, 0.3]) or { p50 = 0.2, p99 = 0.8 }": TALKER + "latency = -1",
+    "expected seconds (0.2), bounds ([0.1, 0.3]) or { p50 = 0.2, p99 = 0.8 }, a day at most": TALKER + "latency = -1",
     "graph.toml: [nodes.talker] unknown parameter 'begin' of Talker; known: start": TALKER + "params = { begin = 1 }",
     "graph.toml: [nodes.talker] parameter 'start' of Talker is 'x': Expected `int`, got `str`": (
         TALKER + 'params = { start = "x" }'
@@ -147,7 +160,7 @@ def test_a_model_file_that_is_missing_is_told_before_anything_starts(
         ("taker.start=3", "--set taker.start=3: there is no node 'taker'; known: listener, talker"),
         ("talker.begin=3", "graph.toml: [nodes.talker] unknown parameter 'begin' of Talker; known: start"),
         ("talker.start=x", "graph.toml: [nodes.talker] parameter 'start' of Talker is 'x': Expected `int`, got `str`"),
-        ("talker.hz=0", "graph.toml: [nodes.talker] hz of 'tick' is 0; expected a positive rate"),
+        ("talker.hz=0", "graph.toml: [nodes.talker] hz of 'tick' is 0; expected 0.00001 to 10000 times a second"),
         ("talker.use.x=1", "--set talker.use.x=1: 'use' is 'nodes.hello:Talker', not a table"),
         ("run.sed=3", "graph.toml: [run] unknown key 'sed'; known: view, report, seed, for_s"),
     ],
