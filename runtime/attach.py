@@ -159,7 +159,7 @@ class Sender:
             seq=self._seq,
             now_ns=now_ns,
             origin=message.message_origin,
-            own_ns=getattr(message, "captured_ns", now_ns),
+            own_ns=getattr(message, "captured_ns", 0) or now_ns,
             provenance=self._provenance,
         )
         self._injector.publish(envelope, message)

@@ -230,7 +230,7 @@ class HostedNode:
         if call is not None and call.not_before_ns > now_ns:
             now_ns = call.not_before_ns
         origin = message.message_origin
-        own_ns = 0 if origin is None else getattr(message, "captured_ns", now_ns)
+        own_ns = 0 if origin is None else getattr(message, "captured_ns", 0) or now_ns
         with self._order[topic]:  # an event does not wait for a worker's image
             publisher.sent += 1
             seq = self._seq[topic] = self._seq.get(topic, 0) + 1

@@ -96,6 +96,7 @@ class Utterance(Message, origin="utterance"):
 
     speaker: str
     text: str
+    captured_ns: int = 0  # when the words began, where a microphone heard them; 0: when they are published
 
 
 class Subtask(Message, origin="plan"):

@@ -151,7 +151,7 @@ class Simulation:
         """Put a message on a topic now, from outside the graph."""
         self._seq += 1
         now_ns = self.scheduler.now_ns
-        own = {message.message_origin or "": getattr(message, "captured_ns", now_ns)}
+        own = {message.message_origin or "": getattr(message, "captured_ns", 0) or now_ns}
         self._delivery.send(
             Envelope(
                 topic,
