@@ -52,8 +52,8 @@ _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
 )  # fmt: skip
 _OF_NOW = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
 """Of `time`: these read the clock where they are given no more arguments than that."""
-_NUMPY_RANDOM = ("rand", "randn", "random", "randint", "uniform", "normal", "choice", "shuffle", "permutation",
-                 "random_sample", "standard_normal", "exponential", "poisson")  # fmt: skip
+_NUMPY_STATE = ("get_state", "set_state")
+"""Of numpy's global generator, these draw nothing."""
 _SOCKETS = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto")
 _THREADS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 _PROCESSES = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.system")
@@ -142,6 +142,7 @@ _active = _Active()
 _wrapped: dict[int, Any] = {}  # id of what was wrapped -> its wrapper
 _kept: list[Any] = []  # what was wrapped, so that an id never gets a second meaning
 _seen_modules: set[str] = set()
+_wrapped_libraries: set[str] = set()
 
 
 def install(watch: Watch) -> None:
@@ -159,11 +160,9 @@ def install(watch: Watch) -> None:
         _wrap_thread_start()
         _wrap_seed()
         sys.addaudithook(_audit)
-    numpy_random = importlib.import_module("numpy.random") if "numpy" in sys.modules else None
-    if numpy_random is not None and not getattr(numpy_random.rand, "is_watched", False):
-        for name in _NUMPY_RANDOM:
-            _wrap(numpy_random, name, f"drew unseeded randomness (numpy.random.{name})", RANDOM_ADVICE)
-        _wrap(numpy_random, "default_rng", "drew unseeded randomness (default_rng)", SEED_ADVICE, most=0)
+    if "numpy" in sys.modules and "numpy.random" not in _wrapped_libraries:
+        _wrapped_libraries.add("numpy.random")
+        _wrap_numpy(importlib.import_module("numpy.random"))
     for name, module in tuple(sys.modules.items()):
         if name not in _seen_modules:
             _seen_modules.add(name)
@@ -255,6 +254,57 @@ def _wrap_seed() -> None:
         original(self, a, version)
 
     random.Random.seed = seed  # type: ignore[method-assign]
+
+
+def _wrap_numpy(numpy_random: Any) -> None:
+    """The functions of numpy's global generator, and the one by which every unseeded generator gets its seed."""
+    state_class: Any = numpy_random.RandomState
+    for name in dir(numpy_random):
+        is_global = isinstance(getattr(getattr(numpy_random, name), "__self__", None), state_class)
+        if (is_global and name not in _NUMPY_STATE) or name in ("ranf", "sample"):
+            _wrap(numpy_random, name, f"drew unseeded randomness (numpy.random.{name})", RANDOM_ADVICE)
+    for name in ("default_rng", "seed"):
+        _wrap(numpy_random, name, f"drew unseeded randomness ({name})", SEED_ADVICE, most=0)
+
+    seeds = importlib.import_module("numpy.random.bit_generator")
+    draw: Callable[[int], int] = seeds.randbits
+
+    def randbits(bits: int) -> int:
+        _numpy_unseeded("a numpy generator without a seed")
+        return draw(bits)
+
+    seeds.randbits = randbits
+
+    # A RandomState with a seed makes an unseeded generator first, so this one class is watched by itself.
+    legacy = importlib.import_module("numpy.random.mtrand")
+    make: Callable[[], Any] = legacy._MT19937
+
+    def unwatched() -> Any:
+        watch, _active.watch = _active.watch, None
+        try:
+            return make()
+        finally:
+            _active.watch = watch
+
+    legacy._MT19937 = unwatched
+
+    class RandomState(state_class, metaclass=_Seems):  # type: ignore[misc]  # known at run time only
+        def __init__(self, seed: Any = None) -> None:
+            if seed is None:
+                _numpy_unseeded("RandomState without a seed")
+            super().__init__(seed)
+
+    _keep(state_class, RandomState)
+    numpy_random.RandomState = RandomState
+
+
+def _numpy_unseeded(what: str) -> None:
+    watch = _active.watch
+    if watch is not None:
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename == __file__:
+            frame = frame.f_back  # what is compiled has no frames: it is the one that asked for the generator
+        watch.called(frame, f"drew unseeded randomness ({what})", SEED_ADVICE)
 
 
 def _audit(event: str, _arguments: tuple[Any, ...]) -> None:

@@ -93,6 +93,12 @@ DEEDS: dict[str, Callable[[Node], object]] = {
     "drew unseeded randomness (random.choice)": lambda _: random.choice([1, 2]),
     "drew unseeded randomness (numpy.random.rand)": lambda _: np.random.rand(),
     "drew unseeded randomness (default_rng)": lambda _: np.random.default_rng(),
+    "drew unseeded randomness (numpy.random.beta)": lambda _: np.random.beta(1, 1),
+    "drew unseeded randomness (numpy.random.bytes)": lambda _: np.random.bytes(1),
+    "drew unseeded randomness (numpy.random.sample)": lambda _: np.random.sample(),
+    "drew unseeded randomness (seed)": lambda _: np.random.seed(),
+    "drew unseeded randomness (a numpy generator without a seed)": lambda _: np.random.Generator(np.random.PCG64()),
+    "drew unseeded randomness (RandomState without a seed)": lambda _: np.random.RandomState(),
     "drew unseeded randomness (uuid.uuid4)": lambda _: uuid.uuid4(),
     "drew unseeded randomness (os.urandom)": lambda _: os.urandom(4),
     "drew unseeded randomness (secrets.randbits)": lambda _: secrets.randbits(8),
@@ -139,6 +145,10 @@ SYSTEM_RANDOM = random.SystemRandom()
             )
         ),
         lambda _: secrets.SystemRandom().randint(1, 6),
+        lambda _: np.random.default_rng(None),
+        lambda _: np.random.SeedSequence(),
+        lambda _: np.random.MT19937(),
+        lambda _: np.random.RandomState(None),
     ],
 )
 def test_hidden_escapes_are_found_too(deed: Callable[[Node], object]) -> None:
@@ -188,6 +198,12 @@ def test_a_start_is_watched_too() -> None:
         lambda _: random.Random(3).random(),
         lambda node: copy.deepcopy(node.random).random(),
         lambda _: np.random.default_rng(3).random(),
+        lambda _: np.random.default_rng(3).spawn(2),
+        lambda _: np.random.SeedSequence(3).spawn(2),
+        lambda _: np.random.Generator(np.random.PCG64(3)).random(),
+        lambda _: copy.deepcopy(np.random.Generator(np.random.PCG64(3))).random(),
+        lambda _: np.random.RandomState(3).rand(),
+        lambda _: copy.deepcopy(np.random.RandomState(3)).rand(),
         lambda _: isinstance(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), a_datetime),
         lambda _: datetime.timedelta(seconds=1) + datetime.datetime.fromtimestamp(0, datetime.UTC),
         lambda _: json.dumps({"a": 1}),
@@ -200,6 +216,14 @@ def test_a_start_is_watched_too() -> None:
 )
 def test_what_is_repeatable_or_not_the_nodes_own_is_let_through(deed: Callable[[Node], object]) -> None:
     run(Culprit(deed))
+
+
+def test_a_watched_random_state_is_the_one_that_numpy_has() -> None:
+    before = np.random.mtrand.RandomState(3)  # type: ignore[attr-defined]  # whence numpy takes it
+    run(Culprit(lambda _: None))
+    assert isinstance(before, np.random.RandomState)
+    assert np.random.RandomState(3).rand() == before.rand()
+    assert np.random.RandomState().rand() < 1  # outside of a run nobody minds
 
 
 class Outside(Node):
