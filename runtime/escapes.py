@@ -266,7 +266,7 @@ def _wrap_numpy(numpy_random: Any) -> None:
     for name in ("default_rng", "seed"):
         _wrap(numpy_random, name, f"drew unseeded randomness ({name})", SEED_ADVICE, most=0)
 
-    seeds = importlib.import_module("numpy.random.bit_generator")
+    seeds: Any = importlib.import_module("numpy.random.bit_generator")
     draw: Callable[[int], int] = seeds.randbits
 
     def randbits(bits: int) -> int:
@@ -276,7 +276,7 @@ def _wrap_numpy(numpy_random: Any) -> None:
     seeds.randbits = randbits
 
     # A RandomState with a seed makes an unseeded generator first, so this one class is watched by itself.
-    legacy = importlib.import_module("numpy.random.mtrand")
+    legacy: Any = importlib.import_module("numpy.random.mtrand")
     make: Callable[[], Any] = legacy._MT19937
 
     def unwatched() -> Any:

@@ -219,7 +219,7 @@ def test_what_is_repeatable_or_not_the_nodes_own_is_let_through(deed: Callable[[
 
 
 def test_a_watched_random_state_is_the_one_that_numpy_has() -> None:
-    before = np.random.mtrand.RandomState(3)  # type: ignore[attr-defined]  # whence numpy takes it
+    before = np.random.mtrand.RandomState(3)  # whence numpy takes it
     run(Culprit(lambda _: None))
     assert isinstance(before, np.random.RandomState)
     assert np.random.RandomState(3).rand() == before.rand()
