@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from nodes.bag_commands.command import main as bag_main
 from nodes.bag_commands.recording import Recording
 from nodes.recorded_image import exact_depth_document, image_document, image_of
 from nodes.recorder import Recorder
@@ -166,6 +169,16 @@ def test_the_command_builds_nodes_from_the_recorded_launch_file(
     assert main([str(run), "--live", "listener", "--virtual", "--out", str(run.parent)]) == 2
     assert "is the recording itself" in capsys.readouterr().err
     assert run.read_bytes() == before
+    again = tmp_path / "again"
+    assert main([str(run), "--live", "talker", "--virtual", "--out", str(again)]) == 0
+    (line,) = re.findall("they said otherwise: polyrhythm bag (.*)", capsys.readouterr().out)
+    assert bag_main(shlex.split(line)) == 0
+    assert capsys.readouterr().out == "identical: 6 messages\n"
+    assert main([str(run), "--live", "talker", "--virtual", "--out", str(again), "--set", "talker.start=9"]) == 0
+    assert bag_main(shlex.split(line)) == 1
+    assert "differs in count:\n  first:  51\n  second: 10" in capsys.readouterr().out
+    assert bag_main(["diff", str(run), str(run), "--nodes", "walker"]) == 2
+    assert "--nodes walker: neither recording holds a message of theirs" in capsys.readouterr().err
     assert main([str(run), "--live", "listener", "--in-place-of", "talker"]) == 2
     assert "give one of them" in capsys.readouterr().err
     (tmp_path / "file").write_text("")

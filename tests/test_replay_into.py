@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -60,12 +62,17 @@ def replay(recording: Path, folder: Path, *options: str) -> dict[str, list[tuple
     return rows(folder / "run.mcap")
 
 
-def test_recorded_images_in_place_of_cameras_change_nothing(laptop: Path, tmp_path: Path) -> None:
+def test_recorded_images_in_place_of_cameras_change_nothing(
+    laptop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = [word for name in CAMERAS for word in ("--in-place-of", name)]
     then, now = rows(laptop), replay(laptop, tmp_path, *options)
     assert then.keys() == now.keys()
     assert [topic for topic in then if then[topic] != now[topic]] == []
     assert set(IMAGES) <= then.keys()
+    compare = json.loads(capsys.readouterr().out)["compare"]
+    assert bag_main(shlex.split(compare)[2:]) == 0
+    assert re.fullmatch(r"identical: \d{3,} messages\n", capsys.readouterr().out)
 
 
 def test_cameras_see_the_recorded_world_as_they_saw_it(laptop: Path, tmp_path: Path) -> None:

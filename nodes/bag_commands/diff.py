@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from nodes.bag_commands.recording import Recording, with_progress
+from nodes.bag_commands.info import OWN
+from nodes.bag_commands.recording import Recording, envelope_or_none, is_journal, with_progress
 from runtime.bag_message import BagMessage
 from runtime.bag_schema import ENVELOPE_KEY, Document
-from runtime.errors import RecordingError
+from runtime.errors import RecordingError, UserError
 from runtime.view import plain
 
 WALL_CLOCK_FIELDS = {"Health": ("pid", "cpu_s", "rss_mb")}
@@ -43,10 +44,13 @@ class Difference:
         )
 
 
-def compare(first: Recording, second: Recording) -> tuple[int, Difference | None]:
-    """How many messages are alike, and the first difference; None where there is none."""
+def compare(first: Recording, second: Recording, nodes: Collection[str] = ()) -> tuple[int, Difference | None]:
+    """How many messages are alike, and the first difference; None where there is none.
+
+    With `nodes` only what these published counts, and not what they told of themselves.
+    """
     number = 0
-    for number, (one, two) in enumerate(zip_longest(_stream(first), _stream(second)), start=1):
+    for number, (one, two) in enumerate(zip_longest(_stream(first, nodes), _stream(second, nodes)), start=1):
         if one is None or two is None:
             known, of = (one, first) if one is not None else (two, second)
             assert known is not None
@@ -90,8 +94,15 @@ def _at_s(message: BagMessage, recording: Recording) -> float:
     return (message.log_time_ns - recording.readers[0].wall_offset_ns - recording.start_ns) * 1e-9
 
 
-def _stream(recording: Recording) -> Iterator[BagMessage]:
-    return with_progress(iter(recording), "comparing")
+def _stream(recording: Recording, nodes: Collection[str]) -> Iterator[BagMessage]:
+    messages = with_progress(iter(recording), "comparing")
+    return (message for message in messages if not nodes or _is_said_by(message, nodes))
+
+
+def _is_said_by(message: BagMessage, nodes: Collection[str]) -> bool:
+    envelope = envelope_or_none(message)
+    is_own = message.topic.startswith(OWN) or is_journal(message)
+    return envelope is not None and envelope.source in nodes and not is_own
 
 
 def _difference(one: BagMessage, two: BagMessage) -> tuple[str, Any, Any] | None:
@@ -131,14 +142,19 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag diff",
         description="Whether two recordings hold the same messages in the same order; else the first difference.",
-        epilog="example: polyrhythm bag diff a.mcap b.mcap",
+        epilog="examples: polyrhythm bag diff a.mcap b.mcap; polyrhythm bag diff a.mcap b.mcap --nodes policy",
     )
     parser.add_argument("first", type=Path, metavar="A.mcap")
     parser.add_argument("second", type=Path, metavar="B.mcap")
+    parser.add_argument(
+        "--nodes", nargs="+", default=[], metavar="NAME", help="only what these nodes said, such as one replayed --live"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     asked = parser.parse_args(argv)
     first, second = Recording(asked.first), Recording(asked.second)
-    alike, difference = compare(first, second)
+    alike, difference = compare(first, second, asked.nodes)
+    if asked.nodes and not alike and difference is None:
+        raise UserError(f"--nodes {' '.join(asked.nodes)}: neither recording holds a message of theirs")
     damage = first.damage + second.damage  # where they differ: what was met before that place
     if asked.json:
         print(json.dumps({

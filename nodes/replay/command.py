@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections import deque
 from collections.abc import Callable, Collection
@@ -187,7 +188,9 @@ def _check_asked(asked: argparse.Namespace) -> None:
 def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     """Run the graph with some nodes played; 0, or 1 where a node said that the run had failed."""
     from nodes.replay.into import mix, run_real, run_virtual
+    from runtime.node import ports_of
     from runtime.node_tables import load_name
+    from runtime.ports import Publisher
     from runtime.view import PlainView, SilentView, View
 
     if asked.node:
@@ -225,12 +228,25 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
             outcome = run_real(mixture, view, speed=speed)
     finally:
         view.close()
+    lived = [name for name in known if name not in names and ports_of(nodes[name].cls, Publisher)]
+    diff = ["polyrhythm", "bag", "diff", str(asked.recording), str(out / "run.mcap"), "--nodes", *lived]
+    is_comparable = asked.virtual and recording.is_virtual and bool(lived)
     if asked.json:
         result = {"played": names, "recording": str(out / "run.mcap"), "outcome": outcome}
-        print(json.dumps(result))
+        print(json.dumps({**result, "compare": shlex.join(diff) if is_comparable else None}))
     else:
         print(f"played {', '.join(names)}; the others lived; recorded in {out / 'run.mcap'}")
+        if lived:
+            print(_how_to_compare(asked.recording, out / "run.mcap", shlex.join(diff) if is_comparable else None))
     return 0 if outcome is None or outcome[0] else 1
+
+
+def _how_to_compare(then: Path, now: Path, diff: str | None) -> str:
+    """Where the live nodes went another way than in the recorded run."""
+    if diff is not None:
+        return f"the first thing that they said otherwise: {diff}"
+    plots = "; ".join(shlex.join(["polyrhythm", "bag", "plot", str(path)]) for path in (then, now))
+    return f"every stamp is of a clock of its own, so compare by eye, or export both --to csv: {plots}"
 
 
 def _chosen(launch: Launch, names: list[str], played: Collection[str]) -> list[NodeSpec]:
