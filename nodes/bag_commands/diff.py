@@ -142,7 +142,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag diff",
         description="Whether two recordings hold the same messages in the same order; else the first difference.",
-        epilog="examples: polyrhythm bag diff a.mcap b.mcap; polyrhythm bag diff a.mcap b.mcap --nodes policy",
+        epilog="example: polyrhythm bag diff a.mcap b.mcap --nodes policy",
     )
     parser.add_argument("first", type=Path, metavar="A.mcap")
     parser.add_argument("second", type=Path, metavar="B.mcap")
