@@ -159,7 +159,7 @@ def pixels(document: Document) -> NDArray[np.uint8]:
     decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     if decoded is None:
         raise RecordingError("a recorded image cannot be decoded")
-    return np.ascontiguousarray(decoded[:, :, ::-1]).astype(np.uint8, copy=False)
+    return np.asarray(cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB), np.uint8)
 
 
 def _encode(extension: str, array: NDArray[Any], options: list[int]) -> bytes:

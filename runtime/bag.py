@@ -193,7 +193,8 @@ class BagReader:
         self.damage: list[str] = []
         self._schemas: dict[int, Schema] = {}  # of the index at the end, for where a chunk that holds them is damaged
         self._channels: dict[int, Channel] = {}
-        self._promised: int | None = None  # how many messages its index says it has
+        self.promised: int | None = None
+        """How many messages its index says it has."""
         places: dict[str, int] = {}  # of metadata and attachments, by the index
         for record in self._records():
             if isinstance(record, Metadata | Attachment):
@@ -203,7 +204,7 @@ class BagReader:
             elif isinstance(record, Channel):
                 self._channels[record.id] = record
             elif isinstance(record, Statistics):
-                self._promised = record.message_count
+                self.promised = record.message_count
             elif isinstance(record, MetadataIndex | AttachmentIndex):
                 places[record.name] = record.offset
         for name in places.keys() - self.metadata.keys() - self.attachments.keys():
@@ -253,8 +254,8 @@ class BagReader:
                     count += 1
                     yield _bag_message(part, channels.get(part.channel_id), schemas)
         # A record whose type was damaged is, to MCAP, one of a kind unknown, and passed over in silence.
-        if not self.damage and self._promised not in (None, count):
-            self.damage.append(f"{self.path}: {count} messages can be read of the {self._promised} its index counts")
+        if not self.damage and self.promised not in (None, count):
+            self.damage.append(f"{self.path}: {count} messages can be read of the {self.promised} its index counts")
 
     def _unpack(self, chunk: Chunk) -> list[Any]:
         """What is in a chunk; nothing, and a word about it, where the chunk is damaged."""

@@ -9,6 +9,7 @@ import importlib
 import sys
 from collections.abc import Callable
 
+from nodes.bag_commands.progress import told_at_terminal
 from runtime.errors import PolyrhythmError, UserError, os_sentence
 
 COMMANDS = {
@@ -39,7 +40,8 @@ def main(argv: list[str]) -> int:
         return 2
     run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[argv[0]][0]).main
     try:
-        return run(argv[1:])
+        with told_at_terminal(is_wanted="--json" not in argv):
+            return run(argv[1:])
     except SystemExit as end:  # argparse: asked wrongly, or --help
         return int(end.code or 0)
     except UserError as problem:

@@ -14,7 +14,6 @@ from nodes.bag_commands.recording import (
     copy_head,
     envelope_or_none,
     is_journal,
-    with_progress,
 )
 from runtime.bag_runs import BEGIN
 from runtime.clock import to_ns
@@ -38,7 +37,7 @@ def cut(
     what = f"{from_s:g} s to {until}" + (f", topics {' '.join(topics)}" if topics else "")
     begins = {BEGIN: str(max(first_ns, source.begin_ns))} if first_ns > start_ns else {}
     writer = copy_head(source, out, {"cut": what, **begins})
-    for message in with_progress(iter(source), "cutting"):
+    for message in source.gone_through("cutting"):
         envelope = envelope_or_none(message)
         if envelope is None or envelope.published_ns < first_ns:
             continue

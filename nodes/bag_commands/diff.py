@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nodes.bag_commands.info import OWN
-from nodes.bag_commands.recording import Recording, envelope_or_none, is_journal, with_progress
+from nodes.bag_commands.recording import Recording, envelope_or_none, is_journal
 from runtime.bag_message import BagMessage
 from runtime.bag_schema import ENVELOPE_KEY, Document
 from runtime.errors import RecordingError, UserError
@@ -95,7 +95,7 @@ def _at_s(message: BagMessage, recording: Recording) -> float:
 
 
 def _stream(recording: Recording, nodes: Collection[str]) -> Iterator[BagMessage]:
-    messages = with_progress(iter(recording), "comparing")
+    messages = recording.gone_through("comparing")
     return (message for message in messages if not nodes or _is_said_by(message, nodes))
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.bag_commands.recording import Recording, envelope_or_none, with_progress
+from nodes.bag_commands.damage import Damaged
+from nodes.bag_commands.recording import Recording
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recorded_image import pixels
 from runtime.bag_message import BagMessage
@@ -20,6 +21,7 @@ from runtime.msgs import JointCommand, RobotState, Subtask
 
 LONGEST_STILL_S = 60.0
 """A longer jump of the stamps is no still scene, but damage or a gap."""
+_USED = ("robot/state", "robot/command", "command", "subtask", LEASE_TOPIC)
 NO_TASK = "wait"
 """The task of frames before the first subtask."""
 
@@ -61,9 +63,12 @@ class _Sampler:
         self._is_leased = False  # leases say who is in command
         self._first_ns = 0
 
+    def uses(self, message: BagMessage) -> bool:
+        """Whether the frames depend on messages of that topic."""
+        return message.topic in _USED or message.topic in self._cameras
+
     def take(self, message: BagMessage, envelope: Envelope) -> None:
-        """Take in the next message of the recording, and make the frames that were due before it."""
-        self._make_frames(envelope.published_ns)
+        """Take in the next message of the recording. Raises RecordingError where it cannot be read."""
         if message.topic == "robot/state":
             state = message.message(RobotState)
             self._state = (*state.position, state.base_x_m, state.base_y_m, state.base_heading_rad)
@@ -84,8 +89,11 @@ class _Sampler:
             self._task = message.message(Subtask).text or NO_TASK
         elif message.topic in self._cameras:
             self._images[message.topic] = pixels(message.document)
+
+    def begin(self, at_ns: int) -> None:
+        """The first frame is there once all that it needs is."""
         if not self._first_ns and self._is_ready:
-            self._first_ns = envelope.published_ns
+            self._first_ns = at_ns
 
     @property
     def begins_s(self) -> float:
@@ -103,7 +111,8 @@ class _Sampler:
     def _is_ready(self) -> bool:
         return self._state is not None and self._sent is not None and self._cameras <= self._images.keys()
 
-    def _make_frames(self, until_ns: int) -> None:
+    def make_frames(self, until_ns: int) -> None:
+        """Make the frames that are due before that time."""
         if self._first_ns and until_ns - self._frame_ns(len(self.episode)) > to_ns(LONGEST_STILL_S):
             at_s = (self._frame_ns(len(self.episode)) - self._start_ns) / NS_PER_S
             raise RecordingError(
@@ -125,18 +134,40 @@ class _Sampler:
         return self._first_ns + round(number * NS_PER_S / self._fps)
 
 
-def read_episode(recording: Recording, *, fps: int, show: Show) -> Episode:
-    """Resample a recording. Raises RecordingError where it lacks robot states or commands."""
+def read_episode(
+    recording: Recording,
+    *,
+    fps: int,
+    show: Show,
+    skip_damaged: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Episode:
+    """Resample a recording. Raises RecordingError where it lacks robot states or commands, or one cannot be read.
+
+    With `skip_damaged` what cannot be read is left out, as if the camera, say, had not given that image, and told.
+    """
     cameras = {
         message.topic
         for message in recording
         if message.schema == IMAGE_SCHEMA and not message.topic.endswith("/depth")
     }
     sampler = _Sampler(cameras, fps, show, recording.start_ns)
-    for message in with_progress(iter(recording), "exporting"):
-        envelope = envelope_or_none(message)
-        if envelope is not None:
+    damaged = Damaged(recording, is_skipped=skip_damaged, what_then="the one before it stands in its frames")
+    for message in recording.gone_through("exporting"):
+        try:
+            envelope = message.envelope
+        except RecordingError as problem:
+            if sampler.uses(message):
+                damaged.met(message, problem)
+            continue
+        sampler.make_frames(envelope.published_ns)
+        try:
             sampler.take(message, envelope)
+        except RecordingError as problem:
+            damaged.met(message, problem)
+        sampler.begin(envelope.published_ns)
+    for sentence in damaged.told:
+        tell(sentence)
     episode = sampler.episode
     if not len(episode):
         raise RecordingError(f"{recording.path}: {sampler.lacking}")

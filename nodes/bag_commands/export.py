@@ -24,6 +24,10 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--to", choices=FORMATS, required=True)
     parser.add_argument("--out", type=Path, metavar="PATH", help="default: beside the recording")
     parser.add_argument("--hz", type=float, metavar="N", help="frames a second; lerobot: 20, mp4: the camera's own")
+    parser.add_argument(
+        "--skip-damaged", action="store_true",
+        help="lerobot, mp4: leave out and count what cannot be read; the default is to end there and name it",
+    )  # fmt: skip
     parser.add_argument("--images", action="store_true", help="jsonl: with the images' data (base64)")
     asked = parser.parse_args(argv)
     if asked.hz is not None and not 0.01 <= asked.hz <= 1000:
@@ -39,26 +43,27 @@ def main(argv: list[str]) -> int:
         from nodes.bag_commands.lerobot import export_lerobot
 
         recordings = [Recording(path) for path in asked.recordings]
-        frames = export_lerobot(recordings, out, fps=round(asked.hz or 20), tell=_tell)
+        frames = export_lerobot(recordings, out, fps=round(asked.hz or 20), skip_damaged=asked.skip_damaged, tell=_tell)
         print(f"{frames} frames in {len(asked.recordings)} episode(s) in {out}")
     elif asked.to == "mp4":
         from nodes.bag_commands.video import export_videos
 
         recordings = [Recording(first)]
-        for path, number in export_videos(recordings[0], out, hz=asked.hz):
+        for path, number in export_videos(recordings[0], out, hz=asked.hz, skip_damaged=asked.skip_damaged, tell=_tell):
             print(f"{number} frames in {path}")
     elif asked.to == "csv":
         from nodes.bag_commands.tables import export_csv
 
         recordings = [Recording(first)]
-        for path, number in export_csv(recordings[0], out):
+        for path, number in export_csv(recordings[0], out, tell=_tell):
             print(f"{number} rows in {path}")
     else:
         from nodes.bag_commands.tables import export_jsonl
 
         recordings = [Recording(first)]
         check_out(out, recordings[0])
-        print(f"{export_jsonl(recordings[0], out, with_images=asked.images)} lines in {out}")
+        lines = export_jsonl(recordings[0], out, with_images=asked.images, tell=_tell)
+        print(f"{lines} lines in {out}")
     tell_damage(*recordings)
     return 0
 

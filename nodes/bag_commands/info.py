@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from nodes.bag_commands.recording import Recording, add_recording, envelope_or_none, is_journal, with_progress
+from nodes.bag_commands.recording import Recording, add_recording, envelope_or_none, is_journal
 from runtime.errors import RecordingError
 from runtime.health import Health
 from runtime.message import Envelope
@@ -103,7 +103,7 @@ def inspect(path: Path) -> Info:
     ledger: dict[tuple[str, int], Health] = {}
     types: dict[str, set[str]] = {}
     last_ns, messages = 0, 0
-    for message in with_progress(iter(recording), "reading"):
+    for message in recording.gone_through("reading"):
         messages += 1
         envelope = envelope_or_none(message)
         topics.setdefault(message.topic, TopicInfo(message.topic)).take(message.schema, len(message.data), envelope)

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nodes.bag_commands.recording import Recording, add_recording, check_out, tell_damage, with_progress
+from nodes.bag_commands.recording import Recording, add_recording, check_out, tell_damage
 from runtime.errors import RecordingError
 from runtime.journal import Calls
 
@@ -50,7 +50,7 @@ def measure(recording: Recording) -> dict[str, dict[str, Durations]]:
             "record a run in real time"
         )
     found: dict[str, dict[str, Durations]] = {}
-    for message in with_progress(iter(recording), "reading"):
+    for message in recording.gone_through("reading"):
         if message.schema != "Calls":
             continue
         batch = message.message(Calls)

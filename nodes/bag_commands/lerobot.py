@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nodes.bag_commands.episode import Episode, read_episode
 from nodes.bag_commands.recording import Recording
-from nodes.bag_commands.video import VideoFile
+from nodes.bag_commands.video import VideoFile, finish_all
 from runtime.errors import RecordingError, UserError
 from runtime.msgs import JOINTS
 
@@ -33,11 +33,17 @@ _VIDEO = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
 
 
 def export_lerobot(
-    recordings: Sequence[Recording], out: Path, *, fps: int, tell: Callable[[str], None] = lambda _: None
+    recordings: Sequence[Recording],
+    out: Path,
+    *,
+    fps: int,
+    skip_damaged: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> int:
     """Write the dataset; how many frames it has. `tell` hears what is left out.
 
-    Raises RecordingError where a recording lacks state or commands.
+    Raises RecordingError where a recording lacks state or commands, or holds any, or an image, that cannot be read,
+    unless these are to be left out (`skip_damaged`).
     """
     try:
         import pyarrow as arrow
@@ -76,9 +82,8 @@ def export_lerobot(
                 samples[key].append(rgb)
 
         try:
-            episode = read_episode(recording, fps=fps, show=show)
-            for video in with_videos.values():
-                video.finish()
+            episode = read_episode(recording, fps=fps, show=show, skip_damaged=skip_damaged, tell=tell)
+            finish_all(with_videos.values())
         finally:
             for video in with_videos.values():
                 video.__exit__(None, None, None)

@@ -6,7 +6,8 @@ import argparse
 import heapq
 from pathlib import Path
 
-from nodes.bag_commands.recording import Recording, copy_head, with_progress
+from nodes.bag_commands.progress import with_progress
+from nodes.bag_commands.recording import Recording, copy_head
 
 
 def merge(paths: list[Path], out: Path) -> tuple[int, list[str]]:

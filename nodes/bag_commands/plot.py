@@ -15,7 +15,6 @@ from nodes.bag_commands.recording import (
     envelope_or_none,
     is_journal,
     tell_damage,
-    with_progress,
 )
 from runtime.errors import RecordingError
 from runtime.msgs import JOINTS
@@ -57,7 +56,7 @@ class Curves:
         self.events: dict[str, list[float]] = {}
         start_ns = recording.start_ns
         self.begin_s = self.end_s = (recording.begin_ns - start_ns) * 1e-9
-        for message in with_progress(iter(recording), "reading"):
+        for message in recording.gone_through("reading"):
             envelope = envelope_or_none(message)
             if envelope is None:
                 continue

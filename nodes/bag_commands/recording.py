@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
+from nodes.bag_commands.progress import with_progress
 from runtime.bag import BagReader, BagWriter
 from runtime.bag_message import BagMessage
 from runtime.bag_runs import BEGIN, ZERO, begin_ns_of, parts_of, what_differs, zero_ns_of
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
 
-PROGRESS_EVERY = 20_000
 JOURNAL_S = 2.0
 """A handler call is in the recording at most this long after it ended."""
 PICTURES = (".png", ".svg", ".pdf")
@@ -49,6 +49,12 @@ class Recording:
     def __iter__(self) -> Iterator[BagMessage]:
         for reader in self.readers:
             yield from reader
+
+    def gone_through(self, doing: str) -> Iterator[BagMessage]:
+        """All messages; a person at a terminal is told how far it is."""
+        counts = [reader.promised for reader in self.readers]
+        known = [count for count in counts if count is not None]
+        return with_progress(self, doing, sum(known) if len(known) == len(counts) else None)
 
     @property
     def end(self) -> dict[str, str]:
@@ -140,18 +146,6 @@ def file_names(topics: Iterable[str]) -> dict[str, str]:
             name, number = f"{wanted}-{number}", number + 1
         names[topic] = name
     return names
-
-
-def with_progress(messages: Iterator[BagMessage], doing: str) -> Iterator[BagMessage]:
-    """The same messages; a person at a terminal is told how far it is."""
-    is_told = sys.stderr.isatty()
-    number = 0
-    for number, message in enumerate(messages, start=1):
-        if is_told and number % PROGRESS_EVERY == 0:
-            print(f"\r{doing}: {number} messages", end="", file=sys.stderr, flush=True)
-        yield message
-    if is_told and number >= PROGRESS_EVERY:
-        print(f"\r{doing}: {number} messages", file=sys.stderr)
 
 
 def tell_damage(*recordings: Recording) -> None:

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from nodes.bag_commands.recording import Recording, copy_head, with_progress
+from nodes.bag_commands.recording import Recording, copy_head
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def recover(path: Path, out: Path) -> Recovered:
     """Write every readable message of a recording, all its parts, into one file. Raises RecordingError."""
     source = Recording(path)
     writer = copy_head(source, out, {"recovered_from": path.name})
-    for message in with_progress(iter(source), "recovering"):
+    for message in source.gone_through("recovering"):
         writer.copy(message)
     damage = source.damage
     writer.close({**source.end, "recovered": "lossy" if damage else "all"})

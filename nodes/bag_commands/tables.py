@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from nodes.bag_commands.recording import Recording, envelope_or_none, file_names, with_progress
+from nodes.bag_commands.damage import Damaged
+from nodes.bag_commands.recording import Recording, envelope_or_none, file_names
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from runtime.bag_message import BagMessage
 from runtime.bag_schema import envelope_document
@@ -24,14 +25,20 @@ _HEAD = ("at_s", "source", "seq", "image_age_s", "cause")
 """The columns that every table has; a message's own field of such a name is `message.cause`."""
 
 
-def export_jsonl(recording: Recording, out: Path, *, with_images: bool = False) -> int:
-    """One line for each message: topic, run time, type, envelope, message; how many there are."""
+def export_jsonl(
+    recording: Recording, out: Path, *, with_images: bool = False, tell: Callable[[str], None] = lambda _: None
+) -> int:
+    """One line for each message: topic, run time, type, envelope, message; how many there are.
+
+    `tell` hears of messages that cannot be read.
+    """
     start_ns = recording.start_ns
+    damaged = Damaged(recording, is_skipped=True, what_then="their lines hold what can be")
     lines = 0
     with out.open("wb") as file:
-        for message in with_progress(iter(recording), "writing"):
+        for message in recording.gone_through("writing"):
             envelope = envelope_or_none(message)
-            document = dict(_document(message))
+            document = dict(_document(message, damaged))
             if not with_images and message.schema == IMAGE_SCHEMA:
                 document.pop("data", None)
             line = {
@@ -43,13 +50,21 @@ def export_jsonl(recording: Recording, out: Path, *, with_images: bool = False) 
             }
             file.write(msgspec.json.encode(line) + b"\n")
             lines += 1
+    for sentence in damaged.told:
+        tell(sentence)
     return lines
 
 
-def export_csv(recording: Recording, out: Path) -> list[tuple[Path, int]]:
-    """One file for each topic, with the columns that any of its messages has; the files and their rows."""
+def export_csv(
+    recording: Recording, out: Path, *, tell: Callable[[str], None] = lambda _: None
+) -> list[tuple[Path, int]]:
+    """One file for each topic, with the columns that any of its messages has; the files and their rows.
+
+    `tell` hears of messages that cannot be read.
+    """
+    damaged = Damaged(recording, is_skipped=True, what_then="their rows hold what can be")
     columns: dict[str, dict[str, None]] = {}
-    for message in with_progress(iter(recording), "looking"):
+    for message in recording.gone_through("looking"):
         columns.setdefault(message.topic, {}).update(dict.fromkeys(key for key, _ in _flat(message)))
     if not columns:
         raise RecordingError(f"{recording.path}: holds no messages, so there are no tables")
@@ -63,27 +78,31 @@ def export_csv(recording: Recording, out: Path) -> list[tuple[Path, int]]:
             file = files.enter_context(paths[topic].open("w", newline=""))
             writers[topic] = csv.DictWriter(file, [*_HEAD, *names])
             writers[topic].writeheader()
-        for message in with_progress(iter(recording), "writing"):
+        for message in recording.gone_through("writing"):
             envelope = envelope_or_none(message)
-            row: dict[str, Any] = dict(_flat(message))
+            row: dict[str, Any] = dict(_flat(message, damaged))
             if envelope is not None:
                 age_s = (envelope.published_ns - envelope.image_ns) / NS_PER_S if envelope.image_ns else ""
                 at_s = (envelope.published_ns - start_ns) / NS_PER_S
                 row |= dict(zip(_HEAD, (at_s, envelope.source, envelope.seq, age_s, envelope.cause), strict=True))
             writers[message.topic].writerow(row)
             rows[message.topic] = rows.get(message.topic, 0) + 1
+    for sentence in damaged.told:
+        tell(sentence)
     return [(paths[topic], rows.get(topic, 0)) for topic in sorted(paths)]
 
 
-def _document(message: BagMessage) -> dict[str, Any]:
+def _document(message: BagMessage, damaged: Damaged | None = None) -> dict[str, Any]:
     try:
         return message.document
-    except RecordingError:
+    except RecordingError as problem:
+        if damaged is not None:
+            damaged.met(message, problem)
         return {}
 
 
-def _flat(message: BagMessage) -> Iterator[tuple[str, Any]]:
-    for key, value in _document(message).items():
+def _flat(message: BagMessage, damaged: Damaged | None = None) -> Iterator[tuple[str, Any]]:
+    for key, value in _document(message, damaged).items():
         if key not in _LARGE:
             yield from _columns(f"message.{key}" if key in _HEAD else key, value)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -10,7 +13,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.bag_commands.recording import Recording, envelope_or_none, file_names, with_progress
+from nodes.bag_commands.damage import Damaged
+from nodes.bag_commands.recording import Recording, envelope_or_none, file_names
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recorded_image import pixels
 from runtime.clock import NS_PER_S
@@ -20,6 +24,8 @@ CODEC = "vp09"
 SLOWEST_HZ = 0.01
 """Of a video; a camera that gives fewer images has some of them twice."""
 _ROOM_BYTES = 1 << 20
+_MOST_WAITING = 16
+"""Frames of a video that wait to be encoded."""
 LONGEST_STILL_S = 60.0
 """A camera that was silent for longer ends its video's still there; the video goes on with the next image."""
 
@@ -27,7 +33,8 @@ LONGEST_STILL_S = 60.0
 class VideoFile:
     """Writes frames of one size to an MP4. Raises RecordingError where this OpenCV cannot.
 
-    A video's width and height are even numbers: an odd one is less by its last column or row.
+    A video's width and height are even numbers: an odd one is less by its last column or row. Frames are encoded on a
+    thread of the video's own, in order: several videos of one recording use several cores.
     """
 
     def __init__(self, path: Path, hz: float, width: int, height: int) -> None:
@@ -40,6 +47,8 @@ class VideoFile:
             _check_room(path)
             raise RecordingError(f"{path}: this build of OpenCV cannot write VP9 video")
         self._path = path
+        self._encoder = ThreadPoolExecutor(1, "video")
+        self._waiting: deque[Future[None]] = deque()
         self.size = size
         """Width and height."""
         self.frames = 0
@@ -48,10 +57,14 @@ class VideoFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._encoder.shutdown(cancel_futures=True)
         self._writer.release()
 
     def finish(self) -> None:
         """Close the file. Raises RecordingError where it is not whole: OpenCV says nothing of a disk that is full."""
+        while self._waiting:
+            self._waiting.popleft().result()
+        self._encoder.shutdown()
         self._writer.release()
         written = cv2.VideoCapture(str(self._path))
         frames = int(written.get(cv2.CAP_PROP_FRAME_COUNT)) if written.isOpened() else 0
@@ -61,31 +74,57 @@ class VideoFile:
             raise RecordingError(f"{self._path}: only {frames} of {self.frames} frames could be written")
 
     def add(self, rgb: NDArray[np.uint8]) -> None:
-        """Append one frame; one of another size is scaled."""
+        """Append one frame, which is not changed any more; one of another size is scaled."""
+        if len(self._waiting) >= _MOST_WAITING:
+            self._waiting.popleft().result()
+        self._waiting.append(self._encoder.submit(self._encode, rgb))
+        self.frames += 1
+
+    def _encode(self, rgb: NDArray[np.uint8]) -> None:
         width, height = self.size
         if (rgb.shape[1] & ~1, rgb.shape[0] & ~1) == self.size:
             rgb = rgb[:height, :width]
         else:
             rgb = np.asarray(cv2.resize(rgb, self.size), np.uint8)
-        self._writer.write(np.ascontiguousarray(rgb[:, :, ::-1]))
-        self.frames += 1
+        self._writer.write(cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR))
 
 
-def export_videos(recording: Recording, out: Path, *, hz: float | None = None) -> list[tuple[Path, int]]:
-    """One video for each camera, in run time: at each frame the newest image. Raises RecordingError without images."""
+def finish_all(videos: Collection[VideoFile]) -> None:
+    """Close the files, all at once. Raises RecordingError where one is not whole."""
+    with ThreadPoolExecutor(max(1, len(videos)), "finish") as pool:
+        for done in [pool.submit(video.finish) for video in videos]:
+            done.result()
+
+
+def export_videos(
+    recording: Recording,
+    out: Path,
+    *,
+    hz: float | None = None,
+    skip_damaged: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[tuple[Path, int]]:
+    """One video for each camera, in run time: at each frame the newest image.
+
+    Raises RecordingError without images, and where one cannot be read, unless those are to be left out.
+    """
     rates = {topic: hz or max(rate, SLOWEST_HZ) for topic, rate in _rates(recording).items()}
     names = file_names(rates)
     if not rates:
         raise RecordingError(f"{recording.path}: holds no images")
+    damaged = Damaged(recording, is_skipped=skip_damaged, what_then="the image before it stands in its place")
     files: dict[str, tuple[Path, VideoFile]] = {}
     newest: dict[str, NDArray[np.uint8]] = {}
     next_ns: dict[str, float] = {}
     try:
-        for message in with_progress(iter(recording), "writing"):
-            envelope = envelope_or_none(message)
-            if message.topic not in rates or envelope is None or message.schema != IMAGE_SCHEMA:
+        for message in recording.gone_through("writing"):
+            if message.topic not in rates or message.schema != IMAGE_SCHEMA:
                 continue
-            rgb = pixels(message.document)
+            try:
+                envelope, rgb = message.envelope, pixels(message.document)
+            except RecordingError as problem:
+                damaged.met(message, problem)
+                continue
             period_ns = NS_PER_S / rates[message.topic]
             if message.topic not in files:
                 path = out / f"{names[message.topic]}.mp4"
@@ -100,10 +139,14 @@ def export_videos(recording: Recording, out: Path, *, hz: float | None = None) -
             newest[message.topic] = rgb
         for topic, (_, file) in files.items():
             file.add(newest[topic])
-            file.finish()
+        finish_all([file for _, file in files.values()])
     finally:
         for _, file in files.values():
             file.__exit__(None, None, None)
+    for sentence in damaged.told:
+        tell(sentence)
+    if not files:
+        raise RecordingError(f"{recording.path}: holds no image that can be read")
     return [(path, file.frames) for _, (path, file) in sorted(files.items())]
 
 

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from nodes.bag_commands.progress import told_at_terminal
 from nodes.bag_commands.recording import Recording, add_recording, check_out, envelope_or_none
 from nodes.replay.gaps import Pace, TimeLine
 from nodes.replay.player import NodePlayer, NodeResult
@@ -212,10 +213,11 @@ def _replay_into(recording: Recording, asked: argparse.Namespace) -> int:
     check_out(out / "run.mcap", recording)
     out.mkdir(parents=True, exist_ok=True)
     remove_recording(out / "run.mcap", {})
-    mixture = mix(
-        recording, tables, played=names, speed=speed, out=out.resolve(),
-        longest_gap_s=asked.longest_gap, tell=_tell, source=source,
-    )  # fmt: skip
+    with told_at_terminal(is_wanted=not asked.json):
+        mixture = mix(
+            recording, tables, played=names, speed=speed, out=out.resolve(),
+            longest_gap_s=asked.longest_gap, tell=_tell, source=source,
+        )  # fmt: skip
     how = "virtual time" if asked.virtual else f"real time, {speed:g}x"
     make_view: Callable[..., View] = load_name(mixture.launch.view) if mixture.launch.view else PlainView
     is_live = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not asked.virtual

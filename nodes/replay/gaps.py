@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nodes.bag_commands.recording import Recording, envelope_or_none, is_journal, with_progress
+from nodes.bag_commands.recording import Recording, envelope_or_none, is_journal
 from runtime.bag_message import BagMessage
 from runtime.clock import NS_PER_S, SystemClock, to_ns
 from runtime.message import Envelope, Message
@@ -102,7 +102,7 @@ def find_gaps(
     found = Gaps({name: [] for name in sources})
     shifts = dict.fromkeys(sources, 0)
     numbers = dict.fromkeys(sources, 0)
-    for message in with_progress(iter(recording), "looking for gaps"):
+    for message in recording.gone_through("looking for gaps"):
         due_ns = line.due_ns(message.log_time_ns - wall_offset_ns)
         if not is_journal(message):
             found.end_ns = max(found.end_ns, due_ns)
