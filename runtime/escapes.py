@@ -277,16 +277,7 @@ def _wrap_numpy(numpy_random: Any) -> None:
 
     # A RandomState with a seed makes an unseeded generator first, so this one class is watched by itself.
     legacy: Any = importlib.import_module("numpy.random.mtrand")
-    make: Callable[[], Any] = legacy._MT19937
-
-    def unwatched() -> Any:
-        watch, _active.watch = _active.watch, None
-        try:
-            return make()
-        finally:
-            _active.watch = watch
-
-    legacy._MT19937 = unwatched
+    legacy._MT19937 = _Unwatched("MT19937", (legacy._MT19937,), {})
 
     class RandomState(state_class, metaclass=_Seems):  # type: ignore[misc]  # known at run time only
         def __init__(self, seed: Any = None) -> None:
@@ -324,6 +315,17 @@ class _Seems(type):
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.__mro__[1])
+
+
+class _Unwatched(_Seems):
+    """A class whose instances are made while nobody watches, and are its base's own."""
+
+    def __call__(cls, *arguments: Any) -> Any:
+        watch, _active.watch = _active.watch, None
+        try:
+            return cls.__mro__[1](*arguments)
+        finally:
+            _active.watch = watch
 
 
 class _Datetime(datetime.datetime, metaclass=_Seems):

@@ -8,6 +8,7 @@ import datetime
 import json
 import logging
 import os
+import pickle
 import random
 import re
 import secrets
@@ -216,6 +217,18 @@ def test_a_start_is_watched_too() -> None:
 )
 def test_what_is_repeatable_or_not_the_nodes_own_is_let_through(deed: Callable[[Node], object]) -> None:
     run(Culprit(deed))
+
+
+def test_what_numpy_does_with_the_state_of_its_generators_goes_on_working() -> None:
+    """Hypothesis, for one, takes and sets the state of the global one."""
+    run(Culprit(lambda _: None))
+    state = np.random.get_state()
+    np.random.seed(3)
+    first = np.random.rand()
+    own = np.random.RandomState(3)
+    assert own.get_state(legacy=False)["bit_generator"] == "MT19937"
+    assert pickle.loads(pickle.dumps(own)).rand() == own.rand() == first
+    np.random.set_state(state)
 
 
 def test_a_watched_random_state_is_the_one_that_numpy_has() -> None:
