@@ -4,7 +4,38 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from runtime.message import Message
+
+
+class Sound(Message, origin="utterance"):
+    """Something that a person said, as sound: whole on `microphone/speech`, so far on `microphone/so_far`."""
+
+    speaker: str
+    number: int  # of the speech in this run; so far and whole have the same
+    captured_ns: int  # when the words began
+    voiced_s: float  # of it really speech
+    samples: NDArray[np.int16]  # (n,) at 16 kHz, with 0.3 s from before
+
+
+class SoundSoFar(Sound, kind="state", origin="utterance"):
+    """The same, while the person may still go on."""
+
+
+class MicrophoneState(Message, kind="state"):
+    """Whether a microphone hears, and if not, why."""
+
+    is_live: bool
+    why: str = ""
+
+
+class RecogniserState(Message, kind="state"):
+    """Whether what is said is understood, and if not, why."""
+
+    is_live: bool
+    why: str = ""
 
 
 class Speech(Message, kind="state"):

@@ -1,15 +1,176 @@
-"""Sound as it comes in: from a microphone or a file, as 16-bit samples at 16 kHz, one channel."""
+"""Sound as it comes in, from a microphone or a file: 16-bit samples at 16 kHz, one channel, in blocks of 32 ms."""
 
 from __future__ import annotations
 
+import ctypes
+import queue
+from collections.abc import Generator
+from functools import cache
 from pathlib import Path
+from typing import Any, Protocol
 
 import miniaudio
 
+from nodes.voice.segments import BLOCK_NS
+from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.errors import UserError
 
 RATE_HZ = 16_000
 BYTES_PER_S = 2 * RATE_HZ
+BLOCK_BYTES = 1024
+PERIOD_MS = 32
+MOST_WAITING = 300  # blocks: ten seconds that nobody took
+SILENT_END_S = 1.0  # after a file, so that its last words are heard to their end
+
+REAL_BACKENDS = [
+    backend for backend in miniaudio.Backend if backend not in (miniaudio.Backend.NULL, miniaudio.Backend.CUSTOM)
+]
+_quiet = ctypes.CFUNCTYPE(None)(lambda: None)  # called with more arguments than it looks at
+
+Block = tuple[bytes, int]
+"""Its samples, and when the last of them was taken, in ns of the clock."""
+
+
+class SoundSource(Protocol):
+    """Where blocks come from."""
+
+    lost: str
+    """Why nothing more will come; "" while something may."""
+
+    def blocks(self) -> list[Block]:
+        """What has come since the last time; never waits."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the device."""
+        ...
+
+
+class FileSound:
+    """A sound file, heard at its own pace from now on."""
+
+    def __init__(self, path: Path, clock: Clock, *, loop: bool = False) -> None:
+        """Raises UserError where the file cannot be read."""
+        samples = read_sound(path) + bytes(int(SILENT_END_S * BYTES_PER_S))
+        samples += bytes(-len(samples) % BLOCK_BYTES)
+        self._samples = samples
+        self._clock = clock
+        self._loop = loop
+        self._start_ns = clock.now_ns()
+        self._number = 0  # blocks handed out
+        self.lost = ""
+
+    def blocks(self) -> list[Block]:
+        found: list[Block] = []
+        now_ns = self._clock.now_ns()
+        while not self.lost and (end_ns := self._start_ns + (self._number + 1) * BLOCK_NS) <= now_ns:
+            begin = self._number * BLOCK_BYTES % len(self._samples)
+            found.append((self._samples[begin : begin + BLOCK_BYTES], end_ns))
+            self._number += 1
+            if begin + BLOCK_BYTES >= len(self._samples) and not self._loop:
+                self.lost = "the file is at its end"
+        return found
+
+    def close(self) -> None:
+        self.lost = self.lost or "closed"
+
+
+class DeviceSound:
+    """A microphone, read by a thread of the sound library's own."""
+
+    def __init__(self, device: str, clock: Clock, *, stall_s: float = 1.0) -> None:
+        """`device`: a part of its name, "" for the system's choice, "null" for one of silence. Raises UserError."""
+        quiet_alsa()
+        backends = [miniaudio.Backend.NULL] if device == "null" else REAL_BACKENDS
+        chosen = None if device in ("", "null") else _find(device)
+        self._clock = clock
+        self._waiting: queue.Queue[Block] = queue.Queue(MOST_WAITING)
+        self._rest = b""
+        self._stall_ns = to_ns(stall_s)
+        self._alive_ns = clock.now_ns()
+        self.lost = ""
+        try:
+            self._device = miniaudio.CaptureDevice(
+                input_format=miniaudio.SampleFormat.SIGNED16,
+                nchannels=1,
+                sample_rate=RATE_HZ,
+                buffersize_msec=PERIOD_MS,
+                device_id=chosen,
+                backends=backends,
+                app_name="polyrhythm",
+            )
+            listener = self._listen()
+            next(listener)
+            self._device.start(listener)
+        except miniaudio.MiniaudioError as problem:
+            raise UserError(f"cannot be opened ({problem.args[0]}); is one connected?") from problem
+
+    def _listen(self) -> Generator[None, bytes, None]:
+        """Runs on the library's thread."""
+        while True:
+            data = yield
+            now_ns = self._clock.now_ns()
+            data = self._rest + bytes(data)
+            whole = len(data) // BLOCK_BYTES
+            self._rest = data[whole * BLOCK_BYTES :]
+            rest_ns = len(self._rest) * NS_PER_S // BYTES_PER_S
+            for number in range(whole):
+                end_ns = now_ns - rest_ns - (whole - 1 - number) * BLOCK_NS
+                try:
+                    self._waiting.put_nowait((data[number * BLOCK_BYTES : (number + 1) * BLOCK_BYTES], end_ns))
+                except queue.Full:
+                    return  # nobody listens any more
+
+    def blocks(self) -> list[Block]:
+        found: list[Block] = []
+        while True:
+            try:
+                found.append(self._waiting.get_nowait())
+            except queue.Empty:
+                break
+        now_ns = self._clock.now_ns()
+        if found:
+            self._alive_ns = now_ns
+        elif now_ns - self._alive_ns > self._stall_ns:
+            self.lost = f"it has delivered nothing for {self._stall_ns * 1e-9:g} s"
+        return found
+
+    def close(self) -> None:
+        self.lost = self.lost or "closed"
+        self._device.close()
+
+
+def microphones() -> list[str]:
+    """The names of the microphones that there are."""
+    return [str(device["name"]) for device in _devices()]
+
+
+def _devices() -> list[dict[str, Any]]:
+    quiet_alsa()
+    try:
+        found = list(miniaudio.Devices(REAL_BACKENDS).get_captures())
+    except miniaudio.MiniaudioError:
+        return []
+    return [device for device in found if not str(device["name"]).startswith("Discard all")]  # of the null backend
+
+
+def _find(device: str) -> object:
+    found = _devices()
+    for one in found:
+        if device.lower() in str(one["name"]).lower():
+            return one["id"]
+    known = ", ".join(repr(str(one["name"])) for one in found) or "none"
+    raise UserError(f"none has {device!r} in its name; there are: {known}")
+
+
+@cache
+def quiet_alsa() -> None:
+    """Keep ALSA from writing its own words on stderr: where something is wrong, our sentence says so."""
+    try:
+        library = ctypes.CDLL("libasound.so.2")
+        library.snd_lib_error_set_handler(_quiet)
+    except (OSError, AttributeError):
+        pass  # no ALSA here
 
 
 def decode_sound(data: bytes, what: str) -> bytes:
@@ -19,9 +180,7 @@ def decode_sound(data: bytes, what: str) -> bytes:
             data, nchannels=1, sample_rate=RATE_HZ, output_format=miniaudio.SampleFormat.SIGNED16
         )
     except miniaudio.DecodeError as problem:
-        raise UserError(
-            f"{what} is no sound that can be read: {problem}; expected WAV, FLAC, MP3 or Vorbis"
-        ) from problem
+        raise UserError(f"{what} is no sound that can be read; expected WAV, FLAC, MP3 or Ogg Vorbis") from problem
     return bytes(decoded.samples)
 
 

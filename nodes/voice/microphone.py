@@ -1,0 +1,199 @@
+"""`Microphone`: hears when somebody speaks, and hands what they say on as sound, for a `Recogniser` to understand.
+
+Sound of silence, steps and motors never leaves this node. A microphone that cannot be opened or falls silent is a fault
+that is told once and on `microphone`, and it is tried again until it works.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nodes.voice.messages import MicrophoneState, Saying, Sound, SoundSoFar, Speech
+from nodes.voice.segments import Heard, Rules, Segmenter
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.clock import to_ns
+from runtime.errors import ParameterError, UserError
+from runtime.qos import RELIABLE
+
+if TYPE_CHECKING:
+    from nodes.voice.activity import Activity
+    from nodes.voice.sound_in import SoundSource
+
+LOOKS_HZ = 50
+REOPEN_S = 2.0
+REPEAT_S = 0.25
+LONGEST_SAYING_S = 30.0
+"""A loudspeaker that tells no end within that time has gone, and what is heard is a person again."""
+SOUND_FILES = (".wav", ".flac", ".mp3", ".ogg")
+
+
+class Microphone(Node):
+    """Publishes what people say, whole when they have ended and so far when they pause or go on for long.
+
+    `source` is a part of a microphone's name, "" for the system's own choice, or a sound file (.wav, .flac, .mp3 or
+    .ogg), heard once at its own pace or, with `loop`, again and again. `threshold` is the probability, 0 to 1, from
+    which a block of 32 ms counts as speech; `silence_s` of silence end it.
+    `hears_robot`: the loudspeaker is in earshot and nothing takes its echo away, so that speech while the robot speaks
+    is not told on `speech`, by which it would interrupt itself; what is said is recognised all the same.
+    """
+
+    saying = Subscription(Saying, "saying", qos=QoS(required=False))
+    speech = Publisher(Sound, "microphone/speech", qos=RELIABLE)
+    so_far = Publisher(SoundSoFar, "microphone/so_far")
+    activity = Publisher(Speech, "speech")
+    state = Publisher(MicrophoneState, "microphone")
+
+    def __init__(
+        self,
+        source: str = "",
+        speaker: str = "person",
+        threshold: float = 0.5,
+        silence_s: float = 0.6,
+        longest_s: float = 20.0,
+        loop: bool = False,
+        hears_robot: bool = True,
+    ) -> None:
+        if not 0.0 < threshold < 1.0:
+            raise ParameterError(f"microphone: threshold is {threshold}; expected a probability between 0 and 1")
+        if not 0.2 <= silence_s <= 5.0:
+            raise ParameterError(f"microphone: silence_s is {silence_s}; expected 0.2 to 5 s")
+        if not 1.0 <= longest_s <= 60.0:
+            raise ParameterError(f"microphone: longest_s is {longest_s}; expected 1 to 60 s")
+        self.source = source
+        self.speaker = speaker
+        self.loop = loop
+        self.hears_robot = hears_robot
+        self.segmenter = Segmenter(Rules(threshold=threshold, silence_s=silence_s, longest_s=longest_s))
+        self.robot_speaks_until_ns = 0
+        self._detector: Activity | None = None
+        self._open: SoundSource | None = None
+        self._tried_ns = -math.inf
+        self._told_ns = 0
+        self._told = False  # that somebody speaks
+        self._fault: str | None = None  # "" while all is well, None before it is known
+        self._is_over = False
+
+    @classmethod
+    def check_parameters(cls, source: str = "", **_: object) -> list[str]:
+        """A sound file that is not there, or packages that are not; whether a device works is known when it runs."""
+        try:
+            from nodes.voice import activity, sound_in  # noqa: F401  # whether they can be loaded
+        except ImportError as problem:
+            return [f"{problem.name} is not installed: pip install 'polyrhythm[voice]'"]
+        if _is_file(source) and not Path(source).is_file():
+            return [f"source is {source!r}: there is no such sound file; a microphone is named by a part of its name"]
+        return []
+
+    def on_start(self) -> None:
+        """Load the detector. Raises UserError where a file cannot be read, or for a device in virtual time."""
+        problems = self.check_parameters(self.source)
+        if problems:
+            raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
+        if self.clock.is_virtual and not _is_file(self.source):
+            raise UserError(
+                f"node {self.name}: a microphone does not wait for virtual time; run without --virtual, or name a "
+                f"sound file: --set {self.name}.source=FILE.wav"
+            )
+        from nodes.voice.activity import Activity
+
+        self._detector = Activity()
+        if _is_file(self.source):
+            self._try()
+
+    def on_stop(self) -> None:
+        if self._open is not None:
+            self._open.close()
+
+    @on(saying)
+    def follow(self, saying: Saying) -> None:
+        """Whether the robot speaks itself."""
+        is_begin = saying.phase == "begun"
+        self.robot_speaks_until_ns = self.clock.now_ns() + to_ns(LONGEST_SAYING_S) if is_begin else 0
+
+    @every(hz=LOOKS_HZ, blocking=True)
+    def listen(self) -> None:
+        """Take in what has come, and hand on what there is to recognise."""
+        source = self._open or self._try()
+        if source is None or self._detector is None:
+            return
+        blocks = source.blocks()
+        for block, end_ns in blocks:
+            heard = self.segmenter.add(self._detector.probability(block), block, end_ns)
+            if heard is not None:
+                self._hand_on(heard)
+        if blocks:
+            self._tell("")
+        self._tell_activity()
+        if source.lost:
+            self._lose(source)
+
+    def _hand_on(self, heard: Heard) -> None:
+        kind: type[Sound] = Sound if heard.is_over else SoundSoFar
+        sound = kind(
+            speaker=self.speaker,
+            number=heard.number,
+            captured_ns=heard.begun_ns,
+            voiced_s=heard.voiced_s,
+            samples=np.frombuffer(heard.sound, np.int16),
+        )
+        if isinstance(sound, SoundSoFar):
+            self.so_far.publish(sound)
+        else:
+            self.speech.publish(sound)
+
+    def _tell_activity(self) -> None:
+        now_ns = self.clock.now_ns()
+        speaks = self.segmenter.is_speech and not (self.hears_robot and now_ns < self.robot_speaks_until_ns)
+        if speaks is self._told and not (speaks and now_ns - self._told_ns >= to_ns(REPEAT_S)):
+            return
+        self._told, self._told_ns = speaks, now_ns
+        begun_ns = self.segmenter.begun_ns if speaks else 0
+        self.activity.publish(Speech(speaker=self.speaker, is_speaking=speaks, begun_ns=begun_ns))
+
+    @property
+    def _where(self) -> str:
+        return f"microphone {self.source!r}" if self.source else "the system's microphone"
+
+    def _try(self) -> SoundSource | None:
+        from nodes.voice.sound_in import DeviceSound, FileSound
+
+        now_ns = self.clock.now_ns()
+        if self._is_over or now_ns - self._tried_ns < to_ns(REOPEN_S):
+            return None
+        self._tried_ns = now_ns
+        if _is_file(self.source):
+            self._open = FileSound(Path(self.source), self.clock, loop=self.loop)
+            return self._open
+        try:
+            self._open = DeviceSound(self.source, self.clock)
+        except UserError as problem:
+            self._tell(f"{self._where}: {problem}; it is tried again every {REOPEN_S:g} s")
+        return self._open
+
+    def _lose(self, source: SoundSource) -> None:
+        source.close()
+        self._open = None
+        self._tried_ns = self.clock.now_ns()
+        self._is_over = _is_file(self.source)  # a file is heard once
+        self._tell(f"{self._where}: {source.lost}")
+
+    def _tell(self, fault: str) -> None:
+        """Once for each change."""
+        if fault == self._fault or (fault and self._fault):
+            return
+        if not fault:
+            self.log.info("%s hears", self._where)
+        elif self._is_over:
+            self.log.info("%s", fault)
+        else:
+            self.log.warning("%s", fault)
+        self._fault = fault
+        self.state.publish(MicrophoneState(is_live=not fault, why=fault))
+
+
+def _is_file(source: str) -> bool:
+    return source.lower().endswith(SOUND_FILES)

@@ -1,0 +1,193 @@
+"""`Recogniser`: what somebody said, as text on `heard`: by a speech server here or in the cloud, or by a program.
+
+Speech so far is recognised, too, when the speaker pauses or goes on for long: a stop in it is passed on at once, and
+where nothing but silence follows, its text is that of the whole, which then takes no further time. What the robot says
+itself is not heard as a person's words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Any, Literal
+
+from nodes.model_answers import OPENAI_URL, ChatSettings, ModelError, settings_from
+from nodes.model_budget import Budget, budget_of
+from nodes.understanding import understand
+from nodes.voice.echo import is_echo
+from nodes.voice.messages import RecogniserState, Saying, Sound, SoundSoFar
+from nodes.voice.program import ProgramError, command_problems
+from runtime import Node, Publisher, QoS, Subscription, on
+from runtime.clock import to_ns
+from runtime.errors import ParameterError
+from runtime.health import Spending
+from runtime.msgs import Utterance
+from runtime.qos import RELIABLE
+
+if TYPE_CHECKING:
+    from nodes.voice.recognition import Recognition
+
+DEFAULT_MODEL = "whisper-1"
+LIFESPAN_S = 10.0
+"""What was said longer ago and not recognised yet is not recognised any more."""
+ECHO_S = 2.0
+"""What the robot has said is still in the room, and on its way through the microphone's end of speech, for so long."""
+MOST_SAID = 16
+MOST_CALLS = 5000
+
+
+class Recogniser(Node):
+    """Publishes on `heard` what is said on `microphone/speech`.
+
+    With `by = "api"` it asks a server with OpenAI's `/audio/transcriptions`, such as Whisper here or in the cloud;
+    model, address and key also as SPEECH_MODEL, SPEECH_BASE_URL and SPEECH_API_KEY. With "command" a program reads WAV
+    and writes text. `looks_ahead`: speech so far is recognised as well, about one call more for each utterance.
+    `language` as in "en". `latency_s` is how long an answer takes in virtual time.
+    """
+
+    speech = Subscription(Sound, "microphone/speech", qos=QoS(depth=8, lifespan_s=LIFESPAN_S))
+    so_far = Subscription(SoundSoFar, "microphone/so_far", qos=QoS(required=False, lifespan_s=2.0))
+    saying = Subscription(Saying, "saying", qos=QoS(required=False))
+    heard = Publisher(Utterance, "heard", qos=RELIABLE)
+    state = Publisher(RecogniserState, "recogniser")
+
+    def __init__(
+        self,
+        by: Literal["api", "command"] = "api",
+        model: str = "",
+        base_url: str = "",
+        command: str = "",
+        language: str = "",
+        looks_ahead: bool = True,
+        deadline_s: float = 5.0,
+        max_calls: int = MOST_CALLS,
+        latency_s: float = 0.4,
+    ) -> None:
+        if by not in ("api", "command"):
+            raise ParameterError(f"recogniser: by is {by!r}; known: api, command")
+        self.by = by
+        self.command = command
+        self.language = language
+        self.looks_ahead = looks_ahead
+        self.latency_s = latency_s
+        self.settings = _settings(model, base_url, deadline_s, max_calls)
+        self.budget = Budget(max_calls=max_calls)
+        self.recognition: Recognition | None = None
+        self.so_far_text: tuple[int, float, asyncio.Future[str | None]] | None = None
+        self.whole_number = 0  # of the last speech that has ended
+        self.told_early: tuple[int, str] = (0, "")  # number of a speech, and what of it was passed on already
+        self.said: deque[tuple[str, int]] = deque(maxlen=MOST_SAID)  # by the robot, and until when it may be heard
+        self.fault = ""
+
+    @classmethod
+    def check_parameters(
+        cls,
+        by: str = "api",
+        model: str = "",
+        base_url: str = "",
+        command: str = "",
+        deadline_s: float = 5.0,
+        max_calls: int = MOST_CALLS,
+        latency_s: float = 0.4,
+        **_: object,
+    ) -> list[str]:
+        """What these parameters and this environment lack, in sentences."""
+        found = [] if latency_s >= 0 else [f"latency_s is {latency_s}; expected 0 or more"]
+        if by == "command":
+            return found + command_problems(command, "reads WAV and writes text, such as a script around whisper.cpp")
+        return found + _settings(model, base_url, deadline_s, max_calls).problems()
+
+    def on_start(self) -> None:
+        from nodes.voice.recognition import recognition
+
+        self.heard.provenance = f"model:{self.settings.model}" if self.by == "api" else f"script:{self.command}"
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        self.budget = budget_of(self.name, info, self.settings.max_calls)
+        self.recognition = recognition(
+            self.command if self.by == "command" else "",
+            self.settings,
+            language=self.language,
+            keep_open=not self.clock.is_virtual,
+            budget=self.budget,
+        )
+
+    def spending(self) -> Spending:
+        return self.budget.spending(self.settings.model if self.by == "api" else self.command)
+
+    @on(saying)
+    def follow(self, saying: Saying) -> None:
+        """Remember what the robot says, for as long as it may be heard."""
+        words_s = len(saying.text.split()) * 1.0 if saying.phase == "begun" else ECHO_S
+        self.said.append((saying.text, self.clock.now_ns() + to_ns(words_s + ECHO_S)))
+
+    @on(so_far)
+    async def look(self, sound: SoundSoFar) -> None:
+        """Pass on a stop before its speaker has ended."""
+        if not self.looks_ahead or sound.number <= self.whole_number:
+            return
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.so_far_text = (sound.number, sound.voiced_s, answer)
+        text = None
+        try:
+            text = await self._text_of(sound)
+        finally:
+            answer.set_result(text)
+        if text and understand(text).wants == "stop" and not self._is_echo(text):
+            self.told_early = (sound.number, text)
+            self._pass_on(sound, text)
+
+    @on(speech)
+    async def understand_speech(self, sound: Sound) -> None:
+        """Pass on the whole, but for what has been passed on already."""
+        self.whole_number = sound.number
+        text: str | None = None
+        if self.so_far_text is not None and self.so_far_text[:2] == (sound.number, sound.voiced_s):
+            text = await self.so_far_text[2]  # nothing was added but silence
+        if text is None:
+            text = await self._text_of(sound)
+        if text and (sound.number, text) != self.told_early and not self._is_echo(text):
+            self._pass_on(sound, text)
+
+    def _pass_on(self, sound: Sound, text: str) -> None:
+        self.heard.publish(Utterance(speaker=sound.speaker, text=text, captured_ns=sound.captured_ns))
+
+    async def _text_of(self, sound: Sound) -> str | None:
+        """The words; "" where there are none, None where that is not known."""
+        assert self.recognition is not None
+        asked = self.recognition.text_of(sound.samples.tobytes())
+        try:
+            text = await self.clock.external(asked, self.latency_s)
+        except (ModelError, ProgramError) as problem:
+            self._tell(str(problem))
+            return None
+        self._tell("")
+        return text
+
+    def _is_echo(self, text: str) -> bool:
+        now_ns = self.clock.now_ns()
+        return is_echo(text, (said for said, until_ns in self.said if now_ns < until_ns))
+
+    def _tell(self, fault: str) -> None:
+        """Once for each change: as long as nothing is recognised, the robot is deaf, and people should know."""
+        if bool(fault) is bool(self.fault) and self.state.sent:
+            return
+        if fault:
+            self.log.warning("the robot does not understand what is said: %s", fault)
+        elif self.fault:
+            self.log.info("the robot understands again what is said")
+        self.fault = fault
+        self.state.publish(RecogniserState(is_live=not fault, why=fault))
+
+
+def _settings(model: str, base_url: str, deadline_s: float, max_calls: int) -> ChatSettings:
+    return settings_from(
+        "SPEECH",
+        model=model,
+        base_url=base_url,
+        default_url=OPENAI_URL,
+        default_model=DEFAULT_MODEL,
+        deadline_s=deadline_s,
+        max_calls=max_calls,
+        max_tokens=1,
+        stream=False,
+    )

@@ -1,0 +1,100 @@
+"""Where somebody's speech begins and ends in a stream of sound: a pure decision over blocks and their probabilities."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
+
+from runtime.clock import to_ns
+
+BLOCK_S = 0.032
+BLOCK_NS = to_ns(BLOCK_S)
+SHORTEST_VOICED_S = 0.12  # "Ouch!" is about three times as long; a click is shorter
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Speech so far (`is_over` False: the speaker may go on) or as a whole."""
+
+    number: int
+    sound: bytes  # 16-bit samples at 16 kHz, with a little of what was before
+    begun_ns: int
+    voiced_s: float  # of it really speech: the same as before means that nothing was added but silence
+    is_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When it counts as speech, and when as its end."""
+
+    threshold: float = 0.5  # probability from which a block is speech; well below it, it is silence
+    silence_s: float = 0.6  # of silence end it
+    pause_s: float = 0.2  # of silence: perhaps this was all, so it is worth a first look
+    look_s: float = 1.0  # while somebody speaks without a pause, it is looked at so often
+    before_s: float = 0.3  # of sound that is kept from before: the first consonant is no voice yet
+    longest_s: float = 20.0  # then it is cut in two
+
+
+class Segmenter:
+    """Takes one block after the other; says what there is to recognise."""
+
+    def __init__(self, rules: Rules | None = None) -> None:
+        self.rules = rules or Rules()
+        self.begun_ns = 0  # when the speech that goes on began; 0: nobody speaks
+        self._number = 0
+        self._before: deque[bytes] = deque(maxlen=max(1, round(self.rules.before_s / BLOCK_S)))
+        self._blocks: list[bytes] = []
+        self._voiced = self._silent = self._since_look = self._looked_at = 0  # blocks
+        self._state: Literal["silence", "speech"] = "silence"
+
+    @property
+    def is_speech(self) -> bool:
+        """Whether somebody speaks, or has only just stopped; False for a click that may become speech."""
+        return self._state == "speech" and self._voiced * BLOCK_S >= SHORTEST_VOICED_S
+
+    def add(self, probability: float, block: bytes, end_ns: int) -> Heard | None:
+        """The next block, and what there is to recognise because of it; `end_ns`: when its last sample was taken."""
+        rules = self.rules
+        if self._state == "silence":
+            if probability < rules.threshold:
+                self._before.append(block)
+                return None
+            self._begin(end_ns - BLOCK_NS)
+        self._blocks.append(block)
+        self._since_look += 1
+        if probability >= rules.threshold:
+            self._voiced += 1
+            self._silent = 0
+        elif probability < rules.threshold * 0.7 or self._silent:
+            self._silent += 1
+        if self._silent * BLOCK_S >= rules.silence_s or len(self._blocks) * BLOCK_S >= rules.longest_s:
+            return self._end()
+        is_pause = self._silent == round(rules.pause_s / BLOCK_S)
+        if is_pause or self._since_look * BLOCK_S >= rules.look_s:
+            return self._look()
+        return None
+
+    def _begin(self, begun_ns: int) -> None:
+        self._state = "speech"
+        self._number += 1
+        self.begun_ns = begun_ns
+        self._blocks = list(self._before)
+        self._before.clear()
+        self._voiced = self._silent = self._since_look = self._looked_at = 0
+
+    def _look(self) -> Heard | None:
+        self._since_look = 0
+        if not self.is_speech or self._looked_at == self._voiced:
+            return None  # nothing was added but silence
+        self._looked_at = self._voiced
+        return self._heard(is_over=False)
+
+    def _end(self) -> Heard | None:
+        heard = self._heard(is_over=True) if self.is_speech else None
+        self._before.extend(self._blocks)  # the last of them: what follows may be the next word
+        self._state, self._blocks, self.begun_ns = "silence", [], 0
+        return heard
+
+    def _heard(self, *, is_over: bool) -> Heard:
+        return Heard(self._number, b"".join(self._blocks), self.begun_ns, self._voiced * BLOCK_S, is_over)
