@@ -23,6 +23,7 @@ from runtime import Publisher, QoS, Subscription, every, on
 from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, choices
 from runtime.msgs import (
+    JOINTS,
     Action,
     EStop,
     Feedback,
@@ -50,6 +51,8 @@ class MqttBridge(RobotPorts):
     `commands` lists the verbs that are taken: say, stop, estop, resume, runstop, release, home, stow. `discovery` is
     Home Assistant's prefix ("homeassistant"), or empty: no discovery.
     """
+
+    made_for_joints = JOINTS
 
     robot_state = Subscription(RobotState, "robot/state", qos=QoS(required=False, lifespan_s=1.0))
     robot_status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)

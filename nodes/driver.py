@@ -8,9 +8,10 @@ import math
 from typing import cast
 
 from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.described_robot import joint_names, load_limits
 from runtime.errors import UserError
 from runtime.msgs import JOINTS, JointCommand, RobotService, RobotState, RobotStatus
-from runtime.robot import Robot, RobotError
+from runtime.robot import Robot, RobotError, RobotLimits
 
 Parameter = int | float | str | bool
 
@@ -24,12 +25,14 @@ TICKS_PER_STATUS = 10
 class Driver(Node):
     """Applies the newest command while it is fresh, stops the robot otherwise, and publishes what the robot feels.
 
-    `robot` names a class that keeps the `Robot` protocol, as "module:Class"; `robot_params` are its arguments.
+    `robot` names a class that keeps the `Robot` protocol, as "module:Class"; `robot_params` are its arguments. `limits`
+    names what its guard takes it for, as "module:NAME", from `[run] robot` of the launch file ("": a Stretch).
     A `robot/service` by a person homes or stows it, while nobody commands it. Runstop and release come by another
     topic, because homing may take half a minute and a runstop waits for nothing.
     """
 
     realtime = True
+    robot_parameter = "limits"
 
     command = Subscription(JointCommand, "robot/command", qos=QoS(lifespan_s=COMMAND_LIFESPAN_S))
     service = Subscription(RobotService, "robot/service", qos=QoS(required=False, lifespan_s=SERVICE_LIFESPAN_S))
@@ -38,9 +41,13 @@ class Driver(Node):
     status = Publisher(RobotStatus, "robot/status")
 
     def __init__(
-        self, robot: str = "nodes.sim.robot:SimRobot", robot_params: dict[str, Parameter] | None = None
+        self,
+        robot: str = "nodes.sim.robot:SimRobot",
+        robot_params: dict[str, Parameter] | None = None,
+        limits: str = "",
     ) -> None:
         self._robot_name = robot
+        self._joints = joint_names(load_limits(limits)) if limits else JOINTS
         self._robot_params = dict(robot_params or {})
         self._is_commanded = False
         self._ticks = 0
@@ -50,7 +57,7 @@ class Driver(Node):
 
     @classmethod
     def check_parameters(
-        cls, robot: str = "", robot_params: dict[str, Parameter] | None = None, **_: object
+        cls, robot: str = "", robot_params: dict[str, Parameter] | None = None, limits: str = "", **_: object
     ) -> list[str]:
         """What is wrong with the robot's class, or its arguments; it is neither made nor moved."""
         if not robot:
@@ -66,7 +73,9 @@ class Driver(Node):
             inspect.signature(found).bind(**robot_params or {})
         except TypeError as problem:
             return [f"robot {robot!r} does not take these robot_params: {problem}"]
-        return []
+        own = getattr(found, "limits", None)  # of the class where it knows them before it is started
+        joints = joint_names(load_limits(limits)) if limits else JOINTS
+        return [_others(robot, own, joints)] if isinstance(own, RobotLimits) and joint_names(own) != joints else []
 
     def on_start(self) -> None:
         """Connect to the robot; never moves it. Raises UserError for a real robot in virtual time."""
@@ -77,6 +86,9 @@ class Driver(Node):
             )
         self.robot = make_robot(self._robot_name, self._robot_params)
         self.robot.start(self.clock.now_ns())
+        own = getattr(self.robot, "limits", None)
+        if isinstance(own, RobotLimits) and joint_names(own) != self._joints:
+            raise UserError(f"node {self.name}: {_others(self._robot_name, own, self._joints)}")
 
     def on_stop(self) -> None:
         """Leave the robot standing."""
@@ -105,7 +117,7 @@ class Driver(Node):
             self._tell(status)  # a runstop at once: the guard lets go of a robot that is pressed to stand
         self._was_runstopped = status.is_runstopped
         command = self.command.latest()  # None once it is older than its lifespan, checked here and now
-        is_usable = command is not None and is_complete(command)
+        is_usable = command is not None and is_complete(command, len(self._joints))
         if command is not None and is_usable:
             robot.command(command)
         else:
@@ -143,10 +155,17 @@ class Driver(Node):
         self._told = (status.mode, status.why)
 
 
-def is_complete(command: JointCommand) -> bool:
+def is_complete(command: JointCommand, joints: int = len(JOINTS)) -> bool:
     """Whether a command has one finite position per joint and finite velocities."""
     values = (*command.position, command.base_v_mps, command.base_w_radps)
-    return len(command.position) == len(JOINTS) and all(math.isfinite(value) for value in values)
+    return len(command.position) == joints and all(math.isfinite(value) for value in values)
+
+
+def _others(robot: str, limits: RobotLimits, joints: tuple[str, ...]) -> str:
+    return (
+        f"robot {robot!r} has the joints {', '.join(joint_names(limits))}, but its guard is told of "
+        f"{', '.join(joints)}; name the limits of this very robot in [run] robot"
+    )
 
 
 def robot_class(name: str) -> type[Robot]:

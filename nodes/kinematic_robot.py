@@ -1,7 +1,8 @@
-"""`KinematicRobot`: a Stretch without physics behind the `Robot` protocol; it needs neither mujoco nor a display.
+"""`KinematicRobot`: a robot without physics behind the `Robot` protocol; it needs neither mujoco nor a display.
 
 Joints follow at their limit speed, wheels at the base's acceleration, odometry is exact, and nothing is ever touched
-unless a test says so. It can be switched on un-homed, as a real one is.
+unless a test says so. It can be switched on un-homed, as a real one is. It is a Stretch; a subclass with `limits` and
+`folded` of its own is another robot.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.stretch import STOW, STRETCH_3
 from runtime.clock import to_ns
-from runtime.msgs import JOINTS, JointCommand, RobotMode, RobotState, RobotStatus
+from runtime.errors import UserError
+from runtime.msgs import JointCommand, JointVector, RobotMode, RobotState, RobotStatus
 from runtime.robot import RobotError, RobotLimits
 
 STEP_S = 0.01
@@ -32,14 +34,26 @@ WHYS: dict[RobotMode, str] = {
 
 
 class KinematicRobot:
-    """Positions and velocities only. `homed=False`: it ignores commands until `home` is through."""
+    """Positions and velocities only. `homed=False`: it ignores commands until `home` is through.
+
+    `folded` is the posture that it starts in and stows to; the joint `folds_first` gets there before all others do.
+    """
 
     limits: RobotLimits = STRETCH_3
+    folded: JointVector = STOW
+    folds_first: str = "arm"
 
     def __init__(self, homed: bool = True, battery_v: float = FULL_BATTERY_V) -> None:
         self._is_homed = homed
         self._battery_v = battery_v
-        self._set_points = JointSetPoints(self.limits, np.array(STOW))
+        names = [joint.name for joint in self.limits.joints]
+        if len(self.folded) != len(names):
+            raise UserError(
+                f"{type(self).__name__}: folded has {len(self.folded)} positions; expected one for each of its joints: "
+                f"{', '.join(names)}"
+            )
+        self._first = names.index(self.folds_first) if self.folds_first in names else 0
+        self._set_points = JointSetPoints(self.limits, np.array(self.folded))
         self._wheels = WheelSpeeds(self.limits.base)
         self._pose = (0.0, 0.0, 0.0)
         self._now_ns = self._stepped_ns = self._commanded_ns = 0
@@ -59,7 +73,7 @@ class KinematicRobot:
             read_ns=min(now_ns, self._now_ns),
             position=tuple(self._set_points.position.tolist()),
             velocity=tuple(self._set_points.velocity.tolist()),
-            effort=(0.0,) * len(JOINTS),
+            effort=(0.0,) * len(self.folded),
             base_x_m=x,
             base_y_m=y,
             base_heading_rad=heading,
@@ -81,11 +95,11 @@ class KinematicRobot:
         )
 
     def command(self, command: JointCommand) -> None:
-        """Take joint targets and base velocity. Raises ValueError where they are not eight finite positions."""
+        """Take joint targets and base velocity. Raises ValueError for what is not one finite number a joint."""
         target = np.array(command.position)
         velocity = (command.base_v_mps, command.base_w_radps)
-        if target.shape != (len(JOINTS),) or not np.isfinite([*target, *velocity]).all():
-            raise ValueError(f"joint command {command} is refused; expected {len(JOINTS)} finite positions")
+        if target.shape != (len(self.folded),) or not np.isfinite([*target, *velocity]).all():
+            raise ValueError(f"joint command {command} is refused; expected {len(self.folded)} finite positions")
         if self._mode != "ready":
             return
         self._set_points.aim(target)
@@ -154,7 +168,7 @@ class KinematicRobot:
             self._homing_left_s -= STEP_S
             self._is_homed = self._is_homed or self._homing_left_s <= 0.0
         if self._is_stowing:
-            self._is_stowing = not self._set_points.fold(np.array(STOW), first=JOINTS.index("arm"))
+            self._is_stowing = not self._set_points.fold(np.array(self.folded), first=self._first)
         elif self._stepped_ns - self._commanded_ns > to_ns(WATCHDOG_S):
             self.stop()
         self._set_points.step(STEP_S)

@@ -71,12 +71,17 @@ LOG_SCHEMA = msgspec.json.encode(
 _LEVELS = ((50, 5), (40, 4), (30, 3), (20, 2), (0, 1))
 
 
-def transforms_document(state: RobotState, envelope: Envelope, *, wall_offset_ns: int) -> Document:
-    """Where base and cameras are: odometry -> base -> head and wrist camera (optical frames)."""
+def transforms_document(
+    state: RobotState, envelope: Envelope, *, wall_offset_ns: int, is_stretch: bool = True
+) -> Document:
+    """Where base and cameras are: odometry -> base -> head and wrist camera (optical frames).
+
+    Of another robot than a Stretch only the base: where its cameras are, nobody here knows.
+    """
     stamp = _stamp(state.read_ns + wall_offset_ns)
     half = state.base_heading_rad / 2
     rows = [("odometry", "base", (state.base_x_m, state.base_y_m, 0.0), (0.0, 0.0, math.sin(half), math.cos(half)))]
-    for name, pose in (("head", head_camera_pose), ("wrist", wrist_camera_pose)):
+    for name, pose in (("head", head_camera_pose), ("wrist", wrist_camera_pose)) if is_stretch else ():
         rotation, place = pose(state.position)
         x, y, z = (float(value) for value in place)
         rows.append(("base", name, (x, y, z), quaternion(rotation)))

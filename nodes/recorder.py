@@ -13,7 +13,7 @@ from runtime.errors import ParameterError, RecordingError
 from runtime.health import Health
 from runtime.journal import Calls
 from runtime.message import Message, Stamped
-from runtime.msgs import Image, RecorderState, RobotState
+from runtime.msgs import JOINTS, Image, RecorderState, RobotState
 from runtime.node import Node, every, on
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
@@ -244,7 +244,10 @@ class Recorder(Node):
             from nodes import recorded_frames
 
             self._transforms_ns = message.read_ns
-            document = recorded_frames.transforms_document(message, envelope, wall_offset_ns=bag.wall_offset_ns)
+            joints = getattr(self, "run_info", {}).get("joints", JOINTS)
+            document = recorded_frames.transforms_document(
+                message, envelope, wall_offset_ns=bag.wall_offset_ns, is_stretch=tuple(joints) == JOINTS
+            )
             bag.write_document(
                 "transforms", recorded_frames.TRANSFORMS_NAME, recorded_frames.TRANSFORMS_SCHEMA, document, envelope
             )

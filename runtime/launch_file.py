@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.budgets import Budgets, parse_budgets
+from runtime.described_robot import described
 from runtime.errors import LaunchFileError, UserError, choices
 from runtime.graph import Graph, NodeSpec
 from runtime.health import GatewayHealth, gateway_topic
@@ -21,7 +22,7 @@ from runtime.realtime_table import RealTime, parse_processes
 from runtime.seat_tables import SeatTable, holders_of, parse_seats
 
 TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run")
-RUN_KEYS = ("view", "report", "seed", "for_s")
+RUN_KEYS = ("view", "report", "seed", "for_s", "robot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Launch:
     report: str = ""  # "module:function" called with a run's recording
     seed: int = 0
     for_s: float | None = None
+    robot: str = ""  # "module:NAME" of its limits; "": a Stretch 3
     links: tuple[Link, ...] = ()  # in virtual time only
     seats: Mapping[str, SeatTable] = field(default_factory=dict)
     hosts: Mapping[str, Host] = field(default_factory=dict)
@@ -118,6 +120,9 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         _check_name(path, key, run.get(key, ""))
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise LaunchFileError(f"{path}: [run] seed is {seed!r}; expected a whole number")
+    robot = run.get("robot", "")
+    if not isinstance(robot, str):
+        raise LaunchFileError(f"{path}: [run] robot is {robot!r}; expected a name like 'my_robot.limits:LIMITS'")
     is_number = isinstance(for_s, int | float) and not isinstance(for_s, bool)
     if for_s is not None and not (is_number and 0 < for_s < float("inf")):
         raise LaunchFileError(f"{path}: [run] for_s is {for_s!r}; expected a positive number of seconds")
@@ -126,6 +131,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         if host and host not in hosts:
             raise UserError(f"--host {host}: no such host; known: {choices(hosts) if hosts else 'none'}")
         specs = [_placed(node_spec(path, name, table, hosts=hosts, here=host), hosts) for name, table in nodes.items()]
+        specs = described(specs, robot)
         realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
         seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
     except LaunchFileError:
@@ -147,6 +153,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         report=run.get("report", ""),
         seed=seed,
         for_s=for_s,
+        robot=robot,
         seats=seats,
         hosts=hosts,
         host=host,

@@ -137,6 +137,12 @@ class Node:
     provenance: ClassVar[str] = ""
     """Who makes this node's messages, as "model:NAME", "script:NAME" or "person"; default "script:CLASS"."""
 
+    robot_parameter: ClassVar[str] = ""
+    """The parameter that is given the name of the robot's limits, from `[run] robot` of a launch file; "": none."""
+
+    made_for_joints: ClassVar[tuple[str, ...]] = ()
+    """The joints whose places in joint vectors this node relies on, in their order; (): it takes any robot's."""
+
     @property
     def name(self) -> str:
         """The node's name in the graph."""

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from runtime.errors import LaunchFileError, UserError, choices
@@ -140,11 +141,25 @@ def _from_environment(value: Any) -> Any:
 
 def load_name(name: str) -> Any:
     """What "module:attribute" names. Raises UserError in words where it names nothing."""
+    module, attribute = load_module(name, "class; expected 'module:Class', like 'nodes.hello:Talker'")
+    if not hasattr(module, attribute):
+        names = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Node)]
+        raise UserError(
+            f"{name!r}: {_place(module)} has no {attribute!r}; nodes there: {choices(set(names) - {'Node'})}"
+        )
+    return getattr(module, attribute)
+
+
+def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
+    """The module of "module:attribute", imported, and the attribute's name; `kind` ends the sentence for what is not.
+
+    Raises UserError in words.
+    """
     module_name, colon, attribute = name.partition(":")
     if not colon or not module_name or not attribute:
-        raise UserError(f"{name!r} names no class; expected 'module:Class', like 'nodes.hello:Talker'")
+        raise UserError(f"{name!r} names no {kind}")
     try:
-        module = importlib.import_module(module_name)
+        return importlib.import_module(module_name), attribute
     except ModuleNotFoundError as problem:
         missing = problem.name or module_name
         parent = importlib.sys.modules.get(module_name.partition(".")[0])  # type: ignore[attr-defined]
@@ -160,12 +175,6 @@ def load_name(name: str) -> Any:
         raise UserError(
             f"{name!r}: module {module_name!r} cannot be imported: {type(problem).__name__}: {problem}"
         ) from problem
-    if not hasattr(module, attribute):
-        names = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Node)]
-        raise UserError(
-            f"{name!r}: {_place(module)} has no {attribute!r}; nodes there: {choices(set(names) - {'Node'})}"
-        )
-    return getattr(module, attribute)
 
 
 def _place(module: Any) -> str:

@@ -22,19 +22,26 @@ class JointLimit:
 
 @dataclass(frozen=True, slots=True)
 class BaseLimit:
-    """A differential base: each wheel is clamped, not v and w apart."""
+    """A differential base: each wheel is clamped, not v and w apart. `wheel_speed_mps` 0: it does not drive."""
 
     wheel_speed_mps: float
     acceleration_mps2: float
     track_m: float
 
 
+FIXED_BASE = BaseLimit(wheel_speed_mps=0.0, acceleration_mps2=1.0, track_m=1.0)
+"""That of a robot that does not drive: whatever is asked of its wheels, they stand."""
+
+
 @dataclass(frozen=True, slots=True)
 class RobotLimits:
-    """Hard ceilings of one robot model; joints in the order of `msgs.JOINTS`."""
+    """Hard ceilings of one robot model.
+
+    Its joints are in the order of all joint vectors in a graph for it; `msgs.JOINTS`, where no other robot is named.
+    """
 
     joints: tuple[JointLimit, ...]
-    base: BaseLimit
+    base: BaseLimit = FIXED_BASE
 
 
 class RobotError(PolyrhythmError):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from runtime.codec import fingerprint
+from runtime.described_robot import with_robot
 from runtime.fence import FENCE_TOPIC
 from runtime.graph import NodeSpec, health_topic
 from runtime.health import gateway_topic
@@ -94,7 +95,7 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
         listeners.update(own.intersection(watched))
         others = {other: topics for other, topics in hears.items() if other != name}
         plans[name] = ProcessPlan(
-            nodes={spec.name: launch.tables["nodes"][spec.name] for spec in specs},
+            nodes={spec.name: with_robot(launch.tables["nodes"][spec.name], spec.cls, launch.robot) for spec in specs},
             hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},
             listeners=dict(listeners),
             peers=tuple(other for other in hears if other != name),

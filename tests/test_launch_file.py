@@ -52,7 +52,7 @@ MISTAKES = {
     ),
     "graph.toml: no nodes; expected at least one table like [nodes.talker]": "",
     "graph.toml: run is 3; expected a table [run]": "run = 3\n" + TALKER,
-    "graph.toml: [run] unknown key 'sed'; known: view, report, seed, for_s": TALKER + "[run]\nsed = 3",
+    "graph.toml: [run] unknown key 'sed'; known: view, report, seed, for_s, robot": TALKER + "[run]\nsed = 3",
     "graph.toml: [run] seed is 'x'; expected a whole number": TALKER + '[run]\nseed = "x"',
     "graph.toml: [run] for_s is 0; expected a positive number of seconds": TALKER + "[run]\nfor_s = 0",
     "graph.toml: [run] view is 3; expected 'module:name' of a module that is installed": TALKER + "[run]\nview = 3",
@@ -162,7 +162,7 @@ def test_a_model_file_that_is_missing_is_told_before_anything_starts(
         ("talker.start=x", "graph.toml: [nodes.talker] parameter 'start' of Talker is 'x': Expected `int`, got `str`"),
         ("talker.hz=0", "graph.toml: [nodes.talker] hz of 'tick' is 0; expected 0.00001 to 10000 times a second"),
         ("talker.use.x=1", "--set talker.use.x=1: 'use' is 'nodes.hello:Talker', not a table"),
-        ("run.sed=3", "graph.toml: [run] unknown key 'sed'; known: view, report, seed, for_s"),
+        ("run.sed=3", "graph.toml: [run] unknown key 'sed'; known: view, report, seed, for_s, robot"),
     ],
 )
 def test_a_mistake_in_set_is_refused_in_words(

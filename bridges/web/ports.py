@@ -7,6 +7,7 @@ from bridges.web.messages import DraftDecision, Mark, SeatWord, StudySetting
 from runtime import Publisher, QoS, Subscription
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.msgs import (
+    JOINTS,
     Action,
     ActionChunk,
     EStop,
@@ -32,6 +33,8 @@ class ConsolePorts(RobotPorts):
     """Everything that is heard is optional: a console shows what there is."""
 
     provenance = "person"
+    robot_parameter = "robot"
+    made_for_joints = JOINTS
 
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
     wrist_image = Subscription(Image, "wrist/image", qos=OPTIONAL)

@@ -137,7 +137,7 @@ def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Tr
             age_s=(command_ns - (envelope.image_ns or envelope.published_ns)) * 1e-9
             if message.schema == IMAGE_SCHEMA
             else (command_ns - envelope.published_ns) * 1e-9,
-            text=say(message),
+            text=say(message, recording.joints),
             how=how,
             provenance=envelope.provenance,
         )
@@ -208,8 +208,8 @@ def _stamped(known: _Known, idents: list[str]) -> list[tuple[str, str, str]]:
     return found
 
 
-def say(message: BagMessage) -> str:
-    """One line on what a message says."""
+def say(message: BagMessage, joints: tuple[str, ...] = JOINTS) -> str:
+    """One line on what a message says, with the names of the robot's joints."""
     if message.schema == IMAGE_SCHEMA:
         return "an image"
     try:
@@ -221,7 +221,7 @@ def say(message: BagMessage) -> str:
             command = message.message(JointCommand)
         except RecordingError:
             return "(unreadable)"
-        parts = [f"{name} {value:.3f}" for name, value in zip(JOINTS, command.position, strict=False)]
+        parts = [f"{name} {value:.3f}" for name, value in zip(joints, command.position, strict=False)]
         return f"base {command.base_v_mps:.3f} m/s {command.base_w_radps:.3f} rad/s, " + ", ".join(parts)
     if message.schema == "Utterance":
         return f"{document.get('speaker')}: {document.get('text')}"

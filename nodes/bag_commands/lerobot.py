@@ -22,8 +22,8 @@ from runtime.errors import RecordingError, UserError
 from runtime.msgs import JOINTS
 
 VERSION = "v3.0"
-STATE_NAMES = (*JOINTS, "base_x", "base_y", "base_heading")
-ACTION_NAMES = (*JOINTS, "base_v", "base_w")
+STATE_OF_BASE = ("base_x", "base_y", "base_heading")
+ACTION_OF_BASE = ("base_v", "base_w")
 _QUANTILES = (1, 10, 50, 90, 99)
 _SAMPLED_IMAGES = 100
 LATE_S = 1.0
@@ -58,6 +58,8 @@ def export_lerobot(
     episodes: list[dict[str, Any]] = []
     total = 0
     for number, recording in enumerate(recordings):
+        if recording.joints != recordings[0].joints:
+            raise RecordingError(f"{recording.path}: its robot has other joints than that of {recordings[0].path}")
         with_videos: dict[str, VideoFile] = {}
         keys: dict[str, str] = {}  # by topic
         samples: dict[str, list[NDArray[np.uint8]]] = {}
@@ -110,7 +112,8 @@ def export_lerobot(
     parquet.write_table(arrow.table(rows), meta / "episodes" / "chunk-000" / "file-000.parquet")
     parquet.write_table(_task_table(arrow, tasks), meta / "tasks.parquet")
     (meta / "stats.json").write_text(json.dumps(_joined(stats), indent=1))
-    (meta / "info.json").write_text(json.dumps(_info(len(episodes), total, len(tasks), fps, features), indent=1))
+    info = _info(len(episodes), total, len(tasks), fps, features, recordings[0].joints)
+    (meta / "info.json").write_text(json.dumps(info, indent=1))
     return total
 
 
@@ -193,13 +196,17 @@ def _video_feature(width: int, height: int, fps: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _info(episodes: int, frames: int, tasks: int, fps: int, videos: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _info(
+    episodes: int, frames: int, tasks: int, fps: int, videos: dict[str, dict[str, Any]], joints: tuple[str, ...]
+) -> dict[str, Any]:
+    state, action = [*joints, *STATE_OF_BASE], [*joints, *ACTION_OF_BASE]
+
     def scalar(dtype: str) -> dict[str, Any]:
         return {"dtype": dtype, "shape": [1], "names": None}
 
     return {
         "codebase_version": VERSION,
-        "robot_type": "stretch",
+        "robot_type": "stretch" if joints == JOINTS else "other",
         "total_episodes": episodes,
         "total_frames": frames,
         "total_tasks": tasks,
@@ -211,8 +218,8 @@ def _info(episodes: int, frames: int, tasks: int, fps: int, videos: dict[str, di
         "data_path": _DATA,
         "video_path": _VIDEO if videos else None,
         "features": {
-            "observation.state": {"dtype": "float32", "shape": [len(STATE_NAMES)], "names": list(STATE_NAMES)},
-            "action": {"dtype": "float32", "shape": [len(ACTION_NAMES)], "names": list(ACTION_NAMES)},
+            "observation.state": {"dtype": "float32", "shape": [len(state)], "names": state},
+            "action": {"dtype": "float32", "shape": [len(action)], "names": action},
             **videos,
             **{name: scalar("bool") for name in ("intervention", "next.done", "next.success")},
             "timestamp": scalar("float32"),

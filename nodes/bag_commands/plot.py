@@ -17,7 +17,6 @@ from nodes.bag_commands.recording import (
     tell_damage,
 )
 from runtime.errors import RecordingError
-from runtime.msgs import JOINTS
 
 KEPT = 20_000
 """Points of one curve; a longer run is thinned out evenly."""
@@ -53,6 +52,7 @@ class Curves:
         self.counts: dict[str, dict[int, int]] = {}  # topic -> second -> messages
         self.ages_ms: dict[str, Curve] = {}
         self.joints = Curve()
+        self.joint_names = recording.joints
         self.events: dict[str, list[float]] = {}
         start_ns = recording.start_ns
         self.begin_s = self.end_s = (recording.begin_ns - start_ns) * 1e-9
@@ -108,7 +108,7 @@ def draw(curves: Curves, path: Path, title: str) -> None:
             ages.plot(*_columns(curves.ages_ms[topic].points), ".", markersize=3, color=colour, label=topic)
     ages.set_ylim(bottom=0)
     ages.set_ylabel("age of the oldest image behind it, ms")
-    for index, name in enumerate(JOINTS):
+    for index, name in enumerate(curves.joint_names):
         rows = [(at_s, values[index]) for at_s, values in curves.joints.points if index < len(values)]
         if rows:
             joints.plot(*_columns(rows), linewidth=1, label=name)

@@ -17,6 +17,7 @@ from runtime.bag_message import BagMessage
 from runtime.bag_runs import BEGIN, ZERO, begin_ns_of, parts_of, what_differs, zero_ns_of
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
+from runtime.msgs import JOINTS
 
 JOURNAL_S = 2.0
 """A handler call is in the recording at most this long after it ended."""
@@ -96,6 +97,13 @@ class Recording:
         noted_ns = [begin_ns_of(reader.metadata) for reader in self.readers]
         pieces_ns = [one for one in noted_ns if one is not None]
         return min(pieces_ns) if len(pieces_ns) == len(noted_ns) else self.start_ns
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The robot's joints, in the order of joint vectors; a Stretch's where no other robot was named."""
+        names = self.noted("joints")
+        is_told = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        return tuple(names) if is_told else JOINTS
 
     @property
     def played(self) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ MOST_ESTOP_SOURCES = 32
 class Guard(Node):
     """Lets the policy's commands through as fast as limits allow, brakes without one, and stops at once when told.
 
+    `robot` is "stretch_3", or names limits as "module:NAME"; `[run] robot` of a launch file says it for all nodes.
     A command may name a far target: joints go there at their limit speed and acceleration. `arm="auto"` arms as soon
     as the robot's posture is known, which is meant for a simulator; a guard that comes back in mid-run starts stopped.
     With "manual", the default, a person arms it (`polyrhythm guard arm`). `memory` says where a latched stop is kept:
@@ -46,6 +47,7 @@ class Guard(Node):
     """
 
     realtime = True
+    robot_parameter = "robot"
 
     command = Subscription(JointCommand, "command", qos=QoS(lifespan_s=0.150))
     state = Subscription(RobotState, "robot/state")

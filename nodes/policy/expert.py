@@ -27,7 +27,18 @@ from runtime.clock import to_ns
 from runtime.fence import Fence
 from runtime.lease import Lease
 from runtime.message import Stamped
-from runtime.msgs import Action, Effect, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, Utterance
+from runtime.msgs import (
+    JOINTS,
+    Action,
+    Effect,
+    Feedback,
+    GuardState,
+    Image,
+    Interrupt,
+    JointCommand,
+    RobotState,
+    Utterance,
+)
 from runtime.qos import RELIABLE
 
 RATE_HZ = 20
@@ -67,6 +78,7 @@ class ExpertPolicy(Node):
 
     realtime = True
     seat = "policy"
+    made_for_joints = JOINTS
 
     action = Subscription(Action, "action")
     state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))

@@ -20,7 +20,18 @@ from nodes.policy.onnx_file import read_model
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import ParameterError, PolyrhythmError
 from runtime.fence import Fence
-from runtime.msgs import Action, ActionChunk, Effect, Feedback, Image, Interrupt, JointCommand, RobotState, Utterance
+from runtime.msgs import (
+    JOINTS,
+    Action,
+    ActionChunk,
+    Effect,
+    Feedback,
+    Image,
+    Interrupt,
+    JointCommand,
+    RobotState,
+    Utterance,
+)
 from runtime.qos import RELIABLE
 
 if TYPE_CHECKING:
@@ -40,6 +51,7 @@ class OnnxPolicy(Node):
 
     realtime = True
     seat = "policy"
+    made_for_joints = JOINTS
 
     image = Subscription(Image, "head/image", qos=QoS(lifespan_s=0.5))
     state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))

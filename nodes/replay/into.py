@@ -17,6 +17,7 @@ from nodes.replay.played import Played
 from nodes.replay.recorded_launch import LaunchSource
 from nodes.replay.tape import Tape, dues_of
 from runtime.clock import NS_PER_S
+from runtime.described_robot import joints_of_run
 from runtime.errors import UserError, choices
 from runtime.graph import NodeSpec
 from runtime.launch_file import Launch, check, resolve
@@ -90,6 +91,7 @@ def mix(
         "folder": str(out),
         "replayed": list(played),
         "seats": as_data(launch.seats),
+        **joints_of_run(launch.robot),
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
     }
     return Mixture(launch, tuple(played), seed, run_info, max(0.001, gaps.end_ns / NS_PER_S))

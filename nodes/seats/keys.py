@@ -67,7 +67,7 @@ class Keys:
     def press(self, key: str, now_ns: int) -> None:
         """Act on one key."""
         self.base = BASE.get(key, (0.0, 0.0))
-        if key in STEPS and self.posture:
+        if key in STEPS and len(self.posture) == len(JOINTS):  # the arm of a Stretch; another robot has other joints
             name, step = STEPS[key]
             place = JOINTS.index(name)
             self.posture = (*self.posture[:place], self.posture[place] + step, *self.posture[place + 1 :])

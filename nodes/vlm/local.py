@@ -19,6 +19,7 @@ from runtime.clock import to_ns
 from runtime.fence import Fence
 from runtime.lease import Lease
 from runtime.msgs import (
+    JOINTS,
     Action,
     Effect,
     Feedback,
@@ -52,6 +53,7 @@ class LocalVLM(Node):
 
     provenance = "model:local-geometry-1"
     seat = "vlm"
+    made_for_joints = JOINTS
 
     subtask = Subscription(Subtask, "subtask")
     image = Subscription(Image, "head/image", qos=QoS(lifespan_s=1.0))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.clock import wall_time_text
+from runtime.described_robot import joints_of_run
 from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, load, resolve
 from runtime.made_of import git_state, machine, versions
@@ -60,6 +61,7 @@ def main(argv: list[str]) -> int:
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
         "seats": as_data(launch.seats),
         "budgets": launch.budgets.as_data(),
+        **joints_of_run(launch.robot),
         "versions": versions(),
         "machine": machine(),
         "git": git_state(launch.path.parent),
