@@ -70,3 +70,11 @@ def test_a_story_that_grows_while_it_is_told_is_told_as_it_was() -> None:
     events, number = board.since(0, dialogue_only=False)
     assert [event["text"] for event in events] == ["first"]
     assert [event["text"] for event in board.since(number, dialogue_only=False)[0]] == ["and more"]
+
+
+def test_a_participant_is_not_told_which_of_the_robots_words_a_person_chose() -> None:
+    board = Board(0)
+    board.take(Utterance(speaker="robot", text="Hello"), topic="said", at_ns=1, provenance="person:console")
+    (wizard,), (participant,) = (board.since(0, dialogue_only=only)[0] for only in (False, True))
+    assert wizard["person"]
+    assert participant == {**wizard, "person": False}

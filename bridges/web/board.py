@@ -117,7 +117,10 @@ class Board:
         )
 
     def since(self, number: int, *, dialogue_only: bool) -> tuple[list[dict[str, Any]], int]:
-        """The oldest events after that number that a message holds, and the number of the last one looked at."""
+        """The oldest events after that number that a message holds, and the number of the last one looked at.
+
+        Who follows the dialogue alone is a participant, and is not told which of the robot's words a person chose.
+        """
         found: list[dict[str, Any]] = []
         events = tuple(self._events)  # the node's thread goes on adding
         for event in events:
@@ -125,8 +128,10 @@ class Board:
                 continue
             if len(found) == EVENTS_AT_ONCE:
                 return found, found[-1]["i"]
-            if not dialogue_only or event["kind"] in DIALOGUE:
+            if not dialogue_only:
                 found.append(event)
+            elif event["kind"] in DIALOGUE:
+                found.append({**event, "person": False})
         return found, events[-1]["i"] if events else number
 
     def decisions(self) -> dict[str, Any]:

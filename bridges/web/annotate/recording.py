@@ -17,12 +17,15 @@ from runtime.bag import BagReader
 from runtime.bag_message import BagMessage
 from runtime.bag_runs import parts_of
 from runtime.errors import RecordingError
+from runtime.lease import LEASE_TOPIC, Lease, LeaseLine
 
 IMAGE_SCHEMA = "foxglove.CompressedImage"
 CAMERAS = ("head/image", "room/image", "wrist/image")
 MOST_FRAMES = 2400
 MOST_EVENTS = 5000
 SHORTEST_GAP_S = 0.2
+SEAT_TOPICS = "episode/seat"  # of an episode's participants: how their names begin
+SPOKEN_FROM_SEATS = ("said", "subtask", "action", "feedback")
 LINE_S = 2.0
 """From line to line, where the recording has no times of its own."""
 
@@ -62,18 +65,30 @@ def read_recording(path: Path) -> Recorded:
     duration_s = (last_ns - start_ns) * 1e-9
     found = Recorded(name_of(path), round(duration_s, 2))
     gap_s = max(SHORTEST_GAP_S, duration_s / MOST_FRAMES)
-    teller = _Teller(found)
+    told: list[BagMessage] = []
     for message in chain.from_iterable(readers):
-        at_s = round((message.log_time_ns - start_ns) * 1e-9, 2)
         if message.topic == camera:
+            at_s = _seconds(message, start_ns)
             if not found.frames or at_s - found.frame_times_s[-1] >= gap_s:
                 _add_frame(found, message, at_s)
-        elif message.schema != IMAGE_SCHEMA:
-            teller.take(message, at_s)
+        elif message.topic in _TOLD or message.topic.startswith(SEAT_TOPICS):
+            told.append(message)
+    teller = _Teller(found)
+    for message in sorted(told, key=_when):  # a recording has them as they arrived
+        teller.take(message, _seconds(message, start_ns))
     _spread(found)
     if not found.agents:
         raise RecordingError(f"{path}: nobody says anything in this recording, so there is nobody to rate")
     return found
+
+
+def _seconds(message: BagMessage, start_ns: int) -> float:
+    return round((message.log_time_ns - start_ns) * 1e-9, 2)
+
+
+def _when(message: BagMessage) -> tuple[int, bool]:
+    """A lease counts before all that is said at the same moment."""
+    return message.log_time_ns, message.topic != LEASE_TOPIC
 
 
 def _following(path: Path) -> Iterator[BagReader]:
@@ -102,22 +117,28 @@ def _add_frame(found: Recorded, message: BagMessage, at_s: float) -> None:
 
 
 class _Teller:
-    """Turns messages into lines; what is only repeated is left out."""
+    """Turns messages, in the order of their times, into lines; what is only repeated is left out.
+
+    So is what was recorded of candidates in shadow: nobody heard it, and the robot did not do it.
+    """
 
     def __init__(self, found: Recorded) -> None:
         self._found = found
         self._last: dict[str, str] = {}
+        self._leases = LeaseLine()
 
     def take(self, message: BagMessage, at_s: float) -> None:
         """Add what the message tells, if anything."""
         topic = message.topic
-        if topic not in _TOLD and not topic.startswith("episode/seat"):
-            return
         try:
             document = message.document
+            if topic == LEASE_TOPIC:
+                self._leases.take(message.message(Lease))
+            elif topic in SPOKEN_FROM_SEATS and self._leases.is_shadow(message.envelope):
+                return
         except RecordingError:
             return  # a damaged message has nothing to tell
-        if topic.startswith("episode/seat"):
+        if topic.startswith(SEAT_TOPICS):
             self._brief(document)
         elif topic == "episode/scores":
             self._score(document)
