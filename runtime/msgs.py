@@ -169,6 +169,11 @@ class GuardState(Message, kind="state"):
     rejected: int = 0  # commands refused so far
 
 
+TERMINAL = "terminal"
+"""The source of an emergency stop that somebody types. Typing holds no button: whoever re-arms, from wherever, releases
+it as well."""
+
+
 class EStop(Message):
     """An emergency stop's word; a source that is named in the guard's configuration repeats it."""
 

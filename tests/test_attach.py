@@ -137,7 +137,7 @@ def test_who_only_listens_and_is_frozen_keeps_nobody_from_stopping_the_robot_or_
     os.kill(pid, signal.SIGSTOP)
     try:
         assert main(["guard", "estop", "--by", "Ana"]) == 0
-        assert "emergency stop latched: console: pressed by Ana" in capsys.readouterr().out
+        assert capsys.readouterr().out == "stopped: emergency stop: terminal: pressed by Ana\n", "where, and once"
         assert main(["pub", "estop", '{"source": "door", "is_pressed": true}']) == 0
         assert capsys.readouterr().out.endswith(" to robot\n"), "it says whom it reached"
         assert main(["seat", "take", "policy", "--as", "other"]) == 0

@@ -282,6 +282,33 @@ def test_serve_refuses_what_is_no_place(place: str, tmp_path: Path, capsys: pyte
     assert "expected an address and a port, like 192.168.1.30:7500" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("size", ["0x0", "160", "160x", "99999x120", "160x-1", "²x3"])
+def test_serve_refuses_what_is_no_size(size: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "policy.onnx").write_bytes(MODEL)
+    with pytest.raises(SystemExit) as end:
+        serve_main([str(tmp_path / "policy.onnx"), f"--size={size}"])
+    assert end.value.code == 2
+    assert "expected width and height in pixels, at most 8192 each, like 160x120" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["--size", "64x48"],
+            r"of shape \[1, 3, 24, 32\]; expected .*; this was asked with --size 64x48 --provider CPU",
+        ),
+        (["--size", "32x24", "--provider", "TPU"], "provider 'TPU' is not installed; known: .*CPUExecutionProvider"),
+    ],
+)
+def test_serve_asked_for_another_size_or_provider_than_there_is_was_asked_wrongly(
+    arguments: list[str], words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "policy.onnx").write_bytes(MODEL)
+    with pytest.raises(UserError, match=words):
+        serve_main([str(tmp_path / "policy.onnx"), *arguments])
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [

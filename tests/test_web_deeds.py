@@ -7,14 +7,16 @@ from typing import Any, cast
 
 import pytest
 
+from bridges.web.asking import Asking
 from bridges.web.deeds import Deeds
 from bridges.web.idents import Idents
 from bridges.web.node import Console
 from bridges.web.session import WORDS_BURST, Session
 from bridges.web.stop_words import STOP_WORDS, load_stop_words
-from bridges.web.wire import Say
+from bridges.web.wire import Resume, Say
 from runtime.clock import to_ns
 from runtime.errors import ParameterError, UserError
+from runtime.msgs import GuardState
 from tests.test_web_seats import Sent
 
 
@@ -32,6 +34,21 @@ def test_a_stop_is_heard_however_much_was_said_before_it(role: str, words: str) 
     heard = [one.text for one in ports.say_heard.messages]
     assert heard == [*(f"word {number}" for number in range(int(WORDS_BURST))), *[words] * 3]
     assert set(talker.notices) == {"not so fast: that was not said"}
+
+
+def test_re_arming_lets_go_of_the_console_s_button_and_of_what_was_typed_at_a_terminal() -> None:
+    latched = SimpleNamespace(
+        latest=lambda: GuardState(mode="stopped", reason="emergency stop", estop="terminal: pressed by Ana")
+    )
+    ports = SimpleNamespace(
+        name="console", clock=SimpleNamespace(now_ns=lambda: 1), guard=latched, estop=Sent(), order=Sent()
+    )
+    seats: Any = SimpleNamespace(asking=Asking({}), idents=Idents("console", 0))
+    nothing: Any = SimpleNamespace()
+    deeds = Deeds(cast(Any, ports), nothing, seats, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS))
+    deeds.handle(Session("t", "operator", "Tom"), Resume())
+    assert [(one.source, one.is_pressed) for one in ports.estop.messages] == [("console", False), ("terminal", False)]
+    assert [one.do for one in ports.order.messages] == ["rearm"]
 
 
 def test_a_console_that_is_started_again_gives_no_name_twice() -> None:

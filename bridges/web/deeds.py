@@ -33,7 +33,7 @@ from bridges.web.wire import (
     Take,
 )
 from runtime.call import Call, current_call
-from runtime.msgs import Action, EStop, SeenObject, Subtask, Utterance
+from runtime.msgs import TERMINAL, Action, EStop, SeenObject, Subtask, Utterance
 from runtime.robot import Hand, RobotLimits
 
 NEAR_M = 0.15
@@ -134,7 +134,8 @@ class Deeds:
     def _resume(self, session: Session) -> None:
         guard, now_ns = self._ports.guard.latest(), self._ports.clock.now_ns()
         if guard is not None and guard.estop:
-            self._ports.estop.publish(EStop(source=self._ports.name, is_pressed=False))
+            for source in (self._ports.name, TERMINAL):
+                self._ports.estop.publish(EStop(source=source, is_pressed=False))
             self._ports.order.publish(self._seats.asking.order("rearm", session.name, now_ns))
         elif guard is not None and guard.mode == "disarmed":
             self._ports.order.publish(self._seats.asking.order("arm", session.name, now_ns))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 
 import msgspec
 
@@ -11,11 +12,17 @@ from runtime.attach import Interruption, Sender, add_run_argument, attach, hear,
 from runtime.clock import SystemClock
 from runtime.codec import decode
 from runtime.errors import PolyrhythmError
-from runtime.msgs import EStop, GuardState
+from runtime.msgs import TERMINAL, EStop, GuardState
 from runtime.proof import order, token_of
 from runtime.registry import FoundRun
 
 ANSWER_S = 1.0
+CONSOLE = "console"
+"""The source of the console's button: a click on a page, which nobody holds down either."""
+GO_ON = (
+    "it moves again when somebody says so: Resume on the console, or "
+    """polyrhythm pub heard '{"speaker": "NAME", "text": "go on"}'"""
+)
 
 
 def main(argv: list[str]) -> int:
@@ -25,13 +32,14 @@ def main(argv: list[str]) -> int:
     clock = SystemClock()
     if asked.do == "estop":
         sender = Sender(run, "estop", provenance="person")
-        sender.publish(EStop(source="console", is_pressed=True, why=f"pressed by {asked.by}"))
+        sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {asked.by}"))
         sender.close()
     elif asked.do in ("arm", "rearm"):
         token = token_of(run.folder)
         if asked.do == "rearm":
             released = Sender(run, "estop", provenance="person")
-            released.publish(EStop(source="console", is_pressed=False))
+            for source in (TERMINAL, CONSOLE):
+                released.publish(EStop(source=source, is_pressed=False))
             released.close()
         sender = Sender(run, "guard/order", provenance="person")
         sender.publish(order(token, asked.do, asked.by, clock.now_ns()))
@@ -40,8 +48,9 @@ def main(argv: list[str]) -> int:
     if asked.json:
         print(json.dumps(msgspec.to_builtins(state)))
     else:
-        latched = f", emergency stop latched: {state.estop}" if state.estop else ""
-        print(f"{state.mode}: {state.reason}{latched}")
+        print(_sentence(state))
+        if asked.do == "rearm" and state.mode == "stopped" and not state.estop:
+            print(GO_ON, file=sys.stderr)
     is_done = {
         "state": True,
         "estop": bool(state.estop),
@@ -49,6 +58,12 @@ def main(argv: list[str]) -> int:
         "arm": state.is_armed,
     }[asked.do]
     return 0 if is_done else 1
+
+
+def _sentence(state: GuardState) -> str:
+    """Mode and reason; what is latched only where the reason does not say so already."""
+    latched = f", emergency stop latched: {state.estop}" if state.estop not in state.reason else ""
+    return f"{state.mode}: {state.reason}{latched}"
 
 
 def _answer(run: FoundRun) -> GuardState:

@@ -12,9 +12,11 @@ from pathlib import Path
 import msgspec
 
 from nodes.policy.onnx_file import read_model
-from runtime.errors import UserError, choices
+from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.hosts import keys
 from runtime.hosts.table import is_public_key
+
+MOST_PX = 8192
 
 
 def main(argv: list[str]) -> int:
@@ -34,16 +36,21 @@ def main(argv: list[str]) -> int:
     from runtime.hosts.service import Server
 
     width_px, height_px = arguments.size
-    sessions = [
-        PolicySession(
-            data,
-            name=f"model {str(arguments.model)!r}",
-            width_px=width_px,
-            height_px=height_px,
-            providers=tuple(arguments.provider or ["CPUExecutionProvider"]),
-        )
-        for _ in range(arguments.workers)
-    ]
+    providers = tuple(arguments.provider or ["CPUExecutionProvider"])
+    try:
+        sessions = [
+            PolicySession(
+                data,
+                name=f"model {str(arguments.model)!r}",
+                width_px=width_px,
+                height_px=height_px,
+                providers=providers,
+            )
+            for _ in range(arguments.workers)
+        ]
+    except PolyrhythmError as problem:  # nothing runs yet: it was asked for what this model or machine has not
+        asked = f"--size {width_px}x{height_px} --provider {' --provider '.join(providers)}"
+        raise UserError(f"{problem}; this was asked with {asked}") from problem
     if sessions[0].fallback:
         print(sessions[0].fallback, file=sys.stderr)
     secret = keys.secret_of(arguments.host) if clients else ""
@@ -94,8 +101,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _size(text: str) -> tuple[int, int]:
     width, _, height = text.partition("x")
-    if not (width.isdigit() and height.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; expected one like 160x120")
+    if not (width.isdecimal() and height.isdecimal() and 0 < int(width) <= MOST_PX and 0 < int(height) <= MOST_PX):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no size; expected width and height in pixels, at most {MOST_PX} each, like 160x120"
+        )
     return int(width), int(height)
 
 
