@@ -202,6 +202,26 @@ def test_where_there_is_a_study_its_participant_does_not_come_into_the_console(p
     assert pages.enter("", token)["role"] == "participant"
 
 
+def test_an_address_that_leads_elsewhere_is_not_printed(caplog: pytest.LogCaptureFixture) -> None:
+    """With a study, the participant's is the study's alone; without one, the console's."""
+    port, log = free_ports(1), logging.getLogger("pages")
+
+    def printed(*paths: str) -> list[str]:
+        hosts = [PageHost("127.0.0.1", port) for _ in paths]
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "pages"):
+            for host, path in zip(hosts, paths, strict=True):
+                opened = room(path, "index.html", {"operator": "operator", "participant": "participant"})
+                opened.gives_way = frozenset({"participant"}) if path == "console" else frozenset()
+                host.start(opened, SystemClock(), log)
+        for host in hosts:
+            host.stop()
+        return [re.sub(r"http://127.0.0.1:\d+(/\w*)#\w{32}", r"\1", one.getMessage()) for one in caplog.records]
+
+    assert printed("study", "console") == ["operator: /study", "participant: /study", "operator: /"]
+    assert printed("console") == ["operator: /", "participant: /"]
+
+
 class Crowd:
     """Pages that stay open: each has been welcomed."""
 

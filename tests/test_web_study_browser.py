@@ -107,7 +107,7 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
     sets = [f"study.folder={folder}", f"trial_recorder.folder={folder}", "study.port=0", "console.port=0"]
     options = [part for one in sets for part in ("--set", one)]
     launch = without_report(ROOT / "launch" / "study.toml", tmp_path / "out")
-    with PageRun("run", launch, *options, "--out", tmp_path / "out", pages=5) as run:
+    with PageRun("run", launch, *options, "--out", tmp_path / "out", pages=4) as run:
         wait_for = "the whole graph runs"
         guide = come(chromium, run.addresses["study", "experimenter"], problems)
         person = come(chromium, run.addresses["study", "participant"], problems, PHONE)

@@ -70,7 +70,7 @@ class PageHost:
     def start(
         self, room: Room, clock: Clock, log: logging.Logger | logging.LoggerAdapter[Any], *, beside: Iterable[Room] = ()
     ) -> None:
-        """Open the room and those beside it, and log an address with its token for each role of the first.
+        """Open the room and those beside it, and log an address with its token for each role that the first admits.
 
         Raises UserError where that cannot be.
         """
@@ -87,7 +87,8 @@ class PageHost:
                 _HALL.servers[self._host, self._port] = server
         self._log = log
         for token_role in room.roles:
-            self._tell(server, room, token_role)
+            if room.admits(token_role, server.rooms):  # another page may be for them
+                self._tell(server, room, token_role)
 
     def renew(self, role: Role) -> None:
         """Take back the token of that role, which opens no page any more, and log the next one's address."""
