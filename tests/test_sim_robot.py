@@ -8,8 +8,11 @@ import pytest
 
 from nodes import kinematics as k
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M, Thing, lay_table
+from nodes.sim.renderer import make_renderer
 from nodes.sim.robot import SimRobot
 from nodes.stretch import STOW, STRETCH_3
+from runtime.errors import UserError
+from runtime.launch_file import find, load
 from runtime.msgs import JOINTS, JointCommand, RobotState
 
 PERIOD_NS = 20_000_000
@@ -93,6 +96,24 @@ def test_starting_never_moves() -> None:
     assert (after.base_x_m, after.base_y_m, after.base_heading_rad) == pytest.approx((0, 0, 0), abs=1e-4)
     assert not after.contact
     assert not robot.truth().is_moving
+
+
+@pytest.mark.parametrize("launch", ["wizard", "study"])
+def test_whoever_sits_down_at_the_console_sees_the_table_in_the_first_picture(launch: str) -> None:
+    driver = load(find(launch)).graph.nodes["driver"].params
+    robot = SimRobot(**driver["robot_params"])
+    robot.start(0)
+    at_first = robot.read(0).position
+    rgb, _ = make_renderer(robot.model, "head", 96, 72, "rays").render(robot.data)
+    saturated = np.ptp(rgb.astype(int), axis=2) > 80
+    assert saturated.mean() > 0.02, "cups, balls and a bin; a wall is grey"
+    robot.advance(1_000_000_000)
+    assert robot.read(1_000_000_000).position == pytest.approx(at_first, abs=1e-3), "and nothing moves"
+
+
+def test_a_head_turned_further_than_it_can_is_refused() -> None:
+    with pytest.raises(UserError, match=r"head_pan_rad is -5\.0; expected -3\.88 to 1\.84"):
+        SimRobot(head_pan_rad=-5.0)
 
 
 def test_joints_follow_a_ramp_at_a_stretchs_speed() -> None:

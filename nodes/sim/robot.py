@@ -23,6 +23,7 @@ from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.sim.scene import BASE_FORCE_N, BASE_JOINTS, BASE_TORQUE_NM, FINGER, PHYSICS_STEP_S, SERVOS, build_scene
 from nodes.stretch import STOW, STRETCH_3
 from runtime.clock import NS_PER_S, to_ns
+from runtime.errors import UserError
 from runtime.msgs import JOINTS, JointCommand, RobotMode, RobotState, RobotStatus
 from runtime.robot import RobotError, RobotLimits
 
@@ -46,11 +47,21 @@ Places = NDArray[np.int64]
 
 
 class SimRobot:
-    """The simulated robot and all that stands around it; the seed lays the table."""
+    """The simulated robot and all that stands around it; the seed lays the table.
+
+    It begins folded, with its head where it is told: straight ahead, a wall is all that it sees; the table is on its
+    right.
+    """
 
     limits: RobotLimits = STRETCH_3
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, head_pan_rad: float = 0.0, head_tilt_rad: float = 0.0) -> None:
+        posture = [*STOW]
+        for name, angle_rad in (("head_pan", head_pan_rad), ("head_tilt", head_tilt_rad)):
+            limit = self.limits.joints[JOINTS.index(name)]
+            if not limit.lowest <= angle_rad <= limit.highest:
+                raise UserError(f"{name}_rad is {angle_rad}; expected {limit.lowest} to {limit.highest}")
+            posture[JOINTS.index(name)] = angle_rad
         scene = build_scene(seed)
         self.model = mujoco.MjModel.from_xml_string(scene.xml)
         self.data = mujoco.MjData(self.model)
@@ -61,8 +72,8 @@ class SimRobot:
         self._things = scene.things
         self._index = _Index(self.model, [thing.name for thing in scene.things])
         self._grip = Grip(self.model, tuple(thing.name for thing in scene.things))
-        self._place(STOW)
-        self._set_points = JointSetPoints(self.limits, np.array(STOW))
+        self._place(tuple(posture))
+        self._set_points = JointSetPoints(self.limits, np.array(posture))
         self._wheels = WheelSpeeds(self.limits.base)
         self._effort = np.zeros(len(JOINTS))
         self._base_effort = 0.0
