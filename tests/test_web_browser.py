@@ -35,7 +35,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleRun]:
     assert driver in shipped
     # The simulated robot's own word on its state has no battery: another's is heard instead.
     shipped = shipped.replace(driver, driver + 'remap = { "robot/status" = "driver/status" }\n')
-    launch.write_text(shipped + BESIDE)
+    # It looks straight ahead, where it drives to.
+    launch.write_text("".join(line for line in shipped.splitlines(True) if "head_pan_rad" not in line) + BESIDE)
     with ConsoleRun(launch, folder / "out") as started:
         yield started
 
@@ -68,6 +69,24 @@ def test_drive_to_a_mark_give_back_and_stop(run: ConsoleRun, chromium: Any) -> N
         wait(page, lambda: text(page, "#guard-mode") == "holding", "and is resumed")
         page.keyboard.press("p")
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
+
+
+def test_who_would_drive_without_the_seat_is_told_how_to_get_it(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model drives")
+        for way in ("a key", "a button", "a slider"):
+            page.evaluate("() => { document.querySelector('#notice').textContent = ''; }")
+            if way == "a key":
+                page.keyboard.press("w")
+            elif way == "a button":
+                page.click("[data-hold=ahead]")
+            else:
+                page.locator("input[data-joint=lift]").fill("0.9")
+            wait(page, lambda: text(page, "#notice") == "take over driving first: P", f"{way} tells it")
+    with page_of(chromium, run, "viewer") as page:
+        page.keyboard.press("w")
+        wait(page, lambda: text(page, "#link") != "–", "a viewer sees the run")
+        assert text(page, "#notice") == ""
 
 
 def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -> None:

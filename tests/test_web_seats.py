@@ -13,7 +13,7 @@ from bridges.web.seats import Seats
 from bridges.web.session import Session
 from runtime.clock import to_ns
 from runtime.lease import Lease
-from runtime.msgs import Utterance
+from runtime.msgs import GuardState, Utterance
 
 
 class Sent:
@@ -78,3 +78,25 @@ def test_a_participant_is_not_told_which_of_the_robots_words_a_person_chose() ->
     (wizard,), (participant,) = (board.since(0, dialogue_only=only)[0] for only in (False, True))
     assert wizard["person"]
     assert participant == {**wizard, "person": False}
+
+
+def test_each_stop_and_re_arming_is_told_once_in_the_guard_s_own_words() -> None:
+    board, why = Board(0), "terminal: pressed by Ana"
+    for mode, reason, estop in (
+        ("moving", "commanded by policy", ""),
+        ("stopped", "stopped by console: operator: space bar", ""),
+        ("stopped", f"emergency stop: {why}", why),
+        ("stopped", f"emergency stop: {why}", why),
+        ("stopped", "re-armed by Ana, waiting to be told to go on", ""),
+        ("holding", "resumed by console, no command yet", ""),
+        ("holding", "no command for 150 ms", ""),
+    ):
+        state = GuardState(mode=cast(Any, mode), reason=reason, estop=estop)
+        board.take(state, topic="guard/state", at_ns=1)
+    assert [event["text"] for event in board.since(0, dialogue_only=False)[0]] == [
+        "moving: commanded by policy",
+        "stopped by console: operator: space bar",
+        "stopped: emergency stop: terminal: pressed by Ana",
+        "stopped: re-armed by Ana, waiting to be told to go on",
+        "holding: resumed by console, no command yet",
+    ]

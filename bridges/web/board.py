@@ -96,8 +96,10 @@ class Board:
                 self.tell("draft", message.by, f"{text}, as {sent!r}" if is_changed else text, at_ns)
             case GuardState():
                 now = (message.mode, message.reason)
-                if now[0] != self._guard[0]:
-                    self.tell("guard", "guard", f"{message.mode}: {message.reason}", at_ns)
+                is_other_stop = message.mode == "stopped" and now != self._guard  # an emergency stop, or re-armed
+                if now[0] != self._guard[0] or is_other_stop:
+                    is_said = message.reason.startswith(message.mode)
+                    self.tell("guard", "guard", message.reason if is_said else ": ".join(now), at_ns)
                 self._guard = now
             case _:
                 raise TypeError(f"the board does not show {type(message).__name__}")

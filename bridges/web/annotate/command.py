@@ -131,7 +131,7 @@ def _report(asked: argparse.Namespace, scales: Questionnaire) -> int:
         return 0
     print("dimension  raters  items  kappa (people)  Pearson (people, model)")
     for one in found:
-        pearson = f"{_or_dash(one.pearson)} on {one.matched}"
+        pearson = f"{_or_dash(one.pearson)} on {one.matched}" if one.matched else "it gave none"
         print(f"{one.dimension:9}  {one.raters:6}  {one.items:5}  {_or_dash(one.kappa):>14}  {pearson}")
     if not found:
         print("nobody has rated anything yet")

@@ -46,7 +46,8 @@ function list(all) {
   $("#recordings").replaceChildren(...(all.length ? all.map((one) => {
     const choose = make("button", "recording", make("b", "", one.name), make("span", "soft small", `${day(one.at_s)} · ${one.raters ? `rated by ${one.raters}` : "not rated"}`));
     choose.type = "button"; choose.addEventListener("click", () => open(one.name)); return choose;
-  }) : [make("p", "soft", "No finished recording yet: a trial is here a few seconds after its end.")]));
+  }) : [make("p", "soft", "No finished recording yet. A trial is here a few seconds after its end. A run's own recording is there when the run is over: here in the next run, or at once with"), make("code", "", "polyrhythm annotate RUN.mcap")]));
+  if (!found) $("#where").textContent = all.length ? "Choose a recording" : "No recording yet";
 }
 
 function open(wanted, again = false) {
@@ -164,7 +165,7 @@ function progress() {
 
 function agreement(list) {
   const heads = ["dimension", "people", "items", "kappa", "Pearson with the model"], two = (value) => (value === null ? "–" : value.toFixed(2));
-  const table = make("table", "", make("thead", "", make("tr", "", ...heads.map((name) => { const one = make("th", "", name); one.scope = "col"; return one; }))), make("tbody", "", ...list.map((one) => make("tr", "", make("td", "", one.dimension), make("td", "", String(one.raters)), make("td", "", String(one.items)), make("td", "", two(one.kappa)), make("td", "", `${two(one.pearson)} on ${one.matched}`)))));
+  const table = make("table", "", make("thead", "", make("tr", "", ...heads.map((name) => { const one = make("th", "", name); one.scope = "col"; return one; }))), make("tbody", "", ...list.map((one) => make("tr", "", make("td", "", one.dimension), make("td", "", String(one.raters)), make("td", "", String(one.items)), make("td", "", two(one.kappa)), make("td", "", one.matched ? `${two(one.pearson)} on ${one.matched}` : "it gave none")))));
   const box = $("#agreement"); if (box.hidden) { box.hidden = false; box.open = !person.may_rate; }
   $("#agreement div").replaceChildren(list.length ? table : make("p", "soft", "Nobody has rated anything yet."), make("p", "soft small", "Randolph's kappa of people on five classes; Pearson of their means with the judge's scores."));
 }

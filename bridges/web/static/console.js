@@ -27,7 +27,7 @@ const link = new Link({
 });
 const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () => Number($("input[name=speed]:checked").value),
   () => (selected ? { x_m: selected.x, y_m: selected.y, label: selected.label, colour: selected.colour } : spot ? { x_m: spot.x, y_m: spot.y } : (notice("select a thing, or click the floor"), null)),
-  { stop: (why) => stop(why), hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
+  { stop: (why) => stop(why), refused: () => notDriving(), hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
 const drafts = new Drafts(link, () => state?.seats?.planner?.mine === true);
 
 // --- once
@@ -102,9 +102,9 @@ function show(message) {
     const seat = message.seats[button.dataset.seat], mine = String(seat.mine);
     if (button.getAttribute("aria-pressed") === mine && button.dataset.by === seat.by) continue;
     button.setAttribute("aria-pressed", mine); button.dataset.by = seat.by;
-    const words = { policy: "driving", vlm: "for the VLM", planner: "for the planner" }[button.dataset.seat];
-    const verb = seat.mine ? "Give back" : seat.by ? `Ask ${seat.by}` : button.dataset.seat === "policy" ? "Take over" : "Sit in";
-    button.replaceChildren(seat.by && !seat.mine ? verb : `${verb} ${words}`);
+    const name = { policy: "driving", vlm: "the VLM's seat", planner: "the planner's seat" }[button.dataset.seat];
+    const sit = { policy: "Take over driving", vlm: "Sit in for the VLM", planner: "Sit in for the planner" }[button.dataset.seat];
+    button.replaceChildren(seat.mine ? `Give back ${name}` : seat.by ? `Ask ${seat.by}` : sit);
     if (button.dataset.seat === "policy") button.append(make("kbd", "", "P"));
     $(`[data-force=${button.dataset.seat}]`).hidden = seat.mine || !seat.by;
   }
@@ -137,7 +137,7 @@ function tell(message) {
   const story = $("#story"), atEnd = story.scrollHeight - story.scrollTop - story.clientHeight < 40;
   for (const event of message.events) {
     const line = make("p", event.kind);
-    if (event.kind === "guard" || event.kind === "interrupt") line.dataset.bad = String(/^(e?stopped|stop):/.test(event.text));
+    if (event.kind === "guard" || event.kind === "interrupt") line.dataset.bad = String(/^(e?stopped|stop)\b/.test(event.text));
     line.append(make("time", "", `${event.at_s.toFixed(1)} s`), make("span", "who", event.kind === "heard" || event.kind === "said" ? event.who : `${event.kind === event.who ? event.who : `${event.kind} · ${event.who}`}`), `: ${event.text}`);
     if (event.person && event.kind === "said") line.append(make("kbd", "", "by a person"));
     story.append(line);
@@ -153,7 +153,7 @@ function notice(text) { $("#notice").textContent = text; clearTimeout(noticeTime
 
 function figure(selector, value, worst) {
   const element = $(selector);
-  element.textContent = value === null || value === undefined ? "–" : value < 10000 ? `${Math.round(value)} ms` : "> 10 s";
+  element.textContent = value === null || value === undefined ? "–" : value < 10000 ? `${Math.max(0, Math.round(value))} ms` : "> 10 s";
   element.classList.toggle("late", value > worst);
 }
 
@@ -168,15 +168,18 @@ function things(objects) {
       return button;
     }));
   }
+  if (!selected && !spot) $("#selection").textContent = objects.length ? CHOOSE : NOTHING_SEEN;
   if (selected) selected = objects.find((thing) => same(thing, selected)) ?? selected;
   for (const button of box.children) button.setAttribute("aria-pressed", String(Boolean(selected) && same(objects[Number(button.dataset.place)], selected)));
 }
 
+const CHOOSE = "Click a thing in the head camera's image, or choose one here.";
+const NOTHING_SEEN = "The robot sees nothing here that it knows. Turn its head: take over driving (P), then hold J, L, I or K.";
 const same = (one, other) => one && other && one.label === other.label && one.colour === other.colour && Math.hypot(one.x - other.x, one.y - other.y) < 0.15;
 
 function select(thing) {
   selected = thing ?? null;
-  $("#selection").textContent = thing ? `Selected: ${thing.colour} ${thing.label}` : "Click a thing in the head camera's image, or choose one here.";
+  $("#selection").textContent = thing ? `Selected: ${thing.colour} ${thing.label}` : state?.scene?.objects.length ? CHOOSE : NOTHING_SEEN;
   paint("head");
 }
 
@@ -233,6 +236,10 @@ function stop(why = "stop button") { holding.release(); link.send({ t: "stop", w
 function speak(sentence) {
   if (sentence.text.includes("{object}") && !selected) { notice("select a thing first: this sentence names it"); return; }
   link.send({ t: "say", voice: sentence.as, text: sentence.text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : "") });
+}
+function notDriving() {
+  const now = state?.seats?.policy; if (welcome?.role !== "operator" || !now || now.mine) return;
+  notice(now.by ? `${now.by} drives; P asks for the seat` : "take over driving first: P");
 }
 function toggleSeat(seat) {
   const now = state?.seats?.[seat]; if (!now) return;

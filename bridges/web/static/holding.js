@@ -13,7 +13,8 @@ const PERIOD_MS = 50, STICK_DEAD = 0.12, PRECISE = 0.15;
 const PAD = { stop: 1, hand: 3, hold: 5, precise: 6, up: 12, down: 13, left: 14, right: 15 };
 
 export class Holding {
-  // mine(): whether this page drives; scale(): the speed preset; goal(): where "go there" goes; hooks: stop(), hand(on).
+  // mine(): whether this page drives; scale(): the speed preset; goal(): where "go there" goes; hooks: stop(), hand(on), and
+  // refused(), where somebody would drive who may not.
   constructor(link, mine, scale, goal, hooks) {
     this.link = link; this.mine = mine; this.scale = scale; this.goal = goal; this.hooks = hooks;
     this.isHand = false; this.isPrecise = false; this.padBefore = {};
@@ -40,7 +41,7 @@ export class Holding {
       button.onblur = () => this.let(by);
     }
     for (const slider of sliders) {
-      const joint = slider.dataset.joint, on = () => { this.goals.set(joint, Number(slider.value)); this.beat(); }, off = () => { if (this.goals.delete(joint)) this.beat(); };
+      const joint = slider.dataset.joint, on = () => { if (!this.mine()) { this.hooks.refused(); return; } this.goals.set(joint, Number(slider.value)); this.beat(); }, off = () => { if (this.goals.delete(joint)) this.beat(); };
       slider.onpointerdown = () => { slider.dataset.down = "1"; }; slider.oninput = on;
       slider.onpointerup = slider.onpointercancel = slider.onblur = slider.onkeyup = off;
     }
@@ -56,12 +57,13 @@ export class Holding {
     if (event.key === "Shift") { this.isPrecise = true; return; }
     if (event.code === "KeyH" && this.mine() && !event.repeat) { this.setHand(!this.isHand); return; }
     const control = event.code === "KeyG" ? "go" : (this.isHand && HAND_KEYS[event.code]) || KEYS[event.code];
-    if (!control || !this.mine()) return;
+    if (!control) return;
+    if (!this.mine()) { if (!event.repeat) this.hooks.refused(); return; }
     event.preventDefault();
     if (!event.repeat) this.hold(event.code, control);
   }
 
-  hold(by, control) { if (!this.mine()) return; this.held.set(by, control); this.mark(); this.beat(); }
+  hold(by, control) { if (!this.mine()) { this.hooks.refused(); return; } this.held.set(by, control); this.mark(); this.beat(); }
   let(by) { if (this.held.delete(by)) { this.mark(); this.beat(); } }
   release() { this.held.clear(); this.goals.clear(); this.isPrecise = false; this.mark(); this.beat(); }
   setHand(on) { this.release(); this.isHand = on; this.hooks.hand(on); }

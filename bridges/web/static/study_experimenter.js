@@ -68,8 +68,11 @@ export function experimenter(link) {
     $("#answers").replaceChildren(rows.length ? make("table", "small", make("thead", "", make("tr", "", cell("where"), cell("item"), cell("answer"))), make("tbody", "", ...rows)) : make("p", "soft small", "None yet."));
   }
 
-  function recorder(now) {
+  const STARTS_S = 3;          // the recorder says each second what it does
+  const isStarting = (message) => message.recorder.mode === "waiting" && message.elapsed_s !== null && message.elapsed_s < STARTS_S;
+  function recorder(now, isSoon) {
     if (now.mode === "recording") return `recording to ${now.file}`;
+    if (isSoon) return "recording begins";
     if (now.mode === "stopped") return `NOT RECORDING: ${now.why}`;
     return now.mode === "none" ? `NO RECORDER: ${now.why}` : view?.running ? "NOT RECORDING" : "recorder ready";
   }
@@ -87,9 +90,9 @@ export function experimenter(link) {
       whenNew("seats", [view?.code, view?.place, view?.attempt, view?.running, message.seats], () => inForce(message.seats ?? []));
       const where = $("#where"), guard = message.guard;
       whenNew("address", message.participant, () => { $("#address").textContent = message.participant ? `${location.origin}${location.pathname}#${message.participant}` : ""; });
-      where.dataset.mode = view?.running && message.recorder.mode !== "recording" ? "unrecorded" : view?.running ? "running" : "";
+      where.dataset.mode = view?.running && message.recorder.mode !== "recording" && !isStarting(message) ? "unrecorded" : view?.running ? "running" : "";
       where.title = message.recorder.why;
-      where.textContent = [view?.code || "no session", `participant's page: ${message.participants ? "open" : "not open"}`, recorder(message.recorder), guard ? `robot ${guard.mode}` : ""].filter(Boolean).join(" · ");
+      where.textContent = [view?.code || "no session", `participant's page: ${message.participants ? "open" : "not open"}`, recorder(message.recorder, isStarting(message)), guard ? `robot ${guard.mode}` : ""].filter(Boolean).join(" · ");
       const time = $("#clock");
       if (time && message.elapsed_s !== null) { const limit = view.limit_s; time.textContent = limit ? `${clock(message.elapsed_s)} of ${clock(limit)}` : clock(message.elapsed_s); time.classList.toggle("late", Boolean(limit) && message.elapsed_s > limit - 10); }
       else if (time) time.textContent = view.limit_s ? `limit ${clock(view.limit_s)}` : "no limit";
