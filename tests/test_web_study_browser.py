@@ -150,6 +150,8 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
             shows(guide, "#lines", "They smiled.")
             if trial == 1:
                 wait(guide, lambda: guide.is_visible("#camera canvas"), "the camera is seen", PATIENCE_S)
+                frame, shown = (guide.locator(one).bounding_box() for one in ("#camera", "#camera canvas"))
+                assert shown["height"] <= frame["height"] + 1.0, "and nothing of its picture is cut off"
                 wait(guide, lambda: "robot moving" in text(guide, "#where"), "the robot moves", PATIENCE_S)
                 wait(guide, lambda: " of 4:00" in text(guide, "#clock"), "the time is shown")
                 assert findings(guide) == []
