@@ -76,7 +76,8 @@ class Graph:
     def __init__(self, nodes: Iterable[NodeSpec], candidates: Mapping[str, tuple[str, ...]] | None = None) -> None:
         """`candidates`: by seat the nodes of which one at a time holds it; they may publish the same state."""
         self.nodes = {spec.name: spec for spec in nodes}
-        self._candidates = [frozenset(names) for names in (candidates or {}).values()]
+        self._seats = dict(candidates or {})
+        self._candidates = [frozenset(names) for names in self._seats.values()]
         self.gateways: dict[str, type[Message]] = {}
         """The topics of gateways between hosts, which no node publishes."""
         self.topics: dict[str, Topic] = {}
@@ -119,7 +120,7 @@ class Graph:
         for name, spec in self.nodes.items():
             if host and spec.host != host:
                 continue  # what its parameters should be is known there
-            found.extend((name, problem) for problem in _node_problems(spec))
+            found.extend((name, problem) for problem in _node_problems(spec, self._seats))
         for topic in self.topics.values():
             found.extend(_topic_problems(topic, self.topics, self._candidates))
         return found
@@ -187,7 +188,7 @@ def _own_names(cls: type) -> set[str]:
     return {name for base in cls.__mro__ if base is not object for name in vars(base)}
 
 
-def _node_problems(spec: NodeSpec) -> list[str]:
+def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
     try:
         handlers = handlers_of(spec.cls)
         values = convert_params(spec.cls, spec.params) if spec.instance is None else {}
@@ -218,6 +219,9 @@ def _node_problems(spec: NodeSpec) -> list[str]:
     check = getattr(spec.cls, "check_parameters", None)
     if check is not None and not problems and spec.instance is None:
         problems.extend(check(**values))
+    check_seats = getattr(spec.cls, "check_seats", None)  # what its parameters say of the graph's seats
+    if check_seats is not None and not problems and spec.instance is None:
+        problems.extend(check_seats(seats, **values))
     return problems
 
 

@@ -9,11 +9,12 @@ import pytest
 
 from bridges.web.asking import Asking
 from bridges.web.canned import Canned
-from bridges.web.study.condition import check_seats
+from bridges.web.study.condition import seat_problems
 from bridges.web.study.effect import Effect
 from bridges.web.study.protocol import Protocol, read_protocol
 from bridges.web.study.session import Event, Story
 from bridges.web.study.views import participant_view
+from runtime.cli import main
 from runtime.clock import to_ns
 from runtime.errors import UserError
 from runtime.lease import Lease
@@ -181,11 +182,11 @@ def test_the_consoles_sentences_are_the_conditions_while_it_lasts(tmp_path: Path
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ('seats = { cook = "x" }', "Invalid enum value 'cook'"),
+        ('seats = { cook = "x" }', "seats has an unknown key 'cook'"),
         ('seats = { planner = "a b" }', "[[condition]] wizard: seats.planner is 'a b'; expected the name of a node"),
-        ('utterances = "no.toml"', "no.toml: cannot be read as TOML"),
-        ("participant = { shout = true }", "unknown field `shout`"),
-        ("set = 3", "unknown field `set`"),
+        ('utterances = "no.toml"', "no.toml: there is no such file"),
+        ("participant = { shout = true }", "[participant] has the unknown key 'shout'"),
+        ("set = 3", "has the unknown key 'set'; did you mean 'seats'?"),
     ],
 )
 def test_what_is_not_understood_in_a_condition_is_told_when_the_file_is_read(
@@ -199,11 +200,25 @@ def test_what_is_not_understood_in_a_condition_is_told_when_the_file_is_read(
 
 def test_a_holder_that_the_graph_does_not_have_is_told_before_anything_moves(tmp_path: Path) -> None:
     conditions = protocol_of(tmp_path).condition
-    check_seats(conditions, {"planner": {"holder": "planner", "shadows": ["human_planner"]}}, "study.toml")
-    with pytest.raises(UserError) as problem:
-        check_seats(conditions, {"planner": {"holder": "planner", "shadows": ["other"]}}, "study.toml")
-    assert str(problem.value) == (
+    assert seat_problems(conditions, {"planner": ("planner", "human_planner")}, "study.toml") == []
+    assert seat_problems(conditions, {"planner": ("planner", "other")}, "study.toml") == [
         "study.toml: [[condition]] wizard: seats.planner is 'human_planner'; candidates of that seat: other, planner"
+    ]
+    assert seat_problems(conditions, {}, "study.toml") == [
+        "study.toml: [[condition]] wizard: seats.planner is 'human_planner', and the launch file has no [seats.planner]"
+    ]
+
+
+def test_the_check_of_a_launch_file_reads_the_protocol_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    protocol_of(tmp_path)
+    file = tmp_path / "study.toml"
+    asked = ["check", "study", "--set", f"study.protocol={file}"]
+    assert main(asked) == 0
+    file.write_text(file.read_text().replace("human_planner", "nobody"))
+    assert main(asked) == 2
+    assert f"{file}: [[condition]] wizard: seats.planner is 'nobody'; candidates of that seat: " in (
+        capsys.readouterr().err
     )
-    with pytest.raises(UserError, match=r"and the launch file has no \[seats.planner\]"):
-        check_seats(conditions, {}, "study.toml")
+    file.write_text("title = none")
+    assert main(asked) == 2
+    assert f"[nodes.study] {file}, line 1, column 9: is no TOML: Invalid value: title = none" in capsys.readouterr().err

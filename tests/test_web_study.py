@@ -108,21 +108,21 @@ title = "c"
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (("title", "tytle"), "Object contains unknown field `tytle`"),
+        (("title", "tytle"), "the file has the unknown key 'tytle'; did you mean 'title'? known: agents, code"),
         (('id = "c"', 'id = "../c"'), "[[condition]] id is '../c'; expected letters, digits, - and _, at most 40"),
         (('statements = ["s"]', "statements = []"), "[consent] needs a text and statements = [...] to agree to"),
         (('title = "T"', 'title = "T"\ncode = "P"'), "code is 'P'; expected a name with {number} in it"),
         (('title = "T"', 'title = "T"\ncode = "{0.x}"'), "code is '{0.x}'; expected a name with {number} in it"),
         (("[[task]]", '[questionnaires]\nend = ["tlx"]\n[[task]]'), "[questionnaires] names 'tlx', which there is not"),
         (("[[task]]", '[[mark]]\nkey = "m"\nlabel = "x"\n[[task]]'), "[[mark]] 'x' has the key 'm'; expected a digit"),
-        (("[[task]]", "[design]\ntasks = 'sorted'\n[[task]]"), "Invalid enum value 'sorted' - at `$.design.tasks`"),
+        (("[[task]]", "[design]\ntasks = 'sorted'\n[[task]]"), "[design]: tasks is 'sorted'; expected \"latin"),
         (('text = "t"', 'text = "t"\nlimit_s = -1'), "[[task]] t: limit_s is -1.0; expected 0 (none) or a positive"),
-        (("[[task]]", '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[]\n[[task]]'), "questionnaire 'q' needs an id"),
+        (("[[task]]", '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[]\n[[task]]'), "[[questionnaire]] 'q' needs an id"),
         (
             ("[[task]]", '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[{id="a",text="b",low=5,high=5}]\n[[task]]'),
-            "questionnaire 1: questionnaire 'q' item 1 ('a') goes from 5 to 5; expected low < high",
+            "[[questionnaire]] 'q' item 1 ('a') goes from 5 to 5; expected low < high",
         ),
-        (("title = ", "= "), "cannot be read as TOML"),
+        (("title = ", "= "), ', line 2, column 1: is no TOML: Invalid statement: = "T"'),
     ],
 )
 def test_a_mistake_in_a_protocol_is_told_in_a_sentence(change: tuple[str, str], sentence: str, tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
-from runtime.errors import ParameterError
+from bridges.web.toml_words import read_toml
+from runtime.errors import ParameterError, UserError
 
 CANNED = Path(__file__).with_name("canned.toml")
 
@@ -27,9 +27,9 @@ class Canned:
 def read_canned(path: Path) -> list[dict[str, str]]:
     """The sentences of a file, with voice and key. Raises ParameterError for what is not understood in it."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("utterance", [])
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise ParameterError(f"console: utterances {path}: cannot be read as TOML: {problem}") from problem
+        tables = read_toml(path).get("utterance", [])
+    except UserError as problem:
+        raise ParameterError(f"console: utterances {problem}") from problem
     found: list[dict[str, str]] = []
     keys: set[str] = set()
     for number, table in enumerate(tables, 1):

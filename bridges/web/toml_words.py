@@ -1,4 +1,4 @@
-"""TOML files that people write by hand: read into types, with mistakes told as sentences that say where and what to do."""
+"""TOML files that people write by hand: read into types, with mistakes as sentences that say where and what to do."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from runtime.errors import UserError, choices
 
 T = TypeVar("T")
 
+MOST_SHOWN = 80
+"""Characters of a value or a line that a sentence repeats."""
+
 _AT = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _NAMED = re.compile(r".*field `(.*)`")
@@ -25,14 +28,23 @@ _WORDS = {str: 'a text in quotes: {0} = "..."', bool: "true or false", int: "a w
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a file. Raises UserError in a sentence that names the file and, where it is no TOML, the line."""
+    return parse_toml(read_text(path), path)
+
+
+def read_text(path: Path) -> str:
+    """What stands in a file. Raises UserError in a sentence."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError as problem:
         raise UserError(f"{path}: there is no such file") from problem
     except OSError as problem:
         raise UserError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
     except UnicodeDecodeError as problem:
         raise UserError(f"{path}: byte {problem.start} is no UTF-8; expected a text file in UTF-8") from problem
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """The tables of what stands in that file. Raises UserError with the line that is no TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
@@ -44,7 +56,7 @@ def _syntax(problem: str, text: str) -> str:
     lines = text.splitlines()
     if (found := _LINE.fullmatch(problem)) is None or not 0 < int(found[2]) <= len(lines):
         return f": is no TOML: {problem}"
-    shown = lines[int(found[2]) - 1].strip()[:60]
+    shown = lines[int(found[2]) - 1].strip()[:MOST_SHOWN]
     return f", line {found[2]}, column {found[3]}: is no TOML: {found[1]}: {shown}"
 
 
@@ -65,7 +77,7 @@ def sentence(problem: str, tables: Any, kind: Any) -> str:
         place.enter(name, number)
     what, named = found["what"], _NAMED.fullmatch(found["what"])
     if found["key"]:
-        return f"{place.table()} has a key that it does not know ({what}); known: {choices(place.keys())}"
+        return f"{place.leaf()} has an unknown key{_quoted(what)}; known: {choices(place.keys())}"
     if named and "unknown" in what:
         return _unknown(named[1], place, kind)
     if named and "missing" in what:
@@ -77,8 +89,7 @@ def _unknown(key: str, place: _Place, root: Any) -> str:
     """A key that is not known there: one that is meant for the top of the file, misspelt, or neither."""
     known = place.keys()
     if place.is_inside and key in _keys(root):
-        where = f"[{key}] or [[{key}]]" if isinstance(place.value.get(key), dict | list) else "the top of the file"
-        return f"{place.table()} has the key {key!r}, which belongs to {where}: above the first line in brackets"
+        return f"{place.table()} has the key {key!r}, which belongs to the top of the file: above all lines in brackets"
     near = difflib.get_close_matches(key, known, 1)
     return (
         f"{place.table()} has the unknown key {key!r}; "
@@ -128,13 +139,25 @@ class _Place:
 
     def said(self) -> str:
         """What stands there."""
-        now = "" if self.value is None else f" is {self.value if isinstance(self.value, bool) else self.value!r}"
-        if isinstance(self.value, dict):
-            now = " is one table"
-        if not self._is_leaf:
-            return f"{self.table()}{now}"
-        before = f"{', '.join(self._tables)}: " if self._tables else ""
-        return f"{before}{self.name}{now or ' is not as it should be'}"
+        now = " has a value that does not fit" if self.value is None else f" is {_shown(self.value)}"
+        return f"{self.leaf() if self._is_leaf else self.table()}{now}"
+
+    def leaf(self) -> str:
+        """The key that is meant, with its table."""
+        return f"{', '.join(self._tables)}: {self.name}" if self._tables else self.name
+
+
+def _shown(value: Any) -> str:
+    """As it may stand in the file."""
+    if isinstance(value, dict):
+        return "a table"
+    return (str(value).lower() if isinstance(value, bool) else repr(value))[:MOST_SHOWN]
+
+
+def _quoted(what: str) -> str:
+    """What a message has in quotes, after a space."""
+    found = re.search(r"'.*'", what)
+    return f" {found[0]}" if found else ""
 
 
 def _bare(kind: Any) -> Any:

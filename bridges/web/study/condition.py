@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -51,13 +50,14 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(read_canned(folder / self.utterances)) if self.utterances else ()
 
 
-def check_seats(conditions: Sequence[Condition], seats: Mapping[str, Mapping[str, Any]], path: str) -> None:
-    """Raise UserError where a condition names a seat or holder that this graph does not have."""
+def seat_problems(conditions: Sequence[Condition], candidates: Mapping[str, Sequence[str]], path: str) -> list[str]:
+    """Where a condition names a seat or holder that this graph does not have; `candidates`: of each seat."""
+    found = []
     for condition in conditions:
         for seat, holder in condition.seats.items():
             where = f"{path}: [[condition]] {condition.id}: seats.{seat} is {holder!r}"
-            if seat not in seats:
-                raise UserError(f"{where}, and the launch file has no [seats.{seat}]")
-            candidates = [str(seats[seat]["holder"]), *map(str, seats[seat].get("shadows", ()))]
-            if holder not in candidates:
-                raise UserError(f"{where}; candidates of that seat: {choices(candidates)}")
+            if seat not in candidates:
+                found.append(f"{where}, and the launch file has no [seats.{seat}]")
+            elif holder not in candidates[seat]:
+                found.append(f"{where}; candidates of that seat: {choices(candidates[seat])}")
+    return found

@@ -6,6 +6,7 @@ the recording, too. The web server has a thread of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -21,23 +22,28 @@ from bridges.web.room import Room
 from bridges.web.session import Session, View
 from bridges.web.stop_words import STOP_WORDS, load_stop_words
 from bridges.web.study import wire
-from bridges.web.study.condition import check_seats
+from bridges.web.study.condition import seat_problems
 from bridges.web.study.effect import Effect
 from bridges.web.study.keeper import Keeper
 from bridges.web.study.messages import StudyAnswer, StudyNote, StudyStep
-from bridges.web.study.protocol import EXAMPLE, read_protocol
+from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
 from bridges.web.study.session import Event, Refused, Story, words_of
 from bridges.web.study.views import experimenter_view, participant_view
 from bridges.web.wire import NoteMark, Resume, Stop
 from runtime import Publisher, QoS, Subscription, on
 from runtime.call import current_call
 from runtime.clock import wall_time_ns
+from runtime.errors import UserError
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.message import Stamped
 from runtime.msgs import Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
 from runtime.qos import RELIABLE, URGENT
 
 NOT_IN_FORCE = "the trial was broken off: its condition did not come into force. Is a wizard at the console?"
+
+
+def _read(protocol: str) -> Protocol:
+    return read_protocol(Path(protocol) if protocol else EXAMPLE)
 
 
 class Study(TalkPorts):
@@ -76,7 +82,7 @@ class Study(TalkPorts):
         stop_words: str = STOP_WORDS,
     ) -> None:
         self._is_stop = load_stop_words(stop_words)
-        self._protocol = read_protocol(Path(protocol) if protocol else EXAMPLE)
+        self._protocol = _read(protocol)
         self._folder = Path(folder)
         self._pages = PageHost(host, port, certificate, key)
         self._recordings: RecordingsDesk | None = None
@@ -86,6 +92,12 @@ class Study(TalkPorts):
         self._is_part_over = False
         self._keeper: Keeper | None = None
         self._epoch_s = 0.0
+
+    @classmethod
+    def check_seats(cls, seats: Mapping[str, tuple[str, ...]], protocol: str = "", **_: object) -> list[str]:
+        """What the protocol's conditions name that the launch file does not have."""
+        found = _read(protocol)
+        return seat_problems(found.condition, seats, found.path)
 
     def on_start(self) -> None:
         """Open the pages, and the session that was left unfinished. Raises UserError where that cannot be."""
@@ -97,7 +109,9 @@ class Study(TalkPorts):
         if self.clock.is_virtual:
             self.log.warning("a study needs real time; nobody can take part in virtual time")
             return
-        check_seats(self._protocol.condition, info.get("seats", {}), self._protocol.path)
+        seats = {name: (seat["holder"], *seat.get("shadows", ())) for name, seat in info.get("seats", {}).items()}
+        for problem in seat_problems(self._protocol.condition, seats, self._protocol.path):
+            raise UserError(problem)
         self._epoch_s = (wall_time_ns() - self.clock.now_ns()) * 1e-9
         self._pictures = JpegCache()
         self._keeper = Keeper(self._protocol, self._folder, self._tell)

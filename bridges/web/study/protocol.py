@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from bridges.web.study.condition import Allowed, Condition
 from bridges.web.study.order import Order, order_of, rows_of
-from bridges.web.study.questionnaire import Questionnaire, convert, shipped, shipped_names
+from bridges.web.study.questionnaire import Questionnaire, shipped, shipped_names
+from bridges.web.toml_words import convert, parse_toml, read_text
 from runtime.errors import UserError
 
 EXAMPLE = Path(__file__).with_name("clear-the-table.toml")
@@ -64,8 +64,8 @@ class MarkKey(_Table, frozen=True):
     label: str
 
 
-class Protocol(_Table, frozen=True):
-    """The whole study."""
+class Written(_Table, frozen=True):
+    """What stands in a protocol's file."""
 
     title: str
     consent: Consent
@@ -79,6 +79,11 @@ class Protocol(_Table, frozen=True):
     questionnaires: When = When()
     questionnaire: tuple[Questionnaire, ...] = ()
     mark: tuple[MarkKey, ...] = ()
+
+
+class Protocol(Written, frozen=True):
+    """The whole study, with the questionnaires that it names."""
+
     sha: str = ""  # of the file's text
     path: str = ""  # of the file
 
@@ -110,32 +115,29 @@ class Protocol(_Table, frozen=True):
 
 def read_protocol(path: Path) -> Protocol:
     """The protocol of a file. Raises UserError in a sentence that names file, table and what was expected."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        tables: dict[str, Any] = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise UserError(f"{path}: cannot be read as TOML: {problem}") from problem
-    for ours in ("sha", "path"):
-        if ours in tables:
-            raise UserError(f"{path}: Object contains unknown field `{ours}`")
-    own = [convert(table, f"{path}: questionnaire {at}") for at, table in enumerate(tables.get("questionnaire", ()), 1)]
-    try:
-        found = msgspec.convert({**tables, "questionnaire": ()}, Protocol)
-    except msgspec.ValidationError as problem:
-        raise UserError(f"{path}: {problem}") from problem
+    text = read_text(path)
+    tables = parse_toml(text, path)
+    if "nodes" in tables:
+        raise UserError(f"{path}: is a launch file, not a study's protocol; an example of one: {EXAMPLE}")
+    found = convert(tables, Written, str(path))
+    own = found.questionnaire
+    for one in own:
+        if problem := one.problem():
+            raise UserError(f"{path}: [[questionnaire]] {one.id!r} {problem}")
     by_id = {one.id: one for one in own}
     when = found.questionnaires
     for name in (*when.before, *when.after_trial, *when.end):
-        one = by_id.get(name) or shipped(name)
-        if one is None:
+        asked = by_id.get(name) or shipped(name)
+        if asked is None:
             known = ", ".join(sorted({*by_id, *shipped_names()}))
             raise UserError(f"{path}: [questionnaires] names {name!r}, which there is not; known: {known}")
-        by_id[name] = one
+        by_id[name] = asked
     digest = hashlib.sha256(text.encode()).hexdigest()
-    found = msgspec.structs.replace(found, questionnaire=tuple(by_id.values()), sha=digest, path=str(path))
-    if problem_found := _problem(found):
-        raise UserError(f"{path}: {problem_found}")
-    return found
+    whole = {**msgspec.structs.asdict(found), "questionnaire": tuple(by_id.values())}
+    protocol = Protocol(**whole, sha=digest, path=str(path))
+    if problem := _problem(protocol):
+        raise UserError(f"{path}: {problem}")
+    return protocol
 
 
 def _problem(protocol: Protocol) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from bridges.web.toml_words import convert, read_toml
 from runtime.errors import UserError
 
 Value = str | int | float
@@ -90,19 +90,12 @@ class Questionnaire(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_questionnaire(path: Path) -> Questionnaire:
     """The questionnaire of a TOML file. Raises UserError in a sentence."""
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise UserError(f"{path}: cannot be read as TOML: {problem}") from problem
-    return convert(tables, str(path))
+    return questionnaire_of(read_toml(path), str(path))
 
 
-def convert(tables: Any, where: str) -> Questionnaire:
+def questionnaire_of(tables: Any, where: str) -> Questionnaire:
     """The questionnaire of a table. Raises UserError that begins with `where`."""
-    try:
-        found = msgspec.convert(tables, Questionnaire)
-    except msgspec.ValidationError as problem:
-        raise UserError(f"{where}: {problem}") from problem
+    found = convert(tables, Questionnaire, where)
     if sentence := found.problem():
         raise UserError(f"{where}: questionnaire {found.id!r} {sentence}")
     return found
