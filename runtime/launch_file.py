@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -98,6 +99,11 @@ def load(path: Path, overrides: Sequence[str] = (), *, added: Sequence[str] = ()
 
 def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str = "") -> Launch:
     """The launch that these tables describe."""
+    if tables and not any(difflib.get_close_matches(table, TABLES) for table in tables):
+        raise LaunchFileError(
+            f"{path}: is no launch file: it has none of the tables {', '.join(f'[{name}]' for name in TABLES)}; "
+            f"a file that a node reads is checked with its node: check FILE --set NODE.PARAM={path}"
+        )
     for table in tables:
         if table not in TABLES:
             raise LaunchFileError(f"{path}: unknown table [{table}]; known: {', '.join(TABLES)}")

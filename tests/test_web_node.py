@@ -29,7 +29,7 @@ def test_the_shipped_sentences_are_readable_and_their_keys_are_different() -> No
         ('[[utterance]]\ntext = "a"\nvoice = "x"\n', "unknown key 'voice'; known: as, key, text"),
         ('[[utterance]]\ntext = "a"\nas = "dog"\n', "spoken as 'dog'; known: robot, collaborator"),
         ('[[utterance]]\ntext = "a"\nkey = "w"\n', "has the key 'w'; expected a digit of its own"),
-        ("[[utterance]\n", "cannot be read as TOML"),
+        ("[[utterance]\n", "is no TOML"),
     ],
 )
 def test_a_file_of_sentences_that_is_not_understood_is_refused_in_words(text: str, words: str, tmp_path: Path) -> None:
