@@ -21,7 +21,12 @@ SAMPLES = np.arange(16_000, dtype=np.int16)
 
 def sound(kind: type[Sound], number: int = 1, *, voiced_s: float = 0.5, samples: int = 16_000) -> Sound:
     return kind(
-        speaker="person", number=number, captured_ns=1_000_000_000, voiced_s=voiced_s, samples=SAMPLES[:samples]
+        speaker="person",
+        number=number,
+        captured_ns=1_000_000_000,
+        voiced_s=voiced_s,
+        before_s=0.1,
+        samples=SAMPLES[:samples],
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from nodes.bag_commands.recording import Recording, check_out, tell_damage
 from runtime.errors import UserError
 
-FORMATS = ("lerobot", "jsonl", "csv", "mp4")
+FORMATS = ("lerobot", "jsonl", "csv", "mp4", "wav")
 
 
 def main(argv: list[str]) -> int:
@@ -17,7 +17,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag export",
         description="Write a recording as a LeRobot v3.0 dataset (needs the extra polyrhythm[export]), as JSON lines, "
-        "as one CSV file a topic, or as one video a camera.",
+        "as one CSV file a topic, as one video a camera, or as one sound a microphone.",
         epilog="example: polyrhythm bag export run.mcap --to lerobot --out dataset",
     )
     parser.add_argument("recordings", type=Path, nargs="+", metavar="RUN.mcap", help="lerobot: one episode each")
@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--hz", type=float, metavar="N", help="frames a second; lerobot: 20, mp4: the camera's own")
     parser.add_argument(
         "--skip-damaged", action="store_true",
-        help="lerobot, mp4: leave out and count what cannot be read; the default is to end there and name it",
+        help="lerobot, mp4, wav: leave out and count what cannot be read; the default is to end there and name it",
     )  # fmt: skip
     parser.add_argument("--images", action="store_true", help="jsonl: with the images' data (base64)")
     asked = parser.parse_args(argv)
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     if len(asked.recordings) > 1 and asked.to != "lerobot":
         raise UserError(f"--to {asked.to}: takes one recording; only a dataset has several episodes")
     first: Path = asked.recordings[0]
-    suffix = {"lerobot": "-lerobot", "jsonl": ".jsonl", "csv": "-csv", "mp4": "-videos"}[asked.to]
+    suffix = {"lerobot": "-lerobot", "jsonl": ".jsonl", "csv": "-csv", "mp4": "-videos", "wav": "-sound"}[asked.to]
     out: Path = asked.out or first.with_name(first.stem + suffix)
     if asked.to == "lerobot":
         from nodes.bag_commands.lerobot import export_lerobot
@@ -51,6 +51,12 @@ def main(argv: list[str]) -> int:
         recordings = [Recording(first)]
         for path, number in export_videos(recordings[0], out, hz=asked.hz, skip_damaged=asked.skip_damaged, tell=_tell):
             print(f"{number} frames in {path}")
+    elif asked.to == "wav":
+        from nodes.bag_commands.sound import export_sounds
+
+        recordings = [Recording(first)]
+        for path, number in export_sounds(recordings[0], out, skip_damaged=asked.skip_damaged, tell=_tell):
+            print(f"{number} utterances in {path}")
     elif asked.to == "csv":
         from nodes.bag_commands.tables import export_csv
 

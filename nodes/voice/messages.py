@@ -16,8 +16,9 @@ class Sound(Message, origin="utterance"):
     speaker: str
     number: int  # of the speech in this run; so far and whole have the same
     captured_ns: int  # when the words began
-    voiced_s: float  # of it really speech
-    samples: NDArray[np.int16]  # (n,) at 16 kHz, with 0.3 s from before
+    voiced_s: float  # of the samples really speech
+    before_s: float  # of the samples, from before that
+    samples: NDArray[np.int16]  # (n,) at 16 kHz
 
 
 class SoundSoFar(Sound, kind="state", origin="utterance"):

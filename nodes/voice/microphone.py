@@ -138,6 +138,7 @@ class Microphone(Node):
             number=heard.number,
             captured_ns=heard.begun_ns,
             voiced_s=heard.voiced_s,
+            before_s=heard.before_s,
             samples=np.frombuffer(heard.sound, np.int16),
         )
         if isinstance(sound, SoundSoFar):

@@ -20,6 +20,7 @@ class Heard:
     number: int
     sound: bytes  # 16-bit samples at 16 kHz, with a little of what was before
     begun_ns: int
+    before_s: float  # of the sound, from before that
     voiced_s: float  # of it really speech: the same as before means that nothing was added but silence
     is_over: bool
 
@@ -45,6 +46,7 @@ class Segmenter:
         self._number = 0
         self._before: deque[bytes] = deque(maxlen=max(1, round(self.rules.before_s / BLOCK_S)))
         self._blocks: list[bytes] = []
+        self._before_s = 0.0
         self._voiced = self._silent = self._since_look = self._looked_at = 0  # blocks
         self._state: Literal["silence", "speech"] = "silence"
 
@@ -80,6 +82,7 @@ class Segmenter:
         self._number += 1
         self.begun_ns = begun_ns
         self._blocks = list(self._before)
+        self._before_s = len(self._blocks) * BLOCK_S
         self._before.clear()
         self._voiced = self._silent = self._since_look = self._looked_at = 0
 
@@ -97,4 +100,5 @@ class Segmenter:
         return heard
 
     def _heard(self, *, is_over: bool) -> Heard:
-        return Heard(self._number, b"".join(self._blocks), self.begun_ns, self._voiced * BLOCK_S, is_over)
+        sound = b"".join(self._blocks)
+        return Heard(self._number, sound, self.begun_ns, self._before_s, self._voiced * BLOCK_S, is_over)

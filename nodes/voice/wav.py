@@ -1,19 +1,37 @@
-"""Samples as a WAV file, which every speech recogniser takes."""
+"""Samples as WAV, which every speech recogniser takes and every player plays: 16 bits at 16 kHz, one channel."""
 
 from __future__ import annotations
 
 import io
 import wave
+from pathlib import Path
+
+from runtime.errors import UserError
 
 RATE_HZ = 16_000
 
 
 def as_wav(samples: bytes) -> bytes:
-    """16-bit samples at 16 kHz, one channel."""
+    """The file's bytes."""
     whole = io.BytesIO()
     with wave.open(whole, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(RATE_HZ)
+        _shape(file)
         file.writeframes(samples)
     return whole.getvalue()
+
+
+def new_wav(path: Path) -> wave.Wave_write:
+    """A file to write samples to. Raises UserError where it cannot be made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = wave.open(str(path), "wb")  # noqa: SIM115  # the caller closes it
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be written ({problem.strerror})") from problem
+    _shape(file)
+    return file
+
+
+def _shape(file: wave.Wave_write) -> None:
+    file.setnchannels(1)
+    file.setsampwidth(2)
+    file.setframerate(RATE_HZ)

@@ -1,0 +1,81 @@
+"""What people said in a recording becomes WAV, each utterance where it was said."""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nodes.bag_commands.command import main
+from nodes.voice.messages import Sound
+from runtime.bag import BagWriter
+from runtime.clock import to_ns
+from runtime.message import Envelope, Stamped
+
+RATE_HZ = 16_000
+
+
+def loud(value: int, seconds: float) -> NDArray[np.int16]:
+    return np.full(round(seconds * RATE_HZ), value, np.int16)
+
+
+def recording(path: Path, *utterances: tuple[float, float, NDArray[np.int16]]) -> Path:
+    """Of each: when it begins, how much of its samples is from before that, and they."""
+    writer = BagWriter(path, {"clock": "virtual"})
+    for number, (begin_s, before_s, samples) in enumerate(utterances, 1):
+        sound = Sound(
+            speaker="person",
+            number=number,
+            captured_ns=to_ns(begin_s),
+            voiced_s=0.5,
+            before_s=before_s,
+            samples=samples,
+        )
+        stamp_ns = to_ns(begin_s + len(samples) / RATE_HZ)
+        writer.write(Stamped(sound, Envelope("microphone/speech", "ears", number, stamp_ns)))
+    writer.close({})
+    return path
+
+
+def heard(path: Path) -> NDArray[np.int16]:
+    with wave.open(str(path)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE_HZ, 1, 2)
+        return np.frombuffer(file.readframes(file.getnframes()), np.int16)
+
+
+def test_each_utterance_stands_where_it_was_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = recording(tmp_path / "run.mcap", (1.0, 0.25, loud(100, 1.0)), (3.0, 0.0, loud(200, 0.5)))
+    assert main(["export", str(path), "--to", "wav"]) == 0
+    assert "2 utterances in" in capsys.readouterr().out
+    samples = heard(tmp_path / "run-sound" / "microphone_speech.wav")
+    parts = [(0.0, 0.75, 0), (0.75, 1.75, 100), (1.75, 3.0, 0), (3.0, 3.5, 200)]
+    for begin_s, end_s, value in parts:
+        assert set(samples[round(begin_s * RATE_HZ) : round(end_s * RATE_HZ)]) == {value}
+    assert len(samples) == 3.5 * RATE_HZ
+
+
+def test_what_two_utterances_share_stands_there_once(tmp_path: Path) -> None:
+    """The second one's time from before is the first one's end."""
+    path = recording(tmp_path / "run.mcap", (1.0, 0.0, loud(100, 1.0)), (2.1, 0.3, loud(200, 1.0)))
+    main(["export", str(path), "--to", "wav", "--out", str(tmp_path / "out")])
+    samples = heard(tmp_path / "out" / "microphone_speech.wav")
+    assert [int(samples[round(at_s * RATE_HZ)]) for at_s in (1.9, 1.99, 2.01, 2.7)] == [100, 100, 200, 200]
+    assert len(samples) == 2.8 * RATE_HZ
+
+
+def test_a_time_that_cannot_be_is_no_giant_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = recording(tmp_path / "run.mcap", (1.0, 0.0, loud(100, 0.1)), (1e9, 0.0, loud(200, 0.1)))
+    assert main(["export", str(path), "--to", "wav"]) == 1
+    assert "microphone/speech #2 from ears" in capsys.readouterr().err
+    assert main(["export", str(path), "--to", "wav", "--skip-damaged"]) == 0
+    assert "left out" in capsys.readouterr().err
+    assert len(heard(tmp_path / "run-sound" / "microphone_speech.wav")) == 1.1 * RATE_HZ
+
+
+def test_a_recording_without_a_microphone_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = recording(tmp_path / "run.mcap")
+    assert main(["export", str(path), "--to", "wav"]) == 1
+    assert "holds nothing that a microphone heard" in capsys.readouterr().err
