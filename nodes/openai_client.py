@@ -1,4 +1,4 @@
-"""`ChatClient`: one question to a server that speaks OpenAI's chat-completions API; the only file that imports openai.
+"""`ChatClient`: one question to a server that speaks OpenAI's chat-completions API.
 
 A question has one total deadline and at most one retry, both ours: the SDK's own are made for web pages (10 minutes,
 two retries). Cancelling the task that asks closes the HTTP connection. Errors are sentences without the key.
@@ -17,6 +17,7 @@ from openai.types.chat import ChatCompletionMessageParam
 from nodes.model_answers import LONGEST_ANSWER, BudgetError, ChatSettings, ModelError
 from nodes.model_budget import Budget, estimated_tokens
 from nodes.model_dialect import Dialect, Format
+from nodes.openai_errors import model_error, never_arrived
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +124,14 @@ class ChatClient:
                 text, why_ended = await self._whole(question, dialect, bill)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as problem:
             bill.is_free = True
-            raise _RequestRefused(self._said(problem), problem.message) from problem
-        except openai.APIStatusError as problem:
-            bill.is_free = True
-            raise self._status_error(problem) from problem
-        except openai.APITimeoutError as problem:
-            raise ModelError(f"{where} did not answer in time", may_retry=True) from problem
-        except openai.APIConnectionError as problem:
-            bill.is_free = type(problem.__cause__).__name__ in ("ConnectError", "ConnectTimeout")  # it never got there
-            why = str(problem.__cause__ or problem).partition("\n")[0]
-            raise ModelError(f"{where} cannot be reached or hung up: {self._clean(why)}", may_retry=True) from problem
+            raise _RequestRefused(str(self._error(problem)), problem.message) from problem
         except ModelError:
             raise
-        except Exception as problem:  # the SDK lets through what its HTTP library and its decoder raise on nonsense
-            raise ModelError(f"{where} sent no chat completion ({type(problem).__name__})", may_retry=True) from problem
+        except Exception as problem:
+            bill.is_free = isinstance(problem, openai.APIStatusError) or (
+                isinstance(problem, openai.APIConnectionError) and never_arrived(problem)
+            )
+            raise self._error(problem) from problem
         finally:
             self._pay(bill)
         if why_ended == "length":
@@ -193,24 +188,8 @@ class ChatClient:
                 why_ended = choice.finish_reason or why_ended
         return "".join(parts), why_ended
 
-    def _status_error(self, problem: openai.APIStatusError) -> ModelError:
-        where, status = self.settings.where, problem.status_code
-        if status in (401, 403):
-            return ModelError(f"{where} refused the key ({status}); check {self.settings.prefix}_API_KEY")
-        if status == 404:
-            return ModelError(f"{where} knows no model {self.settings.model!r} or no chat completions (404)")
-        if status == 429:
-            after_s = _seconds(problem.response.headers.get("retry-after", ""))
-            return ModelError(f"{where} asks for fewer calls (429)", may_retry=True, retry_after_s=after_s)
-        return ModelError(f"{where} failed ({status})", may_retry=status >= 500)
-
-    def _said(self, problem: openai.APIStatusError) -> str:
-        return (
-            f"{self.settings.where} refused the request ({problem.status_code}): {self._clean(problem.message)[:200]}"
-        )
-
-    def _clean(self, text: str) -> str:
-        return text.replace(self.settings.api_key, "***") if self.settings.api_key else text
+    def _error(self, problem: Exception) -> ModelError:
+        return model_error(problem, self.settings, "chat completions")
 
 
 class _Bill:
@@ -258,8 +237,3 @@ def _response_format(question: Question, form: Format) -> Any:
     if form == "json_schema":
         return {"type": form, "json_schema": {"name": "answer", "strict": True, "schema": question.schema}}
     return {"type": form} if form == "json_object" else openai.omit
-
-
-def _seconds(text: str) -> float:
-    """Of a Retry-After header; 0 where it has none or a date."""
-    return min(float(text), 3600.0) if text.isdecimal() else 0.0

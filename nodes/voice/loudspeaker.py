@@ -1,0 +1,382 @@
+"""`Loudspeaker`: what the robot says on `said` is heard, sentence by sentence, and falls silent for people.
+
+An utterance that was cut is told on `saying` as far as it was really heard; to whom it gives way is decided in
+`floor.py`, and what waits for longer than `lifespan_s` is not spoken. In real time a command or a server makes the
+sound beside the event loop, the next sentence while one is played; the device has a thread of its own and is opened,
+and opened again, in another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from nodes.model_answers import ModelError
+from nodes.model_budget import Budget, budget_of
+from nodes.voice.floor import Floor
+from nodes.voice.messages import Saying, Speech
+from nodes.voice.pieces import LONGEST_TEXT, heard_words, pieces_of
+from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
+from nodes.voice.synthesis import CommandVoice, SilentVoice, Voice, command_problems
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.call import current_call
+from runtime.clock import NS_PER_S, to_ns
+from runtime.errors import ParameterError
+from runtime.health import Spending
+from runtime.message import Envelope
+from runtime.msgs import Interrupt, Utterance
+from runtime.qos import RELIABLE
+
+ESPEAK = "espeak-ng --stdin --stdout"
+NOWHERE = "none"
+LONGEST_WAIT_S = 0.25
+"""How often a device is looked after while it plays."""
+SHORTEST_WAIT_S = 0.001
+WINDING_UP_S = 2.0
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One utterance, and how far it is."""
+
+    ident: str
+    text: str
+    said_ns: int
+    spoken: list[str] = field(default_factory=list)  # pieces that were heard whole
+    piece: str = ""  # that is played
+    frames: int = 0  # of its sound
+    player: Player | None = None  # which plays it
+    has_begun: bool = False
+
+    @property
+    def heard(self) -> str:
+        """The words that were really heard so far."""
+        share = self.player.played / self.frames if self.player is not None and self.frames else 0.0
+        return " ".join((*self.spoken, heard_words(self.piece, share))).strip()
+
+
+class Loudspeaker(Node):
+    """Speaks one utterance at a time, in the order in which they were said.
+
+    `synthesis="command"` pipes each sentence through `command` (text in, WAV out); "api" asks a server for it, see
+    `speech_api.py`. `device` is a part of a loudspeaker's name, "" for the system's own, "none" to play nowhere and
+    take the time; there `command` may be "", for 2.8 words a second without any program. `barge_in_s` is how long a
+    person speaks before the robot stops to (inf: it never does), `latency_s` what a sentence takes in virtual time.
+    """
+
+    said = Subscription(Utterance, "said", qos=QoS(required=False))
+    interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    speech = Subscription(Speech, "speech", qos=QoS(required=False))
+    saying = Publisher(Saying, "saying", qos=RELIABLE)
+
+    def __init__(
+        self,
+        synthesis: str = "command",
+        command: str = ESPEAK,
+        model: str = "",
+        voice: str = "",
+        base_url: str = "",
+        device: str = "",
+        barge_in_s: float = 0.3,
+        lifespan_s: float = 10.0,
+        deadline_s: float = 10.0,
+        max_calls: int = 2000,
+        latency_s: float = 0.2,
+    ) -> None:
+        if synthesis not in ("command", "api"):
+            raise ParameterError(f"loudspeaker: synthesis is {synthesis!r}; known: command, api")
+        for name, value in (("lifespan_s", lifespan_s), ("deadline_s", deadline_s)):
+            if not 0 < value < math.inf:
+                raise ParameterError(f"loudspeaker: {name} is {value}; expected a positive number of seconds")
+        if not 0 <= latency_s < math.inf:
+            raise ParameterError(f"loudspeaker: latency_s is {latency_s}; expected 0 or more seconds")
+        if not barge_in_s >= 0:
+            raise ParameterError(f"loudspeaker: barge_in_s is {barge_in_s}; expected 0 or more seconds, or inf: never")
+        self.synthesis = synthesis
+        self.command = command
+        self.model, self.voice_name, self.base_url = model, voice, base_url
+        self.device = device
+        self.floor = Floor(barge_in_s)
+        self.lifespan_ns = to_ns(lifespan_s)
+        self.deadline_s = deadline_s
+        self.max_calls = max_calls
+        self.latency_s = latency_s
+        self.voice: Voice = SilentVoice()
+        self.budget: Budget | None = None
+        self.player: Player | None = None
+        self.lost: Player | None = None  # a player that is gone, to be closed
+        self.is_known = False  # whether there is a player was found out
+        self.fault = ""  # of the player, as told
+        self.voice_fault = ""
+        self.turn: _Turn | None = None
+        self.bell: asyncio.Future[None] | None = None
+        self.closing: asyncio.Task[None] | None = None
+
+    @classmethod
+    def check_parameters(
+        cls,
+        synthesis: str = "command",
+        command: str = ESPEAK,
+        model: str = "",
+        base_url: str = "",
+        device: str = "",
+        deadline_s: float = 10.0,
+        max_calls: int = 2000,
+        **_: object,
+    ) -> list[str]:
+        """What these parameters and this machine lack, in sentences; whether a device works is known when it runs."""
+        found = []
+        is_silent = synthesis == "command" and command == "" and device == NOWHERE
+        if not is_silent and find_spec("miniaudio") is None:
+            found.append("a loudspeaker needs miniaudio: pip install 'polyrhythm[voice]'")
+        if synthesis == "api":
+            from nodes.voice.speech_api import speech_settings
+
+            found += speech_settings(model, base_url, deadline_s, max_calls).problems()
+        elif not is_silent:
+            found += command_problems(command)
+        return found
+
+    def on_start(self) -> None:
+        """Choose voice and device. Raises ParameterError where they cannot be used."""
+        problems = self.check_parameters(
+            self.synthesis, self.command, self.model, self.base_url, self.device, self.deadline_s, self.max_calls
+        )
+        if self.clock.is_virtual and self.device != NOWHERE:
+            problems.append(
+                f"device is {self.device!r}: a loudspeaker does not wait for virtual time; give device = {NOWHERE!r}, "
+                "or run without --virtual"
+            )
+        if problems:
+            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
+        if self.device == NOWHERE:
+            self.player, self.is_known = Nowhere(self.clock), True
+        if self.synthesis == "api":
+            self.voice = self._api()
+        elif self.command:
+            self.voice = CommandVoice(self.command, self.deadline_s)
+
+    def _api(self) -> Voice:
+        from nodes.voice.speech_api import SpeechApi, speech_settings
+
+        settings = speech_settings(self.model, self.base_url, self.deadline_s, self.max_calls)
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        self.model = settings.model
+        self.budget = budget_of(self.name, info, self.max_calls)
+        keep_open = not self.clock.is_virtual
+        return SpeechApi(settings, self.voice_name, jitter=self.random.random, keep_open=keep_open, budget=self.budget)
+
+    def on_stop(self) -> None:
+        for player in (self.player, self.lost):
+            if player is not None:
+                player.close()
+        if not self.clock.is_virtual:
+            self.closing = asyncio.ensure_future(self.voice.close())
+
+    def spending(self) -> Spending | None:
+        return None if self.budget is None else self.budget.spending(self.model)
+
+    @on(said)
+    async def speak(self, utterance: Utterance) -> None:
+        """Speak it when its turn has come; the port is the queue."""
+        envelope = _trigger()
+        turn = self.turn = _Turn(
+            ident="" if envelope is None else envelope.ident,
+            text=utterance.text,
+            said_ns=self.clock.now_ns() if envelope is None else envelope.published_ns,
+        )
+        pieces, is_whole = pieces_of(utterance.text)
+        try:
+            why = await self._say(turn, pieces)
+            if not why and not is_whole:
+                why = f"longer than {LONGEST_TEXT} characters"
+        except asyncio.CancelledError:
+            self._fall_silent()
+            self._tell(turn, "cut", "the run ended")
+            raise
+        finally:
+            self.turn = None
+        self._tell(turn, "cut" if why else "done", why)
+
+    @on(interrupt)
+    def obey(self, interrupt: Interrupt) -> None:
+        """A stop silences at once."""
+        if interrupt.depth != "stop":
+            return
+        envelope = _trigger()
+        self._silence(self.clock.now_ns() if envelope is None else envelope.published_ns, "stop")
+
+    @on(speech)
+    def listen(self, speech: Speech) -> None:
+        """Whether a person speaks."""
+        self.floor.hear(speech, self.clock.now_ns())
+        self._ring()
+
+    @every(hz=0.5)
+    async def mend(self) -> None:
+        """Open the device, and again where it was lost."""
+        if self.device == NOWHERE:
+            return
+        if self.lost is not None:
+            lost, self.lost = self.lost, None
+            await asyncio.to_thread(lost.close)
+        if self.player is not None:
+            if fault := self.player.fault:
+                self._lose(fault)
+            return
+        from nodes.voice.sound_out import open_device
+
+        try:
+            self.player = await asyncio.to_thread(open_device, self.device, self.clock)
+        except VoiceError as problem:
+            self._tell_fault(str(problem))
+        else:
+            self._tell_fault("")
+        self.is_known = True
+        self._ring()
+
+    async def _say(self, turn: _Turn, pieces: list[str]) -> str:
+        """Why it was not said to its end, or ""."""
+        ahead: asyncio.Future[bytes] | None = None
+        try:
+            for number, piece in enumerate(pieces):
+                if not turn.has_begun and (why := await self._may_begin(turn)):
+                    return why
+                ahead = ahead or self._make(piece)
+                while not ahead.done():
+                    if why := self._cut(turn):
+                        return why
+                    await self._wait(self._to_barge_in_s(turn), ahead)
+                sound = ahead.result()
+                self.voice_fault = ""
+                if not turn.has_begun and (why := await self._may_begin(turn)):
+                    return why
+                ahead = self._make(pieces[number + 1]) if number + 1 < len(pieces) else None
+                if why := self._cut(turn) or await self._play(turn, piece, sound):
+                    return why
+        except (VoiceError, ModelError) as problem:
+            self._tell_voice_fault(str(problem))
+            return str(problem)
+        finally:
+            if ahead is not None:
+                await _give_up(ahead)
+        return ""
+
+    def _make(self, piece: str) -> asyncio.Future[bytes]:
+        return asyncio.create_task(self._sound(piece), name=f"{self.name}.speak")
+
+    async def _sound(self, piece: str) -> bytes:
+        return await self.clock.external(self.voice.sound(piece), self.latency_s)
+
+    async def _may_begin(self, turn: _Turn) -> str:
+        """Wait until it may begin: why it may not any more, or ""."""
+        while True:
+            now_ns = self.clock.now_ns()
+            left_ns = turn.said_ns + self.lifespan_ns - now_ns
+            if why := self._cut(turn):
+                return why
+            if left_ns <= 0:
+                return f"not spoken within {self.lifespan_ns / NS_PER_S:g} s"
+            if not self.is_known:
+                await self._wait(left_ns / NS_PER_S)
+            elif self.player is None:
+                return self.fault
+            elif person_s := self.floor.taken_for_s(now_ns):
+                await self._wait(min(person_s, left_ns / NS_PER_S))
+            else:
+                return ""
+
+    async def _play(self, turn: _Turn, piece: str, sound: bytes) -> str:
+        """Play a piece to its end: why it was cut, or ""."""
+        if self.player is None:
+            return self.fault
+        player = self.player
+        player.begin(sound)
+        turn.piece, turn.frames, turn.player = piece, len(sound) // BYTES_PER_FRAME, player
+        if not turn.has_begun:
+            turn.has_begun = True
+            self._tell(turn, "begun")
+        while (left := turn.frames - player.played) > 0:
+            if why := self._cut(turn):
+                return why
+            if fault := player.fault:
+                self._lose(fault)
+                return fault
+            if self.player is not player:
+                return self.fault
+            await self._wait(min(left / RATE_HZ, self._to_barge_in_s(turn), LONGEST_WAIT_S))
+        turn.spoken.append(piece)
+        turn.piece = ""
+        return ""
+
+    def _cut(self, turn: _Turn) -> str:
+        """Why nothing more of it is said, or ""; then all is silent."""
+        if turn.has_begun and self._to_barge_in_s(turn) <= 0:
+            self._silence(self.clock.now_ns(), "a person speaks")
+        return self.floor.why_silent(turn.said_ns)
+
+    def _to_barge_in_s(self, turn: _Turn) -> float:
+        """How long until a person interrupts it; inf where nobody speaks, or nothing of it was heard yet."""
+        return self.floor.to_barge_in_s(self.clock.now_ns()) if turn.has_begun else math.inf
+
+    def _silence(self, until_ns: int, why: str) -> None:
+        self.floor.silence(until_ns, why)
+        if self.turn is not None and self.floor.why_silent(self.turn.said_ns):
+            self._fall_silent()
+        self._ring()
+
+    def _fall_silent(self) -> None:
+        if self.player is not None:
+            self.player.silence()
+
+    async def _wait(self, seconds: float, other: asyncio.Future[Any] | None = None) -> None:
+        """Return after that time, when something has changed, or when the other is done."""
+        bell = self.bell = asyncio.get_running_loop().create_future()
+        timeout_s = None if seconds == math.inf else max(seconds, SHORTEST_WAIT_S)
+        await asyncio.wait(
+            [bell] if other is None else [bell, other], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+        )
+
+    def _ring(self) -> None:
+        if self.bell is not None and not self.bell.done():
+            self.bell.set_result(None)
+
+    def _tell(self, turn: _Turn, phase: Literal["begun", "done", "cut"], why: str = "") -> None:
+        spoken = {"begun": "", "done": turn.text, "cut": turn.heard}[phase]
+        self.saying.publish(Saying(id=turn.ident, text=turn.text, phase=phase, spoken=spoken, why=why))
+
+    def _lose(self, fault: str) -> None:
+        """The device is gone; `mend` looks for it."""
+        self.lost, self.player = self.player, None
+        self._tell_fault(fault)
+        self._ring()
+
+    def _tell_fault(self, fault: str) -> None:
+        """Once, and once when it works again."""
+        if fault and not self.fault:
+            self.log.warning("%s; it is tried again every 2 s", fault)
+        elif self.fault and not fault:
+            self.log.info("the loudspeaker works again")
+        self.fault = fault
+
+    def _tell_voice_fault(self, fault: str) -> None:
+        if fault != self.voice_fault:
+            self.log.warning("nothing is said: %s", fault)
+        self.voice_fault = fault
+
+
+def _trigger() -> Envelope | None:
+    """The envelope of the message that this handler runs for; None where a test has called it."""
+    call = current_call.get()
+    return None if call is None or call.trigger is None else call.trigger.envelope
+
+
+async def _give_up(making: asyncio.Future[bytes]) -> None:
+    """Cancel what is made and not wanted; a program is killed, a connection closed."""
+    making.cancel()
+    await asyncio.wait([making], timeout=WINDING_UP_S)
+    if making.done() and not making.cancelled():
+        making.exception()

@@ -1,0 +1,125 @@
+"""Words made sound by a server that speaks OpenAI's `/v1/audio/speech`: in the cloud, or at home (Kokoro, Speaches).
+
+As for chat: one total deadline and at most one retry, both ours; cancelling closes the connection; errors are sentences
+without the key; what the budget does not allow never leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import openai
+
+from nodes.model_answers import OPENAI_URL, BudgetError, ChatSettings, ModelError, settings_from
+from nodes.model_budget import Budget, estimated_tokens
+from nodes.openai_errors import model_error, never_arrived
+from nodes.voice.playing import VoiceError
+from nodes.voice.synthesis import MOST_BYTES, decoded
+
+DEFAULT_MODEL = "gpt-4o-mini-tts"
+DEFAULT_VOICE = "alloy"
+
+
+class SpeechApi:
+    """A voice on a server."""
+
+    def __init__(
+        self, settings: ChatSettings, voice: str, *, jitter: Callable[[], float], keep_open: bool, budget: Budget
+    ) -> None:
+        """`jitter` gives 0 to 1; without `keep_open` each sentence has a connection of its own."""
+        self.settings = settings
+        self.budget = budget
+        self._voice = voice or DEFAULT_VOICE
+        self._jitter = jitter
+        self._sdk = openai.AsyncOpenAI(
+            api_key=settings.api_key or "none",  # the SDK insists on one; local servers do not look at it
+            base_url=settings.base_url,
+            timeout=settings.deadline_s + 1.0,  # ours comes first
+            max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(),  # the SDK's own starts a task in whatever loop it dies in
+            default_headers=None if keep_open else {"Connection": "close"},
+        )
+
+    async def sound(self, text: str) -> bytes:
+        """The samples. Raises VoiceError and ModelError; BudgetError where no call is left."""
+        where, deadline_s = self.settings.where, self.settings.deadline_s
+        try:
+            async with asyncio.timeout(deadline_s):
+                data = await self._with_one_retry(text)
+        except TimeoutError as problem:
+            raise ModelError(f"{where} did not answer within {deadline_s:g} s") from problem
+        return await decoded(data, where)
+
+    async def close(self) -> None:
+        await self._sdk.close()
+
+    async def _with_one_retry(self, text: str) -> bytes:
+        try:
+            return await self._once(text)
+        except ModelError as problem:
+            if not problem.may_retry:
+                raise
+            wait_s = problem.retry_after_s or 0.2 + 0.3 * self._jitter()
+            if wait_s >= self.settings.deadline_s:
+                raise
+        await asyncio.sleep(wait_s)
+        return await self._once(text)
+
+    async def _once(self, text: str) -> bytes:
+        where, tokens = self.settings.where, estimated_tokens(len(text))
+        try:
+            if spent := self.budget.refusal(tokens):
+                raise BudgetError(f"{where} is not asked any more: {spent}")
+            self.budget.count_call()
+        except OSError as problem:
+            raise ModelError(f"{where} is not asked: the call cannot be noted ({problem.strerror})") from problem
+        is_free = False
+        try:
+            return await self._wav(text)
+        except (ModelError, VoiceError):
+            raise
+        except Exception as problem:
+            is_free = isinstance(problem, openai.APIStatusError) or (
+                isinstance(problem, openai.APIConnectionError) and never_arrived(problem)
+            )
+            raise model_error(problem, self.settings, "speech") from problem
+        finally:
+            if not is_free:
+                self._pay(tokens)
+
+    async def _wav(self, text: str) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        request = self._sdk.audio.speech.with_streaming_response.create(
+            model=self.settings.model, voice=self._voice, input=text, response_format="wav"
+        )
+        async with request as response:
+            async for part in response.iter_bytes(1 << 16):
+                parts.append(part)
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise VoiceError(f"{self.settings.where} sent more than {MOST_BYTES >> 20} MiB for one sentence")
+        return b"".join(parts)
+
+    def _pay(self, tokens: int) -> None:
+        """No server tells what a sentence cost: its text is counted, at the price of what is read."""
+        try:
+            self.budget.count_tokens(tokens, 0, is_estimate=True)
+        except OSError:
+            pass  # counted in memory; the next call is refused where the disk is still full
+
+
+def speech_settings(model: str, base_url: str, deadline_s: float, max_calls: int) -> ChatSettings:
+    """Parameters, else SPEECH_BASE_URL and SPEECH_MODEL, else OpenAI's; the key only from SPEECH_API_KEY."""
+    return settings_from(
+        "SPEECH",
+        model=model,
+        base_url=base_url,
+        default_url=OPENAI_URL,
+        default_model=DEFAULT_MODEL,
+        deadline_s=deadline_s,
+        max_calls=max_calls,
+        max_tokens=1,  # it answers with sound
+        stream=False,
+    )
