@@ -22,7 +22,9 @@ from nodes.planner.openai_prompt import (
     system_prompt,
     words,
 )
+from nodes.voice.messages import Saying
 from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.call import current_call
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.fence import Fence
@@ -48,6 +50,7 @@ class OpenAIPlanner(Node):
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     spoken = Subscription(Utterance, "said", qos=QoS(required=False))
+    saying = Subscription(Saying, "saying", qos=QoS(required=False))
 
     subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
     said = Publisher(Utterance, "said", qos=RELIABLE)
@@ -125,7 +128,14 @@ class OpenAIPlanner(Node):
     @on(spoken)
     def remember(self, utterance: Utterance) -> None:
         """What the robot said, whether it was this node's idea or the VLM's."""
-        self.history.said(utterance.text)
+        call = current_call.get()
+        trigger = None if call is None else call.trigger
+        self.history.said(utterance.text, "" if trigger is None else trigger.envelope.ident)
+
+    @on(saying)
+    def notice_cut(self, saying: Saying) -> None:
+        """How far it really got."""
+        self.history.spoke(saying)
 
     @on(feedback)
     def notice(self, feedback: Feedback) -> None:

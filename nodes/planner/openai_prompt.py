@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from nodes.model_answers import ModelError, quoted, read_answer
+from nodes.voice.messages import Saying
 from runtime.msgs import Interrupt, SceneDescription, Subtask, Utterance
 
 LONGEST_HISTORY = 40
@@ -101,7 +102,7 @@ class History:
     """What was said and what happened, newest last, bounded; every word from outside is quoted."""
 
     def __init__(self) -> None:
-        self._lines: deque[str] = deque(maxlen=LONGEST_HISTORY)
+        self._lines: deque[list[str]] = deque(maxlen=LONGEST_HISTORY)  # id of an utterance of the robot's or "", line
         self.events = 0
 
     def heard(self, utterance: Utterance) -> None:
@@ -118,24 +119,42 @@ class History:
 
     def done(self, what: str) -> None:
         """An action that succeeded is no reason to ask, since the report tells how far the subtask is."""
-        self._lines.append(f"[done: {quoted(what)}]")
+        self._note(f"[done: {quoted(what)}]")
 
     def cancelled(self) -> None:
-        self._lines.append("[your answer was cancelled by the interrupt: nothing of it was said or done]")
+        self._note("[your answer was cancelled by the interrupt: nothing of it was said or done]")
 
-    def said(self, text: str) -> None:
-        """What the robot said itself is no news."""
-        self._lines.append(f"You said {quoted(text)}")
+    def said(self, text: str, ident: str = "") -> None:
+        """What the robot said itself is no news; `ident` is how the loudspeaker calls it."""
+        self._note(f"You said {quoted(text)}", ident)
+
+    def spoke(self, saying: Saying) -> None:
+        """An utterance that was cut stands here as far as people heard it."""
+        if saying.phase != "cut":
+            return
+        for line in self._lines:
+            if line[0] and line[0] == saying.id:
+                line[1] = _cut_off(saying)
 
     def planned(self, subtask: Subtask) -> None:
-        self._lines.append(f"[you set the subtask: {subtask.verb}, {quoted(subtask.text)}]")
+        self._note(f"[you set the subtask: {subtask.verb}, {quoted(subtask.text)}]")
 
     def text(self) -> str:
-        return "\n".join(self._lines)
+        return "\n".join(line for _, line in self._lines)
 
     def _add(self, line: str) -> None:
         self.events += 1
-        self._lines.append(line)
+        self._note(line)
+
+    def _note(self, line: str, ident: str = "") -> None:
+        self._lines.append([ident, line])
+
+
+def _cut_off(saying: Saying) -> str:
+    why = quoted(saying.why)
+    if not saying.spoken:
+        return f"[nobody heard what you wanted to say, {quoted(saying.text)}, because of {why}]"
+    return f"You said {quoted(saying.spoken)} [cut off there, because of {why}; the whole was {quoted(saying.text)}]"
 
 
 def question_text(history: History, subtask: Subtask | None, description: SceneDescription | None) -> str:

@@ -20,7 +20,7 @@ class Floor:
 
     def __init__(self, barge_in_s: float) -> None:
         self.barge_in_s = barge_in_s
-        self._silenced_ns, self._why = -1, ""  # nothing that was said until then is spoken any more
+        self._silenced_ns, self._why = -1, ""  # nothing that was said before is spoken any more
         self._since_ns = 0  # a person speaks; 0: nobody
         self._told_ns = 0
 
@@ -34,14 +34,14 @@ class Floor:
         elif not self._since_ns:
             self._since_ns = now_ns
 
-    def silence(self, until_ns: int, why: str) -> None:
-        """Nothing more of what was said until then."""
-        if until_ns > self._silenced_ns:
-            self._silenced_ns, self._why = until_ns, why
+    def silence(self, from_ns: int, why: str) -> None:
+        """Nothing more of what was said before that time; an answer to a stop may be of the same instant."""
+        if from_ns > self._silenced_ns:
+            self._silenced_ns, self._why = from_ns, why
 
     def why_silent(self, said_ns: int) -> str:
         """Why what was said then is not to be heard any more, or ""."""
-        return self._why if said_ns <= self._silenced_ns else ""
+        return self._why if said_ns < self._silenced_ns else ""
 
     def taken_for_s(self, now_ns: int) -> float:
         """For how long, as far as is known, a person goes on speaking; 0: nobody does, or nobody minds."""

@@ -322,8 +322,8 @@ class Loudspeaker(Node):
         """How long until a person interrupts it; inf where nobody speaks, or nothing of it was heard yet."""
         return self.floor.to_barge_in_s(self.clock.now_ns()) if turn.has_begun else math.inf
 
-    def _silence(self, until_ns: int, why: str) -> None:
-        self.floor.silence(until_ns, why)
+    def _silence(self, from_ns: int, why: str) -> None:
+        self.floor.silence(from_ns, why)
         if self.turn is not None and self.floor.why_silent(self.turn.said_ns):
             self._fall_silent()
         self._ring()
