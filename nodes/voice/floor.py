@@ -21,17 +21,17 @@ class Floor:
     def __init__(self, barge_in_s: float) -> None:
         self.barge_in_s = barge_in_s
         self._silenced_ns, self._why = -1, ""  # nothing that was said before is spoken any more
-        self._since_ns = 0  # a person speaks; 0: nobody
+        self._since_ns: int | None = None  # a person speaks
         self._told_ns = 0
 
     def hear(self, speech: Speech, now_ns: int) -> None:
         """What the microphone tells; a beginning that is not of this machine's clock is when it was told first."""
         self._told_ns = now_ns
         if not speech.is_speaking:
-            self._since_ns = 0
+            self._since_ns = None
         elif 0 < speech.begun_ns <= now_ns:
             self._since_ns = speech.begun_ns
-        elif not self._since_ns:
+        elif self._since_ns is None:
             self._since_ns = now_ns
 
     def silence(self, from_ns: int, why: str) -> None:
@@ -45,12 +45,12 @@ class Floor:
 
     def taken_for_s(self, now_ns: int) -> float:
         """For how long, as far as is known, a person goes on speaking; 0: nobody does, or nobody minds."""
-        if not self._since_ns or self.barge_in_s == math.inf:
+        if self._since_ns is None or self.barge_in_s == math.inf:
             return 0.0
         return max(0.0, SPEECH_LASTS_S - (now_ns - self._told_ns) / NS_PER_S)
 
     def to_barge_in_s(self, now_ns: int) -> float:
         """How long until one who speaks now has interrupted the robot; inf where nobody speaks."""
-        if not self.taken_for_s(now_ns):
+        if self._since_ns is None or not self.taken_for_s(now_ns):
             return math.inf
         return self.barge_in_s - (now_ns - self._since_ns) / NS_PER_S
