@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from nodes.voice.loudspeaker import Loudspeaker
 from nodes.voice.messages import Saying, Speech
 from nodes.voice.playing import VoiceError
-from runtime import Simulation
+from runtime import Simulation, Stamped
 from runtime.errors import ParameterError
 from runtime.msgs import Interrupt, Utterance
 
@@ -27,8 +28,8 @@ class Stage:
         self.causes: list[str] = []
         self.sim.observe(self._observe)
 
-    def _observe(self, stamped: object) -> None:
-        message, envelope = stamped.message, stamped.envelope  # type: ignore[attr-defined]
+    def _observe(self, stamped: Stamped[Any]) -> None:
+        message, envelope = stamped.message, stamped.envelope
         if isinstance(message, Saying):
             self.told.append((round(envelope.published_ns * 1e-9, 3), message))
             self.causes.append(envelope.cause)
@@ -283,7 +284,7 @@ def test_a_seeded_run_tells_the_same_each_time() -> None:
 @pytest.mark.parametrize(
     ("parameters", "why"),
     [
-        ({"synthesis": "magic"}, "loudspeaker: synthesis is 'magic'; known: command, api"),
+        ({"by": "magic"}, "loudspeaker: by is 'magic'; known: command, api"),
         ({"lifespan_s": 0.0}, "loudspeaker: lifespan_s is 0.0; expected a positive number of seconds"),
         ({"deadline_s": math.inf}, "loudspeaker: deadline_s is inf; expected a positive number of seconds"),
         ({"latency_s": -1.0}, "loudspeaker: latency_s is -1.0; expected 0 or more seconds"),
@@ -309,13 +310,14 @@ def test_a_real_loudspeaker_is_refused_in_virtual_time() -> None:
 def test_no_command_is_enough_only_where_nothing_is_played() -> None:
     assert Loudspeaker.check_parameters(command="", device="none") == []
     assert Loudspeaker.check_parameters(command="") == [
-        "command is empty; name a program that reads text and writes WAV, such as 'espeak-ng --stdin --stdout'"
+        "command is empty; name a program that reads text and writes WAV, such as espeak-ng --stdin --stdout"
     ]
 
 
 def test_a_program_that_is_not_there_is_known_before_the_start() -> None:
     assert Loudspeaker.check_parameters(command="no-such-voice --loud") == [
-        "the command's program 'no-such-voice' is not there: install it, or name another that writes WAV"
+        "the command's program 'no-such-voice' is not there: install it, or name another that reads "
+        "text and writes WAV, such as espeak-ng --stdin --stdout"
     ]
     (problem,) = Loudspeaker.check_parameters(command="'unclosed")
     assert problem.startswith('command is "\'unclosed", which is no command line')
@@ -325,5 +327,6 @@ def test_espeak_that_is_not_installed_is_told_with_what_to_install(monkeypatch: 
     monkeypatch.setenv("PATH", "/nowhere")
     (problem,) = Loudspeaker.check_parameters(device="none")
     assert problem == (
-        "the command's program 'espeak-ng' is not there: apt install espeak-ng, or name another that writes WAV"
+        "the command's program 'espeak-ng' is not there: apt install espeak-ng, or name another that "
+        "reads text and writes WAV, such as espeak-ng --stdin --stdout"
     )

@@ -13,6 +13,9 @@ import pytest
 
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.openai_prompt import system_prompt
+from nodes.voice.loudspeaker import Loudspeaker
+from nodes.voice.messages import Saying, Speech
+from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import SceneDescription, Utterance
 from tests.fake_openai_server import FakeOpenAI, answers, status
@@ -106,6 +109,45 @@ def test_what_the_robot_said_is_told_to_the_model_and_is_no_news() -> None:
         table.sim.run(seconds=4.0)
         assert 'You said "Hello!"' in server.requests[1].user_text
         assert 'You said "I see nothing"' in server.requests[1].user_text
+
+
+def test_what_was_cut_off_stands_in_the_history_as_far_as_people_heard_it() -> None:
+    with FakeOpenAI(answers(do("wait", say="I put the cups in the bin."))) as server, Table(server) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=6.0)
+        table.sim.publish("said", Utterance(speaker="robot", text="Mind your feet."))
+        for text, spoken, ident in (
+            ("I put the cups in the bin.", "I put the", "said:openaiplanner:1"),
+            ("Mind your feet.", "", "said:test:2"),
+            ("Never said.", "Never", "said:nobody:1"),
+        ):
+            why = "a person speaks"
+            table.sim.publish("saying", Saying(id=ident, text=text, phase="begun"))
+            table.sim.publish("saying", Saying(id=ident, text=text, phase="cut", spoken=spoken, why=why))
+        table.sim.run(seconds=4.0)
+        assert len(server.requests) == 1  # no news
+        table.hear("What did you say?")
+        table.sim.run(seconds=4.0)
+        told = server.requests[1].user_text
+        assert 'You said "I put the" [cut off there, because of "a person speaks"; ' in told
+        assert '[nobody heard what you wanted to say, "Mind your feet.", because of "a person speaks"]' in told
+        assert 'You said "I put the cups in the bin."' not in told
+        assert "Never" not in told
+
+
+def test_a_loudspeaker_beside_the_planner_tells_it_what_was_really_said() -> None:
+    with FakeOpenAI(answers(do("wait", say="I put all the cups in the bin."))) as server:
+        sim = Simulation(
+            OpenAIPlanner(model="fake", base_url=server.url), Loudspeaker(command="", device="none"), seed=3
+        )
+        sim.publish("heard", Utterance(speaker="ann", text=REQUEST))
+        sim.run(seconds=3.0)
+        sim.publish("speech", Speech(speaker="ann", is_speaking=True, begun_ns=sim.clock.now_ns()))
+        sim.run(seconds=1.0)
+        sim.publish("heard", Utterance(speaker="ann", text="Wait, not yet"))
+        sim.run(seconds=2.0)
+        sim.close()
+        assert 'You said "I put all the" [cut off there' in server.requests[1].user_text
 
 
 def test_the_model_is_asked_only_when_something_changed() -> None:

@@ -17,10 +17,11 @@ from typing import Any, Literal
 from nodes.model_answers import ModelError
 from nodes.model_budget import Budget, budget_of
 from nodes.voice.floor import Floor
-from nodes.voice.messages import Saying, Speech
+from nodes.voice.messages import LoudspeakerState, Saying, Speech
 from nodes.voice.pieces import LONGEST_TEXT, heard_words, pieces_of
 from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
-from nodes.voice.synthesis import CommandVoice, SilentVoice, Voice, command_problems
+from nodes.voice.program import ProgramError
+from nodes.voice.synthesis import ProgramVoice, SilentVoice, Voice, voice_problems
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.clock import NS_PER_S, to_ns
@@ -61,20 +62,22 @@ class _Turn:
 class Loudspeaker(Node):
     """Speaks one utterance at a time, in the order in which they were said.
 
-    `synthesis="command"` pipes each sentence through `command` (text in, WAV out); "api" asks a server for it, see
-    `speech_api.py`. `device` is a part of a loudspeaker's name, "" for the system's own, "none" to play nowhere and
-    take the time; there `command` may be "", for 2.8 words a second without any program. `barge_in_s` is how long a
-    person speaks before the robot stops to (inf: it never does), `latency_s` what a sentence takes in virtual time.
+    With `by = "command"` each sentence goes through `command` (text in, WAV out); with "api" to a server: `model` and
+    `base_url` also as VOICE_MODEL and VOICE_BASE_URL, the key only as VOICE_API_KEY. `device` is a part of a
+    loudspeaker's name, "" for the system's own, "none" to play nowhere and take the time; there `command` may be "",
+    for 2.8 words a second without any program. `barge_in_s` is how long a person speaks before the robot stops to
+    (inf: it never does), `latency_s` what a sentence takes in virtual time.
     """
 
     said = Subscription(Utterance, "said", qos=QoS(required=False))
     interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     speech = Subscription(Speech, "speech", qos=QoS(required=False))
     saying = Publisher(Saying, "saying", qos=RELIABLE)
+    state = Publisher(LoudspeakerState, "loudspeaker")
 
     def __init__(
         self,
-        synthesis: str = "command",
+        by: str = "command",
         command: str = ESPEAK,
         model: str = "",
         voice: str = "",
@@ -86,8 +89,8 @@ class Loudspeaker(Node):
         max_calls: int = 2000,
         latency_s: float = 0.2,
     ) -> None:
-        if synthesis not in ("command", "api"):
-            raise ParameterError(f"loudspeaker: synthesis is {synthesis!r}; known: command, api")
+        if by not in ("command", "api"):
+            raise ParameterError(f"loudspeaker: by is {by!r}; known: command, api")
         for name, value in (("lifespan_s", lifespan_s), ("deadline_s", deadline_s)):
             if not 0 < value < math.inf:
                 raise ParameterError(f"loudspeaker: {name} is {value}; expected a positive number of seconds")
@@ -95,7 +98,7 @@ class Loudspeaker(Node):
             raise ParameterError(f"loudspeaker: latency_s is {latency_s}; expected 0 or more seconds")
         if not barge_in_s >= 0:
             raise ParameterError(f"loudspeaker: barge_in_s is {barge_in_s}; expected 0 or more seconds, or inf: never")
-        self.synthesis = synthesis
+        self.by = by
         self.command = command
         self.model, self.voice_name, self.base_url = model, voice, base_url
         self.device = device
@@ -118,7 +121,7 @@ class Loudspeaker(Node):
     @classmethod
     def check_parameters(
         cls,
-        synthesis: str = "command",
+        by: str = "command",
         command: str = ESPEAK,
         model: str = "",
         base_url: str = "",
@@ -129,21 +132,21 @@ class Loudspeaker(Node):
     ) -> list[str]:
         """What these parameters and this machine lack, in sentences; whether a device works is known when it runs."""
         found = []
-        is_silent = synthesis == "command" and command == "" and device == NOWHERE
+        is_silent = by == "command" and command == "" and device == NOWHERE
         if not is_silent and find_spec("miniaudio") is None:
             found.append("a loudspeaker needs miniaudio: pip install 'polyrhythm[voice]'")
-        if synthesis == "api":
+        if by == "api":
             from nodes.voice.speech_api import speech_settings
 
             found += speech_settings(model, base_url, deadline_s, max_calls).problems()
         elif not is_silent:
-            found += command_problems(command)
+            found += voice_problems(command)
         return found
 
     def on_start(self) -> None:
         """Choose voice and device. Raises ParameterError where they cannot be used."""
         problems = self.check_parameters(
-            self.synthesis, self.command, self.model, self.base_url, self.device, self.deadline_s, self.max_calls
+            self.by, self.command, self.model, self.base_url, self.device, self.deadline_s, self.max_calls
         )
         if self.clock.is_virtual and self.device != NOWHERE:
             problems.append(
@@ -154,10 +157,10 @@ class Loudspeaker(Node):
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         if self.device == NOWHERE:
             self.player, self.is_known = Nowhere(self.clock), True
-        if self.synthesis == "api":
+        if self.by == "api":
             self.voice = self._api()
         elif self.command:
-            self.voice = CommandVoice(self.command, self.deadline_s)
+            self.voice = ProgramVoice(self.command, self.deadline_s)
 
     def _api(self) -> Voice:
         from nodes.voice.speech_api import SpeechApi, speech_settings
@@ -257,7 +260,7 @@ class Loudspeaker(Node):
                 ahead = self._make(pieces[number + 1]) if number + 1 < len(pieces) else None
                 if why := self._cut(turn) or await self._play(turn, piece, sound):
                     return why
-        except (VoiceError, ModelError) as problem:
+        except (VoiceError, ProgramError, ModelError) as problem:
             self._tell_voice_fault(str(problem))
             return str(problem)
         finally:
@@ -356,11 +359,15 @@ class Loudspeaker(Node):
 
     def _tell_fault(self, fault: str) -> None:
         """Once, and once when it works again."""
-        if fault and not self.fault:
+        if bool(fault) is bool(self.fault) and self.state.sent:
+            self.fault = fault
+            return
+        if fault:
             self.log.warning("%s; it is tried again every 2 s", fault)
-        elif self.fault and not fault:
+        elif self.fault:
             self.log.info("the loudspeaker works again")
         self.fault = fault
+        self.state.publish(LoudspeakerState(is_live=not fault, why=fault))
 
     def _tell_voice_fault(self, fault: str) -> None:
         if fault != self.voice_fault:

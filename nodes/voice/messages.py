@@ -39,6 +39,13 @@ class RecogniserState(Message, kind="state"):
     why: str = ""
 
 
+class LoudspeakerState(Message, kind="state"):
+    """Whether what the robot says can be heard, and if not, why."""
+
+    is_live: bool
+    why: str = ""
+
+
 class Speech(Message, kind="state"):
     """Whether a person speaks, as the microphone hears it (`speech`): told at each change, and again while it lasts."""
 

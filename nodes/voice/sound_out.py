@@ -11,8 +11,8 @@ from typing import Any
 
 import miniaudio
 
-from nodes.voice.alsa import hush
 from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
+from nodes.voice.sound_in import REAL_BACKENDS, quiet_alsa
 from runtime.clock import Clock, to_ns
 
 PERIOD_MS = 20
@@ -20,8 +20,6 @@ PERIODS = 2
 STALL_S = 1.0
 """A device that asks for nothing for so long is taken for gone."""
 MOST_SOUND_S = 60
-BACKENDS = [one for one in miniaudio.Backend if one not in (miniaudio.Backend.NULL, miniaudio.Backend.CUSTOM)]
-"""Those that can be heard: the library would fall back to one that plays nowhere, and nobody would know."""
 
 
 class Device:
@@ -94,7 +92,7 @@ class _Sound:
 
 def open_device(name: str, clock: Clock) -> Device:
     """The loudspeaker with this in its name, or the system's own where it is "". Raises VoiceError."""
-    hush()
+    quiet_alsa()
     try:
         device = miniaudio.PlaybackDevice(
             miniaudio.SampleFormat.SIGNED16,
@@ -103,7 +101,7 @@ def open_device(name: str, clock: Clock) -> Device:
             buffersize_msec=PERIOD_MS,
             callback_periods=PERIODS,
             device_id=_chosen(name) if name else None,
-            backends=BACKENDS,
+            backends=REAL_BACKENDS,
             app_name="polyrhythm",
         )
     except miniaudio.MiniaudioError as problem:
@@ -151,10 +149,10 @@ def _those_there_are() -> str:
 
 def _playbacks() -> list[dict[str, Any]]:
     try:
-        found: list[dict[str, Any]] = miniaudio.Devices(backends=BACKENDS).get_playbacks()
+        found: list[dict[str, Any]] = miniaudio.Devices(backends=REAL_BACKENDS).get_playbacks()
     except miniaudio.MiniaudioError:
         return []
-    return found
+    return [one for one in found if not str(one["name"]).startswith("Discard all")]  # ALSA's, which nobody hears
 
 
 def _why(problem: miniaudio.MiniaudioError) -> str:

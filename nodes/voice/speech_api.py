@@ -111,9 +111,9 @@ class SpeechApi:
 
 
 def speech_settings(model: str, base_url: str, deadline_s: float, max_calls: int) -> ChatSettings:
-    """Parameters, else SPEECH_BASE_URL and SPEECH_MODEL, else OpenAI's; the key only from SPEECH_API_KEY."""
+    """Parameters, else VOICE_BASE_URL and VOICE_MODEL, else OpenAI's; the key only from VOICE_API_KEY."""
     return settings_from(
-        "SPEECH",
+        "VOICE",
         model=model,
         base_url=base_url,
         default_url=OPENAI_URL,
