@@ -237,6 +237,11 @@ def test_a_watched_random_state_is_the_one_that_numpy_has() -> None:
     assert isinstance(before, np.random.RandomState)
     assert np.random.RandomState(3).rand() == before.rand()
     assert np.random.RandomState().rand() < 1  # outside of a run nobody minds
+    state = np.random.get_state()
+    drawn = np.random.rand()
+    np.random.set_state(state)
+    assert np.random.rand() == drawn
+    assert pickle.loads(pickle.dumps(np.random.RandomState(5))).rand() == np.random.RandomState(5).rand()
 
 
 class Outside(Node):
