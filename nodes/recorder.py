@@ -7,7 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nodes.recorder_files import Ring, free_space, is_unfinished, model_files, next_part
+from nodes.recorder_files import Ring, free_space, is_unfinished, last_written, model_files, next_part
+from nodes.recorder_missed import Missed
 from runtime.clock import to_ns, wall_time_ns
 from runtime.errors import ParameterError, RecordingError
 from runtime.health import Health
@@ -81,8 +82,7 @@ class Recorder(Node):
         self.jpeg_quality = jpeg_quality
         self.depth = depth
         self.exclude = frozenset(exclude or ())
-        self.missed: dict[str, int] = {}
-        self._next_seq: dict[tuple[str, str], int] = {}
+        self.missed = Missed()
         self._bag: BagWriter | None = None
         self._unwritten = 0
         self._most_behind_ns = self._slowest_write_ns = 0
@@ -154,12 +154,13 @@ class Recorder(Node):
     def _part(self, path: Path, metadata: dict[str, str]) -> Path:
         """Where to write: beside what this run has recorded already, where this recorder died and was started again."""
         from runtime.bag import BagReader
-        from runtime.bag_runs import remove_recording, zero_ns_of
+        from runtime.bag_runs import parts_of, remove_recording, zero_ns_of
 
         self._before = ""
         if is_unfinished(path, metadata):
             before = BagReader(path)
             self._zero_ns, self._wall_offset_ns = zero_ns_of(before.metadata), before.wall_offset_ns
+            self.missed.goes_on(last_written(parts_of(path), self.clock))
             part = next_part(path, continues=True)
             self._before = f"the recorder was started again; what came before is in {path.name}"
             self.log.warning("%s holds the first part of this recording; going on in %s", path, part.name)
@@ -172,7 +173,7 @@ class Recorder(Node):
         envelope = stamped.envelope
         if envelope.topic in self.exclude or envelope.topic == self.told.topic:
             return
-        self._count_gap(envelope.topic, envelope.source, envelope.seq)
+        self.missed.heard(envelope)
         is_first = self._zero_ns is None
         if is_first:
             self._zero_ns = 0 if self.clock.is_virtual else envelope.published_ns
@@ -198,8 +199,8 @@ class Recorder(Node):
         """Count a message that there was no time to write at the end."""
         topic = stamped.envelope.topic
         if topic not in self.exclude:
-            self._count_gap(topic, stamped.envelope.source, stamped.envelope.seq)
-            self.missed[topic] = self.missed.get(topic, 0) + 1
+            self.missed.heard(stamped.envelope)
+            self.missed.lost(topic)
 
     @on(save)
     def save_ring(self, wanted: SaveRecording) -> None:
@@ -310,7 +311,12 @@ class Recorder(Node):
         info: dict[str, Any] = getattr(self, "run_info", {})
         return _as_text(
             {key: info[key] for key in ("outcome", "stats", "trace") if key in info}
-            | {"ended_ns": self.clock.now_ns(), "messages": messages, "missed": dict(sorted(self.missed.items()))}
+            | {
+                "ended_ns": self.clock.now_ns(),
+                "messages": messages,
+                "missed": dict(sorted(self.missed.number.items())),
+            }
+            | ({"missed_away": dict(sorted(self.missed.away.items()))} if self.missed.away else {})
             | {"recorder": self._health()}
             | {"ledger": {node: losses for node, losses in sorted(self._ledger.items()) if losses}}
         )
@@ -320,7 +326,7 @@ class Recorder(Node):
         return {
             "most_behind_s": round(self._most_behind_ns * 1e-9, 6),
             "slowest_write_s": round(self._slowest_write_ns * 1e-9, 6),
-            "missed": sum(self.missed.values()),
+            "missed": sum(self.missed.number.values()),
             "unwritten": self._unwritten,
         }
 
@@ -346,15 +352,8 @@ class Recorder(Node):
                 name, schema = recorded_image.SCHEMA_NAME, recorded_image.SCHEMA
             bag.write_document(f"{envelope.topic}/depth", name, schema, document, envelope)
         except RecordingError as error:
-            self.missed[envelope.topic] = self.missed.get(envelope.topic, 0) + 1
+            self.missed.lost(envelope.topic)
             self.log.warning("topic %r: %s", envelope.topic, error)
-
-    def _count_gap(self, topic: str, source: str, seq: int) -> None:
-        key = (topic, source)
-        expected = self._next_seq.get(key)
-        if expected is not None and seq > expected:
-            self.missed[topic] = self.missed.get(topic, 0) + seq - expected
-        self._next_seq[key] = seq + 1  # a smaller number is a node that started again
 
     def _give_up(self, error: OSError) -> None:
         assert self._bag is not None

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from runtime.clock import to_ns
+from runtime.clock import Clock, to_ns
 from runtime.deep_queue import size_of
 from runtime.errors import RecordingError
 from runtime.message import Stamped
 
 RING_BYTES = 512 * 1024 * 1024
 """A ring that holds more forgets its oldest messages early."""
+LONGEST_LOOK_S = 2.0
+"""A recorder that was started again reads so long in what it recorded before; messages wait for it meanwhile."""
 MODEL_SUFFIXES = (".onnx", ".gguf", ".pt", ".safetensors", ".tflite")
 
 
@@ -88,6 +91,23 @@ def is_unfinished(path: Path, run: Mapping[str, str]) -> bool:
         return False
     is_open = not before.is_complete or "continues" in before.metadata.get("end", {})
     return is_open and not what_differs(before.metadata.get("run", {}), run)
+
+
+def last_written(parts: Sequence[Path], clock: Clock) -> dict[tuple[str, str], tuple[int, int]]:
+    """Of each topic and source the number and stamp of the last message, as far as it is found in a short time."""
+    from runtime.bag import BagReader
+
+    until_ns = clock.now_ns() + to_ns(LONGEST_LOOK_S)
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for part in reversed(parts):
+        if clock.now_ns() >= until_ns:
+            break
+        with suppress(RecordingError):
+            for message in BagReader(part).newest_first(lambda: clock.now_ns() < until_ns):
+                with suppress(RecordingError):
+                    about = message.envelope
+                    found.setdefault((about.topic, about.source), (about.seq, about.published_ns))
+    return found
 
 
 def model_files(parameters: Mapping[str, Any]) -> dict[str, dict[str, str]]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, cast
@@ -24,6 +25,7 @@ from mcap.records import (
     Channel,
     Chunk,
     Footer,
+    MessageIndex,
     Metadata,
     MetadataIndex,
     Schema,
@@ -49,6 +51,7 @@ LOST_TOPIC = "lost"
 """Where a message stands whose topic went with a damaged chunk, and whose envelope does not say it either."""
 
 _SEARCH_BYTES = 1 << 20
+_ENOUGH = 8  # chunks of a topic
 _CHUNK_HEAD = struct.Struct("<BQQQQI")  # opcode, length, first and last log time, size unpacked, checksum
 _CHUNK_MARK = b"\x04\x00\x00\x00zstd"  # what follows it
 _DAMAGE = (McapError, struct.error, ValueError, OverflowError, KeyError, zstandard.ZstdError)
@@ -190,6 +193,7 @@ class BagReader:
         self.metadata: dict[str, dict[str, str]] = {}
         self.attachments: dict[str, bytes] = {}
         self.is_complete = False
+        self._at = 0  # where the record stands that was read last
         self.damage: list[str] = []
         self._schemas: dict[int, Schema] = {}  # of the index at the end, for where a chunk that holds them is damaged
         self._channels: dict[int, Channel] = {}
@@ -257,6 +261,31 @@ class BagReader:
         if not self.damage and self.promised not in (None, count):
             self.damage.append(f"{self.path}: {count} messages can be read of the {self.promised} its index counts")
 
+    def newest_first(self, goes_on: Callable[[], bool]) -> Iterator[BagMessage]:
+        """The messages from the end of the file back while `goes_on` says so; those of a busy topic not all the way.
+
+        Of a file that was not closed the channels are not known here: the envelope says the topic.
+        """
+        places: list[tuple[int, set[int]]] = []  # of each chunk, and the channels in it
+        for record in self._records():
+            if isinstance(record, Chunk):
+                places.append((self._at, set()))
+            elif isinstance(record, MessageIndex) and places and record.records:
+                places[-1][1].add(record.channel_id)
+        read: Counter[int] = Counter()
+        with self.path.open("rb") as file:
+            for place, held in reversed(places):
+                if not goes_on():
+                    return
+                if held and all(read[channel] >= _ENOUGH for channel in held):
+                    continue
+                read.update(held)
+                file.seek(place)
+                stream = StreamReader(file, skip_magic=True, emit_chunks=True, record_size_limit=RECORD_LIMIT_BYTES)
+                for part in reversed(self._unpack(cast(Chunk, next(stream.records)))):
+                    if isinstance(part, Record):
+                        yield _bag_message(part, self._channels.get(part.channel_id), self._schemas)
+
     def _unpack(self, chunk: Chunk) -> list[Any]:
         """What is in a chunk; nothing, and a word about it, where the chunk is damaged."""
         try:
@@ -295,6 +324,7 @@ class BagReader:
                         whole, skip_magic=True, emit_chunks=True, record_size_limit=limit
                     ).records:
                         self.is_complete = isinstance(record, Footer)
+                        self._at = good_until
                         yield record
                         good_until = file.tell()
                     break

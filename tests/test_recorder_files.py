@@ -10,17 +10,19 @@ import numpy as np
 import pytest
 
 from nodes import recorder as recorder_module
+from nodes.bag_commands.command import main as bag_main
 from nodes.kinematics import head_camera_pose
 from nodes.recorded_frames import LOG_NAME, TRANSFORMS_NAME, quaternion
 from nodes.recorder import Recorder, SaveRecording
-from nodes.recorder_files import Ring, model_files
+from nodes.recorder_files import Ring, last_written, model_files
 from nodes.report.run import read_run
 from runtime.bag import BagReader
 from runtime.bag_runs import parts_of
-from runtime.clock import to_ns
+from runtime.clock import SystemClock, to_ns
 from runtime.errors import UserError
 from runtime.health import Health, PortHealth
 from runtime.journal import Calls, LogLine
+from runtime.message import Envelope, Stamped
 from runtime.msgs import Image, RecorderState, RobotState, Utterance
 from tests.test_recorder import said, stamped, started, what_is_told
 
@@ -243,3 +245,49 @@ def test_run_can_be_told_to_record_what_its_launch_file_does_not(
     assert told["recording"] == str(tmp_path / "a.mcap")
     assert told["trace"] == BagReader(tmp_path / "a.mcap").metadata["end"]["trace"]
     assert run["machine"]
+
+
+def one(topic: str, number: int, at_s: float) -> Stamped[Utterance]:
+    return Stamped(Utterance(speaker="a", text="b"), Envelope(topic, "node", number, to_ns(at_s)))
+
+
+def test_a_recorder_started_again_counts_what_was_said_while_it_was_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, clock = on_clock(tmp_path)
+    for number in (1, 2, 4):  # 3 was missed, and with the dead recorder goes its own account
+        first.on_any(one("said", number, float(number)))
+    first.on_any(one("heard", 30, 4.0))
+    first.on_any(one("told", 5, 4.0))
+    first.flush()
+    assert first._bag is not None
+    first._bag.abandon()  # it was killed
+    again, _ = on_clock(tmp_path, clock)
+    for number in (4, 9, 11):  # 4 is sent again: nobody has acknowledged it
+        again.on_any(one("said", number, float(number)))
+    again.on_any(one("heard", 3, 11.0))  # its node started again, too
+    again.on_any(one("told", 6, 11.0))
+    again.on_any(one("new", 8, 11.0))  # perhaps nothing was missed of it
+    again.on_stop()
+    end = BagReader(tmp_path / "run-2.mcap").metadata["end"]
+    assert json.loads(end["missed"]) == {"heard": 2, "said": 5}
+    assert json.loads(end["missed_away"]) == {"heard": 2, "said": 4}
+    assert bag_main(["info", str(tmp_path / "run.mcap")]) == 0
+    told = capsys.readouterr().out
+    assert "missed by the recorder: 2 of heard, 5 of said (6 of these before it was started again), and 1 more " in told
+
+
+def test_the_last_number_of_a_rare_topic_is_found_behind_those_of_a_busy_one(tmp_path: Path) -> None:
+    recorder, _ = on_clock(tmp_path)
+    recorder.on_any(one("rare", 7, 0.5))
+    for number in range(1, 61):
+        recorder.on_any(one("busy", number, float(number)))
+        recorder.flush()
+    path = tmp_path / "run.mcap"
+    assert last_written([path], SystemClock()) == {
+        ("rare", "node"): (7, to_ns(0.5)),
+        ("busy", "node"): (60, to_ns(60.0)),
+    }
+    seen = [message.envelope.seq for message in BagReader(path).newest_first(lambda: True)]
+    assert seen == [60, 59, 58, 57, 56, 55, 54, 53, 1, 7], "the chunks between are left unread"
+    recorder.on_stop()

@@ -91,6 +91,7 @@ class Info:
     topics: list[TopicInfo]
     dropped: dict[str, int]  # by reason, from every node's last account
     missed_by_recorder: dict[str, int]
+    missed_away: dict[str, int]  # of those: while the recorder was dead, until it was started again
     recorder: dict[str, float]  # how the recorder fared: most_behind_s, slowest_write_s...
     outcome: Any
     warnings: list[str]
@@ -122,7 +123,7 @@ def inspect(path: Path) -> Info:
     for health in ledger.values():
         for port in health.ports:
             dropped.update(port.dropped)
-    missed, fared = recording.noted("missed"), recording.noted("recorder")
+    missed, away, fared = (recording.noted(key) for key in ("missed", "missed_away", "recorder"))
     warnings = [
         f"topic {topic}: changes its type in this recording ({', '.join(sorted(names))})"
         for topic, names in sorted(types.items())
@@ -147,6 +148,7 @@ def inspect(path: Path) -> Info:
         topics=[topics[name] for name in sorted(topics)],
         dropped=dict(sorted(dropped.items())),
         missed_by_recorder=missed if isinstance(missed, dict) else {},
+        missed_away=away if isinstance(away, dict) else {},
         recorder=fared if isinstance(fared, dict) else {},
         outcome=recording.noted("outcome"),
         warnings=warnings,
@@ -203,8 +205,12 @@ def _print(info: Info, *, is_whole: bool) -> None:
     lost = ", ".join(f"{number} {reason}" for reason, number in info.dropped.items()) or "nothing"
     print(f"\nnot delivered to nodes: {lost}")
     missed = ", ".join(f"{number} of {topic}" for topic, number in info.missed_by_recorder.items()) or "nothing"
+    if info.missed_away:
+        missed += f" ({sum(info.missed_away.values())} of these before it was started again)"
     more = sum(max(0, topic.missing - info.missed_by_recorder.get(topic.topic, 0)) for topic in info.topics)
     gone = f" while it ran, and {more} that are missing here all the same, as when it was started again" if more else ""
+    if info.missed_away:
+        gone = f", and {more} more are missing here" if more else ""
     print(f"missed by the recorder: {missed}{gone}{_fared(info.recorder)}")
     for text in (*info.warnings, *info.damage):
         print(f"! {text}")
