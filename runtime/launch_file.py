@@ -99,7 +99,7 @@ def load(path: Path, overrides: Sequence[str] = (), *, added: Sequence[str] = ()
 
 def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str = "") -> Launch:
     """The launch that these tables describe."""
-    if tables and not any(difflib.get_close_matches(table, TABLES) for table in tables):
+    if tables and not any(difflib.get_close_matches(table, TABLES, cutoff=0.8) for table in tables):
         raise LaunchFileError(
             f"{path}: is no launch file: it has none of the tables {', '.join(f'[{name}]' for name in TABLES)}; "
             f"a file that a node reads is checked with its node: check FILE --set NODE.PARAM={path}"

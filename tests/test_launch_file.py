@@ -52,7 +52,9 @@ MISTAKES = {
     ),
     "graph.toml: is no launch file: it has none of the tables [nodes], [instead], [processes], [seats], [links], "
     "[budgets], [hosts], [run]; a file that a node reads is checked with its node: "
-    "check FILE --set NODE.PARAM=graph.toml": 'title = "A study"\n[consent]\ntext = "You may stop at any time."',
+    "check FILE --set NODE.PARAM=graph.toml": (
+        'title = "A study"\ncode = "P{number}"\n[consent]\ntext = "You may stop at any time."'
+    ),
     "graph.toml: no nodes; expected at least one table like [nodes.talker]": "",
     "graph.toml: run is 3; expected a table [run]": "run = 3\n" + TALKER,
     "graph.toml: [run] unknown key 'sed'; known: view, report, seed, for_s, robot": TALKER + "[run]\nsed = 3",
