@@ -23,6 +23,7 @@ from nodes.report.timeline import mode_spans, rows, stops
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Interrupt
+from tests.shadowed_run import a_run_with_a_planner_in_shadow
 from tests.synthetic_run import ACTIONS, DIALOGUE, picture, write_run
 
 
@@ -34,6 +35,13 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(recording: Path) -> Run:
     return read_run(recording)
+
+
+def test_what_was_said_and_planned_in_shadow_is_no_part_of_the_run(tmp_path: Path) -> None:
+    run = read_run(a_run_with_a_planner_in_shadow(tmp_path / "wizard.mcap"))
+    assert [one.message.text for one in run.said.messages] == ["by the model", "by the person", "in the robot's voice"]
+    assert run.subtasks.messages == []
+    assert len(run.stamps["said"]) == 4, "it was recorded, and is counted as such"
 
 
 def test_percentiles_are_nearest_rank() -> None:

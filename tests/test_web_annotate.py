@@ -19,10 +19,8 @@ from bridges.web.study.questionnaire import shipped
 from nodes.episodes.commands.score import Rating as TakenIn
 from runtime.bag import BagWriter
 from runtime.errors import RecordingError, UserError
-from runtime.lease import LEASE_TOPIC, Lease
-from runtime.message import Envelope, Stamped
-from runtime.msgs import Subtask, Utterance
 from tests.page_run import ROOT
+from tests.shadowed_run import a_run_with_a_planner_in_shadow
 
 SEVEN = shipped("seven-dimensions")
 assert SEVEN is not None
@@ -51,28 +49,6 @@ def test_a_recorded_episode_is_read_with_parts_lines_and_scores(recording: Path)
     assert len(found.scores) == 14
     assert [event["at_s"] for event in found.events] == [2.0 * place for place in range(len(found.events))]
     assert found.events[-1]["kind"] == "end"
-
-
-def a_run_with_a_planner_in_shadow(path: Path) -> Path:
-    """A person takes the planner's seat at 2 s; the lines lie in the file as they arrived, not as they were said."""
-
-    def at(topic: str, source: str, at_s: float, seat: int = -1) -> Envelope:
-        return Envelope(topic=topic, source=source, seq=1, published_ns=round(at_s * 1e9), seat=seat)
-
-    bag = BagWriter(path, {})
-    for message, envelope in (
-        (Utterance(speaker="Sam", text="Hello"), at("heard", "console", 1.0)),
-        (Utterance(speaker="robot", text="said in shadow"), at("said", "planner", 3.5, 0)),
-        (Subtask(id="1", text="planned in shadow"), at("subtask", "planner", 3.5, 0)),
-        (Lease(seat="planner", holder="planner", number=1), at(LEASE_TOPIC, "guard", 0.0)),
-        (Utterance(speaker="robot", text="by the model"), at("said", "planner", 1.5, 0)),
-        (Utterance(speaker="robot", text="by the person"), at("said", "human_planner", 3.0, 0)),
-        (Lease(seat="planner", holder="human_planner", number=2, by="Ann"), at(LEASE_TOPIC, "guard", 2.0)),
-        (Utterance(speaker="robot", text="in the robot's voice"), at("said", "console", 4.0)),
-    ):
-        bag.write(Stamped(message, envelope))
-    bag.close()
-    return path
 
 
 def test_lines_stand_in_the_order_of_their_times_and_nothing_is_rated_that_was_said_in_shadow(tmp_path: Path) -> None:

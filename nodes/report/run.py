@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from runtime.bag_message import BagMessage
 from runtime.bag_runs import begin_ns_of, parts_of, zero_ns_of
 from runtime.errors import RecordingError
 from runtime.health import Health
+from runtime.lease import LEASE_TOPIC, Lease, LeaseLine
 from runtime.message import M, Stamped
 from runtime.msgs import (
     Action,
@@ -83,6 +84,7 @@ class Run:
     descriptions: Track[SceneDescription] = field(default_factory=lambda: Track(SceneDescription))
     robot: Track[RobotState] = field(default_factory=lambda: Track(RobotState))
     health: Track[Health] = field(default_factory=lambda: Track(Health))
+    leases: Track[Lease] = field(default_factory=lambda: Track(Lease))
     truth: Truth | None = None  # the last one
     sent: list[tuple[int, int]] = field(default_factory=list)  # robot/command: (published_ns, image_ns or 0)
     stamps: dict[str, list[int]] = field(default_factory=dict)  # published_ns by topic, images included
@@ -139,6 +141,7 @@ _TRACKS = {
     "guard/state": "guard",
     "description": "descriptions",
     "robot/state": "robot",
+    LEASE_TOPIC: "leases",
 }
 
 
@@ -172,11 +175,25 @@ def read_run(path: Path) -> Run:
     run.end_ns = max(happened or every)
     for track in (*(getattr(run, name) for name in _TRACKS.values()), run.health):
         track.messages.sort(key=lambda one: one.envelope.published_ns)
+    _leave_out_shadows(run)
     run.sent.sort()
     for stamps in run.stamps.values():
         stamps.sort()
     run.image_topics.sort()
     return run
+
+
+def _leave_out_shadows(run: Run) -> None:
+    """Of what is said from a seat only its holder's counts: candidates are recorded too, and nobody acts on them."""
+    for track in (run.said, run.subtasks, run.actions, run.feedback, run.descriptions):
+        line, leases = LeaseLine(), deque(run.leases.messages)
+        counted: list[Stamped[Any]] = []
+        for one in track.messages:
+            while leases and leases[0].envelope.published_ns <= one.envelope.published_ns:
+                line.take(leases.popleft().message)
+            if not line.is_shadow(one.envelope):
+                counted.append(one)
+        track.messages = counted
 
 
 def _take(run: Run, record: BagMessage) -> None:
