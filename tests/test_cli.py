@@ -12,6 +12,7 @@ from typing import IO
 import pytest
 
 from runtime.cli import _OWN, GROUP, main
+from runtime.commands.run import what_takes_time
 
 OTHERS = [entry.name for entry in entry_points(group=GROUP)]
 
@@ -71,3 +72,14 @@ def test_a_full_disk_is_told_in_a_sentence(unbuffered: str) -> None:
     with open("/dev/full", "wb") as full:
         code, errors = written(["check", "hello"], unbuffered, full)
     assert (code, errors) == (1, b"polyrhythm: No space left on device; make room and try again\n")
+
+
+def test_a_report_that_takes_a_while_is_announced(tmp_path: Path) -> None:
+    recording = tmp_path / "run.mcap"
+    recording.write_bytes(b"")
+    assert what_takes_time(recording) == ""
+    os.truncate(recording, 150_000_000)
+    assert what_takes_time(recording) == (
+        "the run is over and recorded; summary and pictures of 150 MB take a while. Ctrl-C leaves them out; "
+        f"later: polyrhythm report {recording}"
+    )

@@ -28,6 +28,8 @@ from runtime.wiring import plan
 RECORDING = "run.mcap"
 RECORDER = "nodes.recorder:Recorder"
 """What --record adds to a launch file that records nothing."""
+LARGE_MB = 20.0
+"""A report of so much takes some ten seconds on two cores."""
 
 Report = Callable[..., bool | None]
 """Called as report(recording, folder, outcome=..., as_json=..., restarted=...); returns whether the run succeeded."""
@@ -82,10 +84,23 @@ def main(argv: list[str]) -> int:
         view.close()
     if launch.report and recording.is_file():
         report: Report = load_name(launch.report)
+        if patience := what_takes_time(recording):
+            print(patience, file=sys.stderr, flush=True)
         return 0 if report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted) else 1
     kept = recording if recording.is_file() else None
     _tell(outcome, run_info.get("trace"), kept, view, as_json=arguments.json)
     return 0 if outcome is None or outcome[0] else 1
+
+
+def what_takes_time(recording: Path) -> str:
+    """What to say before a report of a recording that takes a while to read; "" of a small one."""
+    size_mb = recording.stat().st_size / 1e6
+    if size_mb < LARGE_MB:
+        return ""
+    return (
+        f"the run is over and recorded; summary and pictures of {size_mb:.0f} MB take a while. Ctrl-C leaves them out; "
+        f"later: polyrhythm report {recording}"
+    )
 
 
 def _tell(
