@@ -51,8 +51,8 @@ class End:
         return found[-1] if found else None
 
 
-def meeting(port: int, is_encrypted: bool = True) -> Pair:
-    robot = Host("robot", "127.0.0.1", port, ROBOT_PUBLIC if is_encrypted else "")
+def meeting(port: int, is_encrypted: bool = True, address: str = "127.0.0.1") -> Pair:
+    robot = Host("robot", address, port, ROBOT_PUBLIC if is_encrypted else "")
     return Pair(robot, Host("desktop", key=DESKTOP_PUBLIC if is_encrypted else ""), port)
 
 
@@ -106,10 +106,11 @@ UP = Traffic(
 
 
 @contextmanager
-def link(port: int, **desktop: Any) -> Iterator[tuple[End, End]]:
+def link(port: int, address: str = "127.0.0.1", **desktop: Any) -> Iterator[tuple[End, End]]:
     with ExitStack() as stack:
-        robot = stack.enter_context(end("robot", meeting(port), ROBOT_SECRET, DOWN))
-        yield robot, stack.enter_context(end("desktop", meeting(port), DESKTOP_SECRET, UP, **desktop))
+        pair = meeting(port, address=address)
+        robot = stack.enter_context(end("robot", pair, ROBOT_SECRET, DOWN))
+        yield robot, stack.enter_context(end("desktop", pair, DESKTOP_SECRET, UP, **desktop))
 
 
 def until_it_crosses(sender: End, receiver: End, topic: str, message: Message, source: str) -> None:

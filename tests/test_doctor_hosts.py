@@ -17,7 +17,7 @@ from runtime.hosts.knock import Answer
 from runtime.hosts.sockets import Doors
 from runtime.hosts.table import Host, pair
 from runtime.machine import Finding
-from tests.ports import free_ports
+from tests.ports import free_ports, needs_ipv6
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +49,23 @@ def test_where_everything_is_there_it_says_so() -> None:
     assert "host desktop: robot at 127.0.0.1" in of(before, "note")
     assert "does not wait there now" in of(before, "note")
     assert examine_hosts({}) == []
+
+
+@needs_ipv6
+@pytest.mark.processes
+def test_an_ipv6_address_is_looked_at_alike() -> None:
+    port = free_ports(2, "::1")
+    two = hosts(port, address="::1")
+    assert f"host robot: ::1, ports {port} and the next: free to wait there" in of(examine_hosts(two), "ok")
+    with waiting(two):
+        assert f"robot at [::1]:{port} lets it in" in of(examine_hosts(two, "desktop"), "ok")
+        assert "in use now; by a run of its own?" in of(examine_hosts(two, "robot"), "note")
+
+
+def test_an_address_that_stands_for_any_is_no_place_to_call() -> None:
+    two = hosts(free_ports(2), address="0.0.0.0")
+    assert "stands for any address, and cannot be called" in of(examine_hosts(two, "desktop"), "problem")
+    assert "free to wait there for desktop" in of(examine_hosts(two, "robot"), "ok")
 
 
 @contextmanager

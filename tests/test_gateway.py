@@ -35,7 +35,7 @@ from tests.gateway_ends import (
     meeting,
     until_it_crosses,
 )
-from tests.ports import free_ports
+from tests.ports import free_ports, needs_ipv6
 from tests.running import eventually
 
 pytestmark = pytest.mark.processes
@@ -57,6 +57,27 @@ def test_messages_cross_encrypted_with_their_stamps_moved() -> None:
         assert arrived.published_ns <= CLOCK.now_ns()
         assert arrived.published_ns > before_ns - 1_000_000_000  # one machine: the offset is nearly nothing
         eventually(lambda: desktop.health is not None and desktop.health.is_up, "the link tells how it fares")
+
+
+@needs_ipv6
+def test_messages_cross_over_ipv6_too() -> None:
+    with link(free_ports(2, "::1"), address="::1") as (robot, desktop):
+        assert robot.doors.small.address.startswith("tcp://[::1]:")
+        until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
+        until_it_crosses(robot, desktop, "estop", PRESSED, "button")
+        assert robot.of("heard")[0].message == UTTERANCE
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "::ffff:0.0.0.0", "::ffff:192.0.2.7", "192.0.2.7", "fd00::7"])
+def test_no_door_opens_to_others_without_keys_whoever_has_forgotten_to_look(address: str) -> None:
+    with pytest.raises(TransportError, match="would be open to anyone"):
+        Doors(meeting(free_ports(2), is_encrypted=False, address=address), "robot", "")
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::"])
+def test_nobody_calls_at_any_address(address: str) -> None:
+    with pytest.raises(TransportError, match=r"stands for any address, and cannot be called; .* --set hosts\.robot"):
+        Doors(meeting(free_ports(2), address=address), "desktop", DESKTOP_SECRET)
 
 
 def test_an_image_crosses_as_jpeg_with_its_depth_and_its_stamp() -> None:

@@ -67,6 +67,12 @@ def launch(tmp_path: Path, text: str = LAUNCH, host: str = "") -> Launch:
         ({"robot": {"budget_mbit": -1}, "b": {}}, "megabits per second"),
         ({"robot": {"may_publish": "utterance"}, "b": {}}, "expected a list of topics"),
         ({"robot": {"key": KEY}, "desktop": {"key": KEY}}, "[hosts.desktop] key is that of [hosts.robot]"),
+        ({"robot": {"address": "10.0.0.7:7447", "port": 7410}, "b": {}}, "port is 7410, but its address ends in 7447"),
+        ({"robot": {"address": "10.0.0.7:80"}, "b": {}}, "port is 80; expected a whole number from 1024"),
+        ({"robot": {"address": "[::1"}, "b": {}}, "[hosts.robot] address '[::1' is no address; expected one like"),
+        ({"robot": {"address": "::1:7447"}, "b": {}}, "a port goes behind brackets, like [::1]:7447"),
+        ({"robot": {"address": "*"}, "b": {}}, "write 0.0.0.0 for any address"),
+        ({"robot": {"address": 7}, "b": {}}, "expected a name or a number like"),
         (5, "expected tables like [hosts.robot]"),
     ],
 )
@@ -86,6 +92,21 @@ def test_each_pair_has_two_ports_of_its_own_at_the_first_host_with_an_address() 
     assert pair(hosts, "desktop", "cloud").server.name == "desktop"
 
 
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [
+        ("[::1]:7447", "::1", 7447),
+        ("[::1]", "::1", DEFAULT_PORT),
+        ("::1", "::1", DEFAULT_PORT),
+        ("robot.local:7447", "robot.local", 7447),
+        ("fe80::1%eth0", "fe80::1%eth0", DEFAULT_PORT),
+    ],
+)
+def test_an_address_may_have_brackets_and_a_port(address: str, host: str, port: int) -> None:
+    found = parse_hosts({"robot": {"address": address}, "desktop": {}})["robot"]
+    assert (found.address, found.port) == (host, port)
+
+
 def test_two_hosts_without_an_address_cannot_meet() -> None:
     with pytest.raises(UserError, match="neither a nor b has an address"):
         pair(parse_hosts({"a": {}, "b": {}}), "a", "b")
@@ -95,7 +116,11 @@ def test_outside_loopback_a_key_is_demanded() -> None:
     open_pair = Pair(Host("robot", "192.0.2.7"), Host("desktop"), DEFAULT_PORT)
     with pytest.raises(UserError, match="polyrhythm keys new robot"):
         check_pair(open_pair)
-    check_pair(Pair(Host("robot", "127.0.0.1"), Host("desktop"), DEFAULT_PORT))
+    for address in ("0.0.0.0", "::", "0", "::ffff:0.0.0.0", "::ffff:192.0.2.7", "fd00::7", "fe80::7"):
+        with pytest.raises(UserError, match=r"would wait at .* for anyone, because desktop, robot have no key"):
+            check_pair(Pair(Host("robot", address), Host("desktop"), DEFAULT_PORT))
+    for address in ("127.0.0.1", "127.0.0.2", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "localhost"):
+        check_pair(Pair(Host("robot", address), Host("desktop"), DEFAULT_PORT))
     check_pair(Pair(Host("robot", "192.0.2.7", key=KEY), Host("desktop", key=KEY), DEFAULT_PORT))
 
 

@@ -25,7 +25,7 @@ from runtime.hosts import keys
 from runtime.hosts.questions import Question, Questions
 from runtime.hosts.service import Client, Server
 from runtime.machine import Finding
-from tests.ports import free_ports
+from tests.ports import free_ports, needs_ipv6
 from tests.running import eventually
 
 pytestmark = pytest.mark.processes
@@ -134,6 +134,17 @@ def test_a_question_is_answered() -> None:
         assert ask_until_connected(asking, b"hello") == [b"you said", b"hello"]
 
 
+@needs_ipv6
+def test_a_question_is_answered_over_ipv6() -> None:
+    opened = Server(f"tcp://[::1]:{free_ports(1, '::1')}", [echo])
+    try:
+        assert opened.address.startswith("tcp://[::1]:")
+        with client(opened.address) as asking:
+            assert ask_until_connected(asking, b"hello") == [b"you said", b"hello"]
+    finally:
+        opened.close()
+
+
 def test_no_answer_in_time_is_a_sentence_and_the_next_question_is_answered() -> None:
     gate = threading.Event()
 
@@ -232,6 +243,9 @@ def test_a_remote_session_gives_the_chunk_of_the_model_itself() -> None:
         ({"server": "tcp://192.168.1.30:7500"}, "its public key is needed"),
         ({"server": "tcp://127.0.0.1:99999"}, "expected an address like"),
         ({"server": "tcp://192.168.1.30:7500", "key": "short"}, "key is 'short'; expected the 40 characters"),
+        ({"server": "tcp://[fd00::7]:7500"}, "its public key is needed"),
+        ({"server": "tcp://[::1]"}, "expected an address like"),
+        ({"server": "tcp://[::1]:7500", "within_s": 0.0}, "within_s is 0.0"),
         ({"server": "tcp://127.0.0.1:7500", "within_s": 0.0}, "within_s is 0.0"),
         ({"server": "tcp://127.0.0.1:7500", "jpeg_quality": 101}, "jpeg_quality is 101"),
     ],
@@ -273,7 +287,9 @@ def test_the_doctor_asks_the_server_whether_it_lets_the_robot_in(
     assert nobody.level == "note"
 
 
-@pytest.mark.parametrize("place", ["nonsense", "127.0.0.1", "127.0.0.1:99999", "127.0.0.1:-1", ":7500"])
+@pytest.mark.parametrize(
+    "place", ["nonsense", "127.0.0.1", "127.0.0.1:99999", "127.0.0.1:-1", ":7500", "::1:7500", "[::1]", "*:7500"]
+)
 def test_serve_refuses_what_is_no_place(place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "policy.onnx").write_bytes(MODEL)
     with pytest.raises(SystemExit) as end:
@@ -328,8 +344,11 @@ def test_serve_refuses_a_list_of_robots_that_cannot_be(lines: str, words: str, t
 def test_serve_refuses_to_be_open_to_anyone_and_serves_on_this_machine(tmp_path: Path) -> None:
     model = tmp_path / "policy.onnx"
     model.write_bytes(MODEL)
-    with pytest.raises(UserError, match="can be reached by anyone"):
-        serve_main([str(model), "--bind", "0.0.0.0:7500"])
+    for place in ("0.0.0.0:7500", "[::]:7500", "[::ffff:0.0.0.0]:7500", "0:7500"):
+        with pytest.raises(UserError, match="can be reached by anyone"):
+            serve_main([str(model), "--bind", place])
+    with pytest.raises(UserError, match=r"--bind no-such\.invalid:7500: 'no-such\.invalid' is not known"):
+        serve_main([str(model), "--bind", "no-such.invalid:7500"])
     command = [sys.executable, "-c", "import sys; from nodes.policy.serve import main; sys.exit(main(sys.argv[1:]))"]
     port = free_ports(1)
     with subprocess.Popen(

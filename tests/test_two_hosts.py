@@ -15,7 +15,7 @@ import pytest
 from runtime.bag import BagReader
 from runtime.clock import SystemClock, to_ns
 from runtime.msgs import GuardState
-from tests.ports import free_ports
+from tests.ports import free_ports, needs_ipv6
 from tests.running import eventually
 from tests.two_hosts import ROOT, Hosts, Networks, can_make_networks, split_laptop
 
@@ -44,6 +44,15 @@ def test_a_node_hears_one_on_another_host_over_curve(hello: Hosts) -> None:
     hello.start("desktop")
     hello.says("robot", "desktop is connected; clocks compared to")
     hello.says("desktop", r"listener: [^\n]*\d")
+
+
+@needs_ipv6
+def test_two_hosts_meet_over_ipv6(tmp_path: Path) -> None:
+    with Hosts(tmp_path, HELLO, port=free_ports(2, "::1"), address="[::1]") as hosts:
+        hosts.start("robot")
+        hosts.start("desktop")
+        hosts.says("robot", "desktop is connected; clocks compared to")
+        hosts.says("desktop", r"listener: [^\n]*\d")
 
 
 def test_half_the_hosts_started_say_so_and_the_rest_may_come_later(hello: Hosts) -> None:
@@ -121,13 +130,14 @@ def test_a_missing_or_a_wrong_key_is_refused_before_anything_starts(hello: Hosts
     assert "polyrhythm keys new robot" in hello.said("robot")
 
 
-def test_waiting_outside_this_machine_without_keys_is_refused_with_2(tmp_path: Path) -> None:
-    text = HELLO + '\n[hosts.robot]\naddress = "192.0.2.1"\n\n[hosts.desktop]\n'
+@pytest.mark.parametrize("address", ["192.0.2.1", "::", "0.0.0.0"])
+def test_waiting_outside_this_machine_without_keys_is_refused_with_2(tmp_path: Path, address: str) -> None:
+    text = HELLO + f'\n[hosts.robot]\naddress = "{address}"\n\n[hosts.desktop]\n'
     (tmp_path / "open.toml").write_text(text)
     command = [sys.executable, "-m", "runtime", "run", str(tmp_path / "open.toml"), "--host", "robot"]
     ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
     assert ended.returncode == 2
-    assert "would wait at 192.0.2.1 for anyone" in ended.stderr
+    assert f"would wait at {address} for anyone" in ended.stderr
 
 
 networks = pytest.mark.skipif(

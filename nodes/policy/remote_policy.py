@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Literal
 
 from nodes.policy.onnx_policy import OnnxPolicy
-from runtime.errors import ParameterError
+from runtime.errors import ParameterError, UserError
+from runtime.hosts.place import split
 from runtime.hosts.table import is_public_key
 
 LONGEST_S = 10.0
@@ -53,10 +54,13 @@ class RemotePolicy(OnnxPolicy):
     ) -> list[str]:
         """What is wrong with the server's place, in sentences; it is not called."""
         problems = []
-        place, _, port = server.removeprefix("tcp://").rpartition(":")
-        if not server.startswith("tcp://") or not place or not port.isdecimal() or not 0 < int(port) < 65536:
+        try:
+            place, port = split(server.removeprefix("tcp://"))
+        except UserError:
+            place, port = "", None
+        if not server.startswith("tcp://") or not port:
             problems.append(f"server is {server!r}; expected an address like 'tcp://192.168.1.30:7500'")
-        elif not key and place not in ("127.0.0.1", "localhost"):
+        elif not key and place not in ("127.0.0.1", "::1", "localhost"):
             problems.append(f"server {server} is another machine, so its public key is needed: key = '...'")
         if key and not is_public_key(key):
             problems.append(f"key is {key!r}; expected the 40 characters that `polyrhythm keys show` prints there")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ipaddress
 import signal
 import sys
 import threading
@@ -14,6 +13,7 @@ import msgspec
 from nodes.policy.onnx_file import read_model
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.hosts import keys
+from runtime.hosts.place import find, split, written
 from runtime.hosts.table import is_public_key
 
 MOST_PX = 8192
@@ -26,10 +26,14 @@ def main(argv: list[str]) -> int:
     if problems:
         raise UserError("; ".join(problems))
     clients = _clients(arguments.clients)
-    place = arguments.bind.rpartition(":")[0]
-    if not clients and not _is_loopback(place):
+    try:
+        place = find(*arguments.bind)
+    except UserError as problem:
+        raise UserError(f"--bind {written(*arguments.bind)}: {problem}") from problem
+    if not clients and not place.is_loopback:
         raise UserError(
-            f"--bind {arguments.bind} can be reached by anyone; name the robots that may ask with --clients FILE"
+            f"--bind {written(*arguments.bind)} can be reached by anyone; "
+            "name the robots that may ask with --clients FILE"
         )
     from nodes.policy.onnx_session import PolicySession
     from nodes.policy.remote_session import answering
@@ -55,7 +59,7 @@ def main(argv: list[str]) -> int:
         print(sessions[0].fallback, file=sys.stderr)
     secret = keys.secret_of(arguments.host) if clients else ""
     server = Server(
-        f"tcp://{arguments.bind}",
+        place.endpoint,
         [answering(session) for session in sessions],
         secret=secret,
         public=keys.public_of(arguments.host) if clients else "",
@@ -108,20 +112,15 @@ def _size(text: str) -> tuple[int, int]:
     return int(width), int(height)
 
 
-def _place(text: str) -> str:
-    address, _, port = text.rpartition(":")
-    if not address or not port.isdecimal() or int(port) > 65535:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no place; expected an address and a port, like 192.168.1.30:7500"
-        )
-    return text
-
-
-def _is_loopback(place: str) -> bool:
+def _place(text: str) -> tuple[str, int]:
+    expected = "expected an address and a port, like 192.168.1.30:7500 or [::1]:7500"
     try:
-        return ipaddress.ip_address(place).is_loopback
-    except ValueError:
-        return place == "localhost"
+        address, port = split(text)
+    except UserError as problem:
+        raise argparse.ArgumentTypeError(f"{problem}; {expected}") from problem
+    if port is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no place; {expected}")
+    return address, port
 
 
 def _clients(path: Path | None) -> dict[str, str]:

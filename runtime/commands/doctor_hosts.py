@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from runtime.errors import UserError
 from runtime.hosts import keys
 from runtime.hosts.knock import Caller, knock
+from runtime.hosts.place import written
 from runtime.hosts.table import Host, Pair, check_pair, meetings
 from runtime.machine import Finding
 
@@ -23,7 +24,7 @@ def examine_hosts(hosts: Mapping[str, Host], here: str = "") -> list[Finding]:
         pairs = meetings(hosts)
         for meeting in pairs:
             check_pair(meeting)
-            _ = meeting.server.ip  # a name that is not known
+            meeting.place()  # a name that is not known
     except UserError as problem:
         return [Finding("hosts", "problem", str(problem))]
     findings = [_key(host, is_needed=host.name == here) for host in hosts.values() if host.key]
@@ -68,22 +69,27 @@ def _key(host: Host, *, is_needed: bool) -> Finding:
 def _place(meeting: Pair) -> Finding:
     """Whether this machine has the address at which it is to wait."""
     subject, where = f"host {meeting.server.name}", f"{meeting.server.address}, ports {meeting.port} and the next"
-    for port in (meeting.port, meeting.port + 1):
-        with socket.socket() as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                tried.bind((meeting.server.ip, port))
-            except OSError as problem:
-                if problem.errno == errno.EADDRINUSE:
-                    return Finding(subject, "note", f"{where}: in use now; by a run of its own?")
-                text = f"{where}: this machine cannot wait there ({problem.strerror}); is that its address?"
-                return Finding(subject, "problem", text)
+    for step in (0, 1):
+        place = meeting.place(step)
+        try:
+            with socket.socket(socket.AF_INET6 if place.is_ipv6 else socket.AF_INET) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                tried.bind(socket.getaddrinfo(place.ip, place.port, type=socket.SOCK_STREAM)[0][4])
+        except OSError as problem:
+            if problem.errno == errno.EADDRINUSE:
+                return Finding(subject, "note", f"{where}: in use now; by a run of its own?")
+            text = f"{where}: this machine cannot wait there ({problem.strerror}); is that its address?"
+            return Finding(subject, "problem", text)
     return Finding(subject, "ok", f"{where}: free to wait there for {meeting.client.name}")
 
 
 def _reach(meeting: Pair) -> Finding:
     """Whether the one who waits can be reached, and lets this host in."""
-    subject, where = f"host {meeting.client.name}", f"{meeting.server.name} at {meeting.server.address}:{meeting.port}"
+    subject = f"host {meeting.client.name}"
+    where = f"{meeting.server.name} at {written(meeting.server.address, meeting.port)}"
+    if meeting.place().is_any:
+        text = f"{where} stands for any address, and cannot be called; write the one that the others reach it at"
+        return Finding(subject, "problem", text)
     secret = ""
     if meeting.is_encrypted:
         try:
@@ -92,7 +98,7 @@ def _reach(meeting: Pair) -> Finding:
             return Finding(subject, "note", f"{where} is not asked without the right key")
     server, client = meeting.server, meeting.client
     caller = Caller(client.name, client.key, secret)
-    match knock(f"tcp://{server.ip}:{meeting.port}", server.key, caller, REACH_S):
+    match knock(meeting.place().endpoint, server.key, caller, REACH_S):
         case "in":
             return Finding(subject, "ok", f"{where} lets it in")
         case "refused":
@@ -110,7 +116,7 @@ def _reach(meeting: Pair) -> Finding:
 def _why_closed(meeting: Pair) -> str:
     """What the network says; "" where only nobody waits there."""
     try:
-        socket.create_connection((meeting.server.ip, meeting.port), timeout=REACH_S).close()
+        socket.create_connection((meeting.place().ip, meeting.port), timeout=REACH_S).close()
     except ConnectionRefusedError:
         return ""
     except OSError as problem:

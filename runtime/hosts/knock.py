@@ -41,6 +41,7 @@ def knock(address: str, server_key: str, caller: Caller, within_s: float) -> Ans
     answer: Answer = "silent"
     try:
         socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.IPV6, "[" in address)
         socket.setsockopt(zmq.ROUTING_ID, f"{caller.name}-doctor".encode())
         if caller.secret:
             socket.curve_secretkey = caller.secret.encode()

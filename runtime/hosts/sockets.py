@@ -68,7 +68,15 @@ class Door:
         Raises TransportError where the port cannot be had.
         """
         self.is_server = meeting.server.name == own
-        self.address = f"tcp://{meeting.server.ip}:{meeting.port + place}"
+        where = meeting.place(place)
+        if not meeting.is_encrypted and not where.is_loopback:  # asked again: a name may lead elsewhere by now
+            raise TransportError(f"{where.endpoint} of host {meeting.server.name} would be open to anyone")
+        if not self.is_server and where.is_any:
+            raise TransportError(
+                f"{where.endpoint} of host {meeting.server.name} stands for any address, and cannot be called; "
+                f"on this host say --set hosts.{meeting.server.name}.address=ADDRESS"
+            )
+        self.address = where.endpoint
         self.refusals: list[str] = []
         """Sentences about peers that were not let in, or that did not let us in; the owner empties it."""
         self._other = meeting.other(own).name
@@ -81,6 +89,7 @@ class Door:
             os.set_blocking(fd, False)
         socket = context.socket(zmq.ROUTER if self.is_server else zmq.DEALER)
         self._socket = socket
+        socket.setsockopt(zmq.IPV6, where.is_ipv6)
         socket.setsockopt(zmq.LINGER, 300)
         socket.setsockopt(zmq.SNDHWM, queue)
         socket.setsockopt(zmq.RCVHWM, SMALL_QUEUE)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
-import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from runtime.errors import UserError, choices
+from runtime.hosts.place import Place, find, split
 
 HOST_KEYS = ("address", "port", "key", "budget_mbit", "may_publish")
 DEFAULT_PORT = 7410
@@ -31,20 +30,12 @@ class Host:
     budget_mbit: float = 0.0  # megabits per second of images that it sends to each other host; 0: what the link takes
     may_publish: tuple[str, ...] = ()  # topics of its tools, besides those of its nodes
 
-    @property
-    def ip(self) -> str:
-        """Its address in numbers. Raises UserError where the name is not known."""
+    def at(self, port: int) -> Place:
+        """That port of it, in numbers. Raises UserError where the name is not known."""
         try:
-            return socket.gethostbyname(self.address)
-        except OSError as problem:
-            raise UserError(
-                f"[hosts.{self.name}] address {self.address!r} is not known: {problem.strerror}"
-            ) from problem
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can reach that address."""
-        return ipaddress.ip_address(self.ip).is_loopback
+            return find(self.address, port)
+        except UserError as problem:
+            raise UserError(f"[hosts.{self.name}] address {problem}") from problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +45,10 @@ class Pair:
     server: Host
     client: Host
     port: int
+
+    def place(self, step: int = 0) -> Place:
+        """Where the server waits, at the first of the pair's ports or a later one. Raises UserError."""
+        return self.server.at(self.port + step)
 
     @property
     def is_encrypted(self) -> bool:
@@ -100,7 +95,12 @@ def _parse(name: str, table: Any) -> Host:
     address, port, key = table.get("address", ""), table.get("port", DEFAULT_PORT), table.get("key", "")
     budget_mbit, may_publish = table.get("budget_mbit", 0.0), table.get("may_publish", [])
     if not isinstance(address, str):
-        raise UserError(f"{where} address is {address!r}; expected a name or a number like '192.168.1.20'")
+        raise UserError(f"{where} address is {address!r}; expected a name or a number like '192.168.1.20' or '[::1]'")
+    if address:
+        address, written_port = _address(where, address)
+        if written_port is not None and table.get("port", written_port) != written_port:
+            raise UserError(f"{where} port is {port!r}, but its address ends in {written_port}; leave one of them out")
+        port = port if written_port is None else written_port
     if not isinstance(port, int) or isinstance(port, bool) or not 1024 <= port <= 65000:
         raise UserError(f"{where} port is {port!r}; expected a whole number from 1024 to 65000")
     if not isinstance(key, str) or (key and not is_public_key(key)):
@@ -110,6 +110,13 @@ def _parse(name: str, table: Any) -> Host:
     if not isinstance(may_publish, list) or not all(isinstance(topic, str) for topic in may_publish):
         raise UserError(f"{where} may_publish is {may_publish!r}; expected a list of topics")
     return Host(name, address, port, key, float(budget_mbit), tuple(may_publish))
+
+
+def _address(where: str, text: str) -> tuple[str, int | None]:
+    try:
+        return split(text)
+    except UserError as problem:
+        raise UserError(f"{where} address {problem}") from problem
 
 
 def pair(hosts: Mapping[str, Host], one: str, other: str) -> Pair:
@@ -131,7 +138,7 @@ def meetings(hosts: Mapping[str, Host]) -> list[Pair]:
 
 def check_pair(meeting: Pair) -> None:
     """Raise UserError where others than this machine could connect without a key."""
-    if meeting.is_encrypted or meeting.server.is_loopback:
+    if meeting.is_encrypted or meeting.place().is_loopback:
         return
     lacking = [host.name for host in (meeting.server, meeting.client) if not host.key]
     have = "has" if len(lacking) == 1 else "have"
