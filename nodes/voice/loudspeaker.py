@@ -161,6 +161,8 @@ class Loudspeaker(Node):
             self.voice = self._api()
         elif self.command:
             self.voice = ProgramVoice(self.command, self.deadline_s)
+        if not isinstance(self.voice, SilentVoice):
+            from nodes.voice import sound_out  # noqa: F401  # loaded now, and not when the first word is waited for
 
     def _api(self) -> Voice:
         from nodes.voice.speech_api import SpeechApi, speech_settings
