@@ -17,7 +17,7 @@ from nodes.sim.actor import Actor, Cue
 from runtime.episode_msgs import Turn
 from runtime.errors import UserError
 from runtime.launch_file import find, override
-from tests.synthetic_run import write_run
+from tests.synthetic_run import DIALOGUE, write_run
 
 
 def test_a_recording_becomes_an_episode_with_a_link_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,6 +31,7 @@ def test_a_recording_becomes_an_episode_with_a_link_to_it(tmp_path: Path, capsys
         assert len(store.scores(row.id)[0].scores) == 7 * len(row.names)
     spoken = [turn for turn in turns if turn.kind == "speak"]
     assert spoken[0].argument == "Please clear the table: put the cups in the bin"
+    assert spoken[0].at_s == DIALOGUE[0][0], "run time, as everything else names it"
     assert [turn.speaker for turn in spoken] == [row.names[1], row.names[0]] * 4
     done = [turn.argument for turn in turns if turn.kind == "action"]
     assert len(done) == 8

@@ -63,6 +63,32 @@ def test_lines_stand_in_the_order_of_their_times_and_nothing_is_rated_that_was_s
     ]
 
 
+@pytest.mark.parametrize(
+    ("head", "begins_s", "said_s"),
+    [
+        ({"clock": "virtual"}, 0.0, 512.0),
+        ({"clock": "real"}, 0.0, 1.0),  # it does not say: from its first message on
+        ({"clock": "real", "zero_ns": str(500 * 10**9), "begin_ns": str(510 * 10**9)}, 10.0, 12.0),
+    ],
+)
+def test_a_moment_is_named_as_the_whole_run_names_it(
+    head: dict[str, str], begins_s: float, said_s: float, tmp_path: Path
+) -> None:
+    bag = BagWriter(tmp_path / "piece.mcap", head, wall_offset_ns=3 * 10**9)
+    for number, at_s in enumerate((511, 512, 513), start=1):
+        said = Utterance(speaker="Ann", text=f"line {number}")
+        bag.write(Stamped(said, Envelope("heard", "ann", number, at_s * 10**9)))
+    bag.close()
+    found = read_recording(bag.path)
+    assert found.begins_s == begins_s
+    assert found.events[1]["at_s"] == said_s
+    assert found.begins_s + found.duration_s == found.events[-1]["at_s"]
+    desk, ratings = a_desk(tmp_path, found)
+    recording = desk.recording()
+    ratings.close()
+    assert (recording["begins_s"], recording["duration_s"]) == (begins_s, said_s + 1 - begins_s)
+
+
 def test_what_is_no_recording_or_has_nobody_in_it_is_told(tmp_path: Path) -> None:
     (tmp_path / "no.mcap").write_text("hello")
     with pytest.raises(RecordingError, match="is no MCAP recording"):

@@ -84,6 +84,7 @@ class AnnotationDesk:
         recorded = self._recorded
         return {
             "episode": recorded.episode,
+            "begins_s": recorded.begins_s,
             "duration_s": recorded.duration_s,
             "events": recorded.events,
             "agents": recorded.agents,

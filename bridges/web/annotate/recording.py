@@ -15,7 +15,7 @@ from typing import Any
 from bridges.web.annotate.ratings import name_of
 from runtime.bag import BagReader
 from runtime.bag_message import BagMessage
-from runtime.bag_runs import parts_of
+from runtime.bag_runs import begin_ns_of, parts_of, zero_ns_of
 from runtime.errors import RecordingError
 from runtime.lease import LEASE_TOPIC, Lease, LeaseLine
 
@@ -32,7 +32,7 @@ LINE_S = 2.0
 
 @dataclass(slots=True)
 class Recorded:
-    """One recording, in seconds from its first message."""
+    """One recording, in seconds of its run; a piece that was cut out of one begins at `begins_s`."""
 
     episode: str
     duration_s: float = 0.0
@@ -42,6 +42,7 @@ class Recorded:
     scores: dict[tuple[str, str], float] = field(default_factory=dict)  # (agent, dimension) -> of the judge
     frame_times_s: list[float] = field(default_factory=list)
     frames: list[bytes] = field(default_factory=list)  # PNG or JPEG
+    begins_s: float = 0.0
 
     def frame_at(self, at_s: float) -> int | None:
         """The frame that was on screen then; None before the first, and where there is none."""
@@ -61,9 +62,10 @@ def read_recording(path: Path) -> Recorded:
         if message.schema == IMAGE_SCHEMA:
             images.setdefault(message.topic, []).append(message.log_time_ns)
     camera = next((topic for topic in CAMERAS if topic in images), "")
-    start_ns = first_ns or 0
-    duration_s = (last_ns - start_ns) * 1e-9
-    found = Recorded(name_of(path), round(duration_s, 2))
+    first_ns = first_ns or 0
+    start_ns, begins_s = _zero(readers[0], first_ns)
+    duration_s = max(0.0, (last_ns - start_ns) * 1e-9 - begins_s)
+    found = Recorded(name_of(path), round(duration_s, 2), begins_s=round(begins_s, 2))
     gap_s = max(SHORTEST_GAP_S, duration_s / MOST_FRAMES)
     told: list[BagMessage] = []
     for message in chain.from_iterable(readers):
@@ -76,14 +78,22 @@ def read_recording(path: Path) -> Recorded:
     teller = _Teller(found)
     for message in sorted(told, key=_when):  # a recording has them as they arrived
         teller.take(message, _seconds(message, start_ns))
-    _spread(found)
+    _spread(found, (last_ns - first_ns) * 1e-9)
     if not found.agents:
         raise RecordingError(f"{path}: nobody says anything in this recording, so there is nobody to rate")
     return found
 
 
+def _zero(reader: BagReader, first_ns: int) -> tuple[int, float]:
+    """Run time zero as MCAP's log time, and the run time at which the recording begins."""
+    zero_ns, begin_ns = zero_ns_of(reader.metadata), begin_ns_of(reader.metadata)
+    if zero_ns is None:
+        return first_ns, 0.0
+    return zero_ns + reader.wall_offset_ns, max(0.0, ((begin_ns or zero_ns) - zero_ns) * 1e-9)
+
+
 def _seconds(message: BagMessage, start_ns: int) -> float:
-    return round((message.log_time_ns - start_ns) * 1e-9, 2)
+    return max(0.0, round((message.log_time_ns - start_ns) * 1e-9, 2))
 
 
 def _when(message: BagMessage) -> tuple[int, bool]:
@@ -98,10 +108,11 @@ def _following(path: Path) -> Iterator[BagReader]:
             yield BagReader(part)
 
 
-def _spread(found: Recorded) -> None:
+def _spread(found: Recorded, lasts_s: float) -> None:
     """In virtual time a whole episode may take no time at all: then its lines stand one after the other."""
-    if found.frames or found.duration_s > LINE_S * len(found.events) / 10:
+    if found.frames or lasts_s > LINE_S * len(found.events) / 10:
         return
+    found.begins_s = 0.0
     for place, event in enumerate(found.events):
         event["at_s"] = place * LINE_S
     found.duration_s = len(found.events) * LINE_S

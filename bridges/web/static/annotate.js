@@ -69,19 +69,21 @@ function take_up(recording) {
 
 // --- the recording
 
+const ends = () => found.begins_s + found.duration_s; // times are those of the run, of which this may be a piece
+const x = (seconds) => 1000 * (seconds - found.begins_s) / Math.max(0.1, found.duration_s);
+
 function build() {
   $("#where").textContent = `${found.episode} · ${clock(found.duration_s)} · ${person.may_rate ? `you are ${person.has_shelf ? $("#rater").value.trim() : person.role}` : "you look on"}`;
   document.title = `${found.episode} - annotation`;
-  $("#scrub").max = String(Math.max(0.1, found.duration_s)); $("#picture").hidden = !found.has_frames;
+  $("#scrub").min = String(found.begins_s); $("#scrub").max = String(found.begins_s + Math.max(0.1, found.duration_s)); $("#picture").hidden = !found.has_frames;
   const line = $("#timeline"), tag = (name, values) => { const one = document.createElementNS("http://www.w3.org/2000/svg", name); for (const [key, value] of Object.entries(values)) one.setAttribute(key, value); return one; };
   line.setAttribute("viewBox", "0 0 1000 40");
-  const x = (seconds) => 1000 * seconds / Math.max(0.1, found.duration_s);
   for (const event of found.events) {
     const person = found.agents.indexOf(event.who), isOfPerson = isSpeech(event);
     line.append(tag("rect", { x: x(event.at_s) - 1.5, y: isOfPerson ? 3 : 24, width: isOfPerson ? 6 : 3, height: isOfPerson ? 18 : 13, rx: 1, fill: isOfPerson ? PEOPLE[person % PEOPLE.length] : COLOURS[event.kind] ?? "#aebace" }));
   }
   line.append(tag("rect", { id: "cursor", x: 0, y: 0, width: 2, height: 40, fill: "#fff" }));
-  line.onclick = (event) => { const box = line.getBoundingClientRect(); go(found.duration_s * (event.clientX - box.left) / box.width); };
+  line.onclick = (event) => { const box = line.getBoundingClientRect(); go(found.begins_s + found.duration_s * (event.clientX - box.left) / box.width); };
   $("#lines").append(...found.events.map((event, place) => {
     const one = make("button", `line ${event.kind.split(" ")[0]}`, make("time", "", clock(event.at_s)), make("b", "", event.who || event.kind), `${event.to?.length ? ` (only to ${event.to.join(", ")})` : ""}: `, event.kind === "non-verbal communication" || (event.kind === "action" && found.agents.includes(event.who)) ? `[${event.text}]` : event.text);
     one.type = "button"; one.tabIndex = -1; one.dataset.speech = String(isSpeech(event)); if (isSpeech(event)) one.style.borderColor = PEOPLE[found.agents.indexOf(event.who) % PEOPLE.length]; one.addEventListener("click", () => go(found.events[place].at_s));
@@ -96,9 +98,9 @@ function build() {
 }
 
 function go(seconds) {
-  at = Math.min(found.duration_s, Math.max(0, seconds));
-  $("#scrub").value = String(at); $("#scrub").setAttribute("aria-valuetext", clock(at)); $("#time").textContent = `${clock(at)} of ${clock(found.duration_s)}`;
-  $("#cursor")?.setAttribute("x", String(1000 * at / Math.max(0.1, found.duration_s)));
+  at = Math.min(ends(), Math.max(found.begins_s, seconds));
+  $("#scrub").value = String(at); $("#scrub").setAttribute("aria-valuetext", clock(at)); $("#time").textContent = `${clock(at)} of ${clock(ends())}`;
+  $("#cursor")?.setAttribute("x", String(x(at)));
   const lines = all(".line"); let now = -1;
   found.events.forEach((event, place) => { if (event.at_s <= at + 0.001) now = place; lines[place].classList.toggle("later", event.at_s > at); });
   lines.forEach((one, place) => one.setAttribute("aria-current", String(place === now)));
@@ -109,7 +111,7 @@ const send = () => link.send({ t: "seek", at_s: at });
 
 function play(isOn) {
   if (playing) { clearInterval(playing); playing = null; }
-  if (isOn) { let last = performance.now(); if (at >= found.duration_s) at = 0; playing = setInterval(() => { const now = performance.now(); go(at + (now - last) / 1000); last = now; if (at >= found.duration_s) play(false); }, 100); }
+  if (isOn) { let last = performance.now(); if (at >= ends()) at = found.begins_s; playing = setInterval(() => { const now = performance.now(); go(at + (now - last) / 1000); last = now; if (at >= ends()) play(false); }, 100); }
   $("#play").firstChild.textContent = playing ? "Pause " : "Play ";
 }
 $("#play").addEventListener("click", () => play(!playing));

@@ -28,6 +28,7 @@ from nodes.episodes.talk.plan import EpisodePlan
 from nodes.episodes.talk.planning import plan_of_task, starter_library
 from nodes.sim.actor import EARLIER
 from runtime.bag import BagReader
+from runtime.bag_runs import zero_ns_of
 from runtime.clock import wall_time_text
 from runtime.episode_msgs import ActKind, Outcome, Turn
 from runtime.errors import PolyrhythmError, UserError
@@ -147,7 +148,7 @@ def embodied_plan(task: str) -> EpisodePlan:
 
 
 def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
-    """The acts in a recording by time, and how long it lasts. Raises RecordingError where it cannot be read."""
+    """The acts in a recording by run time, and how long it lasts. Raises RecordingError where it cannot be read."""
     assert plan.robot_seat is not None
     robot = plan.names[plan.robot_seat]
     people = [name for name in plan.names if name != robot]
@@ -155,7 +156,8 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
     doing: dict[str, str] = {}
     cut = ""
     first_ns = last_ns = 0
-    for message in BagReader(recording):
+    reader = BagReader(recording)
+    for message in reader:
         ns = message.log_time_ns
         first_ns, last_ns = first_ns or ns, max(last_ns, ns)
         if message.topic not in _TOPICS:
@@ -185,7 +187,8 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
                 note = cut or (feedback.why if failed else "")
                 found.append((ns, robot, "action", text + (" (failed)" if failed else ""), note if failed else ""))
                 cut = ""
-    start_ns = min((ns for ns, *_ in found), default=0)
+    noted_ns = zero_ns_of(reader.metadata)
+    start_ns = first_ns - reader.wall_offset_ns if noted_ns is None else noted_ns
     turns = [
         Turn(
             index=index,
@@ -193,7 +196,7 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
             speaker=speaker,
             kind=kind,
             argument=text,
-            at_s=round((ns - start_ns) * 1e-9, 3),
+            at_s=max(0.0, round((ns - start_ns) * 1e-9, 3)),
             note=note,
         )
         for index, (ns, speaker, kind, text, note) in enumerate(sorted(found, key=lambda one: one[0]))
