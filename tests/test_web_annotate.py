@@ -19,6 +19,8 @@ from bridges.web.study.questionnaire import shipped
 from nodes.episodes.commands.score import Rating as TakenIn
 from runtime.bag import BagWriter
 from runtime.errors import RecordingError, UserError
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Utterance
 from tests.page_run import ROOT
 from tests.shadowed_run import a_run_with_a_planner_in_shadow
 
