@@ -178,6 +178,18 @@ def _colours(clauses: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
     return tuple(dict.fromkeys(excluding)), tuple(dict.fromkeys(c for c in including if c not in excluding))
 
 
+def _is_everything(clause: str) -> bool:
+    """Whether things of any kind are meant: "all the cups" are cups, "all but the cup" is everything else."""
+    if _has(clause, "everything"):
+        return True
+    for phrase in _phrases("all"):
+        if (start := _find(clause, phrase)) >= 0:
+            behind = clause[start + len(phrase) :]
+            kinds = [place for place, _ in _names(behind, "kind")]
+            return not kinds or _has(behind[: kinds[0]], "negator")
+    return False
+
+
 def _take_back(clauses: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
     """The clauses without the words that take something back, and whether there were any."""
     left, is_said = [], False
@@ -240,7 +252,7 @@ def understand(text: str) -> Meaning:
     kinds = [name for clause in clauses for _, name in _names(clause, "kind")]
     places = [name for clause in clauses for _, name in _names(clause, "place")]
     puts_back = any(_find(clause, phrase) >= 0 for clause in clauses for phrase in _phrases("back"))
-    is_everything = any(_find(clause, phrase) >= 0 for clause in clauses for phrase in _phrases("everything"))
+    is_everything = any(_is_everything(clause) for clause in clauses)
     wants = _wants(clauses, bool(including), bool(excluding))
     can_do = wants == "order" and any(_opens(core, "put") for core in cores) and bool(kinds or is_everything or places)
     return Meaning(

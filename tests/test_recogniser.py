@@ -132,7 +132,7 @@ def denied(asked: Asked) -> tuple[int, bytes]:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (broken, "sent no transcription"),
+        (broken, "sent no transcriptions"),
         (denied, "refused the key (401); check SPEECH_API_KEY"),
         (None, "cannot be reached"),
     ],

@@ -54,6 +54,21 @@ def test_everything_is_no_kind() -> None:
     assert (meaning.can_do, meaning.is_everything, meaning.kind, meaning.where) == (True, True, "", "bin")
 
 
+@pytest.mark.parametrize(
+    ("text", "is_everything", "kind"),
+    [
+        ("Put all the cups in the bin", False, "cup"),
+        ("Leg alle Tassen in die Kiste", False, "cup"),
+        ("Put all of it in the bin", True, ""),
+        ("Put all but the blue cup in the bin", True, "cup"),
+        ("Put everything in the bin, the cup too", True, "cup"),
+    ],
+)
+def test_all_of_a_kind_is_not_all_there_is(text: str, is_everything: bool, kind: str) -> None:
+    meaning = understand(text)
+    assert (meaning.is_everything, meaning.kind) == (is_everything, kind)
+
+
 def test_clauses_are_normalised() -> None:
     assert clauses_of("Arrête ! That’s MY toe…") == ("arrete", "thats my toe")
 

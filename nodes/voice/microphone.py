@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nodes.voice.activity import Activity
     from nodes.voice.sound_in import SoundSource
 
-LOOKS_HZ = 50
+LOOKS_HZ = 30
 REOPEN_S = 2.0
 REPEAT_S = 0.25
 LONGEST_SAYING_S = 30.0

@@ -12,6 +12,7 @@ import openai
 
 from nodes.model_answers import BudgetError, ChatSettings, ModelError
 from nodes.model_budget import Budget
+from nodes.openai_errors import model_error
 from nodes.voice.wav import as_wav
 
 LONGEST_TEXT = 4000
@@ -55,31 +56,13 @@ class Transcriber:
                 )
         except TimeoutError as problem:
             raise ModelError(f"{where} did not answer within {self.settings.deadline_s:g} s") from problem
-        except openai.APIStatusError as problem:
-            raise self._status_error(problem) from problem
-        except openai.APIConnectionError as problem:
-            why = str(problem.__cause__ or problem).partition("\n")[0]
-            raise ModelError(f"{where} cannot be reached or hung up: {self._clean(why)}") from problem
-        except Exception as problem:  # the SDK lets through what its HTTP library and its decoder raise on nonsense
-            raise ModelError(f"{where} sent no transcription ({type(problem).__name__})") from problem
+        except Exception as problem:
+            raise model_error(problem, self.settings, "transcriptions") from problem
         text = getattr(answer, "text", None)
         if not isinstance(text, str):
-            raise ModelError(f"{where} sent no transcription")
+            raise ModelError(f"{where} sent no transcriptions")
         return text.strip()[:LONGEST_TEXT]
 
     async def close(self) -> None:
         """Close the connections."""
         await self._sdk.close()
-
-    def _status_error(self, problem: openai.APIStatusError) -> ModelError:
-        where, status = self.settings.where, problem.status_code
-        if status in (401, 403):
-            return ModelError(f"{where} refused the key ({status}); check {self.settings.prefix}_API_KEY")
-        if status == 404:
-            return ModelError(f"{where} knows no model {self.settings.model!r} or no /audio/transcriptions (404)")
-        if status == 429:
-            return ModelError(f"{where} asks for fewer calls (429)")
-        return ModelError(f"{where} failed ({status}): {self._clean(problem.message)[:200]}")
-
-    def _clean(self, text: str) -> str:
-        return text.replace(self.settings.api_key, "***") if self.settings.api_key else text
