@@ -195,6 +195,29 @@ def test_other_interrupts_do_not_silence_the_robot(stage: Stage, depth: str) -> 
     assert stage.ends == [("done", "Hello there.", "")]
 
 
+def test_words_of_a_person_cut_what_was_being_said_when_they_began(stage: Stage) -> None:
+    """As where the microphone hears the robot too, and nobody is told to speak while it does."""
+    stage.say(LONG)
+    stage.run(2.0)
+    began_ns = stage.sim.clock.now_ns()
+    stage.run(0.5)
+    stage.say("Sorry!")  # an answer to what was understood early
+    stage.sim.publish("heard", Utterance(speaker="ann", text="No, the other one, please.", captured_ns=began_ns))
+    stage.run(3.0)
+    (cut, done) = stage.ends
+    assert (cut[0], cut[2]) == ("cut", "a person speaks")
+    assert LONG.startswith(cut[1])
+    assert done == ("done", "Sorry!", "")
+
+
+def test_who_only_listens_does_not_interrupt(stage: Stage) -> None:
+    stage.say("I put the cup in the bin.")
+    stage.run(1.0)
+    stage.sim.publish("heard", Utterance(speaker="ann", text="mhm"))
+    stage.run(5.0)
+    assert [phase for phase, *_ in stage.ends] == ["done"]
+
+
 def test_a_loudspeaker_that_is_never_to_be_interrupted_speaks_on() -> None:
     stage = Stage(barge_in_s=math.inf)
     stage.person(True)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from nodes.model_answers import ModelError
 from nodes.model_budget import Budget, budget_of
+from nodes.understanding import understand
 from nodes.voice.floor import Floor
 from nodes.voice.messages import LoudspeakerState, Saying, Speech
 from nodes.voice.pieces import LONGEST_TEXT, heard_words, pieces_of
@@ -72,6 +73,7 @@ class Loudspeaker(Node):
     said = Subscription(Utterance, "said", qos=QoS(required=False))
     interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     speech = Subscription(Speech, "speech", qos=QoS(required=False))
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     saying = Publisher(Saying, "saying", qos=RELIABLE)
     state = Publisher(LoudspeakerState, "loudspeaker")
 
@@ -219,6 +221,18 @@ class Loudspeaker(Node):
         """Whether a person speaks."""
         self.floor.hear(speech, self.clock.now_ns())
         self._ring()
+
+    @on(heard)
+    def give_way(self, utterance: Utterance) -> None:
+        """What was being said when a person began to say something is theirs to interrupt; a "mhm" is no interruption.
+
+        Where the microphone hears the robot as well, this is how it gives way: by words that are not its own.
+        """
+        if self.floor.barge_in_s == math.inf or understand(utterance.text).is_listening:
+            return
+        envelope = _trigger()
+        published_ns = self.clock.now_ns() if envelope is None else envelope.published_ns
+        self._silence(utterance.captured_ns or published_ns, "a person speaks")
 
     @every(hz=0.5)
     async def mend(self) -> None:
