@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 from websockets.typing import Origin
@@ -132,6 +132,26 @@ def test_a_token_leads_to_the_page_that_it_is_for_and_to_no_other(pages: Pages) 
     assert pages.enter("/study", viewer) == {"code": 4303, "reason": "/console"}
     assert pages.enter("/study", "0" * 32)["code"] == 4401
     assert pages.enter("/study", participant)["rooms"] == []  # nothing else is theirs
+
+
+def test_a_page_that_is_left_open_from_another_run_is_told_so_and_not_asked_to_try_again(
+    pages: Pages, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.clear()
+    operator = pages.addresses["", "operator"]
+    assert pages.enter("/recordings", operator) == {
+        "code": 4401,
+        "reason": "this run has no page /recordings; take an address that it printed",
+    }
+    assert pages.enter("/study", "0" * 32) == {
+        "code": 4401,
+        "reason": "this address is of another run, or not whole; take the one that the run printed",
+    }
+    uri = f"ws://127.0.0.1:{pages.port}/socket"
+    with pytest.raises(InvalidStatus), connect(uri, origin=Origin("http://elsewhere"), proxy=None):
+        pass
+    pages.page("/")  # all of it has been answered
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
 
 
 def test_when_one_closes_the_others_stay_and_the_last_frees_the_address(pages: Pages) -> None:

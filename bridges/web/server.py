@@ -42,6 +42,11 @@ FULL = 4503
 TAKEN_BACK = "this address was for somebody whose part is over; ask for your own"
 
 
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """uvicorn takes a socket that was refused in words, such as one of another origin, for a mistake of ours."""
+    return "without completing handshake" not in record.getMessage()
+
+
 def _brief_http() -> type[asyncio.Protocol]:
     """HTTP in which a connection that asks for nothing is closed after a while, so that it takes nobody's place."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -114,7 +119,9 @@ class Server:
         self.port = bound.getsockname()[1]
         self._door = Door.of(host, self.port, has_tls=bool(self._certificate), also=self._also)
         self._bound = bound
-        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        uvicorns = logging.getLogger("uvicorn.error")
+        uvicorns.setLevel(logging.WARNING)
+        uvicorns.addFilter(_is_worth_a_line)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 application,
@@ -233,12 +240,13 @@ class Server:
         if not self._door.admits_origin(headers.get("host"), headers.get("origin")):
             await socket.send_denial_response(PlainTextResponse("another origin\n", status_code=403))
             return
-        room = self._room(socket.path_params.get("room", ""))
-        if room is None:
-            await socket.send_denial_response(PlainTextResponse("there is no such page\n", status_code=404))
-            return
+        path = str(socket.path_params.get("room", ""))
+        room = self._room(path)
         try:
             await socket.accept()
+            if room is None:  # a page that was left open from another run
+                await socket.close(BAD_TOKEN, f"this run has no page /{path[:40]}; take an address that it printed")
+                return
             hello = await self._hello(socket, room)
             if hello is None:
                 return
@@ -306,7 +314,9 @@ class Server:
             await socket.close(BAD_TOKEN, TAKEN_BACK)
             return None
         if role is None or not isinstance(message, Hello):
-            await socket.close(BAD_TOKEN, "the token is not right; take the address that the run printed")
+            await socket.close(
+                BAD_TOKEN, "this address is of another run, or not whole; take the one that the run printed"
+            )
             return None
         if not room.admits(role, self.rooms):  # the token decides: it may be good for another page
             other = next((f"/{one.path}" for one in self.rooms if one.admits(role, self.rooms)), "")
