@@ -89,6 +89,19 @@ def test_who_would_drive_without_the_seat_is_told_how_to_get_it(run: ConsoleRun,
         assert text(page, "#notice") == ""
 
 
+def test_who_drives_is_told_why_the_robot_does_not_nod(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        take_driving(page)
+        page.keyboard.press("n")
+        wait(page, lambda: "once you give driving back (P)" in text(page, "#notice"), "it is told")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "you", "one press sits down as well")
+        page.click("#tab-vlm")
+        page.click("button.seat[data-seat=vlm]")
+        page.keyboard.press("p")
+        for seat in ("vlm", "policy"):
+            wait(page, lambda seat=seat: text(page, f".holder[data-seat={seat}]") == seat, "given back")  # type: ignore[misc]
+
+
 def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         take_driving(page)

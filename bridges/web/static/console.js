@@ -254,6 +254,9 @@ function act(skill) {
   if (seat.mine) link.send(message);
   else if (seat.by) notice(`${seat.by} sits on the VLM's seat; ask for it`);
   else { pending = message; link.send({ t: "take", seat: "vlm" }); }     // one click: sit down, then do it
+  const driver = state.seats.policy;
+  if (driver.mine) notice("you drive: the robot does this by itself once you give driving back (P)");
+  else if (driver.by) notice(`${driver.by} drives: the robot does this by itself once they give driving back`);
 }
 function mark() { link.send({ t: "mark", label: "mark", note: $("#note").value }); $("#note").value = ""; notice("marked"); }
 function tab(name) {
