@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import zmq
 
 from runtime import Node, Publisher, Subscription
+from runtime.cli import main
 from runtime.errors import UserError
 from runtime.hosts.table import DEFAULT_PORT, Host, Pair, check_pair, pair, parse_hosts
 from runtime.launch_file import Launch, check, load, resolve
@@ -139,6 +141,17 @@ def test_an_unknown_host_is_named_with_those_that_are_known(tmp_path: Path) -> N
         launch(tmp_path, host="moon")
     with pytest.raises(UserError, match="one host"):
         check(launch(tmp_path, LAUNCH.replace("use  =", 'process = "one"\nuse =')))
+
+
+def test_check_tells_who_waits_where_for_whom(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "two.toml"
+    path.write_text(LAUNCH.replace('"127.0.0.1"', '"[::1]:7447"'))
+    assert main(["check", str(path)]) == 0
+    told = "host robot (1 node) waits at ::1, ports 7447 and 7448, for host desktop (1 node); encrypted"
+    assert told in capsys.readouterr().out
+    path.write_text(re.sub(r"key += .*", "", LAUNCH).replace('"127.0.0.1"', '"[::]"'))
+    assert main(["check", str(path)]) == 2
+    assert "[hosts.robot] would wait at :: for anyone, because desktop, robot have no key" in capsys.readouterr().err
 
 
 def test_a_gateway_sends_what_the_other_host_hears_and_takes_what_its_nodes_publish(tmp_path: Path) -> None:

@@ -59,11 +59,9 @@ def _several(count: int, word: str, ending: str = "s") -> str:
 def _tell_meeting(launch: Launch, meeting: Pair) -> None:
     server, client = meeting.server, meeting.client
     way = "encrypted" if meeting.is_encrypted else "not encrypted, this machine only"
+    here, there = (f"{one.name} ({_several(len(launch.on(one.name)), 'node')})" for one in (server, client))
     ports = f"{meeting.port} and {meeting.port + 1}"
-    print(
-        f"host {server.name} ({len(launch.on(server.name))} nodes) waits at {server.address}, ports {ports},", end=" "
-    )
-    print(f"for host {client.name} ({len(launch.on(client.name))} nodes); {way}")
+    print(f"host {here} waits at {server.address}, ports {ports}, for host {there}; {way}")
 
 
 def graph_main(argv: list[str]) -> int:

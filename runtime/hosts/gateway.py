@@ -224,7 +224,8 @@ class Gateway:
             self._words.heard()
             self._mail.hurry(now_ns)
         elif self._was_up and not is_up:
-            self._log.warning("%s: link lost: no answer for %.0f s", self._other, LOST_AFTER_NS / 1e9)
+            if self._peer_session:  # else it has said that it leaves
+                self._log.warning("%s: link lost: no answer for %.0f s", self._other, LOST_AFTER_NS / 1e9)
             with self._bulk_lock:
                 self._bulk.forget()
         elif not is_up and not self._peer_session:
