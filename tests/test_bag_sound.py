@@ -10,10 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from nodes.bag_commands.command import main
-from nodes.voice.messages import Sound
 from runtime.bag import BagWriter
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
+from runtime.voice_msgs import Sound
 
 RATE_HZ = 16_000
 

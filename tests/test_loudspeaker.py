@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from nodes.voice.loudspeaker import Loudspeaker
-from nodes.voice.messages import Saying, Speech
 from nodes.voice.playing import VoiceError
 from runtime import Simulation, Stamped
 from runtime.errors import ParameterError
 from runtime.msgs import Interrupt, Utterance
+from runtime.voice_msgs import Saying, Speech
 
 LONG = "I put the blue cup in the bin now. Then I take the red one, and after that the green one."
 

@@ -10,12 +10,12 @@ import pytest
 from nodes.model_answers import BudgetError, ModelError
 from nodes.model_budget import Budget
 from nodes.voice.loudspeaker import Loudspeaker
-from nodes.voice.messages import Saying
 from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
 from nodes.voice.speech_api import SpeechApi, speech_settings
 from runtime import Simulation
 from runtime.errors import PolyrhythmError
 from runtime.msgs import Interrupt, Utterance
+from runtime.voice_msgs import Saying
 from tests.fake_voice_server import Answer, FakeVoice, breaks_off, is_silent, never_ends, refuses, speaks
 from tests.running import eventually
 from tests.voice_programs import wav

@@ -11,13 +11,13 @@ import pytest
 
 from nodes.voice import sound_out
 from nodes.voice.loudspeaker import Loudspeaker
-from nodes.voice.messages import LoudspeakerState, Saying
 from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, VoiceError
 from nodes.voice.sound_out import PERIOD_MS, PERIODS, STALL_S, Device, open_device
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.message import Message
 from runtime.msgs import Interrupt, Utterance
 from runtime.ports import Publisher
+from runtime.voice_msgs import LoudspeakerState, Saying
 from tests.running import eventually
 
 SECOND = b"\x01\x10" * RATE_HZ

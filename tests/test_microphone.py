@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodes.voice.messages import MicrophoneState, Saying, Sound, Speech
 from nodes.voice.microphone import Microphone
 from nodes.voice.sound_in import Block, DeviceSound, decode_sound, microphones
 from runtime import Simulation
 from runtime.clock import SystemClock
 from runtime.errors import ParameterError, UserError
+from runtime.voice_msgs import MicrophoneState, Saying, Sound, Speech
 from tests.spoken import needs_espeak, silence, spoken, write_wav
 
 

@@ -14,10 +14,10 @@ import pytest
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.openai_prompt import system_prompt
 from nodes.voice.loudspeaker import Loudspeaker
-from nodes.voice.messages import Saying, Speech
 from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import SceneDescription, Utterance
+from runtime.voice_msgs import Saying, Speech
 from tests.fake_openai_server import FakeOpenAI, answers, status
 from tests.openai_planner_table import REQUEST, Table, do, picture, put, scene, set_environment
 

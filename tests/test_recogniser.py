@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodes.voice.messages import RecogniserState, Saying, Sound, SoundSoFar
 from nodes.voice.recogniser import Recogniser
 from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import Utterance
+from runtime.voice_msgs import RecogniserState, Saying, Sound, SoundSoFar
 from tests.fake_speech_server import Asked, FakeSpeech, says
 
 SAMPLES = np.arange(16_000, dtype=np.int16)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nodes.voice.messages import Saying
 from runtime.bag import BagReader
 from runtime.msgs import Utterance
+from runtime.voice_msgs import Saying
 from tests.fake_speech_server import FakeSpeech, says
 from tests.spoken import needs_espeak, silence, spoken, write_wav
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from nodes.bag_commands.damage import Damaged
 from nodes.bag_commands.recording import Recording, envelope_or_none, file_names
-from nodes.voice.messages import Sound
 from nodes.voice.wav import RATE_HZ, new_wav
 from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
+from runtime.voice_msgs import Sound
 
 LONGEST_S = 12 * 3600.0  # 1.4 GB; a WAV file has room for three times as much
 

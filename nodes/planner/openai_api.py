@@ -22,7 +22,6 @@ from nodes.planner.openai_prompt import (
     system_prompt,
     words,
 )
-from nodes.voice.messages import Saying
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.clock import to_ns
@@ -31,6 +30,7 @@ from runtime.fence import Fence
 from runtime.health import Spending
 from runtime.msgs import Effect, Feedback, Image, Interrupt, OutOfBudget, SceneDescription, Subtask, Utterance
 from runtime.qos import RELIABLE
+from runtime.voice_msgs import Saying
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 PATIENCE_S = 90.0

@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from nodes.model_answers import ModelError, quoted, read_answer
-from nodes.voice.messages import Saying
 from runtime.msgs import Interrupt, SceneDescription, Subtask, Utterance
+from runtime.voice_msgs import Saying
 
 LONGEST_HISTORY = 40
 

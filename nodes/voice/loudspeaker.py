@@ -18,7 +18,6 @@ from nodes.model_answers import ModelError
 from nodes.model_budget import Budget, budget_of
 from nodes.understanding import understand
 from nodes.voice.floor import Floor
-from nodes.voice.messages import LoudspeakerState, Saying, Speech
 from nodes.voice.pieces import LONGEST_TEXT, heard_words, pieces_of
 from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
 from nodes.voice.program import ProgramError
@@ -31,6 +30,7 @@ from runtime.health import Spending
 from runtime.message import Envelope
 from runtime.msgs import Interrupt, Utterance
 from runtime.qos import RELIABLE
+from runtime.voice_msgs import LoudspeakerState, Saying, Speech
 
 ESPEAK = "espeak-ng --stdin --stdout"
 NOWHERE = "none"

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nodes.voice.messages import MicrophoneState, Saying, Sound, SoundSoFar, Speech
 from nodes.voice.segments import Heard, Rules, Segmenter
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.errors import ParameterError, UserError
 from runtime.qos import RELIABLE
+from runtime.voice_msgs import MicrophoneState, Saying, Sound, SoundSoFar, Speech
 
 if TYPE_CHECKING:
     from nodes.voice.activity import Activity

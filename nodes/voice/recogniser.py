@@ -15,7 +15,6 @@ from nodes.model_answers import OPENAI_URL, ChatSettings, ModelError, settings_f
 from nodes.model_budget import Budget, budget_of
 from nodes.understanding import understand
 from nodes.voice.echo import is_echo
-from nodes.voice.messages import RecogniserState, Saying, Sound, SoundSoFar
 from nodes.voice.program import ProgramError, command_problems
 from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.clock import to_ns
@@ -23,6 +22,7 @@ from runtime.errors import ParameterError
 from runtime.health import Spending
 from runtime.msgs import Utterance
 from runtime.qos import RELIABLE
+from runtime.voice_msgs import RecogniserState, Saying, Sound, SoundSoFar
 
 if TYPE_CHECKING:
     from nodes.voice.recognition import Recognition

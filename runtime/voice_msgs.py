@@ -1,4 +1,4 @@
-"""What the microphone and the loudspeaker tell beside the words themselves."""
+"""What microphones and loudspeakers tell, beside the words themselves."""
 
 from __future__ import annotations
 
