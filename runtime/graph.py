@@ -181,7 +181,17 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
             values[name] = msgspec.convert(params[name], hints.get(name, Any))
         except msgspec.ValidationError as problem:
             raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}: {problem}") from problem
+        if _has_nan(values[name]):  # every comparison with it is false, so that no node's own checks would find it
+            raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}; expected a number")
     return values
+
+
+def _has_nan(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(_has_nan(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return any(_has_nan(part) for part in value)
+    return isinstance(value, float) and value != value
 
 
 def _own_names(cls: type) -> set[str]:

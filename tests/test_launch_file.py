@@ -115,6 +115,18 @@ MISTAKES = {
     "graph.toml: [nodes.talker] parameter 'start' of Talker is 'x': Expected `int`, got `str`": (
         TALKER + 'params = { start = "x" }'
     ),
+    "graph.toml: [nodes.policy] parameter 'tallest_m' of ExpertPolicy is nan; expected a number": (
+        '[nodes.policy]\nuse = "nodes.policy.expert:ExpertPolicy"\nparams = { tallest_m = nan }'
+    ),
+    "graph.toml: [nodes.policy] policy: tallest_m is 1e+300; expected 0 to 2 m": (
+        '[nodes.policy]\nuse = "nodes.policy.expert:ExpertPolicy"\nparams = { tallest_m = 1e300 }'
+    ),
+    "graph.toml: [nodes.sam] collaborator: patience_s is inf; expected a positive number of seconds": (
+        '[nodes.sam]\nuse = "nodes.sim.collaborator:Collaborator"\nparams = { patience_s = inf }'
+    ),
+    "graph.toml: [nodes.ana] temperature is -1; expected 0 to 2": (
+        '[nodes.ana]\nuse = "nodes.episodes.minds.agent:Agent"\nparams = { temperature = -1 }'
+    ),
     "graph.toml: [nodes.checker] parameter 'last' of Checker is missing; it has no default": (
         '[nodes.checker]\nuse = "tests.graph_nodes:Checker"'
     ),

@@ -24,6 +24,7 @@ from nodes.policy.skills import LOOK, NOD, PICK, PLACE, POINT, PUT_BACK, SET_BAC
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.clock import to_ns
+from runtime.errors import ParameterError
 from runtime.fence import Fence
 from runtime.lease import Lease
 from runtime.message import Stamped
@@ -95,6 +96,8 @@ class ExpertPolicy(Node):
     said = Publisher(Utterance, "said", qos=RELIABLE)
 
     def __init__(self, tallest_m: float = 0.68, sees: bool = True) -> None:
+        if not 0.0 <= tallest_m <= 2.0:
+            raise ParameterError(f"policy: tallest_m is {tallest_m}; expected 0 to 2 m")
         self.tallest_m = tallest_m
         self.sees = sees
         self.current: Action | None = None

@@ -79,6 +79,8 @@ class Actor(Node):
         self.order = order
         self.binned = tuple(binned)
         self.left = tuple(left)
+        if not 0.0 < patience_s < float("inf"):
+            raise UserError(f"actor: patience_s is {patience_s}; expected a positive number of seconds")
         self.patience_s = patience_s
         self.due_ns: dict[int, int] = {}  # cue -> when it is to be said
         self.spoken: set[int] = set()

@@ -66,6 +66,8 @@ class Collaborator(Node):
         if script not in SCRIPTS:
             raise UserError(f"collaborator: script is {script!r}; known: {', '.join(SCRIPTS)}")
         self.script = script
+        if not 0.0 < patience_s < float("inf"):
+            raise UserError(f"collaborator: patience_s is {patience_s}; expected a positive number of seconds")
         self.patience_s = patience_s
         self.spares = "" if script == "quiet" else spares
         self.speaker = name

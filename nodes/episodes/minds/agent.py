@@ -38,6 +38,8 @@ class Agent(Node):
     @classmethod
     def check_parameters(cls, brain: str = "rules", temperature: float = 0.7) -> list[str]:
         """What is wrong with these parameters, in sentences."""
+        if not 0.0 <= temperature <= 2.0:
+            return [f"temperature is {temperature:g}; expected 0 to 2"]
         try:
             make_brain(brain, temperature=temperature)
         except UserError as problem:
