@@ -13,6 +13,7 @@ from rich.text import Text
 from nodes.terminal_board import Board, Line, ProcessState
 from runtime.clock import Clock, SystemClock
 from runtime.health import Health
+from runtime.lease import Lease, LeaseLine
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
 from runtime.view import plain
@@ -22,13 +23,13 @@ LOUD = ("warning", "error", "critical", "output")
 
 SHOWN = {
     f"{kind.__module__}:{kind.__qualname__}": kind
-    for kind in (Utterance, Subtask, Action, Feedback, Interrupt, GuardState, Health)
+    for kind in (Utterance, Subtask, Action, Feedback, Interrupt, GuardState, Health, Lease)
 }
 """The types of message that are shown, by their names in a recording."""
 
 
 class TerminalView:
-    """Shows processes, rates, the conversation and what the robot is about.
+    """Shows processes, rates, the conversation and what the robot is about; not what candidates in shadow say.
 
     With `live`, a board drawn at each `refresh`; else one line for each thing worth telling, with the run time. Colours
     only on a terminal.
@@ -64,7 +65,9 @@ class TerminalView:
             Interrupt: self._interrupt,
             GuardState: self._guard,
             Health: self._health,
+            Lease: self._lease,
         }
+        self._leases = LeaseLine()
         self._live: Live | None = None
         if live:
             self._live = Live(console=self._console, screen=True, auto_refresh=False)
@@ -75,7 +78,7 @@ class TerminalView:
     def message(self, stamped: Stamped[Any]) -> None:
         """Take note of a message; most types are not shown."""
         show = self._show.get(type(stamped.message))
-        if show is None:
+        if show is None or self._leases.is_shadow(stamped.envelope):
             return
         published_ns = stamped.envelope.published_ns
         if not self._is_virtual and not self._newest_ns and published_ns < self._made_ns:
@@ -170,6 +173,9 @@ class TerminalView:
             mode, reason = stamped.message.mode, stamped.message.reason
             text = reason if reason.startswith(mode) else f"{mode}: {reason}".removesuffix(": ")
             self._tell(self._at_s(stamped), "guard", text, style, is_talk=False)
+
+    def _lease(self, stamped: Stamped[Lease]) -> None:
+        self._leases.take(stamped.message)
 
     def _health(self, stamped: Stamped[Health]) -> None:
         self.board.take_health(stamped.message, stamped.envelope.published_ns)

@@ -61,7 +61,9 @@ def test_info_counts_sequence_numbers_that_are_missing(tmp_path: Path, capsys: p
     main(["info", str(write(tmp_path / "a.mcap", said(1, 1), said(2, 2), said(5, 3))), "--json"])
     assert json.loads(capsys.readouterr().out)["topics"][0]["missing"] == 2
     main(["info", str(tmp_path / "a.mcap")])  # its recorder was started again, and so knows nothing of them
-    assert "missed by the recorder: nothing while it ran, and 2 that are missing here" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "missed by the recorder: nothing while it ran, and 2 that are missing here" in told
+    assert "not delivered to nodes: unknown: no health/... is in this recording" in told
 
 
 def test_a_topic_that_changes_its_type_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from nodes.terminal import TerminalView
 from runtime.clock import SystemClock
 from runtime.health import Health, PortHealth, TimerHealth
+from runtime.lease import Lease
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, JointCommand, Subtask, Utterance
 from runtime.view import View
@@ -61,6 +62,28 @@ def live_view() -> tuple[TerminalView, io.StringIO]:
     out = io.StringIO()
     console = Console(file=out, width=80, height=24, highlight=False, force_terminal=True)
     return TerminalView("laptop in real time", live=True, console=console, clock=_Clock()), out
+
+
+def test_what_is_said_in_shadow_is_not_shown_as_the_robots_deeds() -> None:
+    out = io.StringIO()
+    view = TerminalView("laptop", live=False, console=Console(file=out, width=80, highlight=False), clock=_Clock())
+
+    def said(message: Message, topic: str, source: str, seat: int = 2) -> None:
+        view.message(Stamped(message, Envelope(topic, source, 1, START_NS, seat=seat)))
+
+    said(Lease(seat="policy", holder="policy", number=1), "lease", "guard", seat=-1)
+    said(Action(id="a1", skill="pick", text="pick up the red cup"), "action", "vlm", seat=1)
+    said(Feedback(action_id="a1", status="success"), "feedback", "candidate")
+    assert "success" not in out.getvalue()
+    said(Feedback(action_id="a1", status="failure", why="it slipped"), "feedback", "policy")
+    said(Lease(seat="policy", holder="candidate", number=2), "lease", "guard", seat=-1)
+    said(Feedback(action_id="a1", status="success"), "feedback", "candidate")
+    view.close()
+    assert [line.partition("] ")[2] for line in out.getvalue().splitlines()[1:]] == [
+        "action: pick up the red cup",
+        "action: failure: pick up the red cup: it slipped",
+        "action: success: pick up the red cup",
+    ]
 
 
 def test_it_is_a_view() -> None:

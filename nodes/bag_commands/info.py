@@ -202,7 +202,9 @@ def _print(info: Info, *, is_whole: bool) -> None:
         )
     if hidden := len(info.topics) - len(topics):
         print(f"and {hidden} topics with what each node tells of itself (--all lists them)")
-    lost = ", ".join(f"{number} {reason}" for reason, number in info.dropped.items()) or "nothing"
+    is_told = any(topic.topic.startswith("health/") for topic in info.topics)
+    nothing = "nothing" if is_told else "unknown: no health/... is in this recording"
+    lost = ", ".join(f"{number} {reason}" for reason, number in info.dropped.items()) or nothing
     print(f"\nnot delivered to nodes: {lost}")
     missed = ", ".join(f"{number} of {topic}" for topic, number in info.missed_by_recorder.items()) or "nothing"
     if info.missed_away:
