@@ -21,6 +21,7 @@ from bridges.mqtt_topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from runtime import Publisher, QoS, Subscription, every, on
 from runtime.clock import wall_time_ns
+from runtime.described_robot import joint_names, load_limits
 from runtime.errors import ParameterError, choices
 from runtime.msgs import (
     JOINTS,
@@ -49,10 +50,11 @@ class MqttBridge(RobotPorts):
     """Connects to a broker with MQTT_USERNAME and MQTT_PASSWORD of the environment.
 
     `commands` lists the verbs that are taken: say, stop, estop, resume, runstop, release, home, stow. `discovery` is
-    Home Assistant's prefix ("homeassistant"), or empty: no discovery.
+    Home Assistant's prefix ("homeassistant"), or empty: no discovery. `limits` names the robot's, from `[run] robot`:
+    telemetry calls the joints as they do.
     """
 
-    made_for_joints = JOINTS
+    robot_parameter = "limits"
 
     robot_state = Subscription(RobotState, "robot/state", qos=QoS(required=False, lifespan_s=1.0))
     robot_status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)
@@ -73,6 +75,7 @@ class MqttBridge(RobotPorts):
         discovery: str = "",
         tls: bool = False,
         ca_file: str = "",
+        limits: str = "",
     ) -> None:
         self.topics = Topics(site, robot)
         self.commands = tuple(commands)
@@ -80,7 +83,7 @@ class MqttBridge(RobotPorts):
         self.place = (host, port, tls, ca_file)
         self.gate = Gatekeeper(robot, self.commands, self.topics.replies)
         self.accepted: deque[tuple[str, Command]] = deque()
-        self.news = News()
+        self.news = News(joint_names(load_limits(limits)) if limits else JOINTS)
 
     @classmethod
     def check_parameters(
@@ -93,6 +96,7 @@ class MqttBridge(RobotPorts):
         discovery: str = "",
         tls: bool = False,
         ca_file: str = "",
+        limits: str = "",
     ) -> list[str]:
         """What is missing, unknown, or would be open to everybody on the network."""
         problems = Topics(site, robot).problems()

@@ -119,7 +119,7 @@ class Link:
             state = news.state
             if state is not None and state.read_ns != told_ns:
                 told_ns = state.read_ns
-                await wire.publish(topics.telemetry, news.encoded(telemetry_document(state)), qos=0)
+                await wire.publish(topics.telemetry, news.encoded(telemetry_document(state, news.joints)), qos=0)
             await self._tell_events(wire)
             await self._clock.sleep(PERIOD_S)
 

@@ -9,7 +9,7 @@ import msgspec
 from bridges.mqtt_topics import Document, state_document
 from runtime import Message
 from runtime.clock import wall_time_ns
-from runtime.msgs import GuardState, RobotState, RobotStatus
+from runtime.msgs import JOINTS, GuardState, RobotState, RobotStatus
 
 MOST_EVENTS = 200
 """Events that wait for a broker; the oldest make room."""
@@ -18,7 +18,8 @@ MOST_EVENTS = 200
 class News:
     """The newest of all that stays true until it changes, and what happened, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, joints: tuple[str, ...] = JOINTS) -> None:
+        self.joints = joints
         self.state: RobotState | None = None
         self.status: RobotStatus | None = None
         self.guard: GuardState | None = None

@@ -89,10 +89,10 @@ def state_document(guard: GuardState | None, status: RobotStatus | None, subtask
     return document
 
 
-def telemetry_document(state: RobotState) -> Document:
-    """Where the robot is; m and rad."""
+def telemetry_document(state: RobotState, joints: tuple[str, ...] = JOINTS) -> Document:
+    """Where the robot is, with the names of its joints; m and rad."""
     return {
-        "joints": dict(zip(JOINTS, (round(value, 4) for value in state.position), strict=True)),
+        "joints": dict(zip(joints, (round(value, 4) for value in state.position), strict=True)),
         "base": {
             "x_m": round(state.base_x_m, 3),
             "y_m": round(state.base_y_m, 3),

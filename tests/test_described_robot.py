@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from bridges.mqtt import MqttBridge
+from bridges.mqtt_topics import telemetry_document
 from nodes.driver import Driver
 from nodes.guard.ceilings import limits_of
 from nodes.guard.node import Guard
@@ -200,3 +202,11 @@ def test_a_driver_of_another_robot_applies_commands_of_that_length_only() -> Non
         sim.run(seconds=0.02)
     assert states[-1].position == pytest.approx((0.1, 0.9))
     sim.close()
+
+
+def test_mqtt_calls_the_joints_as_their_robot_does() -> None:
+    bridge = MqttBridge(limits="own_lab:ARM")
+    assert described([NodeSpec("mqtt", MqttBridge)], "own_lab:ARM")[0].params == {"limits": "own_lab:ARM"}
+    state = Arm().read(0)
+    assert telemetry_document(state, bridge.news.joints)["joints"] == {"waist": 0.0, "elbow": 1.0}
+    assert MqttBridge().news.joints == tuple(joint.name for joint in STRETCH_3.joints)

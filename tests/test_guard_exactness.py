@@ -180,6 +180,15 @@ def test_half_the_speed_is_half_of_every_speed_and_all_of_the_braking() -> None:
     assert [joint.acceleration for joint in half.joints] == [joint.acceleration for joint in STRETCH_3.joints]
 
 
+def test_limits_that_are_named_by_module_are_scaled_alike_and_an_unknown_robot_is_told() -> None:
+    assert limits_of("nodes.stretch:STRETCH_3", 0.5) == limits_of("stretch_3", 0.5)
+    with pytest.raises(ParameterError) as refusal:
+        limits_of("tank")
+    assert str(refusal.value) == (
+        "guard: robot 'tank' is unknown; known: stretch_3, or limits of your own, as \"module:NAME\""
+    )
+
+
 def test_a_joint_arrives_as_early_as_its_brake_allows() -> None:
     limit = STRETCH_3.joints[2]
     motion = toward(Motion(0.0, 1.0), 0.15, limit, 0.02)
