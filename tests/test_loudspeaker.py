@@ -10,9 +10,11 @@ import pytest
 
 from nodes.voice.loudspeaker import Loudspeaker
 from nodes.voice.playing import VoiceError
-from runtime import Simulation, Stamped
+from runtime import Node, Publisher, Simulation, Stamped, Subscription, on
 from runtime.errors import ParameterError
+from runtime.fence import Fence
 from runtime.msgs import Interrupt, Utterance
+from runtime.qos import RELIABLE
 from runtime.voice_msgs import Saying, Speech
 
 LONG = "I put the blue cup in the bin now. Then I take the red one, and after that the green one."
@@ -159,7 +161,8 @@ def test_what_stands_behind_a_long_utterance_for_too_long_is_told_too() -> None:
     stage.say(LONG)
     stage.say("Too late.")
     stage.run(20.0)
-    assert stage.ends == [("done", LONG, ""), ("cut", "", "not spoken within 2 s")]
+    assert stage.ends == [("cut", "", "not spoken within 2 s"), ("done", LONG, "")]
+    assert 2.0 <= stage.told[1][0] <= 2.25
     stage.sim.close()
 
 
@@ -184,6 +187,46 @@ def test_a_stop_silences_at_once_and_empties_the_queue_but_not_what_is_said_afte
         ("cut", "", "stop"),
         ("done", "Sorry! I have stopped.", ""),
     ]
+
+
+class Eyes(Node):
+    """A VLM that says something."""
+
+    seat = "vlm"
+    heard = Subscription(Utterance, "heard")
+    said = Publisher(Utterance, "said", qos=RELIABLE)
+
+    @on(heard)
+    def answer(self, heard: Utterance) -> None:
+        self.said.publish(Utterance(speaker="robot", text=heard.text))
+
+
+def test_what_an_interrupt_made_void_before_anybody_heard_it_is_told_and_what_is_being_said_goes_on() -> None:
+    sim = Simulation(Eyes(), Loudspeaker(command="", device="none"))
+    told = sim.record(Loudspeaker.saying)
+    for text in ("I take the blue one.", "Now I take the blue one.", "It is mine."):
+        sim.publish("heard", Utterance(speaker="ann", text=text))
+    sim.run(seconds=1.0)
+    sim.publish("fence", Fence(epochs=(0, 1, 0), interrupt_id="i-1", depth="amend"))
+    sim.publish("heard", Utterance(speaker="ann", text="Yes, not the blue one."))
+    sim.run(seconds=10.0)
+    sim.close()
+    assert [(one.text, one.phase, one.why) for one in told if one.phase != "begun"] == [
+        ("Now I take the blue one.", "cut", "an interrupt made it void"),
+        ("It is mine.", "cut", "an interrupt made it void"),
+        ("I take the blue one.", "done", ""),
+        ("Yes, not the blue one.", "done", ""),
+    ]
+
+
+def test_of_too_much_that_is_said_at_once_the_oldest_is_dropped_and_told(stage: Stage) -> None:
+    stage.say("Now.")
+    stage.run(0.1)
+    for number in range(40):
+        stage.say(f"{number}.")
+    stage.run(0.1)
+    assert stage.ends == [("cut", "", "too much is said at once")] * 8
+    assert [one.text for _, one in stage.told][:8] == [f"{number}." for number in range(8)]
 
 
 @pytest.mark.parametrize("depth", ["amend", "replan", "resume"])

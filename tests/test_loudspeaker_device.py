@@ -176,15 +176,25 @@ class Room:
             self.states.append(message)
 
     def speak(self, text: str) -> Awaitable[None]:
-        return asyncio.ensure_future(self.node.speak(Utterance(speaker="robot", text=text)))
+        """Say it; done when the last word of it is told."""
+        self.node.queue(Utterance(speaker="robot", text=text))
+        before = len(self.told)
+
+        def is_over() -> bool:
+            return any(one.text == text and one.phase != "begun" for one in self.told[before:])
+
+        return asyncio.ensure_future(self.until(is_over))
 
     def play(self, scene: Callable[[Room], Awaitable[None]]) -> None:
         async def whole() -> None:
             self.node.on_start()
+            serving: asyncio.Future[None] = asyncio.ensure_future(self.node.serve())
             try:
                 async with asyncio.timeout(60):
                     await scene(self)
             finally:
+                serving.cancel()
+                await asyncio.wait([serving])
                 self.node.on_stop()
 
         asyncio.run(whole())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass, field
+from collections import deque
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -18,16 +18,16 @@ from nodes.model_answers import ModelError
 from nodes.model_budget import Budget, budget_of
 from nodes.understanding import understand
 from nodes.voice.floor import Floor
-from nodes.voice.pieces import LONGEST_TEXT, heard_words, pieces_of
+from nodes.voice.pieces import LONGEST_TEXT, pieces_of
 from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
 from nodes.voice.program import ProgramError
-from nodes.voice.synthesis import ProgramVoice, SilentVoice, Voice, voice_problems
+from nodes.voice.synthesis import ProgramVoice, SilentVoice, Voice, give_up, voice_problems
+from nodes.voice.turn import Turn
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import ParameterError
 from runtime.health import Spending
-from runtime.message import Envelope
 from runtime.msgs import Interrupt, Utterance
 from runtime.qos import RELIABLE
 from runtime.voice_msgs import LoudspeakerState, Saying, Speech
@@ -37,27 +37,7 @@ NOWHERE = "none"
 LONGEST_WAIT_S = 0.25
 """How often a device is looked after while it plays."""
 SHORTEST_WAIT_S = 0.001
-WINDING_UP_S = 2.0
-
-
-@dataclass(slots=True)
-class _Turn:
-    """One utterance, and how far it is."""
-
-    ident: str
-    text: str
-    said_ns: int
-    spoken: list[str] = field(default_factory=list)  # pieces that were heard whole
-    piece: str = ""  # that is played
-    frames: int = 0  # of its sound
-    player: Player | None = None  # which plays it
-    has_begun: bool = False
-
-    @property
-    def heard(self) -> str:
-        """The words that were really heard so far."""
-        share = self.player.played / self.frames if self.player is not None and self.frames else 0.0
-        return " ".join((*self.spoken, heard_words(self.piece, share))).strip()
+MOST_WAITING = 32
 
 
 class Loudspeaker(Node):
@@ -116,7 +96,8 @@ class Loudspeaker(Node):
         self.is_known = False  # whether there is a player was found out
         self.fault = ""  # of the player, as told
         self.voice_fault = ""
-        self.turn: _Turn | None = None
+        self.turn: Turn | None = None
+        self.waiting: deque[Turn] = deque()
         self.bell: asyncio.Future[None] | None = None
         self.closing: asyncio.Task[None] | None = None
 
@@ -187,34 +168,41 @@ class Loudspeaker(Node):
         return None if self.budget is None else self.budget.spending(self.model)
 
     @on(said)
-    async def speak(self, utterance: Utterance) -> None:
-        """Speak it when its turn has come; the port is the queue."""
-        envelope = _trigger()
-        turn = self.turn = _Turn(
-            ident="" if envelope is None else envelope.ident,
-            text=utterance.text,
-            said_ns=self.clock.now_ns() if envelope is None else envelope.published_ns,
-        )
-        pieces, is_whole = pieces_of(utterance.text)
+    def queue(self, utterance: Utterance) -> None:
+        """Let it wait for its turn."""
+        turn = Turn.of(utterance.text, current_call.get(), self.clock.now_ns())
+        if len(self.waiting) >= MOST_WAITING:
+            self._tell(self.waiting.popleft(), "cut", "too much is said at once")
+        self.waiting.append(turn)
+        self._ring()
+
+    @every(hz=1)
+    async def serve(self) -> None:
+        """Speak what waits, for as long as the node lives."""
         try:
-            why = await self._say(turn, pieces)
-            if not why and not is_whole:
-                why = f"longer than {LONGEST_TEXT} characters"
+            while True:
+                self._sweep()
+                if not self.waiting:
+                    await self._wait(math.inf)
+                    continue
+                turn = self.turn = self.waiting.popleft()
+                why = await self._speak(turn)
+                self.turn = None
+                self._tell(turn, "cut" if why else "done", why)
         except asyncio.CancelledError:
             self._fall_silent()
-            self._tell(turn, "cut", "the run ended")
+            for turn in (*([] if self.turn is None else [self.turn]), *self.waiting):
+                self._tell(turn, "cut", "the run ended")
             raise
-        finally:
-            self.turn = None
-        self._tell(turn, "cut" if why else "done", why)
 
     @on(interrupt)
     def obey(self, interrupt: Interrupt) -> None:
         """A stop silences at once."""
         if interrupt.depth != "stop":
             return
-        envelope = _trigger()
-        self._silence(self.clock.now_ns() if envelope is None else envelope.published_ns, "stop")
+        call = current_call.get()
+        trigger = None if call is None else call.trigger
+        self._silence(self.clock.now_ns() if trigger is None else trigger.envelope.published_ns, "stop")
 
     @on(speech)
     def listen(self, speech: Speech) -> None:
@@ -257,8 +245,9 @@ class Loudspeaker(Node):
         self.is_known = True
         self._ring()
 
-    async def _say(self, turn: _Turn, pieces: list[str]) -> str:
+    async def _speak(self, turn: Turn) -> str:
         """Why it was not said to its end, or ""."""
+        pieces, is_whole = pieces_of(turn.text)
         ahead: asyncio.Future[bytes] | None = None
         try:
             for number, piece in enumerate(pieces):
@@ -281,8 +270,8 @@ class Loudspeaker(Node):
             return str(problem)
         finally:
             if ahead is not None:
-                await _give_up(ahead)
-        return ""
+                await give_up(ahead)
+        return "" if is_whole else f"longer than {LONGEST_TEXT} characters"
 
     def _make(self, piece: str) -> asyncio.Future[bytes]:
         return asyncio.create_task(self._sound(piece), name=f"{self.name}.speak")
@@ -290,25 +279,41 @@ class Loudspeaker(Node):
     async def _sound(self, piece: str) -> bytes:
         return await self.clock.external(self.voice.sound(piece), self.latency_s)
 
-    async def _may_begin(self, turn: _Turn) -> str:
+    async def _may_begin(self, turn: Turn) -> str:
         """Wait until it may begin: why it may not any more, or ""."""
         while True:
             now_ns = self.clock.now_ns()
-            left_ns = turn.said_ns + self.lifespan_ns - now_ns
-            if why := self._cut(turn):
+            left_s = (turn.said_ns + self.lifespan_ns - now_ns) / NS_PER_S
+            if why := self._void(turn):
                 return why
-            if left_ns <= 0:
-                return f"not spoken within {self.lifespan_ns / NS_PER_S:g} s"
             if not self.is_known:
-                await self._wait(left_ns / NS_PER_S)
+                await self._wait(left_s)
             elif self.player is None:
                 return self.fault
             elif person_s := self.floor.taken_for_s(now_ns):
-                await self._wait(min(person_s, left_ns / NS_PER_S))
+                await self._wait(min(person_s, left_s))
             else:
                 return ""
 
-    async def _play(self, turn: _Turn, piece: str, sound: bytes) -> str:
+    def _void(self, turn: Turn) -> str:
+        """Why an utterance of which nothing was heard yet is not to be heard any more, or ""."""
+        if why := self.floor.why_silent(turn.said_ns):
+            return why
+        if self.clock.now_ns() - turn.said_ns >= self.lifespan_ns:
+            return f"not spoken within {self.lifespan_ns / NS_PER_S:g} s"
+        fence, envelope = self.said.fence, turn.envelope
+        if fence is not None and envelope is not None and fence.is_behind(envelope):
+            return "an interrupt made it void"
+        return ""
+
+    def _sweep(self) -> None:
+        """Tell of those that wait in vain."""
+        for turn in tuple(self.waiting):
+            if why := self._void(turn):
+                self.waiting.remove(turn)
+                self._tell(turn, "cut", why)
+
+    async def _play(self, turn: Turn, piece: str, sound: bytes) -> str:
         """Play a piece to its end: why it was cut, or ""."""
         if self.player is None:
             return self.fault
@@ -326,18 +331,19 @@ class Loudspeaker(Node):
                 return fault
             if self.player is not player:
                 return self.fault
+            self._sweep()
             await self._wait(min(left / RATE_HZ, self._to_barge_in_s(turn), LONGEST_WAIT_S))
         turn.spoken.append(piece)
         turn.piece = ""
         return ""
 
-    def _cut(self, turn: _Turn) -> str:
+    def _cut(self, turn: Turn) -> str:
         """Why nothing more of it is said, or ""; then all is silent."""
         if turn.has_begun and self._to_barge_in_s(turn) <= 0:
             self._silence(self.clock.now_ns(), "a person speaks")
         return self.floor.why_silent(turn.said_ns)
 
-    def _to_barge_in_s(self, turn: _Turn) -> float:
+    def _to_barge_in_s(self, turn: Turn) -> float:
         """How long until a person interrupts it; inf where nobody speaks, or nothing of it was heard yet."""
         return self.floor.to_barge_in_s(self.clock.now_ns()) if turn.has_begun else math.inf
 
@@ -363,9 +369,13 @@ class Loudspeaker(Node):
         if self.bell is not None and not self.bell.done():
             self.bell.set_result(None)
 
-    def _tell(self, turn: _Turn, phase: Literal["begun", "done", "cut"], why: str = "") -> None:
+    def _tell(self, turn: Turn, phase: Literal["begun", "done", "cut"], why: str = "") -> None:
         spoken = {"begun": "", "done": turn.text, "cut": turn.heard}[phase]
-        self.saying.publish(Saying(id=turn.ident, text=turn.text, phase=phase, spoken=spoken, why=why))
+        token = current_call.set(turn.call)
+        try:
+            self.saying.publish(Saying(id=turn.ident, text=turn.text, phase=phase, spoken=spoken, why=why))
+        finally:
+            current_call.reset(token)
 
     def _lose(self, fault: str) -> None:
         """The device is gone; `mend` looks for it."""
@@ -389,17 +399,3 @@ class Loudspeaker(Node):
         if fault != self.voice_fault:
             self.log.warning("nothing is said: %s", fault)
         self.voice_fault = fault
-
-
-def _trigger() -> Envelope | None:
-    """The envelope of the message that this handler runs for; None where a test has called it."""
-    call = current_call.get()
-    return None if call is None or call.trigger is None else call.trigger.envelope
-
-
-async def _give_up(making: asyncio.Future[bytes]) -> None:
-    """Cancel what is made and not wanted; a program is killed, a connection closed."""
-    making.cancel()
-    await asyncio.wait([making], timeout=WINDING_UP_S)
-    if making.done() and not making.cancelled():
-        making.exception()

@@ -11,6 +11,7 @@ from nodes.voice.program import command_problems, run_program
 
 MOST_BYTES = 1 << 24
 """Of a WAV file for one sentence: a minute and a half of the best there is."""
+WINDING_UP_S = 2.0
 
 
 class Voice(Protocol):
@@ -62,3 +63,11 @@ def voice_problems(command: str) -> list[str]:
     """Why this command cannot speak, in sentences."""
     advice = "apt install espeak-ng" if command.split()[:1] == ["espeak-ng"] else "install it"
     return command_problems(command, "reads text and writes WAV, such as espeak-ng --stdin --stdout", advice)
+
+
+async def give_up(making: asyncio.Future[bytes]) -> None:
+    """Cancel what is made and not wanted any more; a program is killed, a connection closed."""
+    making.cancel()
+    await asyncio.wait([making], timeout=WINDING_UP_S)
+    if making.done() and not making.cancelled():
+        making.exception()
