@@ -193,22 +193,22 @@ class Eyes(Node):
     """A VLM that says something."""
 
     seat = "vlm"
-    heard = Subscription(Utterance, "heard")
+    cue = Subscription(Utterance, "cue")
     said = Publisher(Utterance, "said", qos=RELIABLE)
 
-    @on(heard)
-    def answer(self, heard: Utterance) -> None:
-        self.said.publish(Utterance(speaker="robot", text=heard.text))
+    @on(cue)
+    def answer(self, cue: Utterance) -> None:
+        self.said.publish(Utterance(speaker="robot", text=cue.text))
 
 
 def test_what_an_interrupt_made_void_before_anybody_heard_it_is_told_and_what_is_being_said_goes_on() -> None:
     sim = Simulation(Eyes(), Loudspeaker(command="", device="none"))
     told = sim.record(Loudspeaker.saying)
     for text in ("I take the blue one.", "Now I take the blue one.", "It is mine."):
-        sim.publish("heard", Utterance(speaker="ann", text=text))
+        sim.publish("cue", Utterance(speaker="ann", text=text))
     sim.run(seconds=1.0)
     sim.publish("fence", Fence(epochs=(0, 1, 0), interrupt_id="i-1", depth="amend"))
-    sim.publish("heard", Utterance(speaker="ann", text="Yes, not the blue one."))
+    sim.publish("cue", Utterance(speaker="ann", text="Yes, not the blue one."))
     sim.run(seconds=10.0)
     sim.close()
     assert [(one.text, one.phase, one.why) for one in told if one.phase != "begun"] == [
@@ -217,6 +217,14 @@ def test_what_an_interrupt_made_void_before_anybody_heard_it_is_told_and_what_is
         ("I take the blue one.", "done", ""),
         ("Yes, not the blue one.", "done", ""),
     ]
+
+
+def test_a_clock_that_goes_ahead_silences_nobody_for_ever(stage: Stage) -> None:
+    stage.sim.publish("heard", Utterance(speaker="ann", text="No, not that one", captured_ns=1 << 60))
+    stage.run(1.0)
+    stage.say("Which one?")
+    stage.run(3.0)
+    assert stage.ends == [("done", "Which one?", "")]
 
 
 def test_of_too_much_that_is_said_at_once_the_oldest_is_dropped_and_told(stage: Stage) -> None:

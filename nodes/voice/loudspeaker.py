@@ -200,9 +200,7 @@ class Loudspeaker(Node):
         """A stop silences at once."""
         if interrupt.depth != "stop":
             return
-        call = current_call.get()
-        trigger = None if call is None else call.trigger
-        self._silence(self.clock.now_ns() if trigger is None else trigger.envelope.published_ns, "stop")
+        self._silence(self._published_ns(), "stop")
 
     @on(speech)
     def listen(self, speech: Speech) -> None:
@@ -218,9 +216,7 @@ class Loudspeaker(Node):
         """
         if self.floor.barge_in_s == math.inf or understand(utterance.text).is_listening:
             return
-        envelope = _trigger()
-        published_ns = self.clock.now_ns() if envelope is None else envelope.published_ns
-        self._silence(utterance.captured_ns or published_ns, "a person speaks")
+        self._silence(utterance.captured_ns or self._published_ns(), "a person speaks")
 
     @every(hz=0.5)
     async def mend(self) -> None:
@@ -348,10 +344,15 @@ class Loudspeaker(Node):
         return self.floor.to_barge_in_s(self.clock.now_ns()) if turn.has_begun else math.inf
 
     def _silence(self, from_ns: int, why: str) -> None:
-        self.floor.silence(from_ns, why)
+        self.floor.silence(min(from_ns, self.clock.now_ns()), why)  # another machine's clock silences nobody for ever
         if self.turn is not None and self.floor.why_silent(self.turn.said_ns):
             self._fall_silent()
         self._ring()
+
+    def _published_ns(self) -> int:
+        """When the message was published that this handler runs for; without one: now."""
+        call = current_call.get()
+        return self.clock.now_ns() if call is None or call.trigger is None else call.trigger.envelope.published_ns
 
     def _fall_silent(self) -> None:
         if self.player is not None:
