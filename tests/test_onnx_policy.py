@@ -14,8 +14,10 @@ from nodes.policy.make_test_model import STEPS, policy_model
 from nodes.policy.onnx_policy import OnnxPolicy
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError
+from runtime.graph import NodeSpec
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance
+from runtime.seat_tables import kind_of
 from tests.model_files import write_model
 from tests.standing import HOME, standing
 
@@ -87,6 +89,16 @@ def test_commands_carry_the_age_of_the_image_behind_them(model: str) -> None:
     command = [stamped for stamped in story.published if stamped.envelope.topic == "command"][-1]
     assert 0 < command.envelope.published_ns - command.envelope.image_ns <= 200_000_000
     assert command.envelope.provenance == f"model:{model}"
+
+
+def test_a_learned_policy_is_a_model_on_its_seat_and_no_script(model: str) -> None:
+    spec = NodeSpec("policy", OnnxPolicy, {"model": model})
+    assert kind_of(spec) == "model"
+    story = Story(model)
+    story.sim.publish("action", pick())
+    story.sim.run(seconds=0.2)
+    feedback = next(stamped for stamped in story.published if stamped.envelope.topic == "feedback")
+    assert feedback.envelope.provenance.startswith("model:")
 
 
 def test_nothing_moves_before_the_first_action(model: str) -> None:

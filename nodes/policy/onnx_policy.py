@@ -51,6 +51,7 @@ class OnnxPolicy(Node):
 
     realtime = True
     seat = "policy"
+    provenance = "model:onnx"
     made_for_joints = JOINTS
 
     image = Subscription(Image, "head/image", qos=QoS(lifespan_s=0.5))
