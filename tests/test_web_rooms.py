@@ -10,6 +10,7 @@ import re
 import socket as socket_library
 from collections.abc import Iterator
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -138,17 +139,22 @@ def test_a_page_that_is_left_open_from_another_run_is_told_so_and_not_asked_to_t
     pages: Pages, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.clear()
-    operator = pages.addresses["", "operator"]
-    assert pages.enter("/recordings", operator) == {
-        "code": 4401,
-        "reason": "this run has no page /recordings; take an address that it printed",
-    }
+    own = f"127.0.0.1:{pages.port}"
+    with (
+        connect(f"ws://{own}/recordings/socket", origin=Origin(f"http://{own}"), proxy=None) as socket,
+        pytest.raises(ConnectionClosed) as closed,
+    ):
+        socket.recv(timeout=10.0)  # without being asked for its token
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (
+        4401,
+        "this run has no page /recordings; take an address that it printed",
+    )
     assert pages.enter("/study", "0" * 32) == {
         "code": 4401,
         "reason": "this address is of another run, or not whole; take the one that the run printed",
     }
-    uri = f"ws://127.0.0.1:{pages.port}/socket"
-    with pytest.raises(InvalidStatus), connect(uri, origin=Origin("http://elsewhere"), proxy=None):
+    with pytest.raises(InvalidStatus), connect(f"ws://{own}/socket", origin=Origin("http://elsewhere"), proxy=None):
         pass
     pages.page("/")  # all of it has been answered
     assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
@@ -164,6 +170,26 @@ def test_when_one_closes_the_others_stay_and_the_last_frees_the_address(pages: P
 def test_two_pages_of_the_same_name_need_two_addresses(pages: Pages) -> None:
     with pytest.raises(UserError, match="there is a page /study at this address already; give one of the two"):
         PageHost("127.0.0.1", pages.port).start(room("study", "study.html", {}), SystemClock(), logging.getLogger())
+
+
+def test_a_port_that_is_taken_is_told_with_what_chooses_another() -> None:
+    with socket_library.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        def told(node: Any) -> str:
+            with pytest.raises(UserError) as refused:
+                PageHost("127.0.0.1", port).start(
+                    room("x", "index.html", {}), SystemClock(), logging.getLogger(), node=node
+                )
+            return str(refused.value)
+
+        ports = {"console": {"port": port}, "study": {"port": port}, "buyer": {"port": 1}, "guard": {}}
+        end = "or choose another port, 0 for any that is free: "
+        assert told(None).endswith(end + "--port 0")
+        assert told(SimpleNamespace(name="buyer")).endswith(end + "--set buyer.port=0")
+        assert told(SimpleNamespace(name="study", run_info={"parameters": ports})).endswith(
+            end + "--set console.port=0 --set study.port=0"
+        )
 
 
 def test_a_port_that_is_none_is_refused() -> None:

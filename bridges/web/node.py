@@ -135,7 +135,7 @@ class Console(ConsolePorts):
             RecordingsDesk(Path(self._recordings), lambda: wall_time_ns() * 1e-9) if self._recordings else None
         )
         beside = (the_recordings(self._shelf),) if self._shelf is not None else ()
-        self._pages.start(room, self.clock, self.log, beside=beside)
+        self._pages.start(room, self.clock, self.log, beside=beside, node=self)
 
     def on_stop(self) -> None:
         """Close the page."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +31,15 @@ class _Hall:
 _HALL = _Hall()
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises UserError where the address cannot be had."""
+def port_options(node: Any, port: int) -> str:
+    """What chooses any free port for this node, and for those of its run that share its address."""
+    parameters: Mapping[str, Mapping[str, Any]] = getattr(node, "run_info", {}).get("parameters", {})
+    names = {name for name, own in parameters.items() if own.get("port") == port} | {str(node.name)}
+    return " ".join(f"--set {name}.port=0" for name in sorted(names))
+
+
+def bind(host: str, port: int, options: str) -> socket.socket:
+    """A listening socket. Raises UserError where the address cannot be had, with the options that choose another."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind, protocol)
@@ -45,8 +52,8 @@ def bind(host: str, port: int) -> socket.socket:
             raise
     except OSError as problem:
         raise UserError(
-            f"console: cannot listen on {host} port {port} ({problem.strerror or problem}); "
-            "choose another port, or 0 for any that is free: --set console.port=0"
+            f"console: cannot listen on {host} port {port} ({problem.strerror or problem}); end what listens there, "
+            f"or choose another port, 0 for any that is free: {options}"
         ) from problem
     return bound
 
@@ -68,11 +75,17 @@ class PageHost:
         self._rooms: list[Room] = []
 
     def start(
-        self, room: Room, clock: Clock, log: logging.Logger | logging.LoggerAdapter[Any], *, beside: Iterable[Room] = ()
+        self,
+        room: Room,
+        clock: Clock,
+        log: logging.Logger | logging.LoggerAdapter[Any],
+        *,
+        beside: Iterable[Room] = (),
+        node: Any = None,
     ) -> None:
         """Open the room and those beside it, and log an address with its token for each role that the first admits.
 
-        Raises UserError where that cannot be.
+        `node`: whose page it is; none for a command's. Raises UserError where that cannot be.
         """
         with _HALL.lock:
             known = _HALL.servers.get((self._host, self._port))
@@ -83,7 +96,8 @@ class PageHost:
             self._server = server
             if known is None:
                 check_certificate(self._certificate, self._key)
-                server.start(bind(self._host, self._port), self._host)
+                options = "--port 0" if node is None else port_options(node, self._port)
+                server.start(bind(self._host, self._port, options), self._host)
                 _HALL.servers[self._host, self._port] = server
         self._log = log
         for token_role in room.roles:

@@ -51,7 +51,7 @@ class PersonAtPage(Node):
         room = Room(
             f"episode-{self.name}", f"Episode: {self.name}", "chat.html", self, decode, {self.name: "participant"}
         )
-        self._pages.start(room, self.clock, self.log)
+        self._pages.start(room, self.clock, self.log, node=self)
 
     def on_stop(self) -> None:
         """Close the page, once it has drawn how it ended."""

@@ -120,7 +120,7 @@ class Study(TalkPorts):
         roles = {"operator": "experimenter", "participant": "participant"}  # one token for console and study
         room = Room("study", "Study", "study.html", self, wire.decode, roles)
         self._recordings = RecordingsDesk(self._folder, self._now_s)
-        self._pages.start(room, self.clock, self.log, beside=(recordings(self._recordings),))
+        self._pages.start(room, self.clock, self.log, beside=(recordings(self._recordings),), node=self)
 
     def on_stop(self) -> None:
         """Close the pages."""
