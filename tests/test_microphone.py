@@ -76,6 +76,7 @@ def test_while_the_robot_speaks_in_earshot_nobody_is_told_to_speak_but_words_are
         sounds, activity = sim.record(Microphone.speech), sim.record(Microphone.activity)
         sim.run(seconds=0.1)
         sim.publish("saying", Saying(id="said:planner:1", text="I see a cup.", phase="begun"))
+        sim.publish("saying", Saying(id="said:planner:2", text="Dropped meanwhile.", phase="cut", why="stop"))
         sim.run(seconds=4.0)
         assert len(sounds) == 1
         assert any(one.is_speaking for one in activity) is not hears_robot

@@ -114,6 +114,13 @@ def test_what_the_robot_says_itself_is_not_heard_but_a_stop_beside_it_is() -> No
     assert [one.text for _, one in heard] == ["Stop!"]
 
 
+def test_what_the_robot_wanted_to_say_and_nobody_heard_is_a_persons_when_it_is_heard() -> None:
+    saying = Saying(id="said:planner:1", text="Put the cup in the bin", phase="cut", why="a person speaks")
+    with FakeSpeech(says("Put the cup in the bin")) as server:
+        heard = heard_of(server, (2.5, sound(Sound)), saying=saying)
+    assert [one.text for _, one in heard] == ["Put the cup in the bin"]
+
+
 def test_long_after_the_robot_has_said_it_the_same_words_are_a_persons() -> None:
     saying = Saying(id="said:planner:1", text="Put the cup in the bin", phase="done", spoken="Put the cup in the bin")
     with FakeSpeech(says("Put the cup in the bin")) as server:

@@ -68,6 +68,7 @@ class Microphone(Node):
         self.loop = loop
         self.hears_robot = hears_robot
         self.segmenter = Segmenter(Rules(threshold=threshold, silence_s=silence_s, longest_s=longest_s))
+        self.robot_says = ""
         self.robot_speaks_until_ns = 0
         self._detector: Activity | None = None
         self._open: SoundSource | None = None
@@ -110,9 +111,12 @@ class Microphone(Node):
 
     @on(saying)
     def follow(self, saying: Saying) -> None:
-        """Whether the robot speaks itself."""
-        is_begin = saying.phase == "begun"
-        self.robot_speaks_until_ns = self.clock.now_ns() + to_ns(LONGEST_SAYING_S) if is_begin else 0
+        """Whether the robot speaks itself; that another utterance is dropped while it does is no end of this one."""
+        if saying.phase == "begun":
+            self.robot_says = saying.id
+            self.robot_speaks_until_ns = self.clock.now_ns() + to_ns(LONGEST_SAYING_S)
+        elif saying.id == self.robot_says:
+            self.robot_speaks_until_ns = 0
 
     @every(hz=LOOKS_HZ, blocking=True)
     def listen(self) -> None:

@@ -117,8 +117,11 @@ class Recogniser(Node):
     @on(saying)
     def follow(self, saying: Saying) -> None:
         """Remember what the robot says, for as long as it may be heard."""
-        words_s = len(saying.text.split()) * 1.0 if saying.phase == "begun" else ECHO_S
-        self.said.append((saying.text, self.clock.now_ns() + to_ns(words_s + ECHO_S)))
+        is_begin = saying.phase == "begun"
+        text = saying.text if is_begin else saying.spoken  # of one that was dropped nothing can come back
+        words_s = len(text.split()) * 1.0 if is_begin else ECHO_S
+        if text:
+            self.said.append((text, self.clock.now_ns() + to_ns(words_s + ECHO_S)))
 
     @on(so_far)
     async def look(self, sound: SoundSoFar) -> None:
