@@ -74,6 +74,11 @@ def test_no_door_opens_to_others_without_keys_whoever_has_forgotten_to_look(addr
         Doors(meeting(free_ports(2), is_encrypted=False, address=address), "robot", "")
 
 
+def test_an_address_of_another_machine_is_asked_about() -> None:
+    with pytest.raises(TransportError, match=r"cannot be had: .*; is that an address of this machine\?"):
+        Doors(meeting(free_ports(2), address="192.0.2.7"), "robot", ROBOT_SECRET)
+
+
 @pytest.mark.parametrize("address", ["0.0.0.0", "::"])
 def test_nobody_calls_at_any_address(address: str) -> None:
     with pytest.raises(TransportError, match=r"stands for any address, and cannot be called; .* --set hosts\.robot"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import secrets
@@ -113,7 +114,10 @@ class Door:
                 socket.connect(self.address)
         except zmq.ZMQError as problem:
             self.close()
-            raise TransportError(f"{self.address} of host {meeting.server.name} cannot be had: {problem}") from problem
+            hint = "; is that an address of this machine?" if problem.errno == errno.EADDRNOTAVAIL else ""
+            raise TransportError(
+                f"{self.address} of host {meeting.server.name} cannot be had: {problem.strerror}{hint}"
+            ) from problem
         self._poller = zmq.Poller()
         for polled in (socket, self._monitor, self._wake_reader):
             self._poller.register(polled, zmq.POLLIN)
