@@ -49,6 +49,18 @@ def report_session(recording: Path, folder: Path, *, outcome: tuple[bool, str] |
     return report_run(recording, folder, outcome=outcome or (None, BY_HAND), **more) is not False
 
 
+def report_figures(
+    recording: Path, folder: Path, *, outcome: tuple[bool | None, str] | None = None, **_: Any
+) -> bool | None:
+    """The summary as JSON and no pictures, whatever was asked: for whoever runs many."""
+    run = read_run(recording)
+    if outcome is not None and run.outcome[0] is None:
+        run.end["outcome"] = json.dumps({"ok": outcome[0], "reason": outcome[1]})
+    summary = summarise(run)
+    print(summary.to_json())
+    return summary.is_success
+
+
 def _print(summary: Summary, *, as_json: bool) -> None:
     if as_json:
         print(summary.to_json())

@@ -1,0 +1,242 @@
+"""`polyrhythm eval FILE`: many runs of a graph, how many succeeded, how long they took, how fast they stopped."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nodes.evaluation.figures import compare, figures_of
+from nodes.evaluation.running import Folder, Runs, check_not_broken
+from nodes.evaluation.table import sentences, table
+from nodes.evaluation.trials import Card, Result, Trial, Variant, trials_of
+from runtime.clock import wall_time_text
+from runtime.errors import PolyrhythmError, UserError
+from runtime.launch_file import Launch, check, find, load
+from runtime.made_of import git_state, versions
+
+MOST_RUNS = 100_000
+FIRST = "as it is"
+PICTURE = "evaluation.png"
+
+
+def main(argv: list[str]) -> int:
+    """0; 1 where runs broke or too few succeeded; 2 where it was asked wrongly."""
+    try:
+        asked = _parser().parse_args(argv)
+    except SystemExit as end:
+        return int(end.code or 0)
+    try:
+        return _evaluate(asked)
+    except UserError as problem:
+        print(f"polyrhythm eval: {problem}", file=sys.stderr)
+        return 2
+    except PolyrhythmError as problem:
+        print(f"polyrhythm eval: {problem}", file=sys.stderr)
+        return 1
+
+
+def _evaluate(asked: argparse.Namespace) -> int:
+    variants = _variants(asked.changes or [])
+    path = find(asked.file)
+    launch = _checked(path, variants)
+    tasks = tuple(dict.fromkeys(asked.task))
+    for task in tasks:
+        _changes_of_task(task, ())  # unknown ones are known now
+    trials = trials_of(variants, tasks, _seeds(asked.seeds))
+    if len(trials) > MOST_RUNS:
+        raise UserError(f"these are {len(trials)} runs; at most {MOST_RUNS} are taken on")
+    out: Path = asked.out or Path("runs") / f"eval-{wall_time_text()}-{path.stem}"
+    card = Card(
+        launch=launch.text, variants=tuple(variants), tasks=tasks, is_virtual=not asked.real_time, for_s=asked.for_s,
+        versions=versions(), git=git_state(path.parent),
+    )  # fmt: skip
+    folder = Folder(out, card)
+    try:
+        _run(asked, str(path), variants, trials, folder)
+    except KeyboardInterrupt:
+        print(f"\nstopped after {len(folder.results)} of {len(trials)} runs; the same command with --out {out} goes on",
+              file=sys.stderr)  # fmt: skip
+        if not folder.results:
+            return 1
+    finally:
+        folder.close()
+    results = _in_order(folder.results, trials)
+    check_not_broken(results)
+    return _tell(results, out, at_least=asked.at_least, as_json=asked.json)
+
+
+def _run(
+    asked: argparse.Namespace, launch: str, variants: Sequence[Variant], trials: Sequence[Trial], folder: Folder
+) -> None:
+    known = {result.trial for result in folder.results if not result.has_broken}
+    folder.results = [result for result in folder.results if not result.has_broken]  # those are tried again
+    left = [trial for trial in trials if trial not in known]
+    jobs = 1 if asked.real_time else asked.jobs or os.cpu_count() or 1
+    runs = Runs(
+        launch, variants, _changes_of_task, folder.path,
+        is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=asked.keep == "all", longest_s=asked.longest,
+    )  # fmt: skip
+    started_s, begun = time.monotonic(), len(folder.results)
+
+    def done(result: Result) -> None:
+        folder.add(result)
+        number = len(folder.results)
+        per_run_s = (time.monotonic() - started_s) / (number - begun)
+        left_s = per_run_s * (len(trials) - number)
+        how = {True: "succeeded", False: "failed", None: "was not judged"}[result.is_success]
+        why = "" if result.is_success else f": {result.reason}"
+        where = f"[{number} of {len(trials)}{_in_words(left_s)}]"
+        print(f"{where} {result.trial.name} {how} after {result.duration_s:.1f} s{why}", file=sys.stderr, flush=True)
+
+    runs.all_of(left, jobs, done)
+
+
+def _in_words(left_s: float) -> str:
+    if left_s < 1:
+        return ""
+    return f", {left_s:.0f} s left" if left_s < 120 else f", {left_s / 60:.0f} min left"
+
+
+def _tell(results: Sequence[Result], out: Path, *, at_least: float | None, as_json: bool) -> int:
+    figures, comparisons = figures_of(results), compare(results)
+    picture = out / PICTURE
+    from nodes.evaluation.picture import draw
+
+    draw(picture, figures, results)
+    if as_json:
+        told: dict[str, Any] = {"figures": figures, "comparisons": comparisons, "results": results, "out": str(out)}
+        print(msgspec.json.format(msgspec.json.encode(told), indent=1).decode())
+    else:
+        print(table(figures))
+        for sentence in sentences(comparisons):
+            print(sentence)
+        kept = sum(bool(result.recording) for result in results)
+        print(
+            f"{picture}; {kept} recordings in {out}" + ("" if kept else " (--keep all keeps those of successes, too)")
+        )
+    if any(result.has_broken for result in results):
+        return 1
+    return 1 if at_least is not None and any(one.success.share < at_least for one in figures) else 0
+
+
+def _in_order(results: Sequence[Result], trials: Sequence[Trial]) -> list[Result]:
+    """Of several of one trial the last; others than those asked for left out."""
+    newest = {result.trial: result for result in results}
+    return [newest[trial] for trial in sorted(newest.keys() & set(trials), key=trials.index)]
+
+
+def _checked(path: Path, variants: Sequence[Variant]) -> Launch:
+    """The launch file, once it is known that it loads with each variant's changes. Raises UserError."""
+    for variant in variants:
+        try:
+            check(load(path, overrides=variant.changes))
+        except UserError as problem:
+            raise UserError(f"variant {variant.name!r}: {problem}" if len(variants) > 1 else str(problem)) from problem
+    return load(path)
+
+
+def _changes_of_task(task: str, changes: Sequence[str]) -> list[str]:
+    from nodes.episodes.play.embodied import changes_for, embodied_plan
+
+    return changes_for(embodied_plan(task), changes)
+
+
+def _variants(asked: Sequence[tuple[str, str]]) -> list[Variant]:
+    """What `--set` before the first `--variant` changes is changed in all."""
+    shared: list[str] = []
+    named: list[tuple[str, list[str]]] = []
+    for option, value in asked:
+        if option == "variant":
+            if not value or "/" in value or value.startswith("."):
+                raise UserError(f"--variant {value!r}: expected a name that a folder may have")
+            named.append((value, []))
+        else:
+            (named[-1][1] if named else shared).append(value)
+    names = [name for name, _ in named]
+    if doubled := next((name for name in names if names.count(name) > 1), None):
+        raise UserError(f"--variant {doubled!r} is named twice")
+    if not named:
+        return [Variant(FIRST, tuple(shared))]
+    return [Variant(name, (*shared, *own)) for name, own in named]
+
+
+def _seeds(text: str) -> range:
+    """ "20" is 0 to 19, "5:8" is 5, 6 and 7."""
+    first, colon, end = text.rpartition(":")
+    try:
+        seeds = range(int(first or 0) if colon else 0, int(end))
+    except ValueError as problem:
+        raise UserError(f"--seeds {text!r}: expected a number of seeds, or FIRST:END such as 100:120") from problem
+    if not seeds or seeds[0] < 0:
+        raise UserError(f"--seeds {text!r}: names no seed; expected a number from 1 on, or FIRST:END such as 100:120")
+    return seeds
+
+
+class _InOrder(argparse.Action):
+    """Keeps `--variant` and `--set` in the order in which they come."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        changes = getattr(namespace, "changes", None) or []
+        namespace.changes = [*changes, ((option or "").lstrip("-"), values)]
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"{text}: expected a share from 0 to 1")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected at least 1")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value <= 1e6:
+        raise argparse.ArgumentTypeError(f"{text}: expected a positive number of seconds")
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm eval",
+        description="Run a graph many times and tell how often it succeeded, how long it took and how fast it stopped, "
+        "with 95 % intervals; compare variants on the same seeds.",
+        epilog="examples: polyrhythm eval laptop --seeds 20; "
+        "polyrhythm eval laptop --seeds 20 --variant expert --variant mine "
+        "--set policy.use=nodes.policy.onnx_policy:OnnxPolicy --set policy.model=mine.onnx; "
+        "polyrhythm eval laptop --task clear-table-by-four --task the-brown-bottle --seeds 5 --at-least 0.9",
+        formatter_class=argparse.HelpFormatter,
+    )
+    parser.add_argument("file", help="a launch file, or the name of a shipped one")
+    parser.add_argument("--seeds", default="10", metavar="N", help="so many, from 0 (default: 10); or FIRST:END")
+    parser.add_argument("--task", action="append", default=[], metavar="NAME",
+                        help="an embodied scenario, played by the laptop's graph; several")  # fmt: skip
+    parser.add_argument("--variant", action=_InOrder, dest="changes", metavar="NAME",
+                        help="the --set after it are of this variant; several are compared with the first")  # fmt: skip
+    parser.add_argument("--set", action=_InOrder, dest="changes", metavar="NODE.PARAM=VALUE",
+                        help="as for run; before the first --variant: in all")  # fmt: skip
+    parser.add_argument("--jobs", type=_count, metavar="N", help="runs side by side (default: as many as cores)")
+    parser.add_argument("--real-time", action="store_true", help="in real time, one after the other")
+    parser.add_argument("--longest", type=_seconds, default=900.0, metavar="S",
+                        help="seconds on the wall clock after which a run is killed (default: 900)")  # fmt: skip
+    parser.add_argument("--for", type=_seconds, dest="for_s", metavar="S",
+                        help="end each run after that many seconds (default: the launch file's)")  # fmt: skip
+    parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
+    parser.add_argument("--at-least", type=_share, metavar="SHARE",
+                        help="exit with 1 where fewer runs of a variant succeed: for a CI")  # fmt: skip
+    parser.add_argument("--out", type=Path, metavar="DIR",
+                        help="default: runs/eval-...; results that stand there are gone on with")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print figures, comparisons and all results as JSON")
+    return parser

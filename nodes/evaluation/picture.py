@@ -1,0 +1,54 @@
+"""Success rates with their intervals, and the times of every run that succeeded, as one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+
+from nodes.evaluation.figures import Figures
+from nodes.evaluation.trials import Result
+
+ROW_INCHES = 0.5
+COLOURS = ("#1f6f8b", "#c8553d", "#588157", "#7d5ba6", "#b08900", "#495057")
+
+
+def draw(path: Path, figures: Sequence[Figures], results: Sequence[Result]) -> None:
+    """A row for each variant and task."""
+    variants = list(dict.fromkeys(one.variant for one in figures))
+    height = 1.4 + ROW_INCHES * len(figures)
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, height), sharey=True, width_ratios=(1, 1.4))
+    names = [" · ".join(filter(None, (one.variant, one.task))) for one in figures]
+    for row, one in enumerate(figures):
+        colour = COLOURS[variants.index(one.variant) % len(COLOURS)]
+        rate = one.success
+        left.plot([100 * rate.low, 100 * rate.high], [row, row], color=colour, linewidth=6, alpha=0.3)
+        left.plot(100 * rate.share, row, "o", color=colour, markersize=8)
+        left.annotate(
+            f"{rate.successes} of {rate.runs}", (100 * rate.share, row), (0, 9), textcoords="offset points",
+            ha="right" if rate.share > 0.8 else "left" if rate.share < 0.2 else "center", fontsize=8,
+        )  # fmt: skip
+        times = [
+            result.duration_s
+            for result in results
+            if result.is_success and (result.trial.variant, result.trial.task) == (one.variant, one.task)
+        ]
+        right.plot(times, [row] * len(times), "o", color=colour, alpha=0.5, markersize=6, markeredgewidth=0)
+        if one.duration_s is not None:
+            right.plot([one.duration_s] * 2, [row - 0.25, row + 0.25], color=colour, linewidth=2.5)
+    left.set_yticks(range(len(figures)), names)
+    left.set_ylim(len(figures) - 0.4, -0.6)
+    left.set_xlim(-3, 103)
+    left.set_xlabel("runs that succeeded, %; bar: 95 % interval")
+    right.set_xlabel("time of each run that succeeded, s; line: median")
+    for axes in (left, right):
+        axes.grid(axis="x", alpha=0.25)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+    pyplot.close(figure)

@@ -1,0 +1,192 @@
+"""Runs trials as processes, several side by side, and keeps each result as soon as it is there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+import msgspec
+
+from nodes.evaluation.trials import Card, Result, Trial, Variant, result_of
+from runtime.errors import PolyrhythmError, UserError
+
+RESULTS = "results.jsonl"
+RECORDING = "run.mcap"
+REPORT = "nodes.report.command:report_figures"
+_ASKED_WRONGLY = 2
+_LAST_WORDS = 400
+
+
+class Folder:
+    """The results of an evaluation: a card in the first line, then one result a line; it can be gone on with."""
+
+    def __init__(self, path: Path, card: Card) -> None:
+        """Raises UserError where another evaluation's results stand there."""
+        self.path = path
+        self.results: list[Result] = []
+        file = path / RESULTS
+        self._lock = threading.Lock()
+        if file.is_file():
+            self._read(file, card)
+            self._file = file.open("ab")
+            return
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._file = file.open("wb")
+        except OSError as problem:
+            raise UserError(f"{file}: cannot be written ({problem.strerror})") from problem
+        self._write(msgspec.json.encode(card))
+
+    def _read(self, file: Path, card: Card) -> None:
+        data = file.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        lines = whole.splitlines()
+        try:
+            known = msgspec.json.decode(lines[0], type=Card) if lines else None
+            self.results = [msgspec.json.decode(line, type=Result) for line in lines[1:]]
+        except msgspec.MsgspecError as problem:
+            raise UserError(f"{file}: is no file of results ({problem}); choose another --out") from problem
+        if known != card:
+            raise UserError(
+                f"{file}: holds results of another evaluation{_difference(known, card)}; choose another --out"
+            )
+        if len(whole) < len(data):  # killed while it wrote
+            file.write_bytes(whole)
+
+    def add(self, result: Result) -> None:
+        """Keep one (any thread)."""
+        with self._lock:
+            self.results.append(result)
+            self._write(msgspec.json.encode(result))
+
+    def _write(self, line: bytes) -> None:
+        self._file.write(line + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _difference(known: Card | None, card: Card) -> str:
+    names = [name for name in card.__struct_fields__ if getattr(known, name, None) != getattr(card, name)]
+    return f" (other {', '.join(names)})" if names else ""
+
+
+class Runs:
+    """Starts the processes, and can stop them all."""
+
+    def __init__(
+        self,
+        launch: str,
+        variants: Sequence[Variant],
+        changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
+        folder: Path,
+        *,
+        is_virtual: bool,
+        for_s: float | None,
+        keeps_all: bool,
+        longest_s: float,
+    ) -> None:
+        """`changes_of_task`: what a task and a variant's changes set together; `longest_s`: on the wall clock."""
+        self._launch = launch
+        self._changes = {variant.name: variant.changes for variant in variants}
+        self._changes_of_task = changes_of_task
+        self._folder = folder
+        self._is_virtual = is_virtual
+        self._for_s = for_s
+        self._keeps_all = keeps_all
+        self._longest_s = longest_s
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+
+    def all_of(self, trials: Sequence[Trial], jobs: int, done: Callable[[Result], None]) -> None:
+        """Run them; `done` is told of each in this thread. Raises UserError where one was asked wrongly."""
+        with ThreadPoolExecutor(jobs, "trial") as pool:
+            futures = [pool.submit(self._run, trial) for trial in trials]
+            try:
+                for future in as_completed(futures):
+                    if (result := future.result()) is not None:
+                        done(result)
+            except BaseException:
+                self._stop()
+                for future in futures:
+                    future.cancel()
+                raise
+
+    def _run(self, trial: Trial) -> Result | None:
+        folder = self._folder / trial.name
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
+        recording = folder / RECORDING
+        started_s = time.monotonic()
+        with self._lock:
+            if self._stopped.is_set():
+                return None
+            process = subprocess.Popen(
+                self._command(trial, folder, recording),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                text=True,
+            )
+            self._running.add(process)
+        try:
+            said, complaint = process.communicate(timeout=self._longest_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            said, complaint = "", f"it did not end within {self._longest_s:g} s and was killed"
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        if self._stopped.is_set():
+            return None
+        if process.returncode == _ASKED_WRONGLY:
+            raise UserError(complaint.strip().removeprefix("polyrhythm: "))
+        result = _read(trial, said, complaint, time.monotonic() - started_s, recording)
+        if result.is_success and not self._keeps_all:
+            shutil.rmtree(folder, ignore_errors=True)
+            return msgspec.structs.replace(result, recording="")
+        return result
+
+    def _command(self, trial: Trial, folder: Path, recording: Path) -> list[str]:
+        changes = self._changes[trial.variant]
+        if trial.task:
+            changes = tuple(self._changes_of_task(trial.task, changes))
+        command = [sys.executable, "-m", "runtime", "run", self._launch, "--json", "--seed", str(trial.seed)]
+        command += ["--virtual"] if self._is_virtual else []
+        command += ["--for", str(self._for_s)] if self._for_s is not None else []
+        command += ["--out", str(folder), "--record", str(recording)]
+        return command + [part for change in (*changes, f"run.report={REPORT}") for part in ("--set", change)]
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._stopped.set()
+            for process in self._running:
+                process.terminate()
+
+
+def _read(trial: Trial, said: str, complaint: str, took_s: float, recording: Path) -> Result:
+    try:
+        summary = json.loads(said)
+    except json.JSONDecodeError:
+        lines = [line for line in complaint.strip().splitlines() if line.strip()]
+        reason = lines[-1][:_LAST_WORDS] if lines else "it ended without a word"
+        return Result(
+            trial=trial, is_success=None, reason=f"broken: {reason}", has_broken=True, took_s=round(took_s, 2)
+        )
+    kept = str(recording) if recording.is_file() else ""
+    return result_of(trial, summary, took_s=took_s, recording=kept)
+
+
+def check_not_broken(results: Sequence[Result]) -> None:
+    """Raise PolyrhythmError where all runs broke: nothing was evaluated."""
+    if results and all(result.has_broken for result in results):
+        raise PolyrhythmError(f"no run came to an end; {results[0].trial.name} is {results[0].reason}")

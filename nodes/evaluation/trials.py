@@ -1,0 +1,79 @@
+"""What is to be tried, and what became of it: plain data, in the order in which it is run and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+NO_TASK = ""
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """One way to run the graph: a name, and what `--set` changes in the launch file."""
+
+    name: str
+    changes: tuple[str, ...] = ()
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """One run."""
+
+    variant: str
+    task: str  # an embodied scenario; "" is the launch file as it is
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """For people, and for its folder."""
+        return "-".join((self.variant, *([self.task] if self.task else []), f"seed{self.seed}"))
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """How it went. Times in virtual time where the run was virtual."""
+
+    trial: Trial
+    is_success: bool | None  # None: no node said how it went, or the run broke
+    reason: str
+    has_broken: bool = False  # it ended without a summary
+    duration_s: float = 0.0
+    stops_to_held_ms: tuple[float, ...] = ()  # of each stop: from what was heard or felt to the output braking
+    image_age_p99_ms: float | None = None  # of the oldest image behind the robot's commands
+    took_s: float = 0.0  # on the wall clock
+    recording: str = ""  # where it was kept
+
+
+class Card(msgspec.Struct, frozen=True):
+    """What all results of a file have in common; another evaluation has another card."""
+
+    launch: str  # the launch file's text
+    variants: tuple[Variant, ...]
+    tasks: tuple[str, ...]
+    is_virtual: bool
+    for_s: float | None
+    versions: dict[str, str]
+    git: str
+
+
+def trials_of(variants: Sequence[Variant], tasks: Sequence[str], seeds: Iterable[int]) -> list[Trial]:
+    """All of them, seed by seed: what is stopped early has tried every variant about as often."""
+    return [Trial(variant.name, task, seed) for seed in seeds for task in (tasks or (NO_TASK,)) for variant in variants]
+
+
+def result_of(trial: Trial, summary: dict[str, Any], *, took_s: float, recording: str = "") -> Result:
+    """From what `polyrhythm run --json` printed."""
+    stops = summary.get("interrupts", ())
+    age = summary.get("image_age_ms")
+    return Result(
+        trial=trial,
+        is_success=summary.get("is_success"),
+        reason=str(summary.get("reason", "")),
+        duration_s=float(summary.get("duration_s", 0.0)),
+        stops_to_held_ms=tuple(
+            float(one["held_ms"]) for one in stops if one.get("is_cause") and one.get("held_ms") is not None
+        ),
+        image_age_p99_ms=float(age["p99"]) if age else None,
+        took_s=round(took_s, 2),
+        recording=recording,
+    )
