@@ -33,7 +33,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("newcomer")
     files = re.findall(r"^`([\w./]+)`\n\n```\w+\n(.*?)```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     assert [name for name, _ in files] == [
-        "my_robot/limits.py", "my_robot/robot.py", "my_robot/wave.py", "wave.toml", "test_my_robot.py"
+        "my_robot/limits.py", "my_robot/robot.py", "my_robot/wave.py", "wave.toml", "test_my_robot.py",
+        "my_robot/slow.py"
     ]  # fmt: skip
     for name, text in files:
         (place / name).parent.mkdir(exist_ok=True)
@@ -106,3 +107,12 @@ def test_a_class_with_other_joints_than_the_guard_is_told_of_is_found_by_check(f
     assert code == 2
     assert "has the joints lift, arm, " in said
     assert "but its guard is told of waist, shoulder, elbow, gripper" in said
+
+
+def test_a_stretch_of_other_limits_fits_the_shipped_graph(folder: Path) -> None:
+    code, said = told(folder, "runtime", "check", "laptop", "--set", "run.robot=my_robot.slow:SLOW_STRETCH")
+    assert code == 0, said
+    assert "all of it fits" in said
+    code, said = told(folder, "runtime", "check", "laptop", "--set", "run.robot=my_robot.limits:LIMITS")
+    assert code == 2
+    assert "is made for a robot with the joints lift, arm, " in said
