@@ -344,6 +344,8 @@ def test_a_participant_sees_the_dialogue_and_nothing_else(run: ConsoleRun, chrom
         assert page.is_visible("#stop")
         for selector in ("#see", "#know", "#seats", "#canned", "#figures"):
             assert not page.is_visible(selector)
+        page.click("#stop")
+        wait(page, lambda: text(page, "#notice") == "The robot is told to stop.", "and is told what their stop does")
 
 
 @pytest.mark.parametrize("role", ["operator", "viewer", "participant"])

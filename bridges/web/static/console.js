@@ -232,7 +232,7 @@ for (const button of all("[data-depth]")) button.addEventListener("click", (even
 
 // --- what a person does
 
-function stop(why = "stop button") { holding.release(); link.send({ t: "stop", why }); }
+function stop(why = "stop button") { holding.release(); link.send({ t: "stop", why }); if (welcome?.role === "participant") notice(link.stopWords); }
 function speak(sentence) {
   if (sentence.text.includes("{object}") && !selected) { notice("select a thing first: this sentence names it"); return; }
   link.send({ t: "say", voice: sentence.as, text: sentence.text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : "") });

@@ -48,6 +48,9 @@ export class Link {
     else if (message.t === "estop" || (message.t === "stop" && this.waiting?.t !== "estop")) this.waiting = message;
   }
 
+  // What to say to who has stopped the robot and does not see what it does.
+  get stopWords() { return this.socket?.readyState === WebSocket.OPEN ? "The robot is told to stop." : "There is no link now: the robot is told to stop as soon as it is back."; }
+
   // A stop, and nothing else, that was pressed while there was no link is still meant when it is back.
   late() { const message = this.waiting; this.waiting = null; if (message) this.send(message); }
 }

@@ -20,7 +20,7 @@ const link = new Link({
   cover,
 });
 
-const stop = (why) => link.send({ t: "stop", why });
+const stop = (why) => { notice(link.stopWords); link.send({ t: "stop", why }); };
 $("#stop").addEventListener("pointerdown", () => stop("stop button"));
 $("#stop").addEventListener("click", (event) => { if (event.detail === 0) stop("stop button"); });
 $("#resume").addEventListener("click", () => link.send({ t: "resume" }));
