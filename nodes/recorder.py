@@ -105,6 +105,11 @@ class Recorder(Node):
         if self._ring is None:
             self._bag = self._first()
 
+    @property
+    def is_recording(self) -> bool:
+        """Whether a file is being written."""
+        return self._bag is not None
+
     def _tell(self, state: RecorderState | None = None) -> None:
         """Say what becomes of the recording; where nothing is given, what is so."""
         if self._bag is not None:

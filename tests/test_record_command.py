@@ -1,0 +1,92 @@
+"""`polyrhythm record` beside a run that nobody prepared for it: what comes from now on is in a file like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodes.hello import Beat
+from nodes.record_command import main
+from runtime.bag import BagReader
+from runtime.registry import FoundRun
+from tests.running import Runs
+
+ROOT = Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[FoundRun]:
+    with pytest.MonkeyPatch.context() as patch, Runs(patch) as runs:
+        yield runs.start(ROOT / "launch" / "hello.toml")
+
+
+def test_what_is_published_from_now_on_is_recorded_in_order_and_none_is_missed(
+    run: FoundRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new" / "talk.mcap"
+    assert main(["--for", "3", "--out", str(out)]) == 0
+    assert "missed" not in capsys.readouterr().out
+    reader = BagReader(out)
+    messages = list(reader)
+    beats = [message.message(Beat).count for message in messages if message.topic == "beat"]
+    assert len(beats) >= 3
+    assert beats == list(range(beats[0], beats[0] + len(beats)))
+    assert {"health/talker", "health/listener"} <= {message.topic for message in messages}
+    assert reader.is_complete
+    about = reader.metadata["run"]
+    assert (about["clock"], about["attached"], about["seed"]) == ("real", "true", "0")
+    assert "launch.toml" in reader.attachments
+
+
+def test_only_the_topics_that_are_wanted_are_recorded(run: FoundRun, tmp_path: Path) -> None:
+    for number, more in enumerate(
+        (["--topic", "beat"], ["--exclude", "health/talker", "--exclude", "health/listener"])
+    ):
+        out = tmp_path / f"{number}.mcap"
+        assert main(["--for", "2.5", "--out", str(out), *more]) == 0
+        assert {message.topic for message in BagReader(out)} == {"beat"}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--topic", "beats"], "has no topic 'beats'"),
+        (["--exclude", "beats"], "has no topic 'beats'"),
+        (["--topic", "beat", "--exclude", "beat"], "no topic is left to record"),
+        (["--run", "nobody"], "no such run"),
+    ],
+)
+def test_what_is_asked_wrongly_is_said_and_nothing_is_written(
+    run: FoundRun, more: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "talk.mcap"
+    assert main(["--out", str(out), *more]) == 2
+    assert words in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_recording_that_is_there_stays(run: FoundRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "talk.mcap"
+    out.write_bytes(b"precious")
+    assert main(["--out", str(out)]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert out.read_bytes() == b"precious"
+
+
+def test_a_folder_that_cannot_be_made_is_said(
+    run: FoundRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["--out", str(tmp_path / "file" / "talk.mcap")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_without_a_graph_there_is_nothing_to_record(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Runs(monkeypatch):
+        assert main(["--out", str(tmp_path / "talk.mcap")]) == 1
+    assert "no graph runs" in capsys.readouterr().err
