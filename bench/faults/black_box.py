@@ -96,10 +96,11 @@ def folder() -> Path:
     return Path(os.environ[FOLDER_VARIABLE])
 
 
-GUARD_LAYOUT = "<qqqqqqqddqqq"
+GUARD_LAYOUT = "<qqqqqqqddqqqq"
 """Per guard tick: now, mode, stamp of the newest command accepted, oldest age at acceptance since the tick before, how
 many were accepted so far, heard and held stamps of the stop, forward and turning speed let through, refused so far,
-how many commands of others than the policy were accepted, how many could not be read or were nobody's, so far."""
+how many commands of others than the policy were accepted, how many could not be read or were nobody's, so far,
+and whether anything was let through at all: a guard that has let go of the robot asks for nothing."""
 MOTOR_LAYOUT = "<qdddq"
 """Per motor step: now, target speed, speed, place, whether the watchdog has taken over."""
 ORDER_LAYOUT = "<qd"

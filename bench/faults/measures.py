@@ -155,6 +155,9 @@ def beyond_limits(rig: Rig, start_ns: int) -> float:
     wrong, before = 0, None
     base = STRETCH_3.base
     for record in rig.guard.since(start_ns):
+        if not record[12]:
+            before = None  # the guard has let go of the robot: nothing is asked of it
+            continue
         v, w = record[7], record[8]
         wheels = (v - w * base.track_m / 2, v + w * base.track_m / 2)
         if not all(abs(wheel) <= base.wheel_speed_mps + 1e-9 for wheel in wheels):  # false for NaN too

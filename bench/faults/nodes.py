@@ -116,7 +116,20 @@ class WatchedGuard(Guard):
             mode = MODES.index(machine.mode)
             stop = (said.stop_heard_ns, said.held_ns)
             lost = self.command.dropped["garbled"] + self.command.dropped["shadow"]
-            box.write(now_ns, mode, accepted_ns, oldest_ns, count, *stop, v, w, said.rejected, others, lost)
+            box.write(
+                now_ns,
+                mode,
+                accepted_ns,
+                oldest_ns,
+                count,
+                *stop,
+                v,
+                w,
+                said.rejected,
+                others,
+                lost,
+                int(out is not None),
+            )
             oldest_ns = 0
             return out
 
