@@ -18,11 +18,12 @@ from nodes.report.followed import followed, stop_times
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
 from nodes.report.render import print_summary
 from nodes.report.run import Run, read_run
-from nodes.report.summary import Spread, TaskSummary, spread, summarise
+from nodes.report.summary import CUT_OFF, Spread, TaskSummary, spread, summarise
 from nodes.report.timeline import mode_spans, rows, stops
+from runtime.bag import BagWriter
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt
+from runtime.msgs import Interrupt, Trial
 from tests.shadowed_run import a_run_with_a_planner_in_shadow
 from tests.synthetic_run import ACTIONS, DIALOGUE, picture, write_run
 
@@ -42,6 +43,20 @@ def test_what_was_said_and_planned_in_shadow_is_no_part_of_the_run(tmp_path: Pat
     assert [one.message.text for one in run.said.messages] == ["by the model", "by the person", "in the robot's voice"]
     assert run.subtasks.messages == []
     assert len(run.stamps["said"]) == 4, "it was recorded, and is counted as such"
+
+
+@pytest.mark.parametrize(
+    ("phase", "words"), [("completed", "trial 2 completed"), ("aborted", "trial 2 broken off"), (None, CUT_OFF)]
+)
+def test_the_recording_of_a_trial_ends_as_the_trial_did(phase: Any, words: str, tmp_path: Path) -> None:
+    bag = BagWriter(tmp_path / "P01-trial-2-1.mcap", {})
+    bag.note("trial", {"participant": "P01", "number": "2", "attempt": "1"})
+    for at_s, one in enumerate(("started", phase) if phase else ("started",)):
+        trial = Trial(participant="P01", number=2, attempt=1, task="t", condition="c", phase=one)
+        bag.write(Stamped(trial, Envelope(topic="study/trial", source="study", seq=at_s, published_ns=at_s * 10**9)))
+    bag.close()
+    summary = summarise(read_run(tmp_path / "P01-trial-2-1.mcap"))
+    assert (summary.is_success, summary.reason) == (None, words)
 
 
 def test_percentiles_are_nearest_rank() -> None:
@@ -287,7 +302,7 @@ def test_what_people_end_by_hand_has_not_failed(tmp_path: Path, capsys: pytest.C
     sim.run(seconds=1.0)
     sim.close()
     assert not report_run(file, tmp_path, as_json=True)
-    assert "before any node said" in json.loads(capsys.readouterr().out)["reason"]
+    assert "no node said how it went" in json.loads(capsys.readouterr().out)["reason"]
     assert report_session(file, tmp_path, as_json=True)
     assert json.loads(capsys.readouterr().out)["reason"] == "by hand"
     assert not report_session(file, tmp_path, outcome=(False, "the driver is gone"), as_json=True)

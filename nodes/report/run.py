@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,9 +28,16 @@ from runtime.msgs import (
     RobotState,
     SceneDescription,
     Subtask,
+    Trial,
     Utterance,
 )
 
+TRIAL_ENDS = {
+    "completed": "completed",
+    "aborted": "broken off",
+    "time": "ended with its time",
+    "interrupted": "interrupted",
+}
 IMAGE_SCHEMA = "foxglove.CompressedImage"
 
 
@@ -86,6 +94,7 @@ class Run:
     health: Track[Health] = field(default_factory=lambda: Track(Health))
     leases: Track[Lease] = field(default_factory=lambda: Track(Lease))
     truth: Truth | None = None  # the last one
+    trial: Trial | None = None  # of a study, the last one that ended
     sent: list[tuple[int, int]] = field(default_factory=list)  # robot/command: (published_ns, image_ns or 0)
     stamps: dict[str, list[int]] = field(default_factory=dict)  # published_ns by topic, images included
     image_topics: list[str] = field(default_factory=list)
@@ -180,6 +189,9 @@ def read_run(path: Path) -> Run:
     for stamps in run.stamps.values():
         stamps.sort()
     run.image_topics.sort()
+    if "trial" in noted and run.trial is not None and not run.outcome[1]:
+        reason = f"trial {run.trial.number} {TRIAL_ENDS[run.trial.phase]}"
+        run.end["outcome"] = json.dumps({"ok": None, "reason": reason})
     return run
 
 
@@ -204,6 +216,9 @@ def _take(run: Run, record: BagMessage) -> None:
             run.image_topics.append(record.topic)
     elif record.topic == "robot/command":
         run.sent.append((envelope.published_ns, envelope.image_ns))
+    elif record.topic == "study/trial":
+        trial = record.message(Trial)
+        run.trial = trial if trial.phase in TRIAL_ENDS else None
     elif record.topic == "sim/truth":
         run.truth = record.message(Truth)
     elif record.topic in _TRACKS or record.topic.startswith("health/"):

@@ -22,7 +22,7 @@ TASK_LABEL = "cup"
 
 EFFECTS = ("fenced", "held", "at_rest", "planner", "vlm", "policy", "resumed")
 
-NOT_JUDGED = "stopped before any node said how it went"
+NOT_JUDGED = "by hand or by its time; no node said how it went"
 CUT_OFF = "the recording was cut off before the end of the run"
 
 _MACHINE_FACTS = ("recording", "pictures", "size_mb", "machine", "versions", "git")
