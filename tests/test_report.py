@@ -272,6 +272,18 @@ def test_the_command_prints_json_and_draws_only_where_asked(
     assert not (recording.parent / "timeline.png").exists()
 
 
+def test_recordings_that_share_a_folder_do_not_overwrite_each_others_pictures(tmp_path: Path) -> None:
+    run = a_run_with_a_planner_in_shadow(tmp_path / "run.mcap")
+    trials = [a_run_with_a_planner_in_shadow(tmp_path / f"P01-trial-{number}-1.mcap") for number in (1, 2)]
+    for one in (run, *trials):
+        assert main([str(one)]) == 0
+    assert [str(one.relative_to(tmp_path)) for one in sorted(tmp_path.rglob("timeline.png"))] == [
+        "P01-trial-1-1-report/timeline.png",
+        "P01-trial-2-1-report/timeline.png",
+        "timeline.png",
+    ]
+
+
 def test_the_command_refuses_what_is_no_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "gone.mcap")]) == 1
     assert "gone.mcap: cannot be read (No such file or directory)" in capsys.readouterr().err

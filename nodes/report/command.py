@@ -84,6 +84,11 @@ def _draw(run: Run, out: Path) -> list[str]:
     return pictures
 
 
+def _beside(recording: Path) -> Path:
+    """A run has a folder of its own; of several recordings in one folder, such as trials, each gets one."""
+    return recording.parent if recording.stem == "run" else recording.with_name(f"{recording.stem}-report")
+
+
 def main(argv: list[str]) -> int:
     """Run the command. Returns 0, 1 where the recording cannot be read, 2 where it was asked wrongly."""
     parser = argparse.ArgumentParser(
@@ -93,14 +98,16 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("recording", type=Path, help="a .mcap file that `polyrhythm run` wrote")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and draw nothing without --out")
-    parser.add_argument("--out", type=Path, help="folder for the pictures (default: beside the recording)")
+    parser.add_argument(
+        "--out", type=Path, help="folder for the pictures (default: that of run.mcap; of NAME.mcap, NAME-report)"
+    )
     try:
         asked = parser.parse_args(argv)
     except SystemExit as end:
         return int(end.code or 0)
     try:
         run = read_run(asked.recording)
-        out = asked.out or (None if asked.json else asked.recording.parent)
+        out = asked.out or (None if asked.json else _beside(asked.recording))
         summary = summarise(run, pictures=_draw(run, out) if out is not None else ())
     except PolyrhythmError as error:
         print(f"polyrhythm report: {error}", file=sys.stderr)
