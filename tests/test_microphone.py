@@ -84,6 +84,28 @@ def test_while_the_robot_speaks_in_earshot_nobody_is_told_to_speak_but_words_are
 
 
 @needs_espeak
+def test_the_end_of_the_robots_own_words_is_nobody_who_speaks_but_who_speaks_after_it_is(tmp_path: Path) -> None:
+    path = write_wav(
+        tmp_path / "a.wav",
+        silence(0.5),
+        spoken("Put the cup in the bin."),
+        silence(2.0),
+        spoken("Thank you very much."),
+    )
+    sim = Simulation(Microphone(source=str(path)))
+    activity = sim.record(Microphone.activity)
+    sim.run(seconds=0.4)
+    sim.publish("saying", Saying(id="said:planner:1", text="I see a cup.", phase="begun"))
+    sim.run(seconds=0.8)
+    sim.publish("saying", Saying(id="said:planner:1", text="I see a cup.", phase="done"))
+    sim.run(seconds=2.0)
+    assert not any(one.is_speaking for one in activity)
+    sim.run(seconds=4.0)
+    assert any(one.is_speaking for one in activity)
+    sim.close()
+
+
+@needs_espeak
 def test_the_same_file_gives_the_same_messages(tmp_path: Path) -> None:
     path = write_wav(tmp_path / "a.wav", silence(0.5), spoken("Go on."), silence(1.0))
     first, again = (listen(path, 4.0)[0] for _ in range(2))

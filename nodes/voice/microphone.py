@@ -28,6 +28,8 @@ REOPEN_S = 2.0
 REPEAT_S = 0.25
 LONGEST_SAYING_S = 30.0
 """A loudspeaker that tells no end within that time has gone, and what is heard is a person again."""
+TAIL_S = 0.2
+"""What begins so soon after the robot's last word is its end, on its way through the device and the room."""
 SOUND_FILES = (".wav", ".flac", ".mp3", ".ogg")
 
 
@@ -70,6 +72,7 @@ class Microphone(Node):
         self.segmenter = Segmenter(Rules(threshold=threshold, silence_s=silence_s, longest_s=longest_s))
         self.robot_says = ""
         self.robot_speaks_until_ns = 0
+        self.robot_ended_ns: int | None = None
         self._detector: Activity | None = None
         self._open: SoundSource | None = None
         self._tried_ns = -math.inf
@@ -116,7 +119,7 @@ class Microphone(Node):
             self.robot_says = saying.id
             self.robot_speaks_until_ns = self.clock.now_ns() + to_ns(LONGEST_SAYING_S)
         elif saying.id == self.robot_says:
-            self.robot_speaks_until_ns = 0
+            self.robot_speaks_until_ns, self.robot_ended_ns = 0, self.clock.now_ns()
 
     @every(hz=LOOKS_HZ, blocking=True)
     def listen(self) -> None:
@@ -150,9 +153,15 @@ class Microphone(Node):
         else:
             self.speech.publish(sound)
 
+    def _is_robot(self, now_ns: int) -> bool:
+        """Whether the speech that is heard is, or began as, the robot's own: its end stays in the room for a while."""
+        if not self.hears_robot or now_ns < self.robot_speaks_until_ns:
+            return self.hears_robot
+        return self.robot_ended_ns is not None and self.segmenter.begun_ns < self.robot_ended_ns + to_ns(TAIL_S)
+
     def _tell_activity(self) -> None:
         now_ns = self.clock.now_ns()
-        speaks = self.segmenter.is_speech and not (self.hears_robot and now_ns < self.robot_speaks_until_ns)
+        speaks = self.segmenter.is_speech and not self._is_robot(now_ns)
         if speaks is self._told and not (speaks and now_ns - self._told_ns >= to_ns(REPEAT_S)):
             return
         self._told, self._told_ns = speaks, now_ns
