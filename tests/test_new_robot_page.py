@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -59,10 +60,16 @@ def test_check_is_content_with_the_page(folder: Path) -> None:
     assert "all of it fits" in said
 
 
-def test_the_guard_lets_through_what_the_robots_own_limits_allow_and_no_more(folder: Path) -> None:
+@pytest.fixture(scope="module")
+def recorded(folder: Path) -> Path:
+    """What the page's virtual run recorded."""
     code, said = told(folder, "runtime", "run", "wave.toml", "--virtual", "--for", "8", "--record", "wave.mcap")
     assert code == 0, said
-    recording = Recording(folder / "wave.mcap")
+    return folder / "wave.mcap"
+
+
+def test_the_guard_lets_through_what_the_robots_own_limits_allow_and_no_more(folder: Path, recorded: Path) -> None:
+    recording = Recording(recorded)
     assert recording.joints == tuple(limit.name for limit in LIMITS)
     asked, sent, felt = [], [], []
     for message in recording:
@@ -86,6 +93,19 @@ def test_the_guard_lets_through_what_the_robots_own_limits_allow_and_no_more(fol
     assert code == 0, why
     assert "waist -8.747" in why
     assert "waist 0.662" in why
+
+
+def test_what_is_made_of_a_recording_calls_the_joints_by_their_names(folder: Path, recorded: Path) -> None:
+    names = [limit.name for limit in LIMITS]
+    code, said = told(folder, "runtime", "bag", "export", recorded.name, "--to", "lerobot", "--out", "dataset")
+    assert code == 0, said
+    features = json.loads((folder / "dataset" / "meta" / "info.json").read_text())["features"]
+    assert features["action"]["names"] == [*names, "base_v", "base_w"]
+    assert features["observation.state"]["shape"] == [7]
+    again = ("runtime", "replay", recorded.name, "--in-place-of", "policy", "--virtual", "--out", "again")
+    code, said = told(folder, *again)
+    assert code == 0, said
+    assert Recording(folder / "again" / "run.mcap").joints == tuple(names)
 
 
 def test_it_runs_in_real_time_and_in_processes(folder: Path) -> None:
