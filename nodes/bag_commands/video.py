@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import cv2
 import numpy as np
@@ -15,12 +16,12 @@ from numpy.typing import NDArray
 
 from nodes.bag_commands.damage import Damaged
 from nodes.bag_commands.recording import Recording, envelope_or_none, file_names
+from nodes.bag_commands.video_encoders import encoder
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recorded_image import pixels
 from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
 
-CODEC = "vp09"
 SLOWEST_HZ = 0.01
 """Of a video; a camera that gives fewer images has some of them twice."""
 _ROOM_BYTES = 1 << 20
@@ -31,7 +32,7 @@ LONGEST_STILL_S = 60.0
 
 
 class VideoFile:
-    """Writes frames of one size to an MP4. Raises RecordingError where this OpenCV cannot.
+    """Writes frames of one size to an MP4. Raises RecordingError where that cannot be.
 
     A video's width and height are even numbers: an odd one is less by its last column or row. Frames are encoded on a
     thread of the video's own, in order: several videos of one recording use several cores.
@@ -41,11 +42,11 @@ class VideoFile:
         cv2.setNumThreads(1)
         size = max(2, width & ~1), max(2, height & ~1)
         path.parent.mkdir(parents=True, exist_ok=True)
-        fourcc: Any = cv2.VideoWriter_fourcc(*CODEC)  # type: ignore[attr-defined]  # missing from its type hints
-        self._writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, fourcc, hz, size)
-        if not self._writer.isOpened():
+        found = encoder(path, hz, *size)
+        if found is None:
             _check_room(path)
             raise RecordingError(f"{path}: this build of OpenCV cannot write VP9 video")
+        self._writer = found
         self._path = path
         self._encoder = ThreadPoolExecutor(1, "video")
         self._waiting: deque[Future[None]] = deque()
@@ -58,14 +59,15 @@ class VideoFile:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._encoder.shutdown(cancel_futures=True)
-        self._writer.release()
+        with suppress(RecordingError):  # whoever leaves before `finish` has a reason to tell already
+            self._writer.close()
 
     def finish(self) -> None:
         """Close the file. Raises RecordingError where it is not whole: OpenCV says nothing of a disk that is full."""
         while self._waiting:
             self._waiting.popleft().result()
         self._encoder.shutdown()
-        self._writer.release()
+        self._writer.close()
         written = cv2.VideoCapture(str(self._path))
         frames = int(written.get(cv2.CAP_PROP_FRAME_COUNT)) if written.isOpened() else 0
         written.release()
@@ -86,7 +88,7 @@ class VideoFile:
             rgb = rgb[:height, :width]
         else:
             rgb = np.asarray(cv2.resize(rgb, self.size), np.uint8)
-        self._writer.write(cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR))
+        self._writer.write(rgb)
 
 
 def finish_all(videos: Collection[VideoFile]) -> None:
