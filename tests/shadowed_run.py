@@ -24,7 +24,10 @@ def a_run_with_a_planner_in_shadow(path: Path) -> Path:
         (Lease(seat="planner", holder="planner", number=1), at(LEASE_TOPIC, "guard", 0.0)),
         (Utterance(speaker="robot", text="by the model"), at("said", "planner", 1.5, 0)),
         (Utterance(speaker="robot", text="by the person"), at("said", "human_planner", 3.0, 0)),
-        (Lease(seat="planner", holder="human_planner", number=2, by="Ann"), at(LEASE_TOPIC, "guard", 2.0)),
+        (
+            Lease(seat="planner", holder="human_planner", number=2, kind="person", by="Ann"),
+            at(LEASE_TOPIC, "guard", 2.0),
+        ),
         (Utterance(speaker="robot", text="in the robot's voice"), at("said", "console", 4.0)),
     ):
         bag.write(Stamped(message, envelope))

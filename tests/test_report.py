@@ -19,7 +19,7 @@ from nodes.report.key_frames import FEWEST, MOST, frames, moments
 from nodes.report.render import print_summary
 from nodes.report.run import Run, read_run
 from nodes.report.summary import CUT_OFF, Spread, TaskSummary, spread, summarise
-from nodes.report.timeline import mode_spans, rows, stops
+from nodes.report.timeline import mode_spans, rows, seated, stops
 from runtime.bag import BagWriter
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Stamped
@@ -243,6 +243,11 @@ def test_spans_of_actions_modes_and_stops(run: Run) -> None:
     )  # replaced: until the next one
     assert [mode for _, mode in mode_spans(run)] == ["armed", "moving", "stopped", "moving"]
     assert np.array(stops(run)) == pytest.approx(np.array([[30.0, 36.015]]))
+
+
+def test_the_timeline_shows_when_a_person_sat_on_which_seat(tmp_path: Path, run: Run) -> None:
+    assert seated(run) == []
+    assert seated(read_run(a_run_with_a_planner_in_shadow(tmp_path / "wizard.mcap"))) == [("planner", (2.0, 4.0))]
 
 
 def test_texts_on_the_timeline_take_turns_in_rows() -> None:

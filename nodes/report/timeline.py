@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from nodes.report.actions import action_spans
 from nodes.report.followed import stop_times
 from nodes.report.run import Run, Track
+from runtime.fence import Seat
 from runtime.msgs import Utterance
 
 INK = "#202124"
@@ -21,6 +22,8 @@ MODES = {"disarmed": "#d7d9de", "armed": "#bccbe3", "moving": "#8fc7a3", "holdin
 SKILLS = {"pick": "#7d9fd1", "place": "#a58fcb", "look": "#c9ccd3", "hold": "#e0c37e"}
 DEPTHS = {"amend": "#c47814", "replan": "#2d5faf", "stop": "#c42626", "resume": "#26824a"}
 RATES = (("planner", "subtask", "#2d5faf"), ("VLM", "description", "#7a5bb0"), ("policy", "command", "#26824a"))
+LANES: dict[Seat, str] = {"planner": "planner", "vlm": "VLM", "policy": "policy"}
+PERSON = "#ffc857"
 CLOSE_UP_S = 6.0
 ROW = 0.72
 CHARACTER = 0.0044  # width of a small letter, of the axes' width
@@ -77,6 +80,32 @@ def _whole(axes: Axes, run: Run) -> None:
     _modes(axes, run, centre["guard"])
     for name, topic, colour in RATES:
         _ticks(axes, run, topic, centre[name], 0.23, colour, 0.6)
+    for seat, (start_s, end_s) in seated(run):
+        _person(axes, (start_s, end_s), centre[LANES[seat]], length_s)
+
+
+def seated(run: Run) -> list[tuple[Seat, Span]]:
+    """Which seat a person held, and when, in run time."""
+    found: list[tuple[Seat, Span]] = []
+    since_s: dict[Seat, float] = {}
+    for one in run.leases.messages:
+        seat, at_s = one.message.seat, run.at_s(one.envelope.published_ns)
+        if one.message.kind == "person":
+            since_s.setdefault(seat, at_s)
+        elif seat in since_s:
+            found.append((seat, (since_s.pop(seat), at_s)))
+    return found + [(seat, (at_s, run.end_s)) for seat, at_s in since_s.items()]
+
+
+def _person(axes: Axes, span: Span, centre: float, length_s: float) -> None:
+    """A person on a seat, above what was said from it."""
+    start_s, end_s = span
+    axes.broken_barh([(start_s, end_s - start_s)], (centre + 0.2, 0.14), color=PERSON, lw=0, zorder=5)
+    if end_s - start_s > 9 * CHARACTER * length_s:
+        axes.text(
+            start_s + CHARACTER * length_s, centre - 0.02, "a person", color=INK, fontsize=7.5, va="center", zorder=6,
+            bbox={"boxstyle": "round,pad=0.15", "fc": PERSON, "ec": "none"},
+        )  # fmt: skip
 
 
 def stops(run: Run) -> list[Span]:
