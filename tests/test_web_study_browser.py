@@ -163,6 +163,7 @@ def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_tri
                 guide.set_viewport_size({"width": 1280, "height": 800})
                 picture(person, "study-trial-phone")
             guide.keyboard.press("t")
+            shows(guide, "#current", "Press STOP before anybody goes near it")
             if trial == 2:
                 for seat in ("planner", "vlm"):
                     shows(wizard, f".holder[data-seat={seat}]", seat)

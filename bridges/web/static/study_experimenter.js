@@ -27,6 +27,7 @@ export function experimenter(link) {
         parts.push(make("p", "", make("b", "", `Trial ${view.trial}, ${view.condition.title}. `), view.condition.notes), make("p", "soft", view.task.text), view.task.notes ? make("p", "", make("b", "", "Task: "), view.task.notes) : null, seats(), time);
       } else if (view.kind === "questionnaire") parts.push(make("p", "soft", view.missing ? `The participant is answering; ${view.missing} to go.` : "All answered; the participant has not gone on yet."));
       else parts.push(make("p", "soft", "The participant is reading."));
+      if (view.steps[view.place - 1]?.about) parts.push(make("p", "soft", "Between trials the robot's models may go on with what it was asked. Press STOP before anybody goes near it."));
     }
     box.replaceChildren(...parts.filter(Boolean));
     const controls = [];
