@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
@@ -130,9 +131,43 @@ def test_a_name_that_no_device_has_is_told_with_those_there_are() -> None:
 
 def test_a_machine_without_sound_is_told_so(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sound_out, "REAL_BACKENDS", [miniaudio.Backend.WASAPI])  # of another system
-    with pytest.raises(VoiceError, match=r"no loudspeaker can be opened \(.*\); this machine has none"):
+    with pytest.raises(VoiceError, match=r"^this machine has no loudspeaker$"):
         open_device("", SystemClock())
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("null")
+def test_a_device_that_cannot_be_opened_is_told_with_those_there_are_and_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    freed: list[object] = []
+    free = miniaudio.lib.ma_context_uninit
+
+    class Library:
+        MA_SUCCESS = miniaudio.lib.MA_SUCCESS
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(real, name)
+
+        def ma_device_init(self, *_: object) -> int:
+            return -401
+
+        def ma_context_uninit(self, context: object) -> object:
+            freed.append(context)
+            return free(context)
+
+    real = miniaudio.lib
+    monkeypatch.setattr(miniaudio, "lib", Library())
+    with pytest.raises(VoiceError) as problem:
+        open_device("", SystemClock())
+    assert str(problem.value) == (
+        "no loudspeaker can be opened (failed to init device, -401); there are: NULL Playback Device"
+    )
+    problem.value.__cause__.__traceback__ = None  # type: ignore[union-attr]  # which keeps what was being opened
+    problem.value.__context__ = problem.value.__cause__ = None
+    del problem
+    gc.collect()
+    assert len(freed) == 2  # that of the list, and that of the device
 
 
 class FakePlayer(Nowhere):
@@ -188,13 +223,13 @@ class Room:
     def play(self, scene: Callable[[Room], Awaitable[None]]) -> None:
         async def whole() -> None:
             self.node.on_start()
-            serving: asyncio.Future[None] = asyncio.ensure_future(self.node.serve())
+            self.serving: asyncio.Future[None] = asyncio.ensure_future(self.node.serve())
             try:
                 async with asyncio.timeout(60):
                     await scene(self)
             finally:
-                serving.cancel()
-                await asyncio.wait([serving])
+                self.serving.cancel()
+                await asyncio.wait([self.serving])
                 self.node.on_stop()
 
         asyncio.run(whole())
@@ -309,3 +344,26 @@ def test_a_stop_silences_the_device_before_anything_else_runs(monkeypatch: pytes
     with player_of(room) as player:
         room.play(scene)
     assert [(one.phase, one.why) for one in room.told] == [("begun", ""), ("cut", "stop")]
+
+
+def test_a_failure_that_nobody_thought_of_costs_one_utterance(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(monkeypatch)
+
+    async def scene(room: Room) -> None:
+        await room.node.mend()
+        monkeypatch.setattr(player, "begin", lambda _: 1 / 0)
+        room.node.queue(Utterance(speaker="robot", text="One."))
+        await room.until(lambda: room.node.turn is not None)
+        await asyncio.wait([room.serving])
+        assert isinstance(room.serving.exception(), ZeroDivisionError)
+        monkeypatch.undo()
+        room.serving = asyncio.ensure_future(room.node.serve())  # as the runtime does at the next tick
+        await room.speak("Two.")
+
+    with player_of(room) as player:
+        room.play(scene)
+    assert [(one.text, one.phase, one.why) for one in room.told] == [
+        ("One.", "cut", "the loudspeaker failed"),
+        ("Two.", "begun", ""),
+        ("Two.", "done", ""),
+    ]

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from nodes.model_answers import ModelError
 from nodes.model_budget import Budget, budget_of
 from nodes.understanding import understand
+from nodes.voice.bell import Bell
 from nodes.voice.floor import Floor
 from nodes.voice.pieces import LONGEST_TEXT, pieces_of
 from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
@@ -36,7 +37,6 @@ ESPEAK = "espeak-ng --stdin --stdout"
 NOWHERE = "none"
 LONGEST_WAIT_S = 0.25
 """How often a device is looked after while it plays."""
-SHORTEST_WAIT_S = 0.001
 MOST_WAITING = 32
 
 
@@ -98,7 +98,7 @@ class Loudspeaker(Node):
         self.voice_fault = ""
         self.turn: Turn | None = None
         self.waiting: deque[Turn] = deque()
-        self.bell: asyncio.Future[None] | None = None
+        self.bell = Bell()
         self.closing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -174,16 +174,20 @@ class Loudspeaker(Node):
         if len(self.waiting) >= MOST_WAITING:
             self._tell(self.waiting.popleft(), "cut", "too much is said at once")
         self.waiting.append(turn)
-        self._ring()
+        self.bell.ring()
 
     @every(hz=1)
     async def serve(self) -> None:
-        """Speak what waits, for as long as the node lives."""
+        """Speak what waits, for as long as the node lives; after a failure of its own it is started again."""
+        if self.turn is not None:
+            self._fall_silent()
+            self._tell(self.turn, "cut", "the loudspeaker failed")
+            self.turn = None
         try:
             while True:
                 self._sweep()
                 if not self.waiting:
-                    await self._wait(math.inf)
+                    await self.bell.wait(math.inf)
                     continue
                 turn = self.turn = self.waiting.popleft()
                 why = await self._speak(turn)
@@ -206,7 +210,7 @@ class Loudspeaker(Node):
     def listen(self, speech: Speech) -> None:
         """Whether a person speaks."""
         self.floor.hear(speech, self.clock.now_ns())
-        self._ring()
+        self.bell.ring()
 
     @on(heard)
     def give_way(self, utterance: Utterance) -> None:
@@ -239,7 +243,7 @@ class Loudspeaker(Node):
         else:
             self._tell_fault("")
         self.is_known = True
-        self._ring()
+        self.bell.ring()
 
     async def _speak(self, turn: Turn) -> str:
         """Why it was not said to its end, or ""."""
@@ -253,7 +257,7 @@ class Loudspeaker(Node):
                 while not ahead.done():
                     if why := self._cut(turn):
                         return why
-                    await self._wait(self._to_barge_in_s(turn), ahead)
+                    await self.bell.wait(self._to_barge_in_s(turn), ahead)
                 sound = ahead.result()
                 self.voice_fault = ""
                 if not turn.has_begun and (why := await self._may_begin(turn)):
@@ -283,11 +287,11 @@ class Loudspeaker(Node):
             if why := self._void(turn):
                 return why
             if not self.is_known:
-                await self._wait(left_s)
+                await self.bell.wait(left_s)
             elif self.player is None:
                 return self.fault
             elif person_s := self.floor.taken_for_s(now_ns):
-                await self._wait(min(person_s, left_s))
+                await self.bell.wait(min(person_s, left_s))
             else:
                 return ""
 
@@ -328,7 +332,7 @@ class Loudspeaker(Node):
             if self.player is not player:
                 return self.fault
             self._sweep()
-            await self._wait(min(left / RATE_HZ, self._to_barge_in_s(turn), LONGEST_WAIT_S))
+            await self.bell.wait(min(left / RATE_HZ, self._to_barge_in_s(turn), LONGEST_WAIT_S))
         turn.spoken.append(piece)
         turn.piece = ""
         return ""
@@ -347,7 +351,7 @@ class Loudspeaker(Node):
         self.floor.silence(min(from_ns, self.clock.now_ns()), why)  # another machine's clock silences nobody for ever
         if self.turn is not None and self.floor.why_silent(self.turn.said_ns):
             self._fall_silent()
-        self._ring()
+        self.bell.ring()
 
     def _published_ns(self) -> int:
         """When the message was published that this handler runs for; without one: now."""
@@ -357,18 +361,6 @@ class Loudspeaker(Node):
     def _fall_silent(self) -> None:
         if self.player is not None:
             self.player.silence()
-
-    async def _wait(self, seconds: float, other: asyncio.Future[Any] | None = None) -> None:
-        """Return after that time, when something has changed, or when the other is done."""
-        bell = self.bell = asyncio.get_running_loop().create_future()
-        timeout_s = None if seconds == math.inf else max(seconds, SHORTEST_WAIT_S)
-        await asyncio.wait(
-            [bell] if other is None else [bell, other], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
-        )
-
-    def _ring(self) -> None:
-        if self.bell is not None and not self.bell.done():
-            self.bell.set_result(None)
 
     def _tell(self, turn: Turn, phase: Literal["begun", "done", "cut"], why: str = "") -> None:
         spoken = {"begun": "", "done": turn.text, "cut": turn.heard}[phase]
@@ -382,7 +374,7 @@ class Loudspeaker(Node):
         """The device is gone; `mend` looks for it."""
         self.lost, self.player = self.player, None
         self._tell_fault(fault)
-        self._ring()
+        self.bell.ring()
 
     def _tell_fault(self, fault: str) -> None:
         """Once, and once when it works again."""

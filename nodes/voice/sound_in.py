@@ -82,6 +82,8 @@ class DeviceSound:
         """`device`: a part of its name, "" for the system's choice, "null" for one of silence. Raises UserError."""
         quiet_alsa()
         backends = [miniaudio.Backend.NULL] if device == "null" else REAL_BACKENDS
+        if device == "" and not _devices():  # then none is opened: each failure of ALSA's costs memory for good
+            raise UserError("cannot be opened: this machine has none; is one connected?")
         chosen = None if device in ("", "null") else _find(device)
         self._clock = clock
         self._waiting: queue.Queue[Block] = queue.Queue(MOST_WAITING)
@@ -90,7 +92,7 @@ class DeviceSound:
         self._alive_ns = clock.now_ns()
         self.lost = ""
         try:
-            self._device = miniaudio.CaptureDevice(
+            self._device = _Capture(
                 input_format=miniaudio.SampleFormat.SIGNED16,
                 nchannels=1,
                 sample_rate=RATE_HZ,
@@ -138,6 +140,29 @@ class DeviceSound:
     def close(self) -> None:
         self.lost = self.lost or "closed"
         self._device.close()
+
+
+class OwnContext:
+    """Beside a device class of miniaudio: frees its context at the end, also where the device could not be opened.
+
+    The library's classes leave it behind, some kilobytes each time that a device which is not there is looked for.
+    """
+
+    _made: Any = None
+
+    def _make_context(self, *arguments: Any) -> Any:
+        self._made = super()._make_context(*arguments)  # type: ignore[misc]  # the library's
+        return self._made
+
+    def close(self) -> None:
+        super().close()  # type: ignore[misc]  # the library's
+        made, self._made = self._made, None
+        if made is not None:
+            miniaudio.lib.ma_context_uninit(made)
+
+
+class _Capture(OwnContext, miniaudio.CaptureDevice):  # type: ignore[misc]  # untyped
+    """A microphone."""
 
 
 def microphones() -> list[str]:

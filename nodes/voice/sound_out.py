@@ -12,7 +12,7 @@ from typing import Any
 import miniaudio
 
 from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
-from nodes.voice.sound_in import REAL_BACKENDS, quiet_alsa
+from nodes.voice.sound_in import REAL_BACKENDS, OwnContext, quiet_alsa
 from runtime.clock import Clock, to_ns
 
 PERIOD_MS = 20
@@ -90,22 +90,29 @@ class _Sound:
         return data
 
 
+class _Playback(OwnContext, miniaudio.PlaybackDevice):  # type: ignore[misc]  # untyped
+    """A loudspeaker."""
+
+
 def open_device(name: str, clock: Clock) -> Device:
     """The loudspeaker with this in its name, or the system's own where it is "". Raises VoiceError."""
     quiet_alsa()
+    there = _playbacks()
+    if not there:  # then nothing is opened either: each time that ALSA fails at it costs some memory for good
+        raise VoiceError("this machine has no loudspeaker")
     try:
-        device = miniaudio.PlaybackDevice(
+        device = _Playback(
             miniaudio.SampleFormat.SIGNED16,
             nchannels=1,
             sample_rate=RATE_HZ,
             buffersize_msec=PERIOD_MS,
             callback_periods=PERIODS,
-            device_id=_chosen(name) if name else None,
+            device_id=_chosen(name, there) if name else None,
             backends=REAL_BACKENDS,
             app_name="polyrhythm",
         )
     except miniaudio.MiniaudioError as problem:
-        raise VoiceError(f"no loudspeaker can be opened ({_why(problem)}); {_those_there_are()}") from problem
+        raise VoiceError(f"no loudspeaker can be opened ({_why(problem)}); there are: {_names(there)}") from problem
     try:
         return Device(device, clock)
     except miniaudio.MiniaudioError as problem:
@@ -132,19 +139,17 @@ def decode_speech(data: bytes, what: str) -> bytes:
     return b"".join(samples)
 
 
-def _chosen(name: str) -> Any:
+def _chosen(name: str, there: list[dict[str, Any]]) -> Any:
     """The id of the device with that name, or with that in its name."""
-    there = _playbacks()
     fitting = [one for one in there if name.casefold() in one["name"].casefold()]
     exact = [one for one in fitting if one["name"] == name]
     if not fitting:
-        raise VoiceError(f"no loudspeaker has {name!r} in its name; {_those_there_are()}")
+        raise VoiceError(f"no loudspeaker has {name!r} in its name; there are: {_names(there)}")
     return (exact or fitting)[0]["id"]
 
 
-def _those_there_are() -> str:
-    names = [str(one["name"]) for one in _playbacks()]
-    return f"there are: {', '.join(names)}" if names else "this machine has none"
+def _names(there: list[dict[str, Any]]) -> str:
+    return ", ".join(str(one["name"]) for one in there)
 
 
 def _playbacks() -> list[dict[str, Any]]:
