@@ -390,3 +390,37 @@ def test_a_table_tells_of_messages_that_cannot_be_read(
     told = capsys.readouterr().err
     assert "run.mcap: subtask #4, at 4.000 s, cannot be read (topic 'subtask': a message is no JSON object" in told
     assert ", nor 1 more of that topic: their " in told
+
+
+def test_a_hole_in_the_recording_is_told_of_a_dataset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From 0.8 s to 1.8 s nothing was recorded; of its 20 frames those of the first half second are fresh enough."""
+    writer = BagWriter(tmp_path / "run.mcap", {"clock": "virtual"})
+    for message in BagReader(recording(tmp_path / "whole.mcap", seconds=2.5)):
+        if not to_ns(0.805) < message.envelope.published_ns < to_ns(1.795):
+            writer.copy(message)
+    writer.close()
+    asked = ["export", "--to", "lerobot"]
+    assert main([*asked, str(tmp_path / "run.mcap"), "--out", str(tmp_path / "a")]) == 0
+    told = capsys.readouterr().err
+    assert "run.mcap: 9 frames, the first at 1.350 s, repeat a robot/state that is more than 0.5 s old" in told
+    assert main([*asked, str(tmp_path / "whole.mcap"), "--out", str(tmp_path / "b")]) == 0
+    assert "robot/state" not in capsys.readouterr().err
+
+
+def test_a_recorder_that_was_behind_makes_no_other_dataset(tmp_path: Path) -> None:
+    """The same messages, but each state was written a second late, as by a recorder short of processor time."""
+    whole = recording(tmp_path / "whole.mcap", seconds=2.5)
+    late = sorted(
+        BagReader(whole), key=lambda one: one.envelope.published_ns + to_ns(1.0) * (one.topic == "robot/state")
+    )
+    writer = BagWriter(tmp_path / "late.mcap", {"clock": "virtual"})
+    for message in late:
+        writer.copy(message)
+    writer.close({"outcome": '{"ok":true}', "recorder": '{"most_behind_s":1.2}'})
+    found = [
+        read_episode(Recording(path), fps=20, show=lambda topic, frame, rgb: None)
+        for path in (whole, tmp_path / "late.mcap")
+    ]
+    assert len(found[0]) > 40
+    assert found[0].states == found[1].states
+    assert found[0].actions == found[1].actions

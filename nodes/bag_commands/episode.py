@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import heapq
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,10 @@ from runtime.msgs import JointCommand, RobotState, Subtask
 
 LONGEST_STILL_S = 60.0
 """A longer jump of the stamps is no still scene, but damage or a gap."""
+MOST_BEHIND_S = 10.0
+"""Messages wait so long, at most, for those of their time that were recorded after them."""
+STALE_S = 0.5
+"""A robot's state that is older at a frame is a hole in the recording, of which a dataset is to tell."""
 _USED = ("robot/state", "robot/command", "command", "subtask", LEASE_TOPIC)
 NO_TASK = "wait"
 """The task of frames before the first subtask."""
@@ -57,6 +62,8 @@ class _Sampler:
         self._state: tuple[float, ...] | None = None
         self._sent: tuple[float, ...] | None = None
         self._sent_ns = 0
+        self._state_ns = 0
+        self.stale: list[int] = []  # stamps of frames without a state of their time
         self._is_fresh = False  # whether a command was sent in the last frame's period
         self._task = NO_TASK
         self._is_person = False
@@ -72,6 +79,7 @@ class _Sampler:
         if message.topic == "robot/state":
             state = message.message(RobotState)
             self._state = (*state.position, state.base_x_m, state.base_y_m, state.base_heading_rad)
+            self._state_ns = envelope.published_ns
         elif message.topic == "robot/command":
             command = message.message(JointCommand)
             self._sent = (*command.position, command.base_v_mps, command.base_w_radps)
@@ -124,6 +132,8 @@ class _Sampler:
             assert self._sent is not None
             for topic in sorted(self._cameras):
                 self._show(topic, len(self.episode), self._images[topic])
+            if frame_ns - self._state_ns > to_ns(STALE_S):
+                self.stale.append(frame_ns)
             self.episode.states.append(self._state)
             self.episode.actions.append(self._sent)
             self.episode.tasks.append(self._task)
@@ -153,21 +163,24 @@ def read_episode(
     }
     sampler = _Sampler(cameras, fps, show, recording.start_ns)
     damaged = Damaged(recording, is_skipped=skip_damaged, what_then="the one before it stands in its frames")
-    for message in recording.gone_through("exporting"):
-        try:
-            envelope = message.envelope
-        except RecordingError as problem:
-            if sampler.uses(message):
-                damaged.met(message, problem)
+    for at_ns, message in _by_stamp(recording, sampler, damaged):
+        sampler.make_frames(at_ns)
+        if message is None:
             continue
-        sampler.make_frames(envelope.published_ns)
         try:
-            sampler.take(message, envelope)
+            sampler.take(message, message.envelope)
         except RecordingError as problem:
             damaged.met(message, problem)
-        sampler.begin(envelope.published_ns)
+        sampler.begin(at_ns)
     for sentence in damaged.told:
         tell(sentence)
+    if sampler.stale:
+        first_s = (sampler.stale[0] - recording.start_ns) / NS_PER_S
+        tell(
+            f"{recording.path}: {len(sampler.stale)} frames, the first at {first_s:.3f} s, repeat a robot/state "
+            f"that is more than {STALE_S:g} s old: something is missing there; "
+            "`polyrhythm bag cut` takes a span without it"
+        )
     episode = sampler.episode
     if not len(episode):
         raise RecordingError(f"{recording.path}: {sampler.lacking}")
@@ -175,3 +188,28 @@ def read_episode(
     episode.begins_s = sampler.begins_s - (recording.begin_ns - recording.start_ns) / NS_PER_S
     episode.is_success = isinstance(outcome, dict) and outcome.get("ok") is True
     return episode
+
+
+def _by_stamp(recording: Recording, sampler: _Sampler, damaged: Damaged) -> Iterator[tuple[int, BagMessage | None]]:
+    """When each message was published, in that order, and those that frames depend on.
+
+    A recorder that is behind writes an image, say, long after the states of its time.
+    """
+    fared = recording.noted("recorder")
+    behind_s = fared.get("most_behind_s", MOST_BEHIND_S) if isinstance(fared, dict) else MOST_BEHIND_S
+    window_ns = to_ns(min(MOST_BEHIND_S, behind_s))
+    waiting: list[tuple[int, int, BagMessage | None]] = []
+    for number, message in enumerate(recording.gone_through("exporting")):
+        try:
+            now_ns = message.envelope.published_ns
+        except RecordingError as problem:
+            if sampler.uses(message):
+                damaged.met(message, problem)
+            continue
+        heapq.heappush(waiting, (now_ns, number, message if sampler.uses(message) else None))
+        while waiting[0][0] < now_ns - window_ns:
+            at_ns, _, known = heapq.heappop(waiting)
+            yield at_ns, known
+    while waiting:
+        at_ns, _, known = heapq.heappop(waiting)
+        yield at_ns, known
