@@ -34,12 +34,12 @@ MARKS = [
 
 
 @contextmanager
-def a_browser() -> Iterator[Any]:
-    """To start one takes longer than most tests: share it."""
+def a_browser(*more: str) -> Iterator[Any]:
+    """To start one takes longer than most tests: share it. `more`: options of Chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=[*OPTIONS, *more])
         try:
             yield opened
         finally:

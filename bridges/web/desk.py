@@ -23,7 +23,8 @@ from bridges.web.seats import Seats
 from bridges.web.session import Session, View
 from bridges.web.shadows import Shadows
 from bridges.web.supervision import Supervision
-from bridges.web.wire import Incoming
+from bridges.web.talking import Talking
+from bridges.web.wire import Incoming, Talks
 from runtime import Stamped, Subscription
 from runtime.msgs import JOINTS, Image, RobotState
 from runtime.robot import Hand
@@ -52,6 +53,7 @@ class ConsoleDesk:
         setting: dict[str, Any],
         canned: Canned,
         recorders: Recorders,
+        talking: Talking,
     ) -> None:
         """`setting`: what each page is told once: joints, head_camera."""
         self._ports = ports
@@ -65,6 +67,7 @@ class ConsoleDesk:
         self._setting = setting
         self._canned = canned
         self._recorders = recorders
+        self._talking = talking
         self._cameras = {"head": ports.head_image, "wrist": ports.wrist_image, "room": ports.room_image}
         self._rates: dict[str, tuple[int, int, float]] = {}  # camera -> received, when, Hz
         self._pictures = JpegCache()
@@ -85,6 +88,8 @@ class ConsoleDesk:
         events, session.told = self._board.since(session.told, dialogue_only=session.role == "participant")
         notices, session.notices = session.notices, []
         document: dict[str, Any] = {"t": "state", "n": session.state_number, "events": events, "notices": notices}
+        if session.role != "viewer":
+            document["voice"] = self._talking.document(session, is_told_why=session.is_operator)
         if session.role == "participant":
             return document
         if session.is_operator and session.told_canned != self._canned.version:
@@ -150,17 +155,22 @@ class ConsoleDesk:
 
     def left(self, session: Session) -> None:
         """A page is gone."""
+        self._talking.left(session)
         self._seats.left(session, self._ports.clock.now_ns())
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
         self._deeds.beat(now_ns)
+        self._talking.beat(now_ns)
         self._seats.beat(now_ns)
         self._supervision.beat(now_ns, is_seated=self._seats.has_person("planner"))
 
     def handle(self, session: Session, message: Incoming) -> None:
         """Do what a person asks for."""
-        self._deeds.handle(session, message)
+        if isinstance(message, Talks) and session.role != "viewer":
+            self._talking.handle(session, message, session.name, self._ports.clock.now_ns())
+        else:
+            self._deeds.handle(session, message)
 
     def _seat_documents(self, session: Session, now_ns: int) -> dict[str, dict[str, Any]]:
         state = self._ports.robot.latest()

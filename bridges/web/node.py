@@ -27,6 +27,7 @@ from bridges.web.seats import Seats
 from bridges.web.shadows import Shadows
 from bridges.web.stop_words import STOP_WORDS, load_stop_words
 from bridges.web.supervision import Supervision
+from bridges.web.talking import Talking
 from bridges.web.wire import Seat, decode
 from runtime import on
 from runtime.call import current_call
@@ -108,6 +109,7 @@ class Console(ConsolePorts):
         self._supervision = Supervision(self, self._speaker)
         self._shadows = Shadows(self._limits.joints)
         self._recorders = Recorders()
+        self._talking = Talking(self, getattr(self, "run_info", {}))
         self._states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         if self.clock.is_virtual:
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")
@@ -127,6 +129,7 @@ class Console(ConsolePorts):
             self._setting,
             self._canned,
             self._recorders,
+            self._talking,
         )
         room = Room("console", "Console", "index.html", desk, decode, {role: role for role in ROLES})
         room.gives_way = frozenset({"participant"})  # a study beside it decides what they see, and of whom
@@ -166,6 +169,7 @@ class Console(ConsolePorts):
 
     @on(ConsolePorts.heard)
     def note_heard(self, message: Utterance) -> None:
+        self._talking.note(message)
         self._note(message)
 
     @on(ConsolePorts.said)

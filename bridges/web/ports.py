@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from bridges.web.messages import DraftDecision, Mark, SeatWord, StudySetting
+from bridges.web.voice_ports import VoicePorts
 from runtime import Publisher, QoS, Subscription
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.msgs import (
@@ -29,7 +30,7 @@ CANDIDATES = QoS(required=False, depth=8, candidates=True)
 """Also what those say who hold no seat: to be shown, never acted upon."""
 
 
-class ConsolePorts(RobotPorts):
+class ConsolePorts(VoicePorts, RobotPorts):
     """Everything that is heard is optional: a console shows what there is."""
 
     provenance = "person"

@@ -51,6 +51,30 @@ class Say(FromBrowser, frozen=True, tag="say"):
     text: Text
 
 
+class Talk(FromBrowser, frozen=True, tag="talk"):
+    """A person begins to speak into their microphone: the first sound is there."""
+
+
+class SoundPiece(FromBrowser, frozen=True, tag="sound"):
+    """What they go on to say: 16-bit samples at 16 kHz, lowest byte first, in base64."""
+
+    pcm: Annotated[bytes, msgspec.Meta(min_length=2, max_length=16_000)]
+
+    def __post_init__(self) -> None:
+        if len(self.pcm) % 2:
+            raise ValueError(f"{len(self.pcm)} bytes are no 16-bit samples")
+
+
+class Talked(FromBrowser, frozen=True, tag="talked"):
+    """They have ended, and began so long ago; what is not wanted is forgotten."""
+
+    ago_s: Annotated[float, msgspec.Meta(ge=0.0, le=60.0)] = 0.0
+    is_wanted: bool = True
+
+
+Talks = Talk | SoundPiece | Talked
+
+
 class Stop(FromBrowser, frozen=True, tag="stop"):
     """Stop, now."""
 
@@ -163,6 +187,9 @@ Incoming = (
     | Seen
     | Watch
     | Say
+    | Talk
+    | SoundPiece
+    | Talked
     | Stop
     | Resume
     | Emergency

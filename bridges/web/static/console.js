@@ -3,6 +3,7 @@ import { Link } from "/static/link.js";
 import { Holding } from "/static/holding.js";
 import { drawMap, drawRobot, floorAt, overlay, overlayPath, pickAt } from "/static/draw.js";
 import { Drafts, shadows, wishes } from "/static/seats.js";
+import { Talking } from "/static/talking.js";
 
 const $ = (selector) => document.querySelector(selector);
 const all = (selector) => [...document.querySelectorAll(selector)];
@@ -20,14 +21,16 @@ const trail = [];             // of the base
 const drawn = {};             // what the drawings show
 
 const link = new Link({
-  welcome: (message) => { welcome = message; document.body.dataset.role = message.role; sessionStorage.setItem("session", message.session); build(); watch(); },
+  welcome: (message) => { welcome = message; document.body.dataset.role = message.role; sessionStorage.setItem("session", message.session); build(); watch(); talking.met(); },
   state: (message) => { state = { ...state, ...message, at: performance.now() }; if (message.robot === undefined) tell(message); else show(message); },
   frame: (header, bitmap) => { header.camera = header.camera.replace(" depth", ""); frames[header.camera]?.bitmap.close(); frames[header.camera] = { header, bitmap, at: performance.now() }; paint(header.camera); },
-  cover: (text) => { $("#cover-text").textContent = text; $("#cover").dataset.off = text ? "false" : "true"; if (text) holding.release(); },
+  cover: (text) => { $("#cover-text").textContent = text; $("#cover").dataset.off = text ? "false" : "true"; if (text) { holding.release(); talking.lost(); } },
 });
 const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () => Number($("input[name=speed]:checked").value),
   () => (selected ? { x_m: selected.x, y_m: selected.y, label: selected.label, colour: selected.colour } : spot ? { x_m: spot.x, y_m: spot.y } : (notice("select a thing, or click the floor"), null)),
   { stop: (why) => stop(why), refused: () => notDriving(), hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
+const talking = new Talking(link, () => welcome?.role === "operator");
+$("#talk").append(talking.box);
 const drafts = new Drafts(link, () => state?.seats?.planner?.mine === true);
 
 // --- once
@@ -145,6 +148,7 @@ function tell(message) {
   while (story.children.length > 400) story.firstChild.remove();
   if (atEnd && message.events.length) story.scrollTop = story.scrollHeight;
   if (message.canned) sentences(message.canned);
+  if (message.voice) talking.show(message.voice);
   if (message.notices.length) notice(message.notices.at(-1));
 }
 

@@ -9,6 +9,7 @@ const link = new Link({
   welcome: (message) => {
     cameIn(message); role = message.role;
     page ??= role === "experimenter" ? experimenter(link) : participant(link);
+    page.met?.();
     if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] });
   },
   state: (message) => {
@@ -17,7 +18,7 @@ const link = new Link({
     page.tick(message);
   },
   frame: (header, bitmap) => { page.frame?.(header, bitmap); },
-  cover,
+  cover: (text) => { cover(text); if (text) page?.lost?.(); },
 });
 
 const stop = (why) => { notice(link.stopWords); link.send({ t: "stop", why }); };

@@ -1,9 +1,11 @@
 // What a participant sees: one step at a time. Every answer is sent as soon as it is given.
 import { $, button, make, notice, whenNew } from "/static/page.js";
+import { Talking } from "/static/talking.js";
 import { unsaid } from "/static/unsaid.js";
 
 export function participant(link) {
   const main = $("#participant");
+  const talking = new Talking(link, () => false);
   let view = null;
 
   const bar = () => { const inside = make("div"); inside.style.width = `${Math.round(100 * view.place / Math.max(1, view.count - 1))}%`; const box = make("div", "", inside); box.id = "bar"; box.setAttribute("role", "progressbar"); box.setAttribute("aria-label", "Progress"); box.setAttribute("aria-valuenow", String(view.place)); box.setAttribute("aria-valuemax", String(view.count - 1)); return box; };
@@ -82,7 +84,7 @@ export function participant(link) {
       const send = make("button", "main", "Say"); send.type = "submit";
       const form = make("form", "", label, words, send);
       form.addEventListener("submit", (event) => { event.preventDefault(); const text = words.value.trim(); if (text) { link.send({ t: "say", text }); words.value = ""; } });
-      talk.append(form);
+      talk.append(form, talking.box);
     }
     parts.push(talk);
     return parts;
@@ -118,6 +120,8 @@ export function participant(link) {
       });
       if (step?.kind === "trial") whenNew("lines", [step.ident, step.attempt, step.lines], () => lines(step));
     },
-    tick() {},
+    tick(message) { if (message.voice) talking.show(message.voice); },
+    met() { talking.met(); },
+    lost() { talking.lost(); },
   };
 }

@@ -27,6 +27,12 @@ class Keeper:
         self._tell = tell
         self._lock = threading.RLock()
 
+    @property
+    def listens(self) -> bool:
+        """Whether the participant may speak to the robot now."""
+        story = self.story
+        return story is not None and story.phase == "running" and story.allowed.speak
+
     def close(self) -> None:
         """Let the next run write."""
         with self._lock:

@@ -29,7 +29,9 @@ from bridges.web.study.messages import StudyAnswer, StudyNote, StudyStep
 from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
 from bridges.web.study.session import Event, Refused, Story, words_of
 from bridges.web.study.views import experimenter_view, participant_view
-from bridges.web.wire import NoteMark, Resume, Stop
+from bridges.web.talking import Talking
+from bridges.web.voice_ports import VoicePorts
+from bridges.web.wire import NoteMark, Resume, SoundPiece, Stop, Talk, Talked, Talks
 from runtime import Publisher, QoS, Subscription, on
 from runtime.call import current_call
 from runtime.clock import wall_time_ns
@@ -39,6 +41,9 @@ from runtime.message import Stamped
 from runtime.msgs import Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
 from runtime.qos import RELIABLE, URGENT
 
+COLLABORATOR = "collaborator"
+"""The speaker of a participant's words: a study writes nobody's name down."""
+NOBODY_LISTENS = "nobody listens at the moment; that was not said"
 NOT_IN_FORCE = "the trial was broken off: its condition did not come into force. Is a wizard at the console?"
 
 
@@ -46,7 +51,7 @@ def _read(protocol: str) -> Protocol:
     return read_protocol(Path(protocol) if protocol else EXAMPLE)
 
 
-class Study(TalkPorts):
+class Study(VoicePorts, TalkPorts):
     """One participant at a time; the log says where the pages are.
 
     `protocol` is a TOML file (empty: the example that is shipped), `folder` where sessions are kept. A run that was
@@ -106,6 +111,7 @@ class Study(TalkPorts):
         self._effect = Effect(
             Asking(info), self.request.publish, lambda event: self._keeper and self._keeper.do(lambda story: event)
         )
+        self._talking = Talking(self, info)
         if self.clock.is_virtual:
             self.log.warning("a study needs real time; nobody can take part in virtual time")
             return
@@ -137,6 +143,7 @@ class Study(TalkPorts):
 
     @on(TalkPorts.heard)
     def note_heard(self, message: Utterance) -> None:
+        self._talking.note(message)
         self._spoken(message, "heard")
 
     @on(TalkPorts.said)
@@ -234,6 +241,7 @@ class Study(TalkPorts):
         notices, session.notices = session.notices, []
         document: dict[str, Any] = {"t": "state", "n": session.state_number, "notices": notices, "view": None}
         keeper = self._keeper
+        document["voice"] = self._talking.document(session, is_told_why=session.role == "experimenter")
         if keeper is None:
             return document
         story, version = keeper.story, keeper.version
@@ -274,9 +282,11 @@ class Study(TalkPorts):
 
     def left(self, session: Session) -> None:
         """A page is gone; the session waits."""
+        self._talking.left(session)
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second: a trial ends when its time is over, or when its condition cannot be had."""
+        self._talking.beat(now_ns)
         story = self._keeper.story if self._keeper is not None else None
         if self._keeper is None or story is None:
             return
@@ -342,8 +352,16 @@ class Study(TalkPorts):
                 self._withdraw(keeper, now_s, keeper.story.code if keeper.story is not None else "")
             case wire.Speak():
                 self._say(keeper, session, message.text)
+            case Talk() | SoundPiece() | Talked():
+                self._talk(keeper, session, message)
             case _:
                 raise Refused("only the experimenter does that")
+
+    def _talk(self, keeper: Keeper, session: Session, message: Talks) -> None:
+        if keeper.listens:
+            self._talking.handle(session, message, COLLABORATOR, self.clock.now_ns())
+        else:
+            self._talking.refuse(session, message, NOBODY_LISTENS)
 
     def _withdraw(self, keeper: Keeper, now_s: float, by: str) -> None:
         """Nobody takes part any more: a trial that runs ends, with its recording, and the robot stops."""
@@ -353,16 +371,16 @@ class Study(TalkPorts):
         keeper.do(lambda story: story.withdraw(now_s, by))
 
     def _say(self, keeper: Keeper, session: Session, text: str) -> None:
-        story, text = keeper.story, " ".join(text.split())
+        text = " ".join(text.split())
         is_stop = self._is_stop(text)
-        if story is None or story.phase != "running" or not story.allowed.speak:
+        if not keeper.listens:
             if is_stop:
                 self._interrupt("stop", f"{session.role}: {text}")
                 raise Refused("nobody listens at the moment, but the robot stops")
-            raise Refused("nobody listens at the moment; that was not said")
+            raise Refused(NOBODY_LISTENS)
         if not text or (not session.words.allows(self.clock.now_ns()) and not is_stop):
             raise Refused("not so fast: that was not said")
-        self.speak.publish(Utterance(speaker="collaborator", text=text))
+        self.speak.publish(Utterance(speaker=COLLABORATOR, text=text))
 
     def _interrupt(self, depth: Literal["stop", "resume"], text: str) -> None:
         self.interrupt.publish(Interrupt(id=self._idents.next(), depth=depth, text=text, by="console"))

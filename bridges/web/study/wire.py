@@ -6,7 +6,20 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from bridges.web.wire import FromBrowser, Hello, NoteMark, Resume, Seen, Short, Stop, Text, Watch
+from bridges.web.wire import (
+    FromBrowser,
+    Hello,
+    NoteMark,
+    Resume,
+    Seen,
+    Short,
+    SoundPiece,
+    Stop,
+    Talk,
+    Talked,
+    Text,
+    Watch,
+)
 
 StepName = Annotated[str, msgspec.Meta(max_length=200)]
 Given = Annotated[str, msgspec.Meta(max_length=4000)] | int
@@ -70,7 +83,7 @@ class Speak(FromBrowser, frozen=True, tag="say"):
 
 Incoming = (
     Hello | Seen | Watch | Begin | Agree | Answer | Submit | StartTrial | EndTrial | Skip | Withdraw | Note | NoteMark
-    | Speak | Stop | Resume
+    | Speak | Talk | SoundPiece | Talked | Stop | Resume
 )  # fmt: skip
 
 _decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)

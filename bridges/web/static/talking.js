@@ -1,0 +1,186 @@
+// Push to talk: while its button is held (or after a tap, until the next) the microphone's sound goes to the server in pieces.
+import { isText, make } from "/static/page.js";
+import { packed, RATE_HZ, Resampler } from "/static/resample.js";
+
+const TAP_MS = 350, TAIL_MS = 200, LONGEST_S = 19.5, PIECE = RATE_HZ / 10, IDLE_MS = 60_000, WAIT_MS = 15_000, SILENCE = 0.001;
+const HINT = "Hold and speak, or tap to begin and tap again to send. Esc throws it away.";
+const INSECURE = "Talking needs https here: browsers open a microphone only on secure pages and on localhost. You can type instead.";
+const NO_SOUND = "This browser cannot record sound for a page. You can type instead.";
+const NO_WORDS = "Nobody would understand speech here: this run has no recogniser (--add words=nodes.voice.recogniser:Recogniser).";
+const DEAF = "The robot does not understand speech at the moment. Please type.";
+const REFUSED = {
+  NotAllowedError: "The browser does not let this page use the microphone. Allow it beside the address, then try again; or type.",
+  NotFoundError: "There is no microphone at this computer. You can type instead.",
+  NotReadableError: "The microphone cannot be opened; another program may have it. Try again, or type.",
+};
+
+export class Talking {
+  // isTold: whether this person is told why it does not work, and how it would.
+  constructor(link, isTold) {
+    this.link = link; this.isTold = isTold; this.mode = "idle"; this.count = 0; this.voice = null;
+    this.button = make("button", "talk"); this.button.type = "button"; this.button.setAttribute("aria-keyshortcuts", "V");
+    this.word = make("span", "", "Talk"); this.button.append(this.word, " ", make("kbd", "", "V"));
+    this.level = make("div", "", ""); const meter = make("div", "level", this.level); meter.setAttribute("aria-hidden", "true");
+    this.status = make("p", "", HINT); this.status.setAttribute("role", "status"); this.fault = make("p", "fault"); this.fault.hidden = true;
+    this.box = make("div", "mic", this.button, meter, this.status, this.fault); this.box.hidden = true;
+    this.box.setAttribute("role", "group"); this.box.setAttribute("aria-label", "Talk");
+    this.listen();
+  }
+
+  listen() {
+    const button = this.button;
+    button.addEventListener("pointerdown", (event) => { if (event.button) return; button.setPointerCapture(event.pointerId); this.press("pointer"); });
+    for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) button.addEventListener(name, () => this.release("pointer"));
+    button.addEventListener("click", (event) => { if (event.detail === 0) this.press("click"); });    // by the keyboard, or for somebody
+    button.addEventListener("contextmenu", (event) => event.preventDefault());                         // a long touch is no menu
+    addEventListener("keydown", (event) => {
+      if (isText(event.target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+      if (event.code === "KeyV" && this.isShown) { event.preventDefault(); this.press("key"); }
+      else if (event.key === "Escape" && this.isOn) this.cancel("Thrown away; nothing was sent.");
+    });
+    addEventListener("keyup", (event) => { if (event.code === "KeyV") this.release("key"); });
+    addEventListener("blur", () => { if (this.by !== "tap") this.end(); });                            // who lets go now is not seen
+    addEventListener("visibilitychange", () => { if (document.hidden) { this.end(); if (this.mode === "idle") this.close(); } });
+    addEventListener("pagehide", () => { this.cancel(""); this.close(); });
+  }
+
+  get isOn() { return ["opening", "listening", "ending"].includes(this.mode); }
+  get isShown() { return !this.button.hidden && this.box.isConnected && this.box.offsetParent !== null; }
+
+  // --- what the server knows: whether anybody would understand, and what became of what was said
+
+  show(voice) {
+    this.voice = voice;
+    const why = !voice.understood ? NO_WORDS : !isSecureContext ? INSECURE : !navigator.mediaDevices?.getUserMedia || !globalThis.AudioWorkletNode ? NO_SOUND : "";
+    this.box.hidden = !voice.understood && !this.isTold();
+    this.button.hidden = Boolean(why); this.level.parentElement.hidden = Boolean(why);
+    if (why) { this.cancel(""); this.say(why); } else if (this.status.textContent === NO_WORDS || !this.status.textContent) this.say(HINT);
+    this.tellFaults(voice.deaf);
+    if (this.isOn && !this.isShown) this.cancel("");
+    if (voice.count > this.count && (this.isOn || this.mode === "sent")) this.answered(voice);
+    else if (this.mode === "understanding" && voice.words) this.rest(`Understood: “${voice.words}”`);
+  }
+
+  tellFaults(deaf) {
+    const told = Object.entries(deaf).map(([who, why]) => `The ${who} is deaf: ${why}`);
+    const text = !told.length ? "" : this.isTold() ? told.join("; ") : DEAF;
+    if (this.fault.textContent !== text) this.fault.textContent = text;
+    this.fault.hidden = !text;
+  }
+
+  answered(voice) {
+    this.count = voice.count;
+    if (voice.why) { this.rest(`${voice.why[0].toUpperCase()}${voice.why.slice(1)}.`); return; }
+    this.become("understanding", "Sent. Waiting for the words…"); this.give_up();
+  }
+
+  // The link is gone, and with it what was being said.
+  lost() { if (this.isOn || this.mode === "sent") this.rest("The link is gone; that was not sent."); }
+
+  // A link is new: the server counts from the beginning.
+  met() { this.lost(); this.count = 0; }
+
+  // --- the button
+
+  press(by) {
+    if (this.isOn) { this.end(); return; }
+    if (!this.isShown) return;
+    this.by = by === "click" ? "tap" : by; this.pressedAt = performance.now();
+    this.begin();
+  }
+
+  release(by) {
+    if (this.by !== by || !this.isOn) return;
+    if (performance.now() - this.pressedAt < TAP_MS) { this.by = "tap"; this.draw(); }
+    else if (this.mode === "opening") this.rest("The microphone is ready soon: hold the button again, and speak.");
+    else this.end();
+  }
+
+  async begin() {
+    clearTimeout(this.timer); clearTimeout(this.idle);
+    this.begunAt = 0; this.length = 0; this.peak = 0; this.left = []; this.resampler = null; this.count = this.voice.count;
+    this.become("opening", "Opening the microphone…");
+    try { await this.open(); } catch (problem) { this.close(); if (this.mode === "opening") this.rest(REFUSED[problem.name] ?? `The microphone cannot be used (${problem.message}). You can type instead.`); return; }
+    if (this.mode === "opening") this.become("listening", "Listening…"); else this.sleep();
+  }
+
+  end() {
+    if (this.mode === "opening") { this.rest(HINT); return; }
+    if (this.mode !== "listening") return;
+    this.become("ending", "Sending…"); this.timer = setTimeout(() => this.finish(), TAIL_MS);     // the last word's end is on its way
+  }
+
+  finish() {
+    if (this.mode !== "ending") return;
+    if (this.left.length) this.send();
+    const isMute = this.begunAt && this.peak < SILENCE;
+    if (this.begunAt) this.link.send({ t: "talked", ago_s: Math.min(60, (performance.now() - this.begunAt) / 1000), is_wanted: !isMute });
+    if (!this.begunAt || isMute) { this.rest("The microphone gave nothing but silence. Is it muted?"); return; }
+    this.become("sent", "Sending…"); this.give_up(); this.sleep();
+  }
+
+  cancel(text) {
+    if (!this.isOn) return;
+    if (this.begunAt) this.link.send({ t: "talked", is_wanted: false });
+    this.rest(text);
+  }
+
+  // Nothing goes on any more; the text stays until the next press.
+  rest(text) { clearTimeout(this.timer); this.begunAt = 0; this.become("idle", text); this.sleep(); }
+
+  give_up() { clearTimeout(this.timer); this.timer = setTimeout(() => this.rest("Nothing was understood. Say it again, or type it."), WAIT_MS); }
+
+  // --- sound
+
+  async open() {
+    if (this.stream?.active && !this.opening) { await this.context.resume(); return; }
+    this.opening ??= this.connect();                     // pressed again while the browser asks: it asks once
+    try { await this.opening; } finally { this.opening = null; }
+  }
+
+  async connect() {
+    const stream = this.stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
+    const context = this.context = new AudioContext();
+    await context.audioWorklet.addModule("/static/talking_worklet.js"); await context.resume();
+    const node = new AudioWorkletNode(context, "talking", { channelCount: 1, channelCountMode: "explicit" });
+    node.port.onmessage = (event) => this.take(event.data);
+    context.createMediaStreamSource(stream).connect(node); node.connect(context.destination);      // silence: it only pulls
+    for (const track of stream.getTracks()) track.onended = () => { this.close(); if (this.isOn) this.cancel("The microphone is gone; that was not sent."); };
+  }
+
+  close() {
+    for (const track of this.stream?.getTracks() ?? []) track.stop();
+    this.context?.close(); this.stream = this.context = null;
+  }
+
+  // A microphone that is not used for a while is closed; the next press opens it again.
+  sleep() { clearTimeout(this.idle); this.idle = setTimeout(() => { if (!this.isOn) this.close(); }, document.hidden ? 0 : IDLE_MS); }
+
+  take(block) {
+    if (this.mode !== "listening" && this.mode !== "ending") return;
+    const rate = this.context.sampleRate;
+    if (!this.begunAt) { this.begunAt = performance.now() - 1000 * block.length / rate; this.resampler = new Resampler(rate); this.link.send({ t: "talk" }); }
+    for (const value of this.resampler.add(block)) { this.left.push(value); this.peak = Math.max(this.peak, Math.abs(value)); if (this.left.length === PIECE) this.send(); }
+    if (this.length >= LONGEST_S * RATE_HZ && this.mode === "listening") this.end();
+  }
+
+  send() {
+    const loud = Math.sqrt(this.left.reduce((sum, one) => sum + one * one, 0) / this.left.length);
+    this.level.style.width = `${Math.round(100 * Math.max(0, Math.min(1, 1 + Math.log10(loud + 1e-6) / 2.5)))}%`;
+    this.length += this.left.length;
+    this.link.send({ t: "sound", pcm: packed(Float32Array.from(this.left)) }); this.left = [];
+  }
+
+  // --- what is seen
+
+  become(mode, text) { this.mode = mode; this.say(text); this.draw(); }
+
+  say(text) { if (this.status.textContent !== text) this.status.textContent = text; }
+
+  draw() {
+    const isOn = this.mode === "opening" || this.mode === "listening";
+    this.button.setAttribute("aria-pressed", String(isOn)); this.box.dataset.mode = this.mode;
+    this.word.textContent = !isOn ? "Talk" : this.by === "tap" ? "Send" : "Let go to send";
+    if (!isOn) this.level.style.width = "0";
+  }
+}
