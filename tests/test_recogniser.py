@@ -31,9 +31,12 @@ def sound(kind: type[Sound], number: int = 1, *, voiced_s: float = 0.5, samples:
 
 
 def heard_of(
-    server: FakeSpeech, *sounds: tuple[float, Sound], saying: Saying | None = None, **params: object
+    server: FakeSpeech,
+    *sounds: tuple[float, Sound] | tuple[float, Sound, str],
+    saying: Saying | None = None,
+    **params: object,
 ) -> list[tuple[float, Utterance]]:
-    """What is passed on, with the second in which it is; the sounds come in the seconds given."""
+    """What is passed on, with the second in which it is; the sounds come in the seconds given (by `ears`)."""
     recogniser = Recogniser(base_url=server.url, model="whisper-test", **params)  # type: ignore[arg-type]  # the test's
     sim = Simulation(recogniser)
     found: list[tuple[float, Utterance]] = []
@@ -48,10 +51,11 @@ def heard_of(
     if saying is not None:
         sim.publish("saying", saying)
     at_s = 1.9
-    for second, one in sounds:
+    for second, one, *source in sounds:
         sim.run(seconds=second - at_s)
         at_s = second
-        sim.publish("microphone/so_far" if isinstance(one, SoundSoFar) else "microphone/speech", one)
+        topic = "microphone/so_far" if isinstance(one, SoundSoFar) else "microphone/speech"
+        sim.publish(topic, one, source=str(source[0]) if source else "ears")
     sim.run(seconds=6.0)
     sim.close()
     return found
@@ -73,6 +77,13 @@ def test_a_stop_is_passed_on_before_its_speaker_has_ended_and_not_twice() -> Non
         heard = heard_of(server, (2.0, sound(SoundSoFar)), (2.5, sound(Sound)))
     assert [(second, one.text) for second, one in heard] == [(2.4, "Ouch!")]
     assert len(server.asked) == 1  # nothing was added but silence
+
+
+def test_each_microphone_counts_for_itself() -> None:
+    with FakeSpeech(says("Hello.", "Ouch!")) as server:
+        page = sound(Sound, 7, voiced_s=0.5)
+        heard = heard_of(server, (2.0, page, "console"), (3.0, sound(SoundSoFar, 7)), (3.5, sound(Sound, 7)))
+    assert [(second, one.text) for second, one in heard] == [(2.4, "Hello."), (3.4, "Ouch!")]
 
 
 def test_what_follows_an_early_stop_is_heard_as_well() -> None:

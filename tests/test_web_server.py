@@ -164,6 +164,8 @@ def test_a_message_of_65_kib_ends_the_conversation(run: ConsoleRun) -> None:
         '{"t":"drive","ahead":NaN}',
         '{"t":"say","voice":"god","text":"x"}',
         '{"t":"stop","more":1}',
+        '{"t":"sound","pcm":"AAAA"}',
+        json.dumps({"t": "sound", "pcm": "A" * 40_000}),
         json.dumps({"t": "stop", "\u00fc" * 200: 1}, ensure_ascii=False),
         "[" * 5000,
     ],
@@ -189,6 +191,23 @@ def test_a_flood_is_cut_off(run: ConsoleRun) -> None:
         assert code_of(socket) == 4429
 
 
+def test_a_flood_of_sound_is_cut_off_and_one_utterance_of_it_is_told(run: ConsoleRun) -> None:
+    piece = json.dumps({"t": "sound", "pcm": "AAAA" * 5000})
+    with open_socket(run) as socket:
+        socket.send(hello(run, "participant"))
+        next_of(socket, "welcome")
+        socket.send('{"t":"talk"}')
+        for _ in range(60):
+            socket.send(piece)
+        while (voice := next_of(socket, "state")["voice"])["count"] == 0:
+            pass
+        assert (voice["count"], voice["why"]) == (1, "")
+        with suppress(ConnectionClosed):
+            for _ in range(2000):
+                socket.send(piece)
+        assert code_of(socket) == 4429
+
+
 def test_a_connection_that_asks_for_nothing_is_closed(run: ConsoleRun) -> None:
     with socket_library.create_connection(("127.0.0.1", run.port), timeout=60.0) as silent:
         silent.sendall(b"GET / HTTP/1.1\r\n")
@@ -199,10 +218,15 @@ def test_a_viewer_may_look_and_stop_and_nothing_else(run: ConsoleRun) -> None:
     with open_socket(run) as socket:
         socket.send(hello(run, "viewer", name="Vi"))
         next_of(socket, "welcome")
-        for message in ({"t": "say", "voice": "robot", "text": "hi"}, {"t": "resume"}, {"t": "take", "seat": "policy"}):
+        for message in (
+            {"t": "say", "voice": "robot", "text": "hi"},
+            {"t": "resume"},
+            {"t": "take", "seat": "policy"},
+            {"t": "talk"},
+        ):
             socket.send(json.dumps(message))
         notices: list[str] = []
-        while len(notices) < 3:
+        while len(notices) < 4:
             notices += next_of(socket, "state")["notices"]
         assert set(notices) == {"only an operator may do that"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,14 +14,19 @@ import pytest
 
 from bridges.web import wire as console_wire
 from bridges.web.session import Session
+from bridges.web.static_files import STATIC
 from bridges.web.study import wire as study_wire
+from bridges.web.study.node import NOBODY_LISTENS, Study
 from bridges.web.talking import MOST_BYTES, SILENT_S, TOO_FAST, TOO_SHORT, UTTERANCES_BURST, Talking, has_listener
 from bridges.web.voice_ports import VoicePorts
 from bridges.web.wire import SoundPiece, Talk, Talked
+from runtime import Simulation
 from runtime.clock import to_ns
 from runtime.msgs import Utterance
 from runtime.voice_msgs import MicrophoneState, RecogniserState, Sound
+from tests.test_web_link import javascript
 from tests.test_web_seats import Sent
+from tests.test_web_study_node import opened
 
 PIECE = SoundPiece(np.arange(1600, dtype="<i2").tobytes())  # 0.1 s
 
@@ -261,7 +267,71 @@ def test_where_nothing_is_known_of_the_run_speaking_is_tried(text: str, tmp_path
     ],
 )
 def test_garbled_sound_is_refused_like_any_other_garbage(decode: Any, garbled: dict[str, Any]) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(msgspec.ValidationError):
         decode(json.dumps(garbled))
     assert decode(json.dumps({"t": "sound", "pcm": "AQD//w=="})) == SoundPiece(b"\x01\x00\xff\xff")
-    assert issubclass(msgspec.ValidationError, ValueError)
+
+
+def test_only_in_a_trial_a_participant_is_heard_and_nobody_else_on_that_page(tmp_path: Path) -> None:
+    node = Study(folder=str(tmp_path))
+    sim = Simulation(node)
+    sounds, spoken = sim.record(Study.sound), sim.record(Study.speaking)
+    keeper, guide, person = opened(node, sim, tmp_path)
+    utterance: tuple[Any, ...] = (Talk(), *[PIECE] * 5, Talked())
+
+    def say(session: Session) -> None:
+        for message in utterance:
+            node.handle(session, message)
+
+    begun: Any = ((guide, study_wire.Begin(1)), (person, study_wire.Agree(3)), (guide, study_wire.Skip()))
+    for session, message in begun:
+        node.handle(session, message)
+    say(person)
+    assert node.state(person, 0)["voice"]["why"] == NOBODY_LISTENS
+    node.handle(guide, study_wire.StartTrial())
+    say(guide)
+    assert set(guide.notices) == {"only the participant does that"}
+    say(person)
+    for message in utterance[:-1]:
+        node.handle(person, message)
+    node.handle(guide, study_wire.EndTrial())
+    node.handle(person, utterance[-1])  # it began in time and ended too late
+    sim.run(seconds=0.1)
+    assert [(one.speaker, one.number, len(one.samples)) for one in sounds] == [("collaborator", 1, 8000)]
+    assert [one.is_speaking for one in spoken] == [True, False, True, False]
+    assert node.state(person, 0)["voice"]["count"] == 3
+    keeper.close()
+
+
+def test_sound_of_one_tone_keeps_it_and_what_16_khz_cannot_hold_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "resample.mjs").write_bytes((STATIC / "resample.js").read_bytes())
+    (tmp_path / "story.mjs").write_text("""
+const { Resampler, packed } = await import("./resample.mjs");
+const told = {};
+const tones = [300, 1000, 3000, 9000, 15000, 20000];
+for (const rate of [48000, 44100, 96000, 16000, 8000]) for (const tone of tones.filter((one) => one < rate / 2)) {
+  const resampler = new Resampler(rate), found = [], at = (place) => 0.5 * Math.sin(2 * Math.PI * tone * place / rate);
+  const block = (from) => Float32Array.from({ length: 512 }, (_, place) => at(from + place));
+  for (let from = 0; from < rate; from += 512) found.push(...resampler.add(block(from)));
+  told[`${rate} ${tone}`] = packed(Float32Array.from(found));
+}
+told.loud = packed(Float32Array.from([2, -2, 0, 1 / 32767]));
+console.log(JSON.stringify(told));
+""")
+    done = subprocess.run(
+        [javascript(), "story.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+    )
+    told = {name: np.frombuffer(base64.b64decode(text), "<i2") for name, text in json.loads(done.stdout).items()}
+    assert told.pop("loud").tolist() == [32767, -32767, 0, 1]
+    for name, samples in told.items():
+        tone = int(name.split()[1])
+        assert abs(len(samples) - 16_000) < 1200, name  # one second, but for what is still in the filter
+        middle = samples[800:-800].astype(float)
+        loud = np.sqrt((middle**2).mean()) / (0.5 * 32767 / np.sqrt(2))
+        spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle))))
+        heard_hz = spectrum.argmax() * 16_000 / len(middle)
+        if tone < 8000:
+            assert 0.97 < loud < 1.03, name
+            assert abs(heard_hz - tone) < 3.0, name
+        else:
+            assert loud < 0.002, (name, loud)  # 54 dB

@@ -127,7 +127,8 @@ def talker(chromium: Any, address: str, script: str = "") -> Iterator[Talker]:
 def envelope(samples: NDArray[np.int16]) -> NDArray[np.float64]:
     """How loud it was, in blocks of 50 ms."""
     whole = samples[: len(samples) // BLOCK * BLOCK].astype(float).reshape(-1, BLOCK)
-    return np.sqrt((whole**2).mean(axis=1))
+    found: NDArray[np.float64] = np.sqrt((whole**2).mean(axis=1))
+    return found
 
 
 def likeness(got: bytes, played: bytes) -> float:

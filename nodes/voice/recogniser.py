@@ -17,6 +17,7 @@ from nodes.understanding import understand
 from nodes.voice.echo import is_echo
 from nodes.voice.program import ProgramError, command_problems
 from runtime import Node, Publisher, QoS, Subscription, on
+from runtime.call import current_call
 from runtime.clock import to_ns
 from runtime.errors import ParameterError
 from runtime.health import Spending
@@ -73,9 +74,9 @@ class Recogniser(Node):
         self.settings = _settings(model, base_url, deadline_s, max_calls)
         self.budget = Budget(max_calls=max_calls)
         self.recognition: Recognition | None = None
-        self.so_far_text: tuple[int, float, asyncio.Future[str | None]] | None = None
-        self.whole_number = 0  # of the last speech that has ended
-        self.told_early: tuple[int, str] = (0, "")  # number of a speech, and what of it was passed on already
+        self.so_far_text: tuple[tuple[str, int], float, asyncio.Future[str | None]] | None = None
+        self.whole_numbers: dict[str, int] = {}  # of the last speech that has ended, by the node that heard it
+        self.told_early: tuple[tuple[str, int], str] = (("", 0), "")  # a speech, and what of it was passed on already
         self.said: deque[tuple[str, int]] = deque(maxlen=MOST_SAID)  # by the robot, and until when it may be heard
         self.fault = ""
 
@@ -126,29 +127,32 @@ class Recogniser(Node):
     @on(so_far)
     async def look(self, sound: SoundSoFar) -> None:
         """Pass on a stop before its speaker has ended."""
-        if not self.looks_ahead or sound.number <= self.whole_number:
+        source = _source()
+        if not self.looks_ahead or sound.number <= self.whole_numbers.get(source, 0):
             return
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self.so_far_text = (sound.number, sound.voiced_s, answer)
+        self.so_far_text = ((source, sound.number), sound.voiced_s, answer)
         text = None
         try:
             text = await self._text_of(sound)
         finally:
             answer.set_result(text)
         if text and understand(text).wants == "stop" and not self._is_echo(text):
-            self.told_early = (sound.number, text)
+            self.told_early = ((source, sound.number), text)
             self._pass_on(sound, text)
 
     @on(speech)
     async def understand_speech(self, sound: Sound) -> None:
         """Pass on the whole, but for what has been passed on already."""
-        self.whole_number = sound.number
+        source = _source()
+        self.whole_numbers[source] = sound.number
+        speech = source, sound.number
         text: str | None = None
-        if self.so_far_text is not None and self.so_far_text[:2] == (sound.number, sound.voiced_s):
+        if self.so_far_text is not None and self.so_far_text[:2] == (speech, sound.voiced_s):
             text = await self.so_far_text[2]  # nothing was added but silence
         if text is None:
             text = await self._text_of(sound)
-        if text and (sound.number, text) != self.told_early and not self._is_echo(text):
+        if text and (speech, text) != self.told_early and not self._is_echo(text):
             self._pass_on(sound, text)
 
     def _pass_on(self, sound: Sound, text: str) -> None:
@@ -180,6 +184,12 @@ class Recogniser(Node):
             self.log.info("the robot understands again what is said")
         self.fault = fault
         self.state.publish(RecogniserState(is_live=not fault, why=fault))
+
+
+def _source() -> str:
+    """The node that heard what is handled now: each of them counts its own speeches."""
+    call = current_call.get()
+    return call.trigger.envelope.source if call is not None and call.trigger is not None else ""
 
 
 def _settings(model: str, base_url: str, deadline_s: float, max_calls: int) -> ChatSettings:
