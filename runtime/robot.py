@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.errors import PolyrhythmError
-from runtime.msgs import JointCommand, JointVector, RobotState, RobotStatus
+
+if TYPE_CHECKING:  # numpy comes with them, and every run that starts reads this file
+    from runtime.msgs import JointCommand, JointVector, RobotState, RobotStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,14 @@ def test_an_import_loads_no_heavy_library(module: str) -> None:
     assert found.stdout.split() == []
 
 
+@pytest.mark.parametrize("module", ["runtime.commands.run", "runtime.commands.check", "runtime.child"])
+def test_what_every_run_starts_with_is_light(module: str) -> None:
+    """A graph without images needs no numpy, which takes longer to load than all that a run starts with."""
+    program = f"import sys, {module}; print(*sorted(set({HEAVY!r}) & set(sys.modules) - {{'zmq'}}))"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
+
+
 def test_all_names_exactly_what_runtime_offers() -> None:
     tree = ast.parse((ROOT / "runtime" / "__init__.py").read_text())
     imported = {
