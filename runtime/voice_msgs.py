@@ -46,8 +46,11 @@ class LoudspeakerState(Message, kind="state"):
     why: str = ""
 
 
-class Speech(Message, kind="state"):
-    """Whether a person speaks, as the microphone hears it (`speech`): told at each change, and again while it lasts."""
+class Speech(Message):
+    """Whether a person speaks, as a microphone hears it (`speech`): told at each change, and again while it lasts.
+
+    An event, for there may be several microphones: those of the pages beside the robot's own.
+    """
 
     speaker: str
     is_speaking: bool

@@ -40,8 +40,14 @@ def test_a_file_of_sentences_that_is_not_understood_is_refused_in_words(text: st
     assert words in str(problem.value)
 
 
-def test_the_shipped_launch_file_fits() -> None:
-    assert main(["check", "wizard"]) == 0
+EARS = ["--add", "ears=nodes.voice.microphone:Microphone"]
+WORDS = ["--add", "words=nodes.voice.recogniser:Recogniser", "--set", "words.by=command", "--set", "words.command=cat"]
+
+
+@pytest.mark.parametrize("launch", ["wizard", "study"])
+@pytest.mark.parametrize("more", [[], WORDS, [*EARS, *WORDS]], ids=["alone", "with words", "with ears and words"])
+def test_the_shipped_launch_files_fit(launch: str, more: list[str]) -> None:
+    assert main(["check", launch, *more]) == 0
 
 
 def test_in_virtual_time_no_page_is_opened() -> None:
