@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from nodes.voice.recogniser import Recogniser
+from nodes.voice.transcription_api import Transcriber
 from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import Utterance
@@ -19,11 +21,19 @@ from tests.fake_speech_server import Asked, FakeSpeech, says
 SAMPLES = np.arange(16_000, dtype=np.int16)
 
 
-def sound(kind: type[Sound], number: int = 1, *, voiced_s: float = 0.5, samples: int = 16_000) -> Sound:
+def sound(
+    kind: type[Sound],
+    number: int = 1,
+    *,
+    voiced_s: float = 0.5,
+    samples: int = 16_000,
+    speaker: str = "person",
+    captured_ns: int = 0,
+) -> Sound:
     return kind(
-        speaker="person",
+        speaker=speaker,
         number=number,
-        captured_ns=1_000_000_000,
+        captured_ns=captured_ns or number * 1_000_000_000,
         voiced_s=voiced_s,
         before_s=0.1,
         samples=SAMPLES[:samples],
@@ -104,6 +114,83 @@ def test_an_end_that_comes_before_the_early_answer_waits_for_that_and_asks_no_se
         heard = heard_of(server, (2.0, sound(SoundSoFar)), (2.2, sound(Sound)))
         assert [(second, one.text) for second, one in heard] == [(2.4, "Put the cup in the bin.")]
         assert len(server.asked) == 1
+
+
+def test_two_people_at_two_microphones_are_two_whatever_their_numbers_are() -> None:
+    """Each microphone counts from 1 on."""
+    with FakeSpeech(says("Ouch!", "Ouch!", "Put the cup in the bin.", "Stop!")) as server:
+        heard = heard_of(
+            server,
+            (2.0, sound(SoundSoFar, speaker="ann"), "ears-of-ann"),
+            (2.5, sound(SoundSoFar, speaker="ben"), "ears-of-ben"),
+            (3.0, sound(Sound, speaker="ann", voiced_s=0.6), "ears-of-ann"),
+            (4.0, sound(SoundSoFar, speaker="ben", captured_ns=3_500_000_000), "ears-of-ben"),
+        )
+    assert [(one.speaker, one.text) for _, one in heard] == [
+        ("ann", "Ouch!"), ("ben", "Ouch!"), ("ann", "Put the cup in the bin."), ("ben", "Stop!"),
+    ]  # fmt: skip
+
+
+def test_a_microphone_that_was_started_again_is_looked_at_ahead_from_its_first_word_on() -> None:
+    with FakeSpeech(says("Go on.", "Ouch!")) as server:
+        heard = heard_of(
+            server, (2.0, sound(Sound, 7)), (3.0, sound(SoundSoFar, 1, captured_ns=8_000_000_000)), latency_s=0.4
+        )
+    assert [(second, one.text) for second, one in heard] == [(2.4, "Go on."), (3.4, "Ouch!")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("Go\x1b[2J on.\r\n\x00Please.", "Go [2J on. Please."),
+        ("Go \ud800 on.", "Go on."),  # no text that could be sent or kept
+        ("caf\u00e9 \U0001f600\u2028please", "caf\u00e9 \U0001f600 please"),
+        ("\x07\n ", ""),
+        ("la " * 400_000, ("la " * 1334)[:4000].strip()),
+    ],
+)
+def test_whatever_a_server_answers_is_one_line_of_words(answer: str, text: str) -> None:
+    with FakeSpeech(says(answer)) as server:
+        heard = heard_of(server, (2.0, sound(Sound)))
+    assert [one.text for _, one in heard] == ([text] if text else [])
+
+
+def test_the_connections_are_closed_at_the_end() -> None:
+    async def whole() -> bool:
+        recogniser = Recogniser(base_url="http://127.0.0.1:9/v1", model="whisper-test")
+        recogniser.on_start()
+        recogniser.on_stop()
+        assert recogniser._closing is not None
+        await recogniser._closing
+        assert isinstance(recogniser.recognition, Transcriber)
+        return recogniser.recognition._sdk.is_closed()
+
+    assert asyncio.run(whole())
+
+
+def test_an_end_that_nobody_waits_for_any_more_leaves_the_early_look_alone() -> None:
+    """As at the end of a run: both handlers are cancelled, the one that waits first."""
+
+    async def both() -> list[object]:
+        recogniser = Recogniser(base_url="http://127.0.0.1:9/v1", model="whisper-test")
+        asked = asyncio.Event()
+
+        async def never(_: Sound) -> str | None:
+            asked.set()
+            await asyncio.Event().wait()
+            return None
+
+        recogniser._text_of = never  # type: ignore[method-assign]  # a server that hangs
+        early = asyncio.ensure_future(recogniser.look(sound(SoundSoFar)))  # type: ignore[arg-type]  # it is one
+        await asked.wait()
+        whole = asyncio.ensure_future(recogniser.understand_speech(sound(Sound)))
+        await asyncio.sleep(0)
+        whole.cancel()
+        await asyncio.wait({whole})
+        early.cancel()
+        return await asyncio.gather(early, whole, return_exceptions=True)
+
+    assert [type(one) for one in asyncio.run(both())] == [asyncio.CancelledError] * 2
 
 
 def test_without_looking_ahead_only_whole_speech_is_asked_for() -> None:

@@ -36,6 +36,9 @@ ECHO_S = 2.0
 MOST_SAID = 16
 MOST_CALLS = 5000
 
+Speaking = tuple[str, int]
+"""One speech, by the node that heard it and when it began: numbers begin anew where a microphone is started again."""
+
 
 class Recogniser(Node):
     """Publishes on `heard` what is said on `microphone/speech`.
@@ -74,11 +77,12 @@ class Recogniser(Node):
         self.settings = _settings(model, base_url, deadline_s, max_calls)
         self.budget = Budget(max_calls=max_calls)
         self.recognition: Recognition | None = None
-        self.so_far_text: tuple[tuple[str, int], float, asyncio.Future[str | None]] | None = None
-        self.whole_numbers: dict[str, int] = {}  # of the last speech that has ended, by the node that heard it
-        self.told_early: tuple[tuple[str, int], str] = (("", 0), "")  # a speech, and what of it was passed on already
+        self.so_far_text: tuple[Speaking, float, asyncio.Future[str | None]] | None = None
+        self.ended: deque[Speaking] = deque(maxlen=MOST_SAID)
+        self.told_early: deque[tuple[Speaking, str]] = deque(maxlen=MOST_SAID)  # what was passed on already
         self.said: deque[tuple[str, int]] = deque(maxlen=MOST_SAID)  # by the robot, and until when it may be heard
         self.fault = ""
+        self._closing: asyncio.Task[None] | None = None
 
     @classmethod
     def check_parameters(
@@ -112,6 +116,10 @@ class Recogniser(Node):
             budget=self.budget,
         )
 
+    def on_stop(self) -> None:
+        if self.recognition is not None and not self.clock.is_virtual:  # there each call has a connection of its own
+            self._closing = asyncio.ensure_future(self.recognition.close())
+
     def spending(self) -> Spending:
         return self.budget.spending(self.settings.model if self.by == "api" else self.command)
 
@@ -127,32 +135,31 @@ class Recogniser(Node):
     @on(so_far)
     async def look(self, sound: SoundSoFar) -> None:
         """Pass on a stop before its speaker has ended."""
-        source = _source()
-        if not self.looks_ahead or sound.number <= self.whole_numbers.get(source, 0):
+        speaking = _speaking(sound)
+        if not self.looks_ahead or speaking in self.ended:
             return
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self.so_far_text = ((source, sound.number), sound.voiced_s, answer)
+        self.so_far_text = (speaking, sound.voiced_s, answer)
         text = None
         try:
             text = await self._text_of(sound)
         finally:
             answer.set_result(text)
         if text and understand(text).wants == "stop" and not self._is_echo(text):
-            self.told_early = ((source, sound.number), text)
+            self.told_early.append((speaking, text))
             self._pass_on(sound, text)
 
     @on(speech)
     async def understand_speech(self, sound: Sound) -> None:
         """Pass on the whole, but for what has been passed on already."""
-        source = _source()
-        self.whole_numbers[source] = sound.number
-        speech = source, sound.number
+        speaking = _speaking(sound)
+        self.ended.append(speaking)
         text: str | None = None
-        if self.so_far_text is not None and self.so_far_text[:2] == (speech, sound.voiced_s):
-            text = await self.so_far_text[2]  # nothing was added but silence
+        if self.so_far_text is not None and self.so_far_text[:2] == (speaking, sound.voiced_s):
+            text = await asyncio.shield(self.so_far_text[2])  # nothing was added but silence; it is the other handler's
         if text is None:
             text = await self._text_of(sound)
-        if text and (speech, text) != self.told_early and not self._is_echo(text):
+        if text and (speaking, text) not in self.told_early and not self._is_echo(text):
             self._pass_on(sound, text)
 
     def _pass_on(self, sound: Sound, text: str) -> None:
@@ -186,10 +193,10 @@ class Recogniser(Node):
         self.state.publish(RecogniserState(is_live=not fault, why=fault))
 
 
-def _source() -> str:
-    """The node that heard what is handled now: each of them counts its own speeches."""
+def _speaking(sound: Sound) -> Speaking:
+    """The speech that is handled now."""
     call = current_call.get()
-    return call.trigger.envelope.source if call is not None and call.trigger is not None else ""
+    return call.trigger.envelope.source if call is not None and call.trigger is not None else "", sound.captured_ns
 
 
 def _settings(model: str, base_url: str, deadline_s: float, max_calls: int) -> ChatSettings:

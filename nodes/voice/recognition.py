@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Protocol
+from unicodedata import category
 
 from nodes.model_answers import ChatSettings
 from nodes.model_budget import Budget
@@ -10,6 +11,12 @@ from nodes.voice.program import run_program
 from nodes.voice.wav import as_wav
 
 LONGEST_TEXT = 4000
+
+
+def clean(text: str) -> str:
+    """One line of words that any terminal may show: what a program or a server writes is data, never a command."""
+    shown = (letter if category(letter) not in ("Cc", "Cs") else " " for letter in text[: 4 * LONGEST_TEXT])
+    return " ".join("".join(shown).split())[:LONGEST_TEXT]
 
 
 class Recognition(Protocol):
@@ -35,7 +42,7 @@ class ProgramRecognition:
         written = await run_program(
             self._command, as_wav(samples), deadline_s=self._deadline_s, most_bytes=4 * LONGEST_TEXT
         )
-        return " ".join(written.decode("utf-8", errors="replace").split())[:LONGEST_TEXT]
+        return clean(written.decode("utf-8", errors="replace"))
 
     async def close(self) -> None:
         """Nothing is kept from one utterance to the next."""

@@ -13,9 +13,8 @@ import openai
 from nodes.model_answers import BudgetError, ChatSettings, ModelError
 from nodes.model_budget import Budget
 from nodes.openai_errors import model_error
+from nodes.voice.recognition import clean
 from nodes.voice.wav import as_wav
-
-LONGEST_TEXT = 4000
 
 
 class Transcriber:
@@ -61,7 +60,7 @@ class Transcriber:
         text = getattr(answer, "text", None)
         if not isinstance(text, str):
             raise ModelError(f"{where} sent no transcriptions")
-        return text.strip()[:LONGEST_TEXT]
+        return clean(text)
 
     async def close(self) -> None:
         """Close the connections."""
