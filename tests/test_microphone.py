@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import wave
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nodes.voice.microphone import Microphone
-from nodes.voice.sound_in import Block, DeviceSound, decode_sound, microphones
+from nodes.voice.sound_in import Block, DeviceSound, FileSound, Pace, decode_sound, microphones
 from runtime import Simulation
-from runtime.clock import SystemClock
+from runtime.clock import Clock, SystemClock
 from runtime.errors import ParameterError, UserError
 from runtime.voice_msgs import MicrophoneState, Saying, Sound, Speech
 from tests.spoken import needs_espeak, silence, spoken, write_wav
@@ -128,6 +129,146 @@ def test_a_device_is_read_by_its_own_thread_with_rising_times() -> None:
         assert source.lost == ""
     finally:
         source.close()
+
+
+def test_sound_that_waited_while_the_process_stood_still_is_as_old_as_it_is() -> None:
+    """A sound server hands over seconds at once; a "go on" among them was said before what happened since."""
+    pace = Pace()
+    block_ns = 32_000_000
+    steady = [pace.end_ns(now_ns, block_ns) for now_ns in range(block_ns, 10 * block_ns, block_ns)]
+    assert steady == list(range(block_ns, 10 * block_ns, block_ns))
+    back_ns = steady[-1] + 10_000_000_000
+    burst = [pace.end_ns(back_ns + number, block_ns) for number in range(300)]
+    assert burst == [steady[-1] + (number + 1) * block_ns for number in range(300)]
+    assert pace.end_ns(back_ns + 300 + block_ns, block_ns) == back_ns + 300 + block_ns  # as it comes again
+    jitter = [pace.end_ns(back_ns + 300 + late_ns, block_ns) for late_ns in (90_000_000, 95_000_000, 127_000_000)]
+    assert jitter == [back_ns + 300 + late_ns for late_ns in (90_000_000, 95_000_000, 127_000_000)]
+
+
+class Ears:
+    """A microphone that hears these sounds from these times on, and goes away in between where there is no sound."""
+
+    def __init__(self, clock: Clock, *said: tuple[float, bytes], ends_s: float) -> None:
+        self.clock = clock
+        self.left = [
+            (sound[begin : begin + 1024], round(at_s * 1e9) + (number + 1) * 32_000_000)
+            for at_s, sound in said
+            for number, begin in enumerate(range(0, len(sound) - 1023, 1024))
+        ]
+        self.ends_ns = round(ends_s * 1e9)
+        self.lost = ""
+
+    def blocks(self) -> list[Block]:
+        now_ns = self.clock.now_ns()
+        found = [one for one in self.left if one[1] <= now_ns]
+        self.left = self.left[len(found) :]
+        if now_ns > self.ends_ns:
+            self.lost = "it was pulled out"
+        return found
+
+    def close(self) -> None:
+        self.lost = self.lost or "closed"
+
+
+def with_ears(*said: tuple[float, bytes], ends_s: float) -> tuple[list[Sound], list[Speech]]:
+    microphone = Microphone(source="any.wav")
+    sim = Simulation(microphone)
+    recorded = sim.record(Microphone.speech), sim.record(Microphone.activity)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Microphone, "check_parameters", lambda *_: [])
+        patch.setattr(Microphone, "_try", lambda self: None)
+        microphone._open = Ears(microphone.clock, *said, ends_s=ends_s)
+        sim.run(seconds=1e-6)
+        microphone._open.clock = microphone.clock
+        sim.run(seconds=10.0)
+        sim.close()
+    return recorded
+
+
+@needs_espeak
+def test_what_was_said_when_a_microphone_goes_away_is_handed_on_and_nobody_speaks_any_more() -> None:
+    words = spoken("Please put the blue cup in the bin.")[:32_000]
+    sounds, activity = with_ears((1.0, words), ends_s=2.0)
+    assert len(sounds) == 1
+    assert activity[-2].is_speaking
+    assert not activity[-1].is_speaking
+
+
+@needs_espeak
+def test_what_is_said_after_a_gap_is_no_older_than_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    words = spoken("Please put the blue cup in the bin.")[:32_000]
+    sounds, _ = with_ears((1.0, words), (6.0, words + silence(1.0)), ends_s=9.0)
+    assert len(sounds) == 2
+    assert abs(sounds[0].captured_ns - 1.0e9) < 0.3e9
+    assert abs(sounds[1].captured_ns - 6.0e9) < 0.3e9
+    assert "4.0 s of sound are missing" in caplog.text
+
+
+@needs_espeak
+def test_the_last_words_of_a_file_are_heard_however_long_the_silence_that_ends_them(tmp_path: Path) -> None:
+    path = write_wav(tmp_path / "a.wav", silence(0.5), spoken("Put the cup in the bin."))
+    sounds, activity, _ = listen(path, 8.0, silence_s=5.0)
+    assert len(sounds) == 1
+    assert not activity[-1].is_speaking
+
+
+def wav(path: Path, samples: bytes, *, channels: int = 1, width: int = 2, rate_hz: int = 16_000) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(width)
+        file.setframerate(rate_hz)
+        file.writeframes(samples)
+    return path
+
+
+class ByHand(SystemClock):
+    """Shows the time that it is set to."""
+
+    shown_ns = 0
+
+    def now_ns(self) -> int:
+        return self.shown_ns
+
+
+def heard_in(path: Path, seconds: float, *, loop: bool = False) -> tuple[bytes, str]:
+    clock = ByHand()
+    source = FileSound(path, clock, loop=loop)
+    clock.shown_ns = round(seconds * 1e9)
+    sound = b"".join(block for block, _ in source.blocks())
+    return sound, source.lost
+
+
+@pytest.mark.parametrize(
+    ("form", "samples", "seconds"),
+    [
+        ({}, b"", 0.0),
+        ({}, b"\1\2", 0.032),
+        ({"channels": 2, "rate_hz": 44_100}, bytes(4 * 44_100), 1.0),
+        ({"width": 1, "rate_hz": 8_000}, b"\x80" * 8_000, 1.0),
+        ({"width": 3, "rate_hz": 48_000}, bytes(3 * 48_000), 1.0),
+    ],
+)
+def test_any_form_of_file_is_heard_at_its_own_pace(
+    form: dict[str, int], samples: bytes, seconds: float, tmp_path: Path
+) -> None:
+    path = wav(tmp_path / "a.wav", samples, **form)
+    sound, lost = heard_in(path, 10.0)
+    assert abs(len(sound) / 32_000 - seconds - 1.0) < 0.07  # and a second of silence behind it
+    assert lost == "the file is at its end"
+    again, lost = heard_in(path, 10.0, loop=True)
+    assert len(again) == 312 * 1024
+    assert again.startswith(sound)
+    assert lost == ""
+
+
+def test_a_file_is_read_as_it_is_heard(tmp_path: Path) -> None:
+    """Two hours of it would be 230 MB, and many seconds before the first word."""
+    path = wav(tmp_path / "a.wav", bytes(60 * 32_000))
+    clock = ByHand()
+    source = FileSound(path, clock)
+    path.write_bytes(path.read_bytes()[: 20 * 32_000])
+    clock.shown_ns = 100_000_000_000
+    assert len(source.blocks()) < 40 * 32_000 / 1024
 
 
 def test_a_device_that_delivers_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

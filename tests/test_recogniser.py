@@ -171,7 +171,7 @@ def test_the_connections_are_closed_at_the_end() -> None:
 def test_an_end_that_nobody_waits_for_any_more_leaves_the_early_look_alone() -> None:
     """As at the end of a run: both handlers are cancelled, the one that waits first."""
 
-    async def both() -> list[object]:
+    async def both() -> tuple[object, object]:
         recogniser = Recogniser(base_url="http://127.0.0.1:9/v1", model="whisper-test")
         asked = asyncio.Event()
 
@@ -180,7 +180,7 @@ def test_an_end_that_nobody_waits_for_any_more_leaves_the_early_look_alone() -> 
             await asyncio.Event().wait()
             return None
 
-        recogniser._text_of = never  # type: ignore[method-assign]  # a server that hangs
+        recogniser._text_of = never  # type: ignore[method-assign, assignment]  # a server that hangs
         early = asyncio.ensure_future(recogniser.look(sound(SoundSoFar)))  # type: ignore[arg-type]  # it is one
         await asked.wait()
         whole = asyncio.ensure_future(recogniser.understand_speech(sound(Sound)))

@@ -81,6 +81,25 @@ def test_what_is_neither_loud_nor_silent_keeps_speech_going() -> None:
     assert len(whole.sound) > 1024 * (blocks(0.4) + blocks(1.0) + blocks(0.5))
 
 
+def test_where_sound_is_missing_what_was_said_is_all_of_it_and_nothing_is_kept_for_the_next() -> None:
+    segmenter = Segmenter()
+    for number, probability in enumerate(quiet(1.0) + speech(0.5)):
+        segmenter.add(probability, block(number), START_NS + (number + 1) * BLOCK_NS)
+    whole = segmenter.cut()
+    assert whole is not None
+    assert whole.is_over
+    assert (segmenter.is_speech, segmenter.begun_ns) == (False, 0)
+    assert segmenter.cut() is None
+    later_ns = START_NS + 20_000_000_000
+    for number in range(blocks(0.5)):
+        heard = segmenter.add(0.9, block(number), later_ns + (number + 1) * BLOCK_NS)
+    assert heard is None
+    assert segmenter.begun_ns == later_ns
+    whole = segmenter.cut()
+    assert whole is not None
+    assert whole.before_s == 0.0
+
+
 @given(st.lists(st.floats(0, 1), max_size=400))
 def test_whatever_comes_every_speech_ends_once_at_most_and_no_memory_grows(probabilities: list[float]) -> None:
     rules = Rules(longest_s=2.0)

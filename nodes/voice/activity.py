@@ -17,3 +17,7 @@ class Activity:
     def probability(self, block: bytes) -> float:
         """0 to 1, of a block of BLOCK_BYTES."""
         return float(self._detector(block))
+
+    def forget(self) -> None:
+        """What follows has nothing to do with what was before."""
+        self._detector.reset()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nodes.voice.segments import Heard, Rules, Segmenter
+from nodes.voice.segments import BLOCK_NS, Heard, Rules, Segmenter
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.errors import ParameterError, UserError
@@ -30,6 +30,8 @@ LONGEST_SAYING_S = 30.0
 """A loudspeaker that tells no end within that time has gone, and what is heard is a person again."""
 TAIL_S = 0.2
 """What begins so soon after the robot's last word is its end, on its way through the device and the room."""
+GAP_NS = to_ns(0.3)
+"""Where so much sound is missing, as of a process that stood still, what was said before and after are two."""
 SOUND_FILES = (".wav", ".flac", ".mp3", ".ogg")
 
 
@@ -76,6 +78,7 @@ class Microphone(Node):
         self._detector: Activity | None = None
         self._open: SoundSource | None = None
         self._tried_ns = -math.inf
+        self._heard_ns = 0  # the end of the last block; 0 before the first one
         self._told_ns = 0
         self._told = False  # that somebody speaks
         self._fault: str | None = None  # "" while all is well, None before it is known
@@ -129,6 +132,10 @@ class Microphone(Node):
             return
         blocks = source.blocks()
         for block, end_ns in blocks:
+            if self._heard_ns and (gap_ns := end_ns - BLOCK_NS - self._heard_ns) > GAP_NS:
+                self.log.warning("%s: %.1f s of sound are missing", self._where, gap_ns * 1e-9)
+                self._cut()
+            self._heard_ns = end_ns
             heard = self.segmenter.add(self._detector.probability(block), block, end_ns)
             if heard is not None:
                 self._hand_on(heard)
@@ -137,6 +144,14 @@ class Microphone(Node):
         self._tell_activity()
         if source.lost:
             self._lose(source)
+
+    def _cut(self) -> None:
+        """Sound is missing: what was said so far is handed on, and what comes next begins anew."""
+        self._heard_ns = 0
+        if self._detector is not None:
+            self._detector.forget()
+        if (heard := self.segmenter.cut()) is not None:
+            self._hand_on(heard)
 
     def _hand_on(self, heard: Heard) -> None:
         kind: type[Sound] = Sound if heard.is_over else SoundSoFar
@@ -191,6 +206,8 @@ class Microphone(Node):
     def _lose(self, source: SoundSource) -> None:
         source.close()
         self._open = None
+        self._cut()
+        self._tell_activity()
         self._tried_ns = self.clock.now_ns()
         self._is_over = _is_file(self.source)  # a file is heard once
         self._tell(f"{self._where}: {source.lost}")

@@ -77,6 +77,12 @@ class Segmenter:
             return self._look()
         return None
 
+    def cut(self) -> Heard | None:
+        """Sound is missing from here on: what was said until now is all of it."""
+        heard = self._end() if self._state == "speech" else None
+        self._before.clear()
+        return heard
+
     def _begin(self, begun_ns: int) -> None:
         self._state = "speech"
         self._number += 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import queue
-from collections.abc import Generator
+from collections import deque
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ BYTES_PER_S = 2 * RATE_HZ
 BLOCK_BYTES = 1024
 PERIOD_MS = 32
 MOST_WAITING = 300  # blocks: ten seconds that nobody took
+STALL_NS = to_ns(0.3)
 SILENT_END_S = 1.0  # after a file, so that its last words are heard to their end
 
 REAL_BACKENDS = [
@@ -51,9 +52,8 @@ class FileSound:
 
     def __init__(self, path: Path, clock: Clock, *, loop: bool = False) -> None:
         """Raises UserError where the file cannot be read."""
-        samples = read_sound(path) + bytes(int(SILENT_END_S * BYTES_PER_S))
-        samples += bytes(-len(samples) % BLOCK_BYTES)
-        self._samples = samples
+        self._path = path
+        self._blocks = _file_blocks(path)
         self._clock = clock
         self._loop = loop
         self._start_ns = clock.now_ns()
@@ -64,15 +64,40 @@ class FileSound:
         found: list[Block] = []
         now_ns = self._clock.now_ns()
         while not self.lost and (end_ns := self._start_ns + (self._number + 1) * BLOCK_NS) <= now_ns:
-            begin = self._number * BLOCK_BYTES % len(self._samples)
-            found.append((self._samples[begin : begin + BLOCK_BYTES], end_ns))
-            self._number += 1
-            if begin + BLOCK_BYTES >= len(self._samples) and not self._loop:
-                self.lost = "the file is at its end"
+            if (block := self._next()) is not None:
+                found.append((block, end_ns))
+                self._number += 1
         return found
+
+    def _next(self) -> bytes | None:
+        try:
+            if (block := next(self._blocks, None)) is None and self._loop:
+                self._blocks = _file_blocks(self._path)
+                block = next(self._blocks)
+        except (UserError, miniaudio.MiniaudioError):
+            self.lost = "the file cannot be read any further"
+            return None
+        if block is None:
+            self.lost = "the file is at its end"
+        return block
 
     def close(self) -> None:
         self.lost = self.lost or "closed"
+
+
+class Pace:
+    """When the sound that a device hands over was taken; what comes in one go after a stall had waited, and is old."""
+
+    def __init__(self) -> None:
+        self._handed_ns = self._end_ns = 0
+
+    def end_ns(self, now_ns: int, length_ns: int) -> int:
+        """When the last of so much sound was taken, which is handed over now."""
+        since_ns = now_ns - self._handed_ns
+        has_waited = self._end_ns and (since_ns < length_ns // 2 or since_ns > STALL_NS)
+        self._handed_ns = now_ns
+        self._end_ns = min(now_ns, self._end_ns + length_ns) if has_waited else now_ns
+        return self._end_ns
 
 
 class DeviceSound:
@@ -86,7 +111,8 @@ class DeviceSound:
             raise UserError("cannot be opened: this machine has none; is one connected?")
         chosen = None if device in ("", "null") else _find(device)
         self._clock = clock
-        self._waiting: queue.Queue[Block] = queue.Queue(MOST_WAITING)
+        self._waiting: deque[Block] = deque(maxlen=MOST_WAITING)  # the oldest go first; the gap is noticed
+        self._pace = Pace()
         self._rest = b""
         self._stall_ns = to_ns(stall_s)
         self._alive_ns = clock.now_ns()
@@ -111,25 +137,19 @@ class DeviceSound:
         """Runs on the library's thread."""
         while True:
             data = yield
-            now_ns = self._clock.now_ns()
+            taken_ns = self._pace.end_ns(self._clock.now_ns(), len(data) * NS_PER_S // BYTES_PER_S)
             data = self._rest + bytes(data)
             whole = len(data) // BLOCK_BYTES
             self._rest = data[whole * BLOCK_BYTES :]
             rest_ns = len(self._rest) * NS_PER_S // BYTES_PER_S
             for number in range(whole):
-                end_ns = now_ns - rest_ns - (whole - 1 - number) * BLOCK_NS
-                try:
-                    self._waiting.put_nowait((data[number * BLOCK_BYTES : (number + 1) * BLOCK_BYTES], end_ns))
-                except queue.Full:
-                    return  # nobody listens any more
+                end_ns = taken_ns - rest_ns - (whole - 1 - number) * BLOCK_NS
+                self._waiting.append((data[number * BLOCK_BYTES : (number + 1) * BLOCK_BYTES], end_ns))
 
     def blocks(self) -> list[Block]:
         found: list[Block] = []
-        while True:
-            try:
-                found.append(self._waiting.get_nowait())
-            except queue.Empty:
-                break
+        while self._waiting:
+            found.append(self._waiting.popleft())
         now_ns = self._clock.now_ns()
         if found:
             self._alive_ns = now_ns
@@ -198,6 +218,9 @@ def quiet_alsa() -> None:
         pass  # no ALSA here
 
 
+_NO_SOUND = "no sound that can be read; expected WAV, FLAC, MP3 or Ogg Vorbis"
+
+
 def decode_sound(data: bytes, what: str) -> bytes:
     """The samples of a WAV, FLAC, MP3 or Ogg Vorbis file, mixed to one channel. Raises UserError, naming `what`."""
     try:
@@ -205,14 +228,36 @@ def decode_sound(data: bytes, what: str) -> bytes:
             data, nchannels=1, sample_rate=RATE_HZ, output_format=miniaudio.SampleFormat.SIGNED16
         )
     except miniaudio.DecodeError as problem:
-        raise UserError(f"{what} is no sound that can be read; expected WAV, FLAC, MP3 or Ogg Vorbis") from problem
+        raise UserError(f"{what} is {_NO_SOUND}") from problem
     return bytes(decoded.samples)
 
 
-def read_sound(path: Path) -> bytes:
-    """The samples of a sound file. Raises UserError where there is none or it cannot be read."""
+def _file_blocks(path: Path) -> Iterator[bytes]:
+    """A sound file block by block, and a little silence, as it is read. Raises UserError where it cannot be opened."""
     try:
-        data = path.read_bytes()
+        path.open("rb").close()
+        parts = miniaudio.stream_file(
+            str(path),
+            miniaudio.SampleFormat.SIGNED16,
+            nchannels=1,
+            sample_rate=RATE_HZ,
+            frames_to_read=BLOCK_BYTES // 2,
+        )
     except OSError as problem:
         raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem
-    return decode_sound(data, str(path))
+    except miniaudio.DecodeError as problem:
+        raise UserError(f"{path} is {_NO_SOUND}") from problem
+    return _in_blocks(parts)
+
+
+def _in_blocks(parts: Iterator[Any]) -> Iterator[bytes]:
+    rest = b""
+    for part in parts:
+        rest += part.tobytes()
+        while len(rest) >= BLOCK_BYTES:
+            yield rest[:BLOCK_BYTES]
+            rest = rest[BLOCK_BYTES:]
+    if rest:
+        yield rest.ljust(BLOCK_BYTES, b"\0")
+    for _ in range(int(SILENT_END_S * BYTES_PER_S) // BLOCK_BYTES):
+        yield bytes(BLOCK_BYTES)
