@@ -122,6 +122,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
     outside = {  # what these do has no part in virtual time
         "nodes/bag_commands/video.py": "the encoders of a command, not of a node",
         "nodes/episodes/results/browse.py": "the web server of a command, not of a node",
+        "nodes/evaluation/running.py": "starts runs side by side, and is part of none",
         "bridges/web/access.py": "a secret that nobody may guess",
         "bridges/web/server.py": "a web server and its sessions' names; there is no page in virtual time",
     }

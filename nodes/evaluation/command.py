@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from nodes.evaluation.figures import compare, figures_of
 from nodes.evaluation.running import Folder, Runs, check_not_broken
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, Result, Trial, Variant, trials_of
-from runtime.clock import wall_time_text
+from runtime.clock import NS_PER_S, SystemClock, wall_time_text
 from runtime.errors import PolyrhythmError, UserError
 from runtime.launch_file import Launch, check, find, load
 from runtime.made_of import git_state, versions
@@ -83,12 +82,13 @@ def _run(
         launch, variants, _changes_of_task, folder.path,
         is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=asked.keep == "all", longest_s=asked.longest,
     )  # fmt: skip
-    started_s, begun = time.monotonic(), len(folder.results)
+    clock = SystemClock()
+    started_ns, begun = clock.now_ns(), len(folder.results)
 
     def done(result: Result) -> None:
         folder.add(result)
         number = len(folder.results)
-        per_run_s = (time.monotonic() - started_s) / (number - begun)
+        per_run_s = (clock.now_ns() - started_ns) / NS_PER_S / (number - begun)
         left_s = per_run_s * (len(trials) - number)
         how = {True: "succeeded", False: "failed", None: "was not judged"}[result.is_success]
         why = "" if result.is_success else f": {result.reason}"

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.evaluation.trials import Card, Result, Trial, Variant, result_of
+from runtime.clock import NS_PER_S, SystemClock
 from runtime.errors import PolyrhythmError, UserError
 
 RESULTS = "results.jsonl"
@@ -106,6 +106,7 @@ class Runs:
         self._running: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
+        self._clock = SystemClock()
 
     def all_of(self, trials: Sequence[Trial], jobs: int, done: Callable[[Result], None]) -> None:
         """Run them; `done` is told of each in this thread. Raises UserError where one was asked wrongly."""
@@ -125,7 +126,7 @@ class Runs:
         folder = self._folder / trial.name
         shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
         recording = folder / RECORDING
-        started_s = time.monotonic()
+        started_ns = self._clock.now_ns()
         with self._lock:
             if self._stopped.is_set():
                 return None
@@ -150,7 +151,7 @@ class Runs:
             return None
         if process.returncode == _ASKED_WRONGLY:
             raise UserError(complaint.strip().removeprefix("polyrhythm: "))
-        result = _read(trial, said, complaint, time.monotonic() - started_s, recording)
+        result = _read(trial, said, complaint, (self._clock.now_ns() - started_ns) / NS_PER_S, recording)
         if result.is_success and not self._keeps_all:
             shutil.rmtree(folder, ignore_errors=True)
             return msgspec.structs.replace(result, recording="")
