@@ -17,7 +17,16 @@ from bridges.web.session import Session
 from bridges.web.static_files import STATIC
 from bridges.web.study import wire as study_wire
 from bridges.web.study.node import NOBODY_LISTENS, Study
-from bridges.web.talking import MOST_BYTES, SILENT_S, TOO_FAST, TOO_SHORT, UTTERANCES_BURST, Talking, has_listener
+from bridges.web.talking import (
+    GONE_S,
+    MOST_BYTES,
+    SILENT_S,
+    TOO_FAST,
+    TOO_SHORT,
+    UTTERANCES_BURST,
+    Talking,
+    has_listener,
+)
 from bridges.web.voice_ports import VoicePorts
 from bridges.web.wire import SoundPiece, Talk, Talked
 from runtime import Simulation
@@ -159,18 +168,30 @@ def test_a_page_that_goes_away_in_mid_sentence_leaves_nobody_speaking() -> None:
     assert booth.sounds == []
 
 
-def test_a_page_that_falls_silent_in_mid_sentence_leaves_nobody_speaking_and_is_told() -> None:
+def test_a_link_that_hangs_in_mid_sentence_leaves_nobody_speaking_but_what_comes_late_still_counts() -> None:
     booth = Booth()
     booth.do(Talk(), *[PIECE] * 5)
-    for tenth in range(1, int(SILENT_S * 10) + 5):
-        booth.talking.beat(booth.ports.now_ns + to_ns(0.1 * tenth))
+    for _ in range(int(SILENT_S * 10) + 5):
+        booth.ports.now_ns += to_ns(0.1)
+        booth.talking.beat(booth.ports.now_ns)
     assert booth.spoken[0] is True
     assert booth.spoken[-1] is False
     assert booth.spoken.count(False) == 1
     assert booth.spoken.count(True) >= SILENT_S / 0.3  # repeated meanwhile, so that a loudspeaker goes on waiting
+    booth.do(PIECE, Talked())
+    assert [len(one.samples) for one in booth.sounds] == [9600]
+    assert booth.spoken[-1] is False
+
+
+def test_what_a_page_said_that_goes_on_no_more_is_forgotten_and_told() -> None:
+    booth = Booth()
+    booth.do(Talk(), *[PIECE] * 5)
+    booth.ports.now_ns += to_ns(GONE_S + 0.1)
+    booth.talking.beat(booth.ports.now_ns)
     assert "on its way" in booth.told()["why"]
     booth.do(PIECE, Talked())
     assert booth.sounds == []
+    assert booth.spoken == [True, False]
 
 
 def test_as_long_as_one_of_two_speaks_somebody_speaks() -> None:

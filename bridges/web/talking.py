@@ -27,8 +27,8 @@ LONGEST_S, SHORTEST_S = 20.0, 0.2
 MOST_BYTES = int(LONGEST_S * BYTES_PER_S)
 LATEST_S = 5.0
 """The most that a page may say that its sound took to be sent."""
-SILENT_S = 2.0
-"""A page that holds its button and sends nothing for so long has gone."""
+SILENT_S, GONE_S = 2.0, 10.0
+"""Nobody waits longer for a page that holds its button and sends nothing; so much later nothing more of it is taken."""
 REPEAT_S = 0.25
 SAME_NS = to_ns(0.05)
 """Words are those of a sound that began as long ago: stamps may cross to another host and back."""
@@ -93,7 +93,7 @@ class Talking:
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
         for person in self._people.values():
-            if person.begun_ns and now_ns - person.last_ns > to_ns(SILENT_S):
+            if person.begun_ns and now_ns - person.last_ns > to_ns(GONE_S):
                 self._reset(person)
                 person.count, person.why = person.count + 1, "the sound stopped on its way; that was not said"
         self._tell(now_ns)
@@ -170,7 +170,8 @@ class Talking:
 
     def _tell(self, now_ns: int) -> None:
         """That somebody speaks: at each change, and again while it lasts; so a loudspeaker falls silent."""
-        first = min((one for one in self._people.values() if one.begun_ns), key=lambda one: one.begun_ns, default=None)
+        speaks = [one for one in self._people.values() if one.begun_ns and now_ns - one.last_ns <= to_ns(SILENT_S)]
+        first = min(speaks, key=lambda one: one.begun_ns, default=None)
         if first is None:
             if self._told_ns:
                 self._ports.speaking.publish(Speech(speaker=self._told_of, is_speaking=False))

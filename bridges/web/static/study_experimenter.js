@@ -93,7 +93,7 @@ export function experimenter(link) {
       whenNew("address", message.participant, () => { $("#address").textContent = message.participant ? `${location.origin}${location.pathname}#${message.participant}` : ""; });
       where.dataset.mode = view?.running && message.recorder.mode !== "recording" && !isStarting(message) ? "unrecorded" : view?.running ? "running" : "";
       where.title = message.recorder.why;
-      where.textContent = [view?.code || "no session", `participant's page: ${message.participants ? "open" : "not open"}`, recorder(message.recorder, isStarting(message)), guard ? `robot ${guard.mode}` : ""].filter(Boolean).join(" · ");
+      where.textContent = [view?.code || "no session", `participant's page: ${message.participants ? "open" : "not open"}`, recorder(message.recorder, isStarting(message)), guard ? `robot ${guard.mode}` : "", ...Object.entries(message.voice.deaf).map(([who, why]) => `the ${who} is deaf: ${why}`)].filter(Boolean).join(" · ");
       const time = $("#clock");
       if (time && message.elapsed_s !== null) { const limit = view.limit_s; time.textContent = limit ? `${clock(message.elapsed_s)} of ${clock(limit)}` : clock(message.elapsed_s); time.classList.toggle("late", Boolean(limit) && message.elapsed_s > limit - 10); }
       else if (time) time.textContent = view.limit_s ? `limit ${clock(view.limit_s)}` : "no limit";

@@ -58,7 +58,7 @@ export class Talking {
     this.tellFaults(voice.deaf);
     if (this.isOn && !this.isShown) this.cancel("");
     if (voice.count > this.count && (this.isOn || this.mode === "sent")) this.answered(voice);
-    else if (this.mode === "understanding" && voice.words) this.rest(`Understood: “${voice.words}”`);
+    else if (this.isAwaited && voice.words && !this.isOn) this.rest(`Understood: “${voice.words}”`);
   }
 
   tellFaults(deaf) {
@@ -69,9 +69,10 @@ export class Talking {
   }
 
   answered(voice) {
-    this.count = voice.count;
+    this.count = voice.count; clearTimeout(this.timer);
     if (voice.why) { this.rest(`${voice.why[0].toUpperCase()}${voice.why.slice(1)}.`); return; }
-    this.become("understanding", "Sent. Waiting for the words…"); this.give_up();
+    this.isAwaited = true; this.become("understanding", "Sent. Waiting for the words…");
+    this.timer = setTimeout(() => { this.rest("Nothing was understood so far. Say it again, or type it."); this.isAwaited = true; }, WAIT_MS);
   }
 
   // The link is gone, and with it what was being said.
@@ -97,7 +98,7 @@ export class Talking {
   }
 
   async begin() {
-    clearTimeout(this.timer); clearTimeout(this.idle);
+    clearTimeout(this.timer); clearTimeout(this.idle); this.isAwaited = false;
     this.begunAt = 0; this.length = 0; this.peak = 0; this.left = []; this.resampler = null; this.count = this.voice.count;
     this.become("opening", "Opening the microphone…");
     try { await this.open(); } catch (problem) { this.close(); if (this.mode === "opening") this.rest(REFUSED[problem.name] ?? `The microphone cannot be used (${problem.message}). You can type instead.`); return; }
@@ -116,7 +117,7 @@ export class Talking {
     const isMute = this.begunAt && this.peak < SILENCE;
     if (this.begunAt) this.link.send({ t: "talked", ago_s: Math.min(60, (performance.now() - this.begunAt) / 1000), is_wanted: !isMute });
     if (!this.begunAt || isMute) { this.rest("The microphone gave nothing but silence. Is it muted?"); return; }
-    this.become("sent", "Sending…"); this.give_up(); this.sleep();
+    this.become("sent", "Sending…"); this.sleep();      // the server answers, or the link goes
   }
 
   cancel(text) {
@@ -126,9 +127,7 @@ export class Talking {
   }
 
   // Nothing goes on any more; the text stays until the next press.
-  rest(text) { clearTimeout(this.timer); this.begunAt = 0; this.become("idle", text); this.sleep(); }
-
-  give_up() { clearTimeout(this.timer); this.timer = setTimeout(() => this.rest("Nothing was understood. Say it again, or type it."), WAIT_MS); }
+  rest(text) { clearTimeout(this.timer); this.begunAt = 0; this.isAwaited = false; this.become("idle", text); this.sleep(); }
 
   // --- sound
 
