@@ -29,6 +29,7 @@ from bridges.web.talking import (
 )
 from bridges.web.voice_ports import VoicePorts
 from bridges.web.wire import SoundPiece, Talk, Talked
+from nodes.voice.floor import Floor
 from runtime import Simulation
 from runtime.clock import to_ns
 from runtime.msgs import Utterance
@@ -192,6 +193,28 @@ def test_what_a_page_said_that_goes_on_no_more_is_forgotten_and_told() -> None:
     booth.do(PIECE, Talked())
     assert booth.sounds == []
     assert booth.spoken == [True, False]
+
+
+def test_a_robot_that_speaks_falls_silent_while_the_button_is_held() -> None:
+    booth, floor = Booth(), Floor(barge_in_s=0.3)
+
+    def hear() -> None:
+        for one in booth.ports.speaking.messages:
+            floor.hear(one, booth.ports.now_ns)
+        booth.ports.speaking.messages.clear()
+
+    booth.do(Talk())
+    hear()
+    assert floor.to_barge_in_s(booth.ports.now_ns) == pytest.approx(0.3)
+    for _ in range(30):
+        booth.do(PIECE, after_s=0.1)
+        booth.talking.beat(booth.ports.now_ns)
+        hear()
+        assert floor.taken_for_s(booth.ports.now_ns) > 1.0
+    assert floor.to_barge_in_s(booth.ports.now_ns) < 0.0
+    booth.do(Talked())
+    hear()
+    assert floor.taken_for_s(booth.ports.now_ns) == 0.0
 
 
 def test_as_long_as_one_of_two_speaks_somebody_speaks() -> None:

@@ -18,6 +18,7 @@ from tests.browsing import MARKS, a_browser, text, wait
 from tests.console_run import ConsoleRun
 from tests.fake_speech_server import FakeSpeech, says
 from tests.page_run import PageRun
+from tests.paging import PHONE
 from tests.spoken import needs_espeak, silence, spoken, write_wav
 
 pytestmark = [*MARKS, needs_espeak]
@@ -79,8 +80,8 @@ def chromium(said: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 class Talker:
     """Somebody at a page, and the sound that their page has sent."""
 
-    def __init__(self, chromium: Any, address: str, script: str = "") -> None:
-        self.context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    def __init__(self, chromium: Any, address: str, script: str = "", **more: Any) -> None:
+        self.context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **more})
         self.page = self.context.new_page()
         self.page.set_default_timeout(60_000)
         self.problems: list[str] = []
@@ -115,8 +116,8 @@ class Talker:
 
 
 @contextmanager
-def talker(chromium: Any, address: str, script: str = "") -> Iterator[Talker]:
-    one = Talker(chromium, address, script)
+def talker(chromium: Any, address: str, script: str = "", **more: Any) -> Iterator[Talker]:
+    one = Talker(chromium, address, script, **more)
     try:
         yield one
     finally:
@@ -284,6 +285,20 @@ def test_a_recogniser_that_is_deaf_is_told_to_the_operator_with_the_reason(run: 
         assert findings(person.page) == findings(wizard.page) == []
 
 
+def test_a_finger_holds_the_button_too(run: ConsoleRun, chromium: Any) -> None:
+    with talker(chromium, run.page("participant"), viewport=PHONE, has_touch=True, is_mobile=True) as person:
+        person.page.wait_for_selector(".mic .talk")
+        box = person.page.locator(".mic .talk").bounding_box()
+        at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        touch = person.context.new_cdp_session(person.page)
+        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [at]})
+        person.speak_until(8)
+        assert text(person.page, ".mic .talk").startswith("Let go to send")
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        wait(person.page, lambda: person.sent[-1] == "talked", "it is sent", PATIENCE_S)
+        person.shows("Sent.")
+
+
 def test_where_no_recogniser_runs_operators_read_how_to_get_one_and_participants_only_type(
     chromium: Any, tmp_path: Path
 ) -> None:
@@ -334,7 +349,7 @@ def test_a_participant_of_a_study_talks_while_a_trial_runs(
         person.shows("You", "#talk .story")
         guide.shows(WORDS, "#lines")
         assert findings(person.page) == []
-        person.page.set_viewport_size({"width": 390, "height": 844})
+        person.page.set_viewport_size(PHONE)
         assert findings(person.page) == []
         assert likeness(server.asked[before].samples, said) > 0.7
         person.page.focus(".mic .talk")

@@ -83,7 +83,11 @@ export class Talking {
 
   // --- the button
 
+  // Browsers let sound begin only once somebody did something, and a finger has done that when it is lifted.
+  wake() { this.context?.resume().catch(() => {}); }
+
   press(by) {
+    this.wake();
     if (this.isOn) { this.end(); return; }
     if (!this.isShown) return;
     this.by = by === "click" ? "tap" : by; this.pressedAt = performance.now();
@@ -91,6 +95,7 @@ export class Talking {
   }
 
   release(by) {
+    this.wake();
     if (this.by !== by || !this.isOn) return;
     if (performance.now() - this.pressedAt < TAP_MS) { this.by = "tap"; this.draw(); }
     else if (this.mode === "opening") this.rest("The microphone is ready soon: hold the button again, and speak.");
