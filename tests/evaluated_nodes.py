@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+
 from nodes.hello import Beat
 from runtime import Node, Publisher, every
 
@@ -11,8 +14,10 @@ class Lot(Node):
 
     beat = Publisher(Beat, "beat")
 
-    def __init__(self, luck: float = 1.0, lasts_s: float = 1.0, breaks: bool = False) -> None:
-        self.luck, self.lasts_s, self.breaks = luck, lasts_s, breaks
+    def __init__(
+        self, luck: float = 1.0, lasts_s: float = 1.0, breaks: bool = False, prints: bool = False, hangs: bool = False
+    ) -> None:
+        self.luck, self.lasts_s, self.breaks, self.prints, self.hangs = luck, lasts_s, breaks, prints, hangs
         self.count = 0
 
     def on_start(self) -> None:
@@ -22,6 +27,10 @@ class Lot(Node):
     @every(hz=10)
     def tick(self) -> None:
         self.count += 1
+        if self.hangs:
+            threading.Event().wait()
+        if self.prints:
+            os.write(1, b'\xff no text\n{"is_success": "no JSON of ours"}\n')
         self.beat.publish(Beat(count=self.count))
         if self.count >= 10 * self.lasts_s:
             lot = self.random.random()

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from matplotlib import pyplot
 
 from nodes.evaluation.command import main
 from nodes.evaluation.figures import compare, figures_of, rate_of
+from nodes.evaluation.picture import draw, shorten
+from nodes.evaluation.running import Folder, Runs
 from nodes.evaluation.table import sentences, table
-from nodes.evaluation.trials import Result, Trial, Variant, result_of, trials_of
+from nodes.evaluation.trials import Card, Result, Trial, Variant, result_of, trials_of
+from runtime.errors import PolyrhythmError, UserError
 
 ROOT = Path(__file__).resolve().parent.parent
 LAUNCH = """
@@ -182,6 +188,8 @@ def test_runs_that_break_are_told_apart_from_runs_that_fail(tmp_path: Path, laun
         (["--seeds", "1000000"], "at most 100000"),
         (["--variant", "a", "--variant", "a"], "'a' is named twice"),
         (["--variant", "../a"], "expected a name that a folder may have"),
+        (["--variant", "a\nb"], "expected a name that a folder may have"),
+        (["--variant", "a" * 300], "of at most 50 characters"),
         (["--set", "lot.nope=1"], "nope"),
         (["--variant", "b", "--variant", "a", "--set", "lott.luck=1"], "variant 'a'"),
         (["--task", "no-such-task"], "no-such-task"),
@@ -195,3 +203,123 @@ def test_what_is_asked_wrongly_is_said_before_anything_runs(
     assert words in told
     assert told.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.processes
+def test_what_a_node_prints_is_no_part_of_how_its_run_went(tmp_path: Path, launch: Path) -> None:
+    done = evaluate(launch, tmp_path / "out", "--seeds", "1", "--set", "lot.prints=true", "--json")
+    assert done.returncode == 0, done.stderr
+    assert successes(done.stdout) == {"as it is": [0]}
+
+
+@pytest.mark.processes
+def test_a_run_that_hangs_is_ended_and_no_process_of_it_is_left(tmp_path: Path, launch: Path) -> None:
+    out = tmp_path / "out"
+    done = evaluate(launch, out, "--seeds", "1", "--set", "lot.hangs=true", "--longest", "3")
+    assert done.returncode == 1
+    assert "did not end within 3 s and was killed" in done.stderr
+    assert left_of(out) == []
+
+
+def left_of(out: Path) -> list[str]:
+    """Command lines of processes that go on and name this folder."""
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = line.read_bytes().decode(errors="replace")
+        except OSError:
+            continue  # it has ended
+        if str(out) in words:
+            found.append(words)
+    return found
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_evaluation_that_is_interrupted_leaves_nobody_behind_and_goes_on(
+    how: signal.Signals, tmp_path: Path, launch: Path
+) -> None:
+    out = tmp_path / "out"
+    launch.write_text(LAUNCH + "params = { lasts_s = 1.0 }\n")
+    asked = ["--seeds", "4", "--jobs", "1"]
+    code = "import sys; from nodes.evaluation.command import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, str(launch), "--out", str(out), *asked]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        assert "[1 of 4" in process.stderr.readline()
+        process.send_signal(how)
+        complaint = process.communicate(timeout=240)[1]
+    assert "the same command with --out" in complaint
+    assert "Traceback" not in complaint
+    assert left_of(out) == []
+    again = evaluate(launch, out, *asked, "--json")
+    assert again.returncode == 0, again.stderr
+    assert successes(again.stdout) == {"as it is": [0, 1, 2, 3]}
+    assert 1 <= again.stderr.count(" of 4") <= 3
+
+
+CARD = Card(launch="", variants=(), tasks=(), is_virtual=True, for_s=None, versions={}, git="")
+
+
+@pytest.mark.parametrize("damage", [b"\n", b"\xff\n", b'{"trial": 7}\n'])
+def test_a_line_that_is_damaged_is_named(damage: bytes, tmp_path: Path) -> None:
+    folder = Folder(tmp_path, CARD)
+    folder.add(result("a", 0, True))
+    folder.close()
+    file = tmp_path / "results.jsonl"
+    file.write_bytes(file.read_bytes() + damage + msgspec.json.encode(result("a", 1, True)) + b"\n")
+    with pytest.raises(UserError, match=r"results\.jsonl: line 3 is damaged .*; take that line out"):
+        Folder(tmp_path, CARD)
+
+
+def test_a_disk_that_is_full_is_a_sentence_and_what_was_kept_before_is_gone_on_with(tmp_path: Path) -> None:
+    code = """
+import resource, signal, sys
+from pathlib import Path
+from nodes.evaluation.picture import draw, shorten
+from nodes.evaluation.running import Folder
+from runtime.errors import PolyrhythmError
+from tests.test_evaluation import CARD, result
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+folder = Folder(Path(sys.argv[1]), CARD)
+try:
+    for seed in range(100):
+        folder.add(result("a", seed, True))
+except PolyrhythmError as problem:
+    print(seed, problem)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
+    assert "cannot be written (" in done.stdout, done.stderr
+    kept = int(done.stdout.split()[0])
+    folder = Folder(tmp_path, CARD)
+    assert kept >= 1
+    assert len(folder.results) == kept
+    folder.close()
+
+
+def test_a_launch_file_that_changes_in_the_midst_ends_the_evaluation(tmp_path: Path) -> None:
+    file = tmp_path / "lot.toml"
+    file.write_text(LAUNCH)
+    runs = Runs(
+        str(file), LAUNCH + "# other", [Variant("a")], lambda _, changes: changes, tmp_path,
+        is_virtual=True, for_s=None, keeps_all=False, longest_s=60.0,
+    )  # fmt: skip
+    with pytest.raises(PolyrhythmError, match=r"lot\.toml has changed since the evaluation began"):
+        runs.all_of([Trial("a", "", 0)], 1, lambda _: None)
+
+
+@pytest.mark.parametrize(("rows", "name"), [(1, "a"), (12, "a-long-name-of-a-variant-that-says-it-all-")])
+def test_a_picture_has_room_for_its_rows_and_names(rows: int, name: str, tmp_path: Path) -> None:
+    results = [result(f"{name}{number}", seed, number % 2 == 1) for number in range(rows) for seed in range(2)]
+    draw(tmp_path / "a.png", figures_of(results), results)
+    height, width, _ = pyplot.imread(tmp_path / "a.png").shape
+    assert width > 1000
+    assert height > 150 + 60 * rows
+
+
+def test_a_long_name_keeps_both_its_ends() -> None:
+    assert shorten("short", 10) == "short"
+    assert shorten("a-long-name-of-seed-17", 10) == "a-lo…ed-17"

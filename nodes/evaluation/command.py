@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from runtime.launch_file import Launch, check, find, load
 from runtime.made_of import git_state, versions
 
 MOST_RUNS = 100_000
+LONGEST_NAME = 50
 FIRST = "as it is"
 PICTURE = "evaluation.png"
 
@@ -58,7 +61,8 @@ def _evaluate(asked: argparse.Namespace) -> int:
     )  # fmt: skip
     folder = Folder(out, card)
     try:
-        _run(asked, str(path), variants, trials, folder)
+        with _interrupted_by_term():
+            _run(asked, str(path), variants, trials, folder)
     except KeyboardInterrupt:
         print(f"\nstopped after {len(folder.results)} of {len(trials)} runs; the same command with --out {out} goes on",
               file=sys.stderr)  # fmt: skip
@@ -71,6 +75,16 @@ def _evaluate(asked: argparse.Namespace) -> int:
     return _tell(results, out, at_least=asked.at_least, as_json=asked.json)
 
 
+@contextmanager
+def _interrupted_by_term() -> Iterator[None]:
+    """A polite end is one by Ctrl-C: no run is left behind."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _run(
     asked: argparse.Namespace, launch: str, variants: Sequence[Variant], trials: Sequence[Trial], folder: Folder
 ) -> None:
@@ -79,7 +93,7 @@ def _run(
     left = [trial for trial in trials if trial not in known]
     jobs = 1 if asked.real_time else asked.jobs or os.cpu_count() or 1
     runs = Runs(
-        launch, variants, _changes_of_task, folder.path,
+        launch, folder.card.launch, variants, _changes_of_task, folder.path,
         is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=asked.keep == "all", longest_s=asked.longest,
     )  # fmt: skip
     clock = SystemClock()
@@ -109,7 +123,10 @@ def _tell(results: Sequence[Result], out: Path, *, at_least: float | None, as_js
     picture = out / PICTURE
     from nodes.evaluation.picture import draw
 
-    draw(picture, figures, results)
+    try:
+        draw(picture, figures, results)
+    except OSError as problem:
+        print(f"! {picture}: cannot be written ({problem.strerror})", file=sys.stderr)
     if as_json:
         told: dict[str, Any] = {"figures": figures, "comparisons": comparisons, "results": results, "out": str(out)}
         print(msgspec.json.format(msgspec.json.encode(told), indent=1).decode())
@@ -154,8 +171,11 @@ def _variants(asked: Sequence[tuple[str, str]]) -> list[Variant]:
     named: list[tuple[str, list[str]]] = []
     for option, value in asked:
         if option == "variant":
-            if not value or "/" in value or value.startswith("."):
-                raise UserError(f"--variant {value!r}: expected a name that a folder may have")
+            if not value or "/" in value or value[0] in ".-" or len(value) > LONGEST_NAME or not value.isprintable():
+                raise UserError(
+                    f"--variant {value[:LONGEST_NAME]!r}: expected a name that a folder may have, of at most "
+                    f"{LONGEST_NAME} characters"
+                )
             named.append((value, []))
         else:
             (named[-1][1] if named else shared).append(value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -22,6 +25,7 @@ RECORDING = "run.mcap"
 REPORT = "nodes.report.command:report_figures"
 _ASKED_WRONGLY = 2
 _LAST_WORDS = 400
+_GRACE_S = 10.0
 
 
 class Folder:
@@ -30,29 +34,36 @@ class Folder:
     def __init__(self, path: Path, card: Card) -> None:
         """Raises UserError where another evaluation's results stand there."""
         self.path = path
+        self.card = card
         self.results: list[Result] = []
-        file = path / RESULTS
+        self._where = file = path / RESULTS
         self._lock = threading.Lock()
-        if file.is_file():
-            self._read(file, card)
-            self._file = file.open("ab")
-            return
         try:
+            if file.is_file():
+                self._read(file, card)
+                self._file = file.open("ab", buffering=0)
+                return
             path.mkdir(parents=True, exist_ok=True)
-            self._file = file.open("wb")
+            self._file = file.open("wb", buffering=0)
         except OSError as problem:
-            raise UserError(f"{file}: cannot be written ({problem.strerror})") from problem
+            raise UserError(f"{file}: cannot be read and written ({problem.strerror})") from problem
         self._write(msgspec.json.encode(card))
 
     def _read(self, file: Path, card: Card) -> None:
         data = file.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.splitlines()
+        known: Card | None = None
+        number = 1
         try:
-            known = msgspec.json.decode(lines[0], type=Card) if lines else None
-            self.results = [msgspec.json.decode(line, type=Result) for line in lines[1:]]
-        except msgspec.MsgspecError as problem:
-            raise UserError(f"{file}: is no file of results ({problem}); choose another --out") from problem
+            for number, line in enumerate(lines, 1):
+                if number == 1:
+                    known = msgspec.json.decode(line, type=Card)
+                else:
+                    self.results.append(msgspec.json.decode(line, type=Result))
+        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+            advice = "take that line out to run it again, or" if number > 1 else "it is no file of results;"
+            raise UserError(f"{file}: line {number} is damaged ({problem}); {advice} choose another --out") from problem
         if known != card:
             raise UserError(
                 f"{file}: holds results of another evaluation{_difference(known, card)}; choose another --out"
@@ -67,8 +78,15 @@ class Folder:
             self._write(msgspec.json.encode(result))
 
     def _write(self, line: bytes) -> None:
-        self._file.write(line + b"\n")
-        self._file.flush()
+        line += b"\n"
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as problem:
+            raise PolyrhythmError(
+                f"{self._where}: cannot be written ({problem.strerror}); what stands there is kept, and once there is "
+                "room the same command with the same --out goes on"
+            ) from problem
 
     def close(self) -> None:
         self._file.close()
@@ -85,6 +103,7 @@ class Runs:
     def __init__(
         self,
         launch: str,
+        launch_text: str,
         variants: Sequence[Variant],
         changes_of_task: Callable[[str, Sequence[str]], Sequence[str]],
         folder: Path,
@@ -96,6 +115,7 @@ class Runs:
     ) -> None:
         """`changes_of_task`: what a task and a variant's changes set together; `longest_s`: on the wall clock."""
         self._launch = launch
+        self._launch_text = launch_text
         self._changes = {variant.name: variant.changes for variant in variants}
         self._changes_of_task = changes_of_task
         self._folder = folder
@@ -126,6 +146,7 @@ class Runs:
         folder = self._folder / trial.name
         shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
         recording = folder / RECORDING
+        self._check_unchanged()
         started_ns = self._clock.now_ns()
         with self._lock:
             if self._stopped.is_set():
@@ -136,13 +157,13 @@ class Runs:
                 stderr=subprocess.PIPE,
                 stdin=subprocess.DEVNULL,
                 text=True,
+                errors="replace",
             )
             self._running.add(process)
         try:
             said, complaint = process.communicate(timeout=self._longest_s)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+            _end(process)
             said, complaint = "", f"it did not end within {self._longest_s:g} s and was killed"
         finally:
             with self._lock:
@@ -156,6 +177,16 @@ class Runs:
             shutil.rmtree(folder, ignore_errors=True)
             return msgspec.structs.replace(result, recording="")
         return result
+
+    def _check_unchanged(self) -> None:
+        """What is run in the end must be what was run at the beginning."""
+        try:
+            if Path(self._launch).read_text(encoding="utf-8") == self._launch_text:
+                return
+            how = "has changed"
+        except (OSError, UnicodeDecodeError):
+            how = "cannot be read any more"
+        raise PolyrhythmError(f"{self._launch} {how} since the evaluation began; start another one with another --out")
 
     def _command(self, trial: Trial, folder: Path, recording: Path) -> list[str]:
         changes = self._changes[trial.variant]
@@ -174,10 +205,30 @@ class Runs:
                 process.terminate()
 
 
-def _read(trial: Trial, said: str, complaint: str, took_s: float, recording: Path) -> Result:
+def _end(process: subprocess.Popen[str]) -> None:
+    """Kill a run that does not end: politely first, for a run in real time then ends its nodes as well."""
+    process.terminate()
+    for after_s in (_GRACE_S, _GRACE_S):
+        try:
+            process.communicate(timeout=after_s)
+            return
+        except subprocess.TimeoutExpired:
+            process.kill()
+    # Something that it had started holds its output open; it is not waited for.
+
+
+def _summary(said: str) -> dict[str, Any] | None:
+    """The JSON object that ends the output, whatever a node has printed before it."""
     try:
-        summary = json.loads(said)
+        found = json.loads(said[said.rfind("\n{") + 1 :])
     except json.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) and "is_success" in found else None
+
+
+def _read(trial: Trial, said: str, complaint: str, took_s: float, recording: Path) -> Result:
+    summary = _summary(said)
+    if summary is None:
         lines = [line for line in complaint.strip().splitlines() if line.strip()]
         reason = lines[-1][:_LAST_WORDS] if lines else "it ended without a word"
         return Result(
