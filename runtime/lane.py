@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from itertools import compress
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -31,6 +32,7 @@ class TimerState:
         self.next_tick = 0
         self.stats = TimerStats()
         self.due_ns = 0  # kept rather than computed: asked for at each message
+        self.has_run = False  # since the lane handled a message
 
     def start(self, now_ns: int) -> None:
         """Set the phase: the first tick is due now, or its part of a period later."""
@@ -64,6 +66,9 @@ class TimerState:
     def _tick_ns(self, tick: int) -> int:
         """Start + k x period, in whole nanoseconds without drift."""
         return self.start_ns + round(tick * NS_PER_S / self.hz)
+
+
+_due_of = attrgetter("due_ns")
 
 
 class Deadline:
@@ -107,7 +112,11 @@ class Work(msgspec.Struct):
 
 
 class Lane:
-    """Handlers that never overlap. Due timers and deadlines go first, then waiting messages, port by port in turn."""
+    """Handlers that never overlap. Due timers and deadlines go first, then waiting messages, port by port in turn.
+
+    A timer that is due again at once lets the messages go before it that wait by then: a handler that takes longer
+    than its period would else be all that the node ever does.
+    """
 
     def __init__(self, style: Style, key: str) -> None:
         self.style = style
@@ -119,14 +128,18 @@ class Lane:
         self._turn = 0
         self._queues: list[Collection[Stamped[Any]]] = []
         self._due_ns: int | None = 0  # asked for at each message; 0: to be found out
+        self._has_ticked = False  # since a message was handled
+        self._owed = 0  # messages that go before a timer that is due again
 
     def take(self, now_ns: int) -> Work | None:
         """What to run now, or None."""
         due_ns = self._due_ns
         if due_ns is not None and now_ns >= due_ns:
-            work = self._take_due(now_ns)
-            if work is not None:
-                return work
+            return self._take_due(now_ns) or self._take_message() or self._take_due(now_ns)
+        return self._take_message()
+
+    def _take_message(self) -> Work | None:
+        """The next message that waits, or None; what was too old is gone then, and stands in the way of no tick."""
         listeners, queues = self.listeners, self._queues
         number = len(listeners)
         if len(queues) != number:
@@ -136,10 +149,14 @@ class Lane:
                 return None
             handler, port = listeners[0]
             stamped = port.pop()
+            if self._has_ticked:
+                self._note_message()
             return None if stamped is None else Work(handler, self.style, stamped)
         # A recorder asks dozens of empty ports at each message: no loop of our own over them.
         if not any(queues):
             return None
+        if self._has_ticked:
+            self._note_message()
         filled = list(compress(range(number), queues))
         for turn in filled if len(filled) < 2 else sorted(filled, key=self._steps_to):
             handler, port = listeners[turn]
@@ -153,11 +170,27 @@ class Lane:
         """How many ports have their turn before that one."""
         return (turn - self._turn) % len(self.listeners)
 
+    def _note_message(self) -> None:
+        if self._owed > 1:
+            self._owed -= 1
+            return
+        self._owed, self._has_ticked = 0, False
+        for state in self.timers:
+            state.has_run = False
+
     def _take_due(self, now_ns: int) -> Work | None:
         """A tick or a deadline that is due. While there is another, `_due_ns` stays in the past."""
         work = None
-        for state in self.timers:
+        timers = self.timers
+        if len(timers) > 1:
+            timers = sorted(timers, key=_due_of)  # the one that waits for longest: a late one holds up no other
+        for state in timers:
+            if state.has_run and now_ns >= state.due_ns and self.has_messages:
+                self._owed = self._owed or sum(port.pending for _, port in self.listeners)
+                continue
             if state.take(now_ns):
+                state.has_run = self._has_ticked = True
+                self._owed = 0
                 work = Work(state.timer.name, self.style, None)
                 break
         else:
