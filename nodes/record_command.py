@@ -45,31 +45,37 @@ def _record(asked: argparse.Namespace) -> int:
     out: Path = asked.out or Path("runs") / f"record-{wall_time_text()}-{run.info.name}.mcap"
     if out.exists():
         raise UserError(f"{out}: is there already; choose another --out")
-    recorder = _recorder(run, out, asked)
-    print(f"recording {run.title} into {out}; Ctrl-C ends it", file=sys.stderr)
-    number = _hear_out(run, types, recorder, asked.for_s)
-    missed = sum(recorder.missed.number.values())
-    is_whole = recorder.is_recording
-    recorder.on_stop()
+    with Interruption() as interruption:  # until the file is closed, however often Ctrl-C is pressed
+        recorder = _recorder(run, out, asked)
+        print(f"recording {run.title} into {out}; Ctrl-C ends it", file=sys.stderr)
+        number = _hear_out(run, types, recorder, interruption, asked.for_s)
+        missed = sum(recorder.missed.number.values())
+        is_whole = recorder.is_recording
+        recorder.on_stop()
     lost = f", {missed} missed (polyrhythm bag info names them)" if missed else ""
     print(f"{number} messages in {out}{lost}")
     return 0 if is_whole and number else 1
 
 
-def _hear_out(run: FoundRun, types: dict[str, type[Message]], recorder: Recorder, for_s: float | None) -> int:
+def _hear_out(
+    run: FoundRun,
+    types: dict[str, type[Message]],
+    recorder: Recorder,
+    interruption: Interruption,
+    for_s: float | None,
+) -> int:
     clock = SystemClock()
     flush_ns = clock.now_ns() + to_ns(FLUSH_S)
     number = 0
-    with Interruption() as interruption:
-        for arrival in hear(run, types, interruption, for_s):
-            if arrival is not None and (stamped := _decoded(arrival, types, recorder)) is not None:
-                recorder.on_any(stamped)
-                number += 1
-            if clock.now_ns() >= flush_ns:
-                recorder.flush()
-                flush_ns = clock.now_ns() + to_ns(FLUSH_S)
-            if not recorder.is_recording:
-                break  # the disk is full, and the recorder has said so
+    for arrival in hear(run, types, interruption, for_s):
+        if arrival is not None and (stamped := _decoded(arrival, types, recorder)) is not None:
+            recorder.on_any(stamped)
+            number += 1
+        if clock.now_ns() >= flush_ns:
+            recorder.flush()
+            flush_ns = clock.now_ns() + to_ns(FLUSH_S)
+        if not recorder.is_recording:
+            break  # the disk is full, and the recorder has said so
     return number
 
 
@@ -83,7 +89,10 @@ def _decoded(arrival: Arrival, types: dict[str, type[Message]], recorder: Record
 
 def _recorder(run: FoundRun, out: Path, asked: argparse.Namespace) -> Recorder:
     """A recorder like that of a launch file, fed by hand. Raises UserError where nothing can be written there."""
-    about: dict[str, Any] = msgspec.json.decode((run.folder / "run.json").read_bytes())
+    try:
+        about: dict[str, Any] = msgspec.json.decode((run.folder / "run.json").read_bytes())
+    except OSError as problem:
+        raise PolyrhythmError(f"{run.title} has ended meanwhile") from problem
     recorder = Recorder(path=str(out), jpeg_quality=asked.jpeg_quality, depth=asked.depth)
     recorder.run_info = {key: value for key, value in about.items() if key not in _NOT_OF_THE_RUN}
     recorder.run_info["attached"] = True

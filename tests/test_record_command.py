@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,3 +92,36 @@ def test_without_a_graph_there_is_nothing_to_record(
     with Runs(monkeypatch):
         assert main(["--out", str(tmp_path / "talk.mcap")]) == 1
     assert "no graph runs" in capsys.readouterr().err
+
+
+def test_however_often_it_is_interrupted_the_file_is_closed(run: FoundRun, tmp_path: Path) -> None:
+    out = tmp_path / "talk.mcap"
+    code = """
+import os, signal, sys
+from nodes.record_command import main
+from nodes.recorder import Recorder
+stop = Recorder.on_stop
+def interrupted(self):
+    os.kill(os.getpid(), signal.SIGINT)
+    stop(self)
+Recorder.on_stop = interrupted
+sys.exit(main(["--for", "2", "--out", sys.argv[1]]))
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(out)], cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert BagReader(out).is_complete
+
+
+def test_a_disk_that_is_full_ends_the_recording_with_a_sentence(run: FoundRun, tmp_path: Path) -> None:
+    out = tmp_path / "talk.mcap"
+    code = """
+import resource, signal, sys
+from nodes.record_command import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (12000, 12000))
+sys.exit(main(["--for", "60", "--out", sys.argv[1]]))
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(out)], cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert str(out) in done.stderr
