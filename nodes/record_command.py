@@ -1,4 +1,4 @@
-"""`polyrhythm record`: record a graph that runs already, from now on, into a file like any other recording."""
+"""`polyrhythm record`: record a graph that runs already, from now on."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_mcaps_own_reader_finds_json_with_its_schema(tmp_path: Path) -> None:
     )  # fmt: skip
     document = json.loads(message.data)
     properties = json.loads(schema.data)["properties"]
-    assert set(document) == set(properties) == {"speaker", "text", "_envelope"}
+    assert set(document) == set(properties) == {"speaker", "text", "captured_ns", "_envelope"}
     assert set(document["_envelope"]) <= set(properties["_envelope"]["properties"])
     assert document["_envelope"]["image_age_s"] == 0.04
 

@@ -190,7 +190,7 @@ def test_json_becomes_a_message_with_arrays_of_the_declared_type() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('{"speaker": "Ann"}', "missing required field `text`; its fields .*: speaker, text"),
+        ('{"speaker": "Ann"}', "missing required field `text`; its fields .*: captured_ns\\?, speaker, text"),
         ('{"speaker": "Ann", "text": 3}', "Expected `str`, got `int`"),
         ('{"speaker": "Ann", "text": "", "loud": true}', "Utterance has no field 'loud'"),
         ("[1]", "Expected `object`"),

@@ -1,4 +1,4 @@
-"""`polyrhythm eval FILE`: many runs of a graph, how many succeeded, how long they took, how fast they stopped."""
+"""`polyrhythm eval`: many runs of a graph: successes, times and reactions, with intervals."""
 
 from __future__ import annotations
 
@@ -78,11 +78,13 @@ def _evaluate(asked: argparse.Namespace) -> int:
 @contextmanager
 def _interrupted_by_term() -> Iterator[None]:
     """A polite end is one by Ctrl-C: no run is left behind."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    both = (signal.SIGINT, signal.SIGTERM)  # a shell's background job begins with the first of them ignored
+    before = {number: signal.signal(number, signal.default_int_handler) for number in both}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _run(
