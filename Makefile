@@ -22,8 +22,7 @@ test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by
 lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	@$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy; types=$$?; wait $$imports && exit $$types
 
 bench: $(STAMP) ## measure, as ratios against references in the same run
 	$(BIN)/python -m bench
@@ -52,5 +51,5 @@ $(STAMP): pyproject.toml
 	  { echo "Polyrhythm needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Setting up $(VENV) (once; about a minute)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv failed; on Debian: apt install python3-venv"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	@touch $@
