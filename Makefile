@@ -17,7 +17,7 @@ demo: $(STAMP) ## a robot clears a table while a person talks to it; leaves a re
 
 test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by side, then those that need quiet
 	$(BIN)/python -m pytest -m "not alone" $(SIDE_BY_SIDE)
-	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -m alone $(shell grep -l 'mark\.alone' tests/test_*.py)
 
 lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .
