@@ -38,7 +38,11 @@ class ModelError(PolyrhythmError):
 
 
 class BudgetError(ModelError):
-    """All calls that this run may make are made."""
+    """All calls that this run may make are made; `spent` says which budget that is, without the server's name."""
+
+    def __init__(self, text: str, *, spent: str = "") -> None:
+        super().__init__(text)
+        self.spent = spent
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from nodes.model_answers import BudgetError, ModelError
 from runtime.budgets import Budgets, RunBudget
 from runtime.health import Spending
 from runtime.typed import from_json
@@ -112,10 +113,19 @@ class Budget:
             most = min(most, int(left * 1e6 / self.completion_price))
         return max(1, most)
 
-    def count_call(self) -> None:
-        """A call is about to be made."""
-        self.calls += 1
-        self._keep()
+    def take_call(self, where: str, prompt_tokens: int = 0, *, longest_answer: int = 1) -> int:
+        """Count a call to `where` before it leaves; how long its answer may be, at most `longest_answer`.
+
+        Raises BudgetError where no such call may be made any more, ModelError where it cannot be noted.
+        """
+        try:
+            if spent := self.refusal(prompt_tokens):
+                raise BudgetError(f"{where} is not asked any more: {spent}", spent=spent)
+            self.calls += 1
+            self._keep()
+            return self.longest_answer(longest_answer, prompt_tokens)
+        except OSError as problem:
+            raise ModelError(f"{where} is not asked: the call cannot be noted ({problem.strerror})") from problem
 
     def count_tokens(self, prompt: int, completion: int, *, is_estimate: bool = False) -> None:
         """What an answer cost."""

@@ -14,10 +14,10 @@ from typing import Any, cast
 import openai
 from openai.types.chat import ChatCompletionMessageParam
 
-from nodes.model_answers import LONGEST_ANSWER, BudgetError, ChatSettings, ModelError
+from nodes.model_answers import LONGEST_ANSWER, ChatSettings, ModelError
 from nodes.model_budget import Budget, estimated_tokens
 from nodes.model_dialect import Dialect, Format
-from nodes.openai_errors import model_error, never_arrived
+from nodes.openai_sdk import is_free, model_error, new_sdk
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,7 @@ class ChatClient:
         self._jitter = jitter
         self._dialect = Dialect()
         self._tells_usage = True  # until a server refuses to
-        self._sdk = openai.AsyncOpenAI(
-            api_key=settings.api_key or "none",  # the SDK insists on one; local servers do not look at it
-            base_url=settings.base_url,
-            timeout=settings.deadline_s + 1.0,  # ours comes first
-            max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(),  # the SDK's own starts a task in whatever loop it dies in
-            default_headers=None if keep_open else {"Connection": "close"},
-        )
+        self._sdk = new_sdk(settings, keep_open=keep_open)
 
     async def ask(self, question: Question) -> str:
         """The model's text. Raises ModelError; BudgetError where no call is left."""
@@ -109,13 +102,7 @@ class ChatClient:
 
     async def _once(self, question: Question, dialect: Dialect) -> str:
         where = self.settings.where
-        try:
-            if spent := self.budget.refusal(question.prompt_tokens):
-                raise BudgetError(f"{where} is not asked any more: {spent}")
-            self.budget.count_call()
-            longest = self.budget.longest_answer(self.settings.max_tokens, question.prompt_tokens)
-        except OSError as problem:
-            raise ModelError(f"{where} is not asked: the call cannot be noted ({problem.strerror})") from problem
+        longest = self.budget.take_call(where, question.prompt_tokens, longest_answer=self.settings.max_tokens)
         bill = _Bill(question, longest)
         try:
             if self.settings.stream:
@@ -128,9 +115,7 @@ class ChatClient:
         except ModelError:
             raise
         except Exception as problem:
-            bill.is_free = isinstance(problem, openai.APIStatusError) or (
-                isinstance(problem, openai.APIConnectionError) and never_arrived(problem)
-            )
+            bill.is_free = is_free(problem)
             raise self._error(problem) from problem
         finally:
             self._pay(bill)

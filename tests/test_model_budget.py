@@ -295,10 +295,10 @@ def two(tmp_path: Path, run: RunBudget, *, is_virtual: bool) -> tuple[Budget, Bu
 @pytest.mark.parametrize("is_virtual", [False, True])
 def test_what_all_nodes_ask_together_ends_at_the_runs_budget(tmp_path: Path, is_virtual: bool) -> None:
     planner, vlm = two(tmp_path, RunBudget(calls=3), is_virtual=is_virtual)
-    planner.count_call()
-    vlm.count_call()
+    planner.take_call("model")
+    vlm.take_call("model")
     assert (planner.refusal(), vlm.refusal()) == ("", "")
-    vlm.count_call()
+    vlm.take_call("model")
     assert planner.refusal() == vlm.refusal() == "the run's budget of 3 calls is spent"
 
 
@@ -320,8 +320,8 @@ def test_tokens_and_money_of_all_nodes_count_and_shorten_the_next_answer(tmp_pat
 
 def test_a_restarted_node_finds_what_the_run_has_spent(tmp_path: Path) -> None:
     planner, vlm = two(tmp_path, RunBudget(calls=2), is_virtual=False)
-    planner.count_call()
-    vlm.count_call()
+    planner.take_call("model")
+    vlm.take_call("model")
     again, _ = two(tmp_path, RunBudget(calls=2), is_virtual=False)
     assert again.refusal() == "the run's budget of 2 calls is spent"
 
@@ -336,7 +336,7 @@ def test_what_the_others_have_spent_is_read_or_nothing_is_asked(tmp_path: Path) 
 
 def test_without_a_budget_of_the_run_nobody_looks_at_the_others(tmp_path: Path) -> None:
     planner, vlm = two(tmp_path, RunBudget(), is_virtual=False)
-    vlm.count_call()
+    vlm.take_call("model")
     (tmp_path / "spent-vlm.json").write_text("{")
     assert planner.refusal() == ""
     assert planner.longest_answer(100, 10) == 100

@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import openai
-
-from nodes.model_answers import OPENAI_URL, BudgetError, ChatSettings, ModelError, settings_from
+from nodes.model_answers import OPENAI_URL, ChatSettings, ModelError, settings_from
 from nodes.model_budget import Budget, estimated_tokens
-from nodes.openai_errors import model_error, never_arrived
+from nodes.openai_sdk import is_free, model_error, new_sdk
 from nodes.voice.playing import VoiceError
 from nodes.voice.synthesis import MOST_BYTES, decoded
 
@@ -32,14 +30,7 @@ class SpeechApi:
         self.budget = budget
         self._voice = voice or DEFAULT_VOICE
         self._jitter = jitter
-        self._sdk = openai.AsyncOpenAI(
-            api_key=settings.api_key or "none",  # the SDK insists on one; local servers do not look at it
-            base_url=settings.base_url,
-            timeout=settings.deadline_s + 1.0,  # ours comes first
-            max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(),  # the SDK's own starts a task in whatever loop it dies in
-            default_headers=None if keep_open else {"Connection": "close"},
-        )
+        self._sdk = new_sdk(settings, keep_open=keep_open)
 
     async def sound(self, text: str) -> bytes:
         """The samples. Raises VoiceError and ModelError; BudgetError where no call is left."""
@@ -67,26 +58,19 @@ class SpeechApi:
         return await self._once(text)
 
     async def _once(self, text: str) -> bytes:
-        where, tokens = self.settings.where, estimated_tokens(len(text))
-        try:
-            if spent := self.budget.refusal(tokens):
-                raise BudgetError(f"{where} is not asked any more: {spent}")
-            self.budget.count_call()
-        except OSError as problem:
-            raise ModelError(f"{where} is not asked: the call cannot be noted ({problem.strerror})") from problem
-        is_free = False
+        tokens = estimated_tokens(len(text))
+        self.budget.take_call(self.settings.where, tokens)
+        cost = tokens
         try:
             return await self._wav(text)
         except (ModelError, VoiceError):
             raise
         except Exception as problem:
-            is_free = isinstance(problem, openai.APIStatusError) or (
-                isinstance(problem, openai.APIConnectionError) and never_arrived(problem)
-            )
+            cost = 0 if is_free(problem) else tokens
             raise model_error(problem, self.settings, "speech") from problem
         finally:
-            if not is_free:
-                self._pay(tokens)
+            if cost:
+                self._pay(cost)
 
     async def _wav(self, text: str) -> bytes:
         parts: list[bytes] = []

@@ -10,9 +10,9 @@ import asyncio
 
 import openai
 
-from nodes.model_answers import BudgetError, ChatSettings, ModelError
+from nodes.model_answers import ChatSettings, ModelError
 from nodes.model_budget import Budget
-from nodes.openai_errors import model_error
+from nodes.openai_sdk import model_error, new_sdk
 from nodes.voice.recognition import clean
 from nodes.voice.wav import as_wav
 
@@ -27,24 +27,12 @@ class Transcriber:
         self.settings = settings
         self.budget = budget or Budget(max_calls=settings.max_calls)
         self._language = language or openai.omit
-        self._sdk = openai.AsyncOpenAI(
-            api_key=settings.api_key or "none",  # the SDK insists on one; local servers do not look at it
-            base_url=settings.base_url,
-            timeout=settings.deadline_s + 1.0,  # ours comes first
-            max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(),
-            default_headers=None if keep_open else {"Connection": "close"},
-        )
+        self._sdk = new_sdk(settings, keep_open=keep_open)
 
     async def text_of(self, samples: bytes) -> str:
         """The words in 16-bit samples at 16 kHz, "" for none. Raises ModelError; BudgetError where no call is left."""
         where = self.settings.where
-        try:
-            if spent := self.budget.refusal():
-                raise BudgetError(f"{where} is not asked any more: {spent}")
-            self.budget.count_call()
-        except OSError as problem:
-            raise ModelError(f"{where} is not asked: the call cannot be noted ({problem.strerror})") from problem
+        self.budget.take_call(where)
         try:
             async with asyncio.timeout(self.settings.deadline_s):
                 answer = await self._sdk.audio.transcriptions.create(

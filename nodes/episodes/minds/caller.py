@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from nodes.episodes.minds.chat_wire import Answer, ChatWire, RefusedError, url_problem
-from nodes.model_answers import OPENAI_URL, ModelError
+from nodes.model_answers import OPENAI_URL, BudgetError, ModelError
 from nodes.model_budget import Budget
 from nodes.model_dialect import Dialect
 from runtime.errors import PolyrhythmError, UserError
@@ -142,6 +142,8 @@ class Servers:
                 return await self._with_retries(wire, spec, prompt, schema)
         except TimeoutError as problem:
             raise OutageError(f"{wire.where} did not answer within {self.deadline_s:g} s") from problem
+        except BudgetError as problem:
+            raise BudgetSpentError(problem.spent) from problem
         except ModelError as problem:
             raise OutageError(str(problem)) from problem
 
@@ -152,9 +154,7 @@ class Servers:
         dialect = self._dialects.get(known, Dialect())
         while True:
             await limit.wait()
-            if spent := self.budget.refusal():
-                raise BudgetSpentError(spent)
-            self.budget.count_call()
+            self.budget.take_call(wire.where)
             try:
                 answer = await wire.ask(body_of(spec, prompt, schema, dialect))
             except RefusedError as problem:

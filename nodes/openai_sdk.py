@@ -1,10 +1,22 @@
-"""What a server that speaks OpenAI's API did wrong, as a sentence without the key."""
+"""OpenAI's SDK as we use it: a client without its own patience, and its errors as sentences without the key."""
 
 from __future__ import annotations
 
 import openai
 
 from nodes.model_answers import ChatSettings, ModelError
+
+
+def new_sdk(settings: ChatSettings, *, keep_open: bool) -> openai.AsyncOpenAI:
+    """A client for one server; without `keep_open` each call has a connection of its own."""
+    return openai.AsyncOpenAI(
+        api_key=settings.api_key or "none",  # the SDK insists on one; local servers do not look at it
+        base_url=settings.base_url,
+        timeout=settings.deadline_s + 1.0,  # ours comes first
+        max_retries=0,
+        http_client=openai.DefaultAsyncHttpxClient(),  # the SDK's own starts a task in whatever loop it dies in
+        default_headers=None if keep_open else {"Connection": "close"},
+    )
 
 
 def model_error(problem: Exception, settings: ChatSettings, offers: str) -> ModelError:
@@ -23,9 +35,11 @@ def model_error(problem: Exception, settings: ChatSettings, offers: str) -> Mode
     return ModelError(f"{where} sent no {offers} ({type(problem).__name__})", may_retry=True)
 
 
-def never_arrived(problem: openai.APIConnectionError) -> bool:
-    """Whether the request did not get as far as the server, which then charges nothing."""
-    return type(problem.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
+def is_free(problem: Exception) -> bool:
+    """Whether a call that ended so costs nothing: the server refused it, or it did not get as far as the server."""
+    if isinstance(problem, openai.APIConnectionError):
+        return type(problem.__cause__).__name__ in ("ConnectError", "ConnectTimeout")
+    return isinstance(problem, openai.APIStatusError)
 
 
 def _status_error(problem: openai.APIStatusError, settings: ChatSettings, offers: str) -> ModelError:
