@@ -22,6 +22,8 @@ A = TypeVar("A")
 
 LONGEST_ANSWER = 65_536
 OPENAI_URL = "https://api.openai.com/v1"
+MOST_TOKENS = 2000
+"""Of an answer, where nobody says otherwise."""
 
 _FENCE = re.compile(r"```[a-zA-Z]*")
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
@@ -54,7 +56,7 @@ class ChatSettings:
     api_key: str = field(default="", repr=False)
     deadline_s: float = 5.0
     max_calls: int = 200
-    max_tokens: int = 2000
+    max_tokens: int = MOST_TOKENS
     stream: bool = False
     prefix: str = "OPENAI"  # of the environment variables that name server, model and key
 
@@ -90,16 +92,17 @@ def settings_from(
     *,
     base_url: str,
     model: str,
-    default_url: str,
+    default_url: str = OPENAI_URL,
     default_model: str,
     deadline_s: float,
     max_calls: int,
-    max_tokens: int,
-    stream: bool,
+    max_tokens: int = MOST_TOKENS,
+    stream: bool = False,
 ) -> ChatSettings:
     """Parameters, else e.g. OPENAI_BASE_URL and OPENAI_MODEL, else the defaults; the key only from OPENAI_API_KEY.
 
-    The prefix differs per seat, so that the key of a cloud planner is never sent to a VLM's server.
+    `max_tokens` and `stream` are for those that answer with text. The prefix differs per seat, so that the key of a
+    cloud planner is never sent to a VLM's server.
     """
     return ChatSettings(
         base_url=base_url or environment.get(f"{prefix}_BASE_URL", "") or default_url,

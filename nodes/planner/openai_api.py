@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodes.model_answers import OPENAI_URL, ChatSettings, ModelError, settings_from
+from nodes.model_answers import ChatSettings, ModelError, settings_from
 from nodes.model_budget import budget_of
 from nodes.model_request import ModelRequest
 from nodes.planner.openai_prompt import (
@@ -309,7 +309,6 @@ def _settings(
         "OPENAI",
         model=model,
         base_url=base_url,
-        default_url=OPENAI_URL,
         default_model=DEFAULT_MODEL,
         deadline_s=deadline_s,
         max_calls=max_calls,

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Literal
 
-from nodes.model_answers import OPENAI_URL, ChatSettings, ModelError, settings_from
+from nodes.model_answers import ChatSettings, ModelError, settings_from
 from nodes.model_budget import Budget, budget_of
 from nodes.understanding import understand
 from nodes.voice.echo import is_echo
@@ -204,10 +204,7 @@ def _settings(model: str, base_url: str, deadline_s: float, max_calls: int) -> C
         "SPEECH",
         model=model,
         base_url=base_url,
-        default_url=OPENAI_URL,
         default_model=DEFAULT_MODEL,
         deadline_s=deadline_s,
         max_calls=max_calls,
-        max_tokens=1,
-        stream=False,
     )

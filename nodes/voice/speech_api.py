@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from nodes.model_answers import OPENAI_URL, ChatSettings, ModelError, settings_from
+from nodes.model_answers import ChatSettings, ModelError, settings_from
 from nodes.model_budget import Budget, estimated_tokens
 from nodes.openai_sdk import is_free, model_error, new_sdk
 from nodes.voice.playing import VoiceError
@@ -100,10 +100,7 @@ def speech_settings(model: str, base_url: str, deadline_s: float, max_calls: int
         "VOICE",
         model=model,
         base_url=base_url,
-        default_url=OPENAI_URL,
         default_model=DEFAULT_MODEL,
         deadline_s=deadline_s,
         max_calls=max_calls,
-        max_tokens=1,  # it answers with sound
-        stream=False,
     )
