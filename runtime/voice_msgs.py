@@ -9,6 +9,11 @@ from numpy.typing import NDArray
 
 from runtime.message import Message
 
+SOUND_RATE_HZ = 16_000
+SAMPLE_BYTES = 2
+SOUND_BYTES_PER_S = SOUND_RATE_HZ * SAMPLE_BYTES
+"""What is heard is 16-bit samples of one channel at that rate: all recognisers take it."""
+
 
 class Sound(Message, origin="utterance"):
     """Something that a person said, as sound: whole on `microphone/speech`, so far on `microphone/so_far`."""
@@ -18,7 +23,7 @@ class Sound(Message, origin="utterance"):
     captured_ns: int  # when the words began
     voiced_s: float  # of the samples really speech
     before_s: float  # of the samples, from before that
-    samples: NDArray[np.int16]  # (n,) at 16 kHz
+    samples: NDArray[np.int16]  # (n,) at SOUND_RATE_HZ
 
 
 class SoundSoFar(Sound, kind="state", origin="utterance"):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nodes.voice.sound_in import BYTES_PER_S, decode_sound
+from nodes.voice.hearing.sound_file import decode_sound
 from nodes.voice.wav import as_wav
+from runtime.voice_msgs import SOUND_BYTES_PER_S
 
 needs_espeak = pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not installed")
 
@@ -22,7 +23,7 @@ def spoken(text: str, *, voice: str = "en-us") -> bytes:
 
 
 def silence(seconds: float) -> bytes:
-    return bytes(round(seconds * BYTES_PER_S / 2) * 2)
+    return bytes(round(seconds * SOUND_BYTES_PER_S / 2) * 2)
 
 
 def write_wav(path: Path, *parts: bytes) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nodes.voice.loudspeaker import Loudspeaker
-from nodes.voice.playing import VoiceError
+from nodes.voice.speaking.playing import VoiceError
 from runtime import Node, Publisher, Simulation, Stamped, Subscription, on
 from runtime.errors import ParameterError
 from runtime.fence import Fence

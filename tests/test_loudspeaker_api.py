@@ -10,8 +10,8 @@ import pytest
 from nodes.model_answers import BudgetError, ModelError
 from nodes.model_budget import Budget
 from nodes.voice.loudspeaker import Loudspeaker
-from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
-from nodes.voice.speech_api import SpeechApi, speech_settings
+from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
+from nodes.voice.speaking.speech_api import SpeechApi, speech_settings
 from runtime import Simulation
 from runtime.errors import PolyrhythmError
 from runtime.msgs import Interrupt, Utterance

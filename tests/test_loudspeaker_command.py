@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from nodes.voice.loudspeaker import ESPEAK, Loudspeaker
-from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
 from nodes.voice.program import ProgramError
-from nodes.voice.sound_out import decode_speech
-from nodes.voice.synthesis import ProgramVoice
+from nodes.voice.speaking.decoding import decode_speech
+from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
+from nodes.voice.speaking.synthesis import ProgramVoice
 from runtime import Simulation, Stamped
 from runtime.msgs import Interrupt, Utterance
 from runtime.voice_msgs import Saying

@@ -10,10 +10,12 @@ from contextlib import contextmanager
 import miniaudio
 import pytest
 
-from nodes.voice import sound_out
+from nodes.voice import devices
+from nodes.voice.devices import DeviceError
 from nodes.voice.loudspeaker import Loudspeaker
-from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, VoiceError
-from nodes.voice.sound_out import PERIOD_MS, PERIODS, STALL_S, Device, open_device
+from nodes.voice.speaking import output_device
+from nodes.voice.speaking.output_device import PERIOD_MS, PERIODS, STALL_S, Device, open_device
+from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.message import Message
 from runtime.msgs import Interrupt, Utterance
@@ -103,7 +105,7 @@ def test_a_device_that_says_it_stopped_is_gone_at_once(fake: FakeDevice) -> None
 @pytest.fixture
 def null(monkeypatch: pytest.MonkeyPatch) -> None:
     """miniaudio's own device that nobody hears, at a real one's pace."""
-    monkeypatch.setattr(sound_out, "REAL_BACKENDS", [miniaudio.Backend.NULL])
+    monkeypatch.setattr(devices, "REAL_BACKENDS", [miniaudio.Backend.NULL])
 
 
 @pytest.mark.usefixtures("null")
@@ -124,14 +126,14 @@ def test_a_device_of_the_library_plays_to_the_end_and_falls_silent(name: str) ->
 
 @pytest.mark.usefixtures("null")
 def test_a_name_that_no_device_has_is_told_with_those_there_are() -> None:
-    with pytest.raises(VoiceError) as problem:
+    with pytest.raises(DeviceError) as problem:
         open_device("Kitchen", SystemClock())
-    assert str(problem.value) == "no loudspeaker has 'Kitchen' in its name; there are: NULL Playback Device"
+    assert str(problem.value) == "no loudspeaker has 'Kitchen' in its name; there are: 'NULL Playback Device'"
 
 
 def test_a_machine_without_sound_is_told_so(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sound_out, "REAL_BACKENDS", [miniaudio.Backend.WASAPI])  # of another system
-    with pytest.raises(VoiceError, match=r"^this machine has no loudspeaker$"):
+    monkeypatch.setattr(devices, "REAL_BACKENDS", [miniaudio.Backend.WASAPI])  # of another system
+    with pytest.raises(DeviceError, match=r"^this machine has no loudspeaker$"):
         open_device("", SystemClock())
     assert capfd.readouterr().err == ""
 
@@ -158,16 +160,16 @@ def test_a_device_that_cannot_be_opened_is_told_with_those_there_are_and_leaves_
 
     real = miniaudio.lib
     monkeypatch.setattr(miniaudio, "lib", Library())
-    with pytest.raises(VoiceError) as problem:
+    with pytest.raises(DeviceError) as problem:
         open_device("", SystemClock())
     assert str(problem.value) == (
-        "no loudspeaker can be opened (failed to init device, -401); there are: NULL Playback Device"
+        "no loudspeaker can be opened (failed to init device, -401); there are: 'NULL Playback Device'"
     )
     problem.value.__cause__.__traceback__ = None  # type: ignore[union-attr]  # which keeps what was being opened
     problem.value.__context__ = problem.value.__cause__ = None
     del problem
     gc.collect()
-    assert len(freed) == 2  # that of the list, and that of the device
+    assert len(freed) == 3  # those of the list before and after, and that of the device
 
 
 class FakePlayer(Nowhere):
@@ -191,7 +193,7 @@ class Room:
         self.devices: list[FakePlayer | str] = []  # or why there is none
         self.told: list[Saying] = []
         self.states: list[LoudspeakerState] = []
-        monkeypatch.setattr(sound_out, "open_device", self.open)
+        monkeypatch.setattr(output_device, "open_device", self.open)
         monkeypatch.setattr(Loudspeaker, "check_parameters", lambda *_: [])
         self.node = Loudspeaker(command="")
         for port in (self.node.saying, self.node.state):
@@ -200,7 +202,7 @@ class Room:
     def open(self, name: str, clock: Clock) -> FakePlayer:
         device = self.devices.pop(0)
         if isinstance(device, str):
-            raise VoiceError(device)
+            raise DeviceError(device)
         return device
 
     def hear(self, port: Publisher[Message], message: Message) -> None:

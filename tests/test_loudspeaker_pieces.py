@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.voice.pieces import LONGEST_PIECE, LONGEST_TEXT, heard_words, pieces_of
+from nodes.voice.speaking.pieces import LONGEST_PIECE, LONGEST_TEXT, heard_words, pieces_of
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,16 @@ import sys
 import wave
 from pathlib import Path
 
+import miniaudio
 import numpy as np
 import pytest
 
+from nodes.voice import devices
+from nodes.voice.devices import DeviceError
+from nodes.voice.hearing.blocks import Block
+from nodes.voice.hearing.input_device import DeviceSound, Pace
+from nodes.voice.hearing.sound_file import FileSound, decode_sound
 from nodes.voice.microphone import Microphone
-from nodes.voice.sound_in import Block, DeviceSound, FileSound, Pace, decode_sound, microphones
 from runtime import Simulation
 from runtime.clock import Clock, SystemClock
 from runtime.errors import ParameterError, UserError
@@ -281,21 +286,30 @@ def test_a_device_that_delivers_nothing_is_lost(monkeypatch: pytest.MonkeyPatch)
     source.close()
 
 
-def test_a_microphone_that_is_not_there_is_named_with_those_that_are() -> None:
-    with pytest.raises(UserError, match="none has 'no such thing' in its name; there are: "):
+def test_a_microphone_that_is_not_there_is_named_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "REAL_BACKENDS", [miniaudio.Backend.NULL])
+    with pytest.raises(DeviceError) as problem:
         DeviceSound("no such thing", SystemClock())
-    assert not any("Discard all" in name for name in microphones())
+    assert str(problem.value) == "no microphone has 'no such thing' in its name; there are: 'NULL Capture Device'"
+    DeviceSound("null capture", SystemClock()).close()
+
+
+def test_a_machine_without_a_microphone_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "REAL_BACKENDS", [miniaudio.Backend.WASAPI])  # of another system
+    for name in ("", "Yeti"):
+        with pytest.raises(DeviceError, match=r"^this machine has no microphone$"):
+            DeviceSound(name, SystemClock())
 
 
 def test_opening_a_microphone_where_there_is_none_writes_nothing_of_its_own(tmp_path: Path) -> None:
     """ALSA would print a page for each try."""
     code = """
-from nodes.voice.sound_in import DeviceSound
+from nodes.voice.hearing.input_device import DeviceSound
 from runtime.clock import SystemClock
-from runtime.errors import UserError
+from nodes.voice.devices import DeviceError
 try:
     DeviceSound("", SystemClock()).close()
-except UserError:
+except DeviceError:
     pass
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

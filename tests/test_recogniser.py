@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nodes.voice.hearing.transcription_api import Transcriber
 from nodes.voice.recogniser import Recogniser
-from nodes.voice.transcription_api import Transcriber
 from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import Utterance

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.voice.segments import BLOCK_NS, BLOCK_S, SHORTEST_VOICED_S, Heard, Rules, Segmenter
+from nodes.voice.hearing.blocks import BLOCK_NS, BLOCK_S
+from nodes.voice.hearing.segments import SHORTEST_VOICED_S, Heard, Rules, Segmenter
 
 START_NS = 5_000_000_000
 

@@ -29,7 +29,7 @@ from bridges.web.talking import (
 )
 from bridges.web.voice_ports import VoicePorts
 from bridges.web.wire import SoundPiece, Talk, Talked
-from nodes.voice.floor import Floor
+from nodes.voice.speaking.floor import Floor
 from runtime import Simulation
 from runtime.clock import to_ns
 from runtime.msgs import Utterance

@@ -20,11 +20,10 @@ from runtime.clock import to_ns
 from runtime.msgs import Utterance
 from runtime.registry import RunInfo
 from runtime.typed import from_json
-from runtime.voice_msgs import Sound, Speech
+from runtime.voice_msgs import SOUND_BYTES_PER_S, Sound, Speech
 
-BYTES_PER_S = 32_000  # 16 bits at 16 kHz
 LONGEST_S, SHORTEST_S = 20.0, 0.2
-MOST_BYTES = int(LONGEST_S * BYTES_PER_S)
+MOST_BYTES = int(LONGEST_S * SOUND_BYTES_PER_S)
 LATEST_S = 5.0
 """The most that a page may say that its sound took to be sent."""
 SILENT_S, GONE_S = 2.0, 10.0
@@ -140,7 +139,7 @@ class Talking:
             self._end(session, person, 0.0, now_ns)
 
     def _end(self, session: Session, person: _Person, ago_s: float, now_ns: int) -> None:
-        length_s = len(person.sound) / BYTES_PER_S
+        length_s = len(person.sound) / SOUND_BYTES_PER_S
         if length_s < SHORTEST_S:
             self._answer(session, person, TOO_SHORT)
         else:

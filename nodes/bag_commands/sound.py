@@ -9,10 +9,10 @@ from pathlib import Path
 
 from nodes.bag_commands.damage import Damaged
 from nodes.bag_commands.recording import Recording, envelope_or_none, file_names
-from nodes.voice.wav import RATE_HZ, new_wav
+from nodes.voice.wav import new_wav
 from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
-from runtime.voice_msgs import Sound
+from runtime.voice_msgs import SAMPLE_BYTES, SOUND_RATE_HZ, Sound
 
 LONGEST_S = 12 * 3600.0  # 1.4 GB; a WAV file has room for three times as much
 
@@ -31,9 +31,9 @@ class _SoundFile:
         begin_s = (sound.captured_ns - self._begin_ns) / NS_PER_S - sound.before_s
         if not 0.0 <= begin_s + sound.before_s <= LONGEST_S:
             raise ValueError(f"it began {begin_s:.0f} s after the recording")
-        gap = round(begin_s * RATE_HZ) - self._written
+        gap = round(begin_s * SOUND_RATE_HZ) - self._written
         samples = sound.samples[max(0, -gap) :].astype("<i2")  # what the one before holds already
-        self._file.writeframesraw(bytes(2 * max(0, gap)) + samples.tobytes())
+        self._file.writeframesraw(bytes(SAMPLE_BYTES * max(0, gap)) + samples.tobytes())
         self._written += max(0, gap) + len(samples)
         self.utterances += 1
 

@@ -1,9 +1,9 @@
 """`Loudspeaker`: what the robot says on `said` is heard, sentence by sentence, and falls silent for people.
 
 An utterance that was cut is told on `saying` as far as it was really heard; to whom it gives way is decided in
-`floor.py`, and what waits for longer than `lifespan_s` is not spoken. In real time a command or a server makes the
-sound beside the event loop, the next sentence while one is played; the device has a thread of its own and is opened,
-and opened again, in another.
+`speaking/floor.py`, and what waits for longer than `lifespan_s` is not spoken. In real time a command or a server makes
+the sound beside the event loop, the next sentence while one is played; the device has a thread of its own and is
+opened, and opened again, in another.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any, Literal
 from nodes.model_answers import ModelError
 from nodes.model_budget import Budget, budget_of
 from nodes.understanding import understand
-from nodes.voice.bell import Bell
-from nodes.voice.floor import Floor
-from nodes.voice.pieces import LONGEST_TEXT, pieces_of
-from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
 from nodes.voice.program import ProgramError
-from nodes.voice.synthesis import ProgramVoice, SilentVoice, Voice, give_up, voice_problems
-from nodes.voice.turn import Turn
+from nodes.voice.speaking.bell import Bell
+from nodes.voice.speaking.floor import Floor
+from nodes.voice.speaking.pieces import LONGEST_TEXT, pieces_of
+from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
+from nodes.voice.speaking.synthesis import ProgramVoice, SilentVoice, Voice, give_up, voice_problems
+from nodes.voice.speaking.turn import Turn
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.call import current_call
 from runtime.clock import NS_PER_S, to_ns
@@ -119,7 +119,7 @@ class Loudspeaker(Node):
         if not is_silent and find_spec("miniaudio") is None:
             found.append("a loudspeaker needs miniaudio: pip install 'polyrhythm[voice]'")
         if by == "api":
-            from nodes.voice.speech_api import speech_settings
+            from nodes.voice.speaking.speech_api import speech_settings
 
             found += speech_settings(model, base_url, deadline_s, max_calls).problems()
         elif not is_silent:
@@ -145,10 +145,10 @@ class Loudspeaker(Node):
         elif self.command:
             self.voice = ProgramVoice(self.command, self.deadline_s)
         if not isinstance(self.voice, SilentVoice):
-            from nodes.voice import sound_out  # noqa: F401  # loaded now, and not when the first word is waited for
+            from nodes.voice.speaking import decoding  # noqa: F401  # loaded now, and not when the first word is waited for
 
     def _api(self) -> Voice:
-        from nodes.voice.speech_api import SpeechApi, speech_settings
+        from nodes.voice.speaking.speech_api import SpeechApi, speech_settings
 
         settings = speech_settings(self.model, self.base_url, self.deadline_s, self.max_calls)
         info: dict[str, Any] = getattr(self, "run_info", {})
@@ -234,11 +234,12 @@ class Loudspeaker(Node):
             if fault := self.player.fault:
                 self._lose(fault)
             return
-        from nodes.voice.sound_out import open_device
+        from nodes.voice.devices import DeviceError
+        from nodes.voice.speaking.output_device import open_device
 
         try:
             self.player = await asyncio.to_thread(open_device, self.device, self.clock)
-        except VoiceError as problem:
+        except DeviceError as problem:
             self._tell_fault(str(problem))
         else:
             self._tell_fault("")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nodes.voice.segments import BLOCK_NS, Heard, Rules, Segmenter
+from nodes.voice.hearing.blocks import BLOCK_NS
+from nodes.voice.hearing.segments import Heard, Rules, Segmenter
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.errors import ParameterError, UserError
@@ -20,8 +21,8 @@ from runtime.qos import RELIABLE
 from runtime.voice_msgs import MicrophoneState, Saying, Sound, SoundSoFar, Speech
 
 if TYPE_CHECKING:
-    from nodes.voice.activity import Activity
-    from nodes.voice.sound_in import SoundSource
+    from nodes.voice.hearing.activity import Activity
+    from nodes.voice.hearing.blocks import SoundSource
 
 LOOKS_HZ = 30
 REOPEN_S = 2.0
@@ -88,7 +89,8 @@ class Microphone(Node):
     def check_parameters(cls, source: str = "", **_: object) -> list[str]:
         """A sound file that is not there, or packages that are not; whether a device works is known when it runs."""
         try:
-            from nodes.voice import activity, sound_in  # noqa: F401  # whether they can be loaded
+            from nodes.voice import devices  # noqa: F401  # whether it can be loaded
+            from nodes.voice.hearing import activity  # noqa: F401
         except ImportError as problem:
             return [f"{problem.name} is not installed: pip install 'polyrhythm[voice]'"]
         if _is_file(source) and not Path(source).is_file():
@@ -105,7 +107,7 @@ class Microphone(Node):
                 f"node {self.name}: a microphone does not wait for virtual time; run without --virtual, or name a "
                 f"sound file: --set {self.name}.source=FILE.wav"
             )
-        from nodes.voice.activity import Activity
+        from nodes.voice.hearing.activity import Activity
 
         self._detector = Activity()
         if _is_file(self.source):
@@ -188,7 +190,9 @@ class Microphone(Node):
         return f"microphone {self.source!r}" if self.source else "the system's microphone"
 
     def _try(self) -> SoundSource | None:
-        from nodes.voice.sound_in import DeviceSound, FileSound
+        from nodes.voice.devices import DeviceError
+        from nodes.voice.hearing.input_device import DeviceSound
+        from nodes.voice.hearing.sound_file import FileSound
 
         now_ns = self.clock.now_ns()
         if self._is_over or now_ns - self._tried_ns < to_ns(REOPEN_S):
@@ -199,7 +203,7 @@ class Microphone(Node):
             return self._open
         try:
             self._open = DeviceSound(self.source, self.clock)
-        except UserError as problem:
+        except DeviceError as problem:
             self._tell(f"{self._where}: {problem}; it is tried again every {REOPEN_S:g} s")
         return self._open
 

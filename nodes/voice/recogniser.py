@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from nodes.model_answers import ChatSettings, ModelError, settings_from
 from nodes.model_budget import Budget, budget_of
 from nodes.understanding import understand
-from nodes.voice.echo import is_echo
+from nodes.voice.hearing.echo import is_echo
 from nodes.voice.program import ProgramError, command_problems
 from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.call import current_call
@@ -26,7 +26,7 @@ from runtime.qos import RELIABLE
 from runtime.voice_msgs import RecogniserState, Saying, Sound, SoundSoFar
 
 if TYPE_CHECKING:
-    from nodes.voice.recognition import Recognition
+    from nodes.voice.hearing.recognition import Recognition
 
 DEFAULT_MODEL = "whisper-1"
 LIFESPAN_S = 10.0
@@ -103,7 +103,7 @@ class Recogniser(Node):
         return found + _settings(model, base_url, deadline_s, max_calls).problems()
 
     def on_start(self) -> None:
-        from nodes.voice.recognition import recognition
+        from nodes.voice.hearing.recognition import recognition
 
         self.heard.provenance = f"model:{self.settings.model}" if self.by == "api" else f"script:{self.command}"
         info: dict[str, Any] = getattr(self, "run_info", {})

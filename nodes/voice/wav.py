@@ -7,8 +7,7 @@ import wave
 from pathlib import Path
 
 from runtime.errors import UserError
-
-RATE_HZ = 16_000
+from runtime.voice_msgs import SAMPLE_BYTES, SOUND_RATE_HZ
 
 
 def as_wav(samples: bytes) -> bytes:
@@ -33,5 +32,5 @@ def new_wav(path: Path) -> wave.Wave_write:
 
 def _shape(file: wave.Wave_write) -> None:
     file.setnchannels(1)
-    file.setsampwidth(2)
-    file.setframerate(RATE_HZ)
+    file.setsampwidth(SAMPLE_BYTES)
+    file.setframerate(SOUND_RATE_HZ)

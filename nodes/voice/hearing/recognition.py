@@ -52,6 +52,6 @@ def recognition(command: str, settings: ChatSettings, *, language: str, keep_ope
     """The program of this command, or the server of these settings where it is ""; only that imports the SDK."""
     if command:
         return ProgramRecognition(command, settings.deadline_s)
-    from nodes.voice.transcription_api import Transcriber
+    from nodes.voice.hearing.transcription_api import Transcriber
 
     return Transcriber(settings, language=language, keep_open=keep_open, budget=budget)

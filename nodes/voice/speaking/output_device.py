@@ -1,4 +1,4 @@
-"""Sound as it goes out: a loudspeaker's device by miniaudio, and sound files made into samples for it.
+"""Loudspeakers by miniaudio.
 
 A device has a thread of its own, which asks for the next samples each PERIOD_MS; between sounds it plays silence, so
 that it is known to be there. What is cut falls silent with the samples that were handed over already, two periods.
@@ -7,19 +7,17 @@ that it is known to be there. What is cut falls silent with the samples that wer
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
 
 import miniaudio
 
-from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
-from nodes.voice.sound_in import REAL_BACKENDS, OwnContext, quiet_alsa
+from nodes.voice import devices
+from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ
 from runtime.clock import Clock, to_ns
 
 PERIOD_MS = 20
 PERIODS = 2
 STALL_S = 1.0
 """A device that asks for nothing for so long is taken for gone."""
-MOST_SOUND_S = 60
 
 
 class Device:
@@ -90,16 +88,13 @@ class _Sound:
         return data
 
 
-class _Playback(OwnContext, miniaudio.PlaybackDevice):  # type: ignore[misc]  # untyped
+class _Playback(devices.OwnContext, miniaudio.PlaybackDevice):  # type: ignore[misc]  # untyped
     """A loudspeaker."""
 
 
 def open_device(name: str, clock: Clock) -> Device:
-    """The loudspeaker with this in its name, or the system's own where it is "". Raises VoiceError."""
-    quiet_alsa()
-    there = _playbacks()
-    if not there:  # then nothing is opened either: each time that ALSA fails at it costs some memory for good
-        raise VoiceError("this machine has no loudspeaker")
+    """The loudspeaker with this in its name, or the system's own where it is "". Raises DeviceError."""
+    chosen = devices.device_id("loudspeaker", name)
     try:
         device = _Playback(
             miniaudio.SampleFormat.SIGNED16,
@@ -107,58 +102,14 @@ def open_device(name: str, clock: Clock) -> Device:
             sample_rate=RATE_HZ,
             buffersize_msec=PERIOD_MS,
             callback_periods=PERIODS,
-            device_id=_chosen(name, there) if name else None,
-            backends=REAL_BACKENDS,
+            device_id=chosen,
+            backends=devices.REAL_BACKENDS,
             app_name="polyrhythm",
         )
     except miniaudio.MiniaudioError as problem:
-        raise VoiceError(f"no loudspeaker can be opened ({_why(problem)}); there are: {_names(there)}") from problem
+        raise devices.not_opened("loudspeaker", problem) from problem
     try:
         return Device(device, clock)
     except miniaudio.MiniaudioError as problem:
         device.close()
-        raise VoiceError(f"the loudspeaker does not start ({_why(problem)})") from problem
-
-
-def decode_speech(data: bytes, what: str) -> bytes:
-    """The samples of a WAV file; of one that does not say its length, all there are. Raises VoiceError."""
-    if not data:
-        raise VoiceError(f"{what} gave no sound at all; expected WAV")
-    if data[:4] not in (b"RIFF", b"RF64") or data[8:12] != b"WAVE":
-        raise VoiceError(f"{what} gave something that is no WAV file: it begins with {data[:16]!r}")
-    samples: list[bytes] = []
-    try:
-        for second in miniaudio.stream_memory(
-            data, miniaudio.SampleFormat.SIGNED16, nchannels=1, sample_rate=RATE_HZ, frames_to_read=RATE_HZ
-        ):
-            if len(samples) >= MOST_SOUND_S:
-                raise VoiceError(f"{what} gave more than {MOST_SOUND_S} s of sound for one sentence")
-            samples.append(second.tobytes())
-    except miniaudio.MiniaudioError as problem:
-        raise VoiceError(f"{what} gave a WAV file that cannot be read ({_why(problem)})") from problem
-    return b"".join(samples)
-
-
-def _chosen(name: str, there: list[dict[str, Any]]) -> Any:
-    """The id of the device with that name, or with that in its name."""
-    fitting = [one for one in there if name.casefold() in one["name"].casefold()]
-    exact = [one for one in fitting if one["name"] == name]
-    if not fitting:
-        raise VoiceError(f"no loudspeaker has {name!r} in its name; there are: {_names(there)}")
-    return (exact or fitting)[0]["id"]
-
-
-def _names(there: list[dict[str, Any]]) -> str:
-    return ", ".join(str(one["name"]) for one in there)
-
-
-def _playbacks() -> list[dict[str, Any]]:
-    try:
-        found: list[dict[str, Any]] = miniaudio.Devices(backends=REAL_BACKENDS).get_playbacks()
-    except miniaudio.MiniaudioError:
-        return []
-    return [one for one in found if not str(one["name"]).startswith("Discard all")]  # ALSA's, which nobody hears
-
-
-def _why(problem: miniaudio.MiniaudioError) -> str:
-    return ", ".join(str(part) for part in problem.args)
+        raise devices.DeviceError(f"the loudspeaker does not start ({devices.why(problem)})") from problem

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from nodes.model_answers import ChatSettings, ModelError, settings_from
 from nodes.model_budget import Budget, estimated_tokens
 from nodes.openai_sdk import is_free, model_error, new_sdk
-from nodes.voice.playing import VoiceError
-from nodes.voice.synthesis import MOST_BYTES, decoded
+from nodes.voice.speaking.playing import VoiceError
+from nodes.voice.speaking.synthesis import MOST_BYTES, decoded
 
 DEFAULT_MODEL = "gpt-4o-mini-tts"
 DEFAULT_VOICE = "alloy"

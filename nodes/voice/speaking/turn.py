@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nodes.voice.pieces import heard_words
-from nodes.voice.playing import Player
+from nodes.voice.speaking.pieces import heard_words
+from nodes.voice.speaking.playing import Player
 from runtime.call import Call
 from runtime.message import Envelope
 

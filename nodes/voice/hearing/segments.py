@@ -6,10 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
-from runtime.clock import to_ns
+from nodes.voice.hearing.blocks import BLOCK_NS, BLOCK_S
 
-BLOCK_S = 0.032
-BLOCK_NS = to_ns(BLOCK_S)
 SHORTEST_VOICED_S = 0.12  # "Ouch!" is about three times as long; a click is shorter
 
 

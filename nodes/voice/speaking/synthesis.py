@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from nodes.voice.pieces import estimated_s
-from nodes.voice.playing import BYTES_PER_FRAME, RATE_HZ
 from nodes.voice.program import command_problems, run_program
+from nodes.voice.speaking.pieces import estimated_s
+from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ
 
 MOST_BYTES = 1 << 24
 """Of a WAV file for one sentence: a minute and a half of the best there is."""
@@ -18,7 +18,7 @@ class Voice(Protocol):
     """Makes sound of a sentence."""
 
     async def sound(self, text: str) -> bytes:
-        """The samples, see `nodes.voice.playing`. Raises VoiceError, ProgramError or ModelError."""
+        """The samples, see `nodes.voice.speaking.playing`. Raises VoiceError, ProgramError or ModelError."""
         ...
 
     async def close(self) -> None:
@@ -54,7 +54,7 @@ class ProgramVoice:
 
 async def decoded(data: bytes, what: str) -> bytes:
     """The samples of a WAV file, made in another thread. Raises VoiceError, naming what gave it."""
-    from nodes.voice.sound_out import decode_speech
+    from nodes.voice.speaking.decoding import decode_speech
 
     return await asyncio.to_thread(decode_speech, data, what)
 

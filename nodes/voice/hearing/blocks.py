@@ -1,0 +1,31 @@
+"""Blocks of sound, as a detector of speech takes them, and what they come from."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from runtime.clock import to_ns
+from runtime.voice_msgs import SAMPLE_BYTES, SOUND_RATE_HZ
+
+BLOCK_SAMPLES = 512
+BLOCK_BYTES = BLOCK_SAMPLES * SAMPLE_BYTES
+BLOCK_S = BLOCK_SAMPLES / SOUND_RATE_HZ  # 0.032
+BLOCK_NS = to_ns(BLOCK_S)
+
+Block = tuple[bytes, int]
+"""Its samples, and when the last of them was taken, in ns of the clock."""
+
+
+class SoundSource(Protocol):
+    """Where blocks come from."""
+
+    lost: str
+    """Why nothing more will come; "" while something may."""
+
+    def blocks(self) -> list[Block]:
+        """What has come since the last time; never waits."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the device."""
+        ...

@@ -1,0 +1,97 @@
+"""Sound files instead of a microphone: heard block by block at their own pace, or decoded at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import miniaudio
+
+from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS, BLOCK_SAMPLES, Block
+from runtime.clock import Clock
+from runtime.errors import UserError
+from runtime.voice_msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ
+
+SILENT_END_S = 1.0  # after a file, so that its last words are heard to their end
+_NO_SOUND = "no sound that can be read; expected WAV, FLAC, MP3 or Ogg Vorbis"
+
+
+class FileSound:
+    """A sound file, heard at its own pace from now on."""
+
+    def __init__(self, path: Path, clock: Clock, *, loop: bool = False) -> None:
+        """Raises UserError where the file cannot be read."""
+        self._path = path
+        self._blocks = _file_blocks(path)
+        self._clock = clock
+        self._loop = loop
+        self._start_ns = clock.now_ns()
+        self._number = 0  # blocks handed out
+        self.lost = ""
+
+    def blocks(self) -> list[Block]:
+        found: list[Block] = []
+        now_ns = self._clock.now_ns()
+        while not self.lost and (end_ns := self._start_ns + (self._number + 1) * BLOCK_NS) <= now_ns:
+            if (block := self._next()) is not None:
+                found.append((block, end_ns))
+                self._number += 1
+        return found
+
+    def _next(self) -> bytes | None:
+        try:
+            if (block := next(self._blocks, None)) is None and self._loop:
+                self._blocks = _file_blocks(self._path)
+                block = next(self._blocks)
+        except (UserError, miniaudio.MiniaudioError):
+            self.lost = "the file cannot be read any further"
+            return None
+        if block is None:
+            self.lost = "the file is at its end"
+        return block
+
+    def close(self) -> None:
+        self.lost = self.lost or "closed"
+
+
+def decode_sound(data: bytes, what: str) -> bytes:
+    """The samples of a WAV, FLAC, MP3 or Ogg Vorbis file, mixed to one channel. Raises UserError, naming `what`."""
+    try:
+        decoded = miniaudio.decode(
+            data, nchannels=1, sample_rate=SOUND_RATE_HZ, output_format=miniaudio.SampleFormat.SIGNED16
+        )
+    except miniaudio.DecodeError as problem:
+        raise UserError(f"{what} is {_NO_SOUND}") from problem
+    return bytes(decoded.samples)
+
+
+def _file_blocks(path: Path) -> Iterator[bytes]:
+    """A sound file block by block, and a little silence, as it is read. Raises UserError where it cannot be opened."""
+    try:
+        path.open("rb").close()
+        parts = miniaudio.stream_file(
+            str(path),
+            miniaudio.SampleFormat.SIGNED16,
+            nchannels=1,
+            sample_rate=SOUND_RATE_HZ,
+            frames_to_read=BLOCK_SAMPLES,
+        )
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem
+    except miniaudio.DecodeError as problem:
+        raise UserError(f"{path} is {_NO_SOUND}") from problem
+    return _in_blocks(parts)
+
+
+def _in_blocks(parts: Iterator[Any]) -> Iterator[bytes]:
+    rest = b""
+    for part in parts:
+        rest += part.tobytes()
+        while len(rest) >= BLOCK_BYTES:
+            yield rest[:BLOCK_BYTES]
+            rest = rest[BLOCK_BYTES:]
+    if rest:
+        yield rest.ljust(BLOCK_BYTES, b"\0")
+    for _ in range(int(SILENT_END_S * SOUND_BYTES_PER_S) // BLOCK_BYTES):
+        yield bytes(BLOCK_BYTES)
