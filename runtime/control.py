@@ -2,8 +2,9 @@
 
 Down: `{"do": "go"}`, `{"do": "stop"}` and, before that, the outcome as `{"do": "ended", "ok": ..., "reason": ...}`; its
 end means that the supervisor is gone. Up: `ready`, `finish`, `log` and `failed`.
-Starts two threads: one reads the pipe from the supervisor; one writes to it, so that a supervisor that is stopped or
-slow never makes a handler wait. What it does not take in time is dropped, and how much is said.
+`Control` starts two threads: one reads the pipe from the supervisor; one writes to it, so that a supervisor that is
+stopped or slow never makes a handler wait. What it does not take in time is dropped, and how much is said.
+Who is started without orders, to do one thing, may still end with its starter: `end_with`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import json
 import logging
 import os
 import queue
+import signal
 import threading
 import traceback
 from collections.abc import Callable
 from typing import Any
 
 _GRACE_S = 1.5  # after the supervisor's death a process has this long to stop by itself
+_LONG_GRACE_S = 15.0  # and one that ends others first, so long
 _LAST_WORDS_S = 0.5
 _QUEUED_LINES = 2000
 
@@ -73,10 +76,25 @@ class Control:
         with os.fdopen(self._read_fd, "rb") as pipe:
             for line in pipe:
                 self._on_order(json.loads(line))
-        # The supervisor is gone. Stop politely; whatever blocks the loop does not keep this process alive.
-        self._on_order({"do": "stop"})
-        threading.Event().wait(_GRACE_S)
-        os._exit(3)
+        _end_orphan(lambda: self._on_order({"do": "stop"}), _GRACE_S)
+
+
+def end_with(pipe_fd: int) -> None:
+    """End this process, as by SIGTERM, when nobody holds the other end of that pipe any more; starts a thread."""
+
+    def watch() -> None:
+        with os.fdopen(pipe_fd, "rb") as pipe:
+            pipe.read()
+        _end_orphan(lambda: os.kill(os.getpid(), signal.SIGTERM), _LONG_GRACE_S)
+
+    threading.Thread(target=watch, name="end-with", daemon=True).start()
+
+
+def _end_orphan(stop: Callable[[], None], grace_s: float) -> None:
+    """Whoever started this process is gone. Stop politely; whatever blocks the loop does not keep it alive."""
+    stop()
+    threading.Event().wait(grace_s)
+    os._exit(3)
 
 
 def _log_line(level: str, source: str, text: str) -> bytes:

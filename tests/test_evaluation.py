@@ -16,11 +16,13 @@ from matplotlib import pyplot
 
 from nodes.evaluation.command import main
 from nodes.evaluation.figures import compare, figures_of, rate_of
+from nodes.evaluation.folder import Folder
 from nodes.evaluation.picture import draw, shorten
-from nodes.evaluation.running import Folder, Runs
+from nodes.evaluation.running import Runs
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, Result, Trial, Variant, result_of, trials_of
 from runtime.errors import PolyrhythmError, UserError
+from tests.running import eventually
 
 ROOT = Path(__file__).resolve().parent.parent
 LAUNCH = """
@@ -260,6 +262,21 @@ def test_an_evaluation_that_is_interrupted_leaves_nobody_behind_and_goes_on(
     assert 1 <= again.stderr.count(" of 4") <= 3
 
 
+@pytest.mark.processes
+@pytest.mark.parametrize("how", [[], ["--real-time"]], ids=["virtual", "real-time"])
+def test_an_evaluation_that_is_killed_leaves_nobody_behind(how: list[str], tmp_path: Path, launch: Path) -> None:
+    out = tmp_path / "out"
+    changes = ["--set", "lot.hangs=true"] if not how else ["--set", "lot.lasts_s=1e6"]
+    code = "import sys; from nodes.evaluation.command import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, str(launch), "--out", str(out), "--seeds", "2", "--jobs", "2"]
+    with subprocess.Popen(
+        [*command, *how, *changes], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        eventually(lambda: bool(list(out.glob("*/run.mcap"))), "a run has begun")
+        process.kill()
+    eventually(lambda: not left_of(out), "no run goes on")
+
+
 CARD = Card(launch="", variants=(), tasks=(), is_virtual=True, for_s=None, versions={}, git="")
 
 
@@ -279,7 +296,7 @@ def test_a_disk_that_is_full_is_a_sentence_and_what_was_kept_before_is_gone_on_w
 import resource, signal, sys
 from pathlib import Path
 from nodes.evaluation.picture import draw, shorten
-from nodes.evaluation.running import Folder
+from nodes.evaluation.folder import Folder
 from runtime.errors import PolyrhythmError
 from tests.test_evaluation import CARD, result
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

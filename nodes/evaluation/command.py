@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from nodes.evaluation.figures import compare, figures_of
-from nodes.evaluation.running import Folder, Runs, check_not_broken
+from nodes.evaluation.folder import Folder
+from nodes.evaluation.running import Runs, check_not_broken
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, Result, Trial, Variant, trials_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_text
@@ -148,7 +149,7 @@ def _tell(results: Sequence[Result], out: Path, *, at_least: float | None, as_js
 def _in_order(results: Sequence[Result], trials: Sequence[Trial]) -> list[Result]:
     """Of several of one trial the last; others than those asked for left out."""
     newest = {result.trial: result for result in results}
-    return [newest[trial] for trial in sorted(newest.keys() & set(trials), key=trials.index)]
+    return [newest[trial] for trial in dict.fromkeys(trials) if trial in newest]
 
 
 def _checked(path: Path, variants: Sequence[Variant]) -> Launch:

@@ -1,8 +1,7 @@
-"""Runs trials as processes, several side by side, and keeps each result as soon as it is there."""
+"""Runs trials as processes, several side by side, which end with this one however it ends."""
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -16,85 +15,15 @@ from typing import Any
 
 import msgspec
 
-from nodes.evaluation.trials import Card, Result, Trial, Variant, result_of
+from nodes.evaluation.trials import Result, Trial, Variant, result_of
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.errors import PolyrhythmError, UserError
 
-RESULTS = "results.jsonl"
 RECORDING = "run.mcap"
 REPORT = "nodes.report.command:report_figures"
 _ASKED_WRONGLY = 2
 _LAST_WORDS = 400
 _GRACE_S = 10.0
-
-
-class Folder:
-    """The results of an evaluation: a card in the first line, then one result a line; it can be gone on with."""
-
-    def __init__(self, path: Path, card: Card) -> None:
-        """Raises UserError where another evaluation's results stand there."""
-        self.path = path
-        self.card = card
-        self.results: list[Result] = []
-        self._where = file = path / RESULTS
-        self._lock = threading.Lock()
-        try:
-            if file.is_file():
-                self._read(file, card)
-                self._file = file.open("ab", buffering=0)
-                return
-            path.mkdir(parents=True, exist_ok=True)
-            self._file = file.open("wb", buffering=0)
-        except OSError as problem:
-            raise UserError(f"{file}: cannot be read and written ({problem.strerror})") from problem
-        self._write(msgspec.json.encode(card))
-
-    def _read(self, file: Path, card: Card) -> None:
-        data = file.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        lines = whole.splitlines()
-        known: Card | None = None
-        number = 1
-        try:
-            for number, line in enumerate(lines, 1):
-                if number == 1:
-                    known = msgspec.json.decode(line, type=Card)
-                else:
-                    self.results.append(msgspec.json.decode(line, type=Result))
-        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
-            advice = "take that line out to run it again, or" if number > 1 else "it is no file of results;"
-            raise UserError(f"{file}: line {number} is damaged ({problem}); {advice} choose another --out") from problem
-        if known != card:
-            raise UserError(
-                f"{file}: holds results of another evaluation{_difference(known, card)}; choose another --out"
-            )
-        if len(whole) < len(data):  # killed while it wrote
-            file.write_bytes(whole)
-
-    def add(self, result: Result) -> None:
-        """Keep one (any thread)."""
-        with self._lock:
-            self.results.append(result)
-            self._write(msgspec.json.encode(result))
-
-    def _write(self, line: bytes) -> None:
-        line += b"\n"
-        try:
-            if self._file.write(line) != len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError as problem:
-            raise PolyrhythmError(
-                f"{self._where}: cannot be written ({problem.strerror}); what stands there is kept, and once there is "
-                "room the same command with the same --out goes on"
-            ) from problem
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _difference(known: Card | None, card: Card) -> str:
-    names = [name for name in card.__struct_fields__ if getattr(known, name, None) != getattr(card, name)]
-    return f" (other {', '.join(names)})" if names else ""
 
 
 class Runs:
@@ -130,19 +59,24 @@ class Runs:
 
     def all_of(self, trials: Sequence[Trial], jobs: int, done: Callable[[Result], None]) -> None:
         """Run them; `done` is told of each in this thread. Raises UserError where one was asked wrongly."""
-        with ThreadPoolExecutor(jobs, "trial") as pool:
-            futures = [pool.submit(self._run, trial) for trial in trials]
-            try:
-                for future in as_completed(futures):
-                    if (result := future.result()) is not None:
-                        done(result)
-            except BaseException:
-                self._stop()
-                for future in futures:
-                    future.cancel()
-                raise
+        alive_fd, held_fd = os.pipe()  # its end tells the runs that this process is gone
+        try:
+            with ThreadPoolExecutor(jobs, "trial") as pool:
+                futures = [pool.submit(self._run, trial, alive_fd) for trial in trials]
+                try:
+                    for future in as_completed(futures):
+                        if (result := future.result()) is not None:
+                            done(result)
+                except BaseException:
+                    self._stop()
+                    for future in futures:
+                        future.cancel()
+                    raise
+        finally:
+            os.close(alive_fd)
+            os.close(held_fd)
 
-    def _run(self, trial: Trial) -> Result | None:
+    def _run(self, trial: Trial, alive_fd: int) -> Result | None:
         folder = self._folder / trial.name
         shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
         recording = folder / RECORDING
@@ -151,11 +85,13 @@ class Runs:
         with self._lock:
             if self._stopped.is_set():
                 return None
+            starting = [sys.executable, "-m", "nodes.evaluation.child", str(alive_fd)]
             process = subprocess.Popen(
-                self._command(trial, folder, recording),
+                starting + self._command(trial, folder, recording),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 stdin=subprocess.DEVNULL,
+                pass_fds=(alive_fd,),
                 text=True,
                 errors="replace",
             )
@@ -192,7 +128,7 @@ class Runs:
         changes = self._changes[trial.variant]
         if trial.task:
             changes = tuple(self._changes_of_task(trial.task, changes))
-        command = [sys.executable, "-m", "runtime", "run", self._launch, "--json", "--seed", str(trial.seed)]
+        command = ["run", self._launch, "--json", "--seed", str(trial.seed)]
         command += ["--virtual"] if self._is_virtual else []
         command += ["--for", str(self._for_s)] if self._for_s is not None else []
         command += ["--out", str(folder), "--record", str(recording)]

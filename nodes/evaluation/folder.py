@@ -1,0 +1,84 @@
+"""`Folder`: the results of an evaluation, each kept as soon as it is there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import msgspec
+
+from nodes.evaluation.trials import Card, Result
+from runtime.errors import PolyrhythmError, UserError
+
+RESULTS = "results.jsonl"
+
+
+class Folder:
+    """The results of an evaluation: a card in the first line, then one result a line; it can be gone on with."""
+
+    def __init__(self, path: Path, card: Card) -> None:
+        """Raises UserError where another evaluation's results stand there."""
+        self.path = path
+        self.card = card
+        self.results: list[Result] = []
+        self._where = file = path / RESULTS
+        self._lock = threading.Lock()
+        try:
+            if file.is_file():
+                self._read(file, card)
+                self._file = file.open("ab", buffering=0)
+                return
+            path.mkdir(parents=True, exist_ok=True)
+            self._file = file.open("wb", buffering=0)
+        except OSError as problem:
+            raise UserError(f"{file}: cannot be read and written ({problem.strerror})") from problem
+        self._write(msgspec.json.encode(card))
+
+    def _read(self, file: Path, card: Card) -> None:
+        data = file.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        lines = whole.splitlines()
+        known: Card | None = None
+        number = 1
+        try:
+            for number, line in enumerate(lines, 1):
+                if number == 1:
+                    known = msgspec.json.decode(line, type=Card)
+                else:
+                    self.results.append(msgspec.json.decode(line, type=Result))
+        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
+            advice = "take that line out to run it again, or" if number > 1 else "it is no file of results;"
+            raise UserError(f"{file}: line {number} is damaged ({problem}); {advice} choose another --out") from problem
+        if known != card:
+            raise UserError(
+                f"{file}: holds results of another evaluation{_difference(known, card)}; choose another --out"
+            )
+        if len(whole) < len(data):  # killed while it wrote
+            file.write_bytes(whole)
+
+    def add(self, result: Result) -> None:
+        """Keep one (any thread)."""
+        with self._lock:
+            self.results.append(result)
+            self._write(msgspec.json.encode(result))
+
+    def _write(self, line: bytes) -> None:
+        line += b"\n"
+        try:
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as problem:
+            raise PolyrhythmError(
+                f"{self._where}: cannot be written ({problem.strerror}); what stands there is kept, and once there is "
+                "room the same command with the same --out goes on"
+            ) from problem
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _difference(known: Card | None, card: Card) -> str:
+    names = [name for name in card.__struct_fields__ if getattr(known, name, None) != getattr(card, name)]
+    return f" (other {', '.join(names)})" if names else ""
