@@ -92,7 +92,7 @@ def load(path: Path, overrides: Sequence[str] = (), *, added: Sequence[str] = ()
         raise LaunchFileError(f"{path}: cannot be read as TOML: {problem}") from problem
     for text_of_node in added:
         add_node(tables, text_of_node)
-    for change in overrides:
+    for change in in_order(overrides):
         override(tables, change)
     return resolve(tables, path=path, text=text, host=host)
 
@@ -238,6 +238,17 @@ def add_node(tables: dict[str, Any], node: str) -> None:
         raise LaunchFileError(f"--add {node}: there is a node {name!r} already; --set {name}.use={use} changes it")
     if isinstance(nodes, dict):
         nodes[name] = {"use": use}
+
+
+def in_order(changes: Sequence[str]) -> list[str]:
+    """The changes with each node's first `use` ahead: taking a class drops what was set for the one before."""
+    classes: dict[str, int] = {}
+    for place, change in enumerate(changes):
+        node, _, key = change.partition("=")[0].strip().partition(".")
+        if key == "use":
+            classes.setdefault(node, place)
+    first = list(classes.values())
+    return [changes[place] for place in first] + [one for place, one in enumerate(changes) if place not in first]
 
 
 def override(tables: dict[str, Any], change: str) -> None:

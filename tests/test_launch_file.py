@@ -10,7 +10,7 @@ import pytest
 import nodes.hello
 from runtime.cli import main
 from runtime.errors import LaunchFileError
-from runtime.launch_file import check, find, load, override
+from runtime.launch_file import check, find, in_order, load, override
 
 HELLO = """
 [nodes.talker]
@@ -325,6 +325,20 @@ def test_a_wrong_instead_is_told_before_anybody_asks_for_it(
 def test_what_stands_ready_is_among_what_can_be_set(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
     write(HELLO + INSTEAD)
     assert told(capsys, "--set", "third.start=3").endswith("no node 'third'; known: listener, other, talker")
+
+
+def test_a_value_that_is_set_before_its_nodes_class_is_not_lost(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(HELLO.replace('"nodes.hello:Talker"\nparams', '"nodes.hello:Listener"\n#'))
+    launch = load(file, ["talker.start=7", "talker.use=nodes.hello:Talker"])
+    assert launch.graph.nodes["talker"].params == {"start": 7}
+    refused = told(capsys, "--set", "talker.start=four", "--set", "talker.use=nodes.hello:Talker")
+    assert refused == "graph.toml: [nodes.talker] parameter 'start' of Talker is 'four': Expected `int`, got `str`"
+
+
+def test_a_second_class_still_drops_what_was_set_for_the_first(write: Any) -> None:
+    changes = ["talker.use=nodes.hello:Talker", "talker.start=7", "talker.use=nodes.hello:Listener"]
+    assert in_order(changes) == changes
+    assert load(write(HELLO), changes).graph.nodes["talker"].params == {}
 
 
 def test_set_tells_a_nodes_host_from_a_parameter_of_that_name() -> None:

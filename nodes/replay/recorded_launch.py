@@ -9,7 +9,7 @@ from typing import Any
 
 from nodes.bag_commands.recording import Recording
 from runtime.errors import RecordingError
-from runtime.launch_file import Launch, add_node, override, resolve
+from runtime.launch_file import Launch, add_node, in_order, override, resolve
 from runtime.made_of import git_state, machine, versions
 
 LAUNCH_FILE_NAME = "launch.toml"
@@ -45,7 +45,9 @@ def launch_source(recording: Recording, overrides: list[str]) -> LaunchSource:
     if text is None:
         raise RecordingError(f"{recording.path}: holds no launch file, so its nodes are not known")
     try:
-        return LaunchSource(text.decode(), _noted(recording, "added"), (*_noted(recording, "overrides"), *overrides))
+        return LaunchSource(
+            text.decode(), _noted(recording, "added"), (*_noted(recording, "overrides"), *in_order(overrides))
+        )
     except UnicodeDecodeError as problem:
         raise RecordingError(f"{recording.path}: its launch file cannot be read ({problem})") from problem
 

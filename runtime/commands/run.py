@@ -17,7 +17,7 @@ from typing import Any
 from runtime.clock import wall_time_text
 from runtime.described_robot import joints_of_run
 from runtime.errors import UserError
-from runtime.launch_file import Launch, check, find, load, resolve
+from runtime.launch_file import Launch, check, find, in_order, load, resolve
 from runtime.made_of import git_state, machine, versions
 from runtime.node_tables import load_name
 from runtime.seat_tables import as_data
@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
         "launch_file": str(launch.path),
         "seed": seed,
         "folder": str(folder),
-        "overrides": list(arguments.set),
+        "overrides": in_order(arguments.set),
         "added": list(arguments.add),
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
         "seats": as_data(launch.seats),
