@@ -62,17 +62,23 @@ class Flood(Node):
     parcel = Publisher(Parcel, "parcel")
     credit = Subscription(Credit, "credit")
 
-    def __init__(self, count: int = 60_000, window: int = 2000, size_bytes: int = 64) -> None:
+    def __init__(self, count: int = 60_000, window: int = 2000, size_bytes: int = 64, is_at_once: bool = False) -> None:
+        """`is_at_once`: what there is credit for goes out by one `publish_all`, else by a `publish` for each."""
         self.count = count
         self.window = window
+        self.is_at_once = is_at_once
         self.body = bytes(size_bytes)
         self.sent = 0
 
     @on(credit)
     def send(self, credit: Credit) -> None:
         end = min(self.count, credit.count + self.window)
-        for _ in range(self.sent, end):
-            self.parcel.publish(Parcel(sent_ns=0, body=self.body))
+        parcels = (Parcel(sent_ns=0, body=self.body) for _ in range(self.sent, end))
+        if self.is_at_once:
+            self.parcel.publish_all(parcels)
+        else:
+            for parcel in parcels:
+                self.parcel.publish(parcel)
         self.sent = max(self.sent, end)
 
 

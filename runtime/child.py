@@ -96,6 +96,7 @@ class Process:
             specs,
             types,
             publish=outlet.publish,
+            publish_all=outlet.publish_all,
             finish=lambda node, ok, reason: self._control.tell("finish", node=node, ok=ok, reason=reason),
             seed=run["seed"],
             run_info=self._run_info,

@@ -7,27 +7,25 @@ then one frame for each array. Arrays come back read-only, without a copy.
 from __future__ import annotations
 
 import hashlib
-import re
-import sys
-import threading
-from collections.abc import Sequence
-from functools import cache
-from typing import Any, Generic, cast, get_args
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property
+from typing import Annotated, Any, Generic, cast, get_args
 
 import msgspec
 
+from runtime.arrays import Frame as Frame
+from runtime.arrays import buffers, read_array, write_array
 from runtime.errors import CodecError
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.typed import learning
 
-Frame = bytes | bytearray | memoryview
-
 MAX_DOCUMENT_BYTES = 4 << 20
 MAX_ARRAY_BYTES = 64 << 20
 MAX_ARRAYS = 64
-
-_DTYPE = re.compile(r"[<>|][biufc][0-9]{1,2}")
-"""Numbers only; other names make numpy parse, warn and evaluate."""
+MAX_BUNDLE = 32
+"""Messages in one document."""
+BUNDLE_BYTES = 8 << 10
+"""A longer bundle is sent in parts: a full queue of them has to stay small, and an interrupt waits behind one."""
 
 
 class _Document(msgspec.Struct, array_like=True):
@@ -44,79 +42,23 @@ class _Whole(msgspec.Struct, Generic[M], array_like=True):
     payload: M
 
 
-class _Buffers(threading.local):
-    """The arrays of the message that this thread decodes or encodes now."""
+class _Bundle(msgspec.Struct, Generic[M], array_like=True):
+    """The document of several messages of one type, without arrays; the envelope is that of the first."""
 
-    read: Sequence[Frame] = ()
-
-    def __init__(self) -> None:
-        self.written: list[Frame] = []
-
-
-_buffers = _Buffers()
+    fingerprint: str
+    envelope: Envelope
+    payloads: Annotated[list[M], msgspec.Meta(min_length=1, max_length=MAX_BUNDLE)]
 
 
-def _write_array(value: object) -> object:
-    """An array in a message: remember its buffer and leave its place, type and shape in the document."""
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not isinstance(value, numpy.ndarray):
-        raise CodecError(f"a message holds a {type(value).__name__}; expected plain values, messages or numpy arrays")
-    array = cast(Any, value)
-    dtype_name = array.dtype.str
-    try:
-        _dtype(dtype_name)
-    except ValueError as problem:
-        raise CodecError(f"a message holds an array of {array.dtype}; expected numbers") from problem
-    buffers = _buffers.written
-    buffers.append(memoryview(numpy.ascontiguousarray(array)).cast("B") if array.size else b"")
-    return (len(buffers) - 1, dtype_name, array.shape)
+class _AnyBundle(msgspec.Struct, array_like=True):
+    fingerprint: str
+    envelope: Envelope
+    payloads: Annotated[list[msgspec.Raw], msgspec.Meta(min_length=1, max_length=MAX_BUNDLE)]
 
 
-@cache
-def _dtype(name: str) -> Any:
-    """The numbers of that name. Raises ValueError or TypeError where it names none."""
-    import numpy as np
-
-    if not _DTYPE.fullmatch(name):
-        raise ValueError(f"{name!r} is no type of numbers")
-    return np.dtype(name)
-
-
-def _read_array(declared: Any, value: object) -> object:
-    """The array of a place in the document, checked against the type that the message declares."""
-    import numpy as np
-
-    buffers = _buffers.read
-    try:
-        index, dtype_name, shape = cast(Any, value)
-        if not 0 <= index < len(buffers):
-            raise ValueError("no such buffer")
-        buffer = buffers[index]
-        array = np.ndarray(shape, _dtype(dtype_name), buffer)  # raises where the buffer is too short
-        if array.nbytes != len(buffer) or array.shape != tuple(shape):
-            raise ValueError(f"{len(buffer)} bytes for {shape}")
-    except (TypeError, ValueError, IndexError, KeyError, OverflowError) as problem:
-        raise CodecError(f"an array does not fit its buffer: {problem}") from problem
-    wanted = _declared_dtype(declared)
-    if wanted is not None and array.dtype != wanted:
-        raise CodecError(f"an array holds {array.dtype}; expected {wanted}")
-    array.setflags(write=False)
-    return array
-
-
-@cache
-def _declared_dtype(declared: Any) -> Any:
-    import numpy as np
-
-    for argument in get_args(declared):
-        for scalar in get_args(argument):
-            if isinstance(scalar, type) and issubclass(scalar, np.generic):
-                return np.dtype(scalar)
-    return None
-
-
-_encode = msgspec.msgpack.Encoder(enc_hook=_write_array).encode
+_encode = msgspec.msgpack.Encoder(enc_hook=write_array).encode
 _document_decoder = msgspec.msgpack.Decoder(_Document)
+_any_bundle_decoder = msgspec.msgpack.Decoder(_AnyBundle)
 
 
 @cache
@@ -147,18 +89,51 @@ def encode(envelope: Envelope, message: Message) -> list[Frame]:
 
 def encode_parts(envelope: Envelope, message: Message) -> tuple[bytes, Sequence[Frame]]:
     """The document and the arrays of one message; raises as `encode` does."""
-    try:
-        document = _encode((fingerprint(type(message)), envelope, message))
-    except BaseException as problem:
-        _buffers.written = []  # or what it wrote before it failed would go with the next message
-        if isinstance(problem, (msgspec.MsgspecError, OverflowError, TypeError, UnicodeError, RecursionError)):
-            raise CodecError(f"{type(message).__name__} cannot be encoded: {problem}") from problem
-        raise
-    arrays = _buffers.written
+    document = _write(envelope, type(message), message)
+    arrays = buffers.written
     if not arrays:
         return document, ()
-    _buffers.written = []  # or this thread would keep them until its next message
+    buffers.written = []  # or this thread would keep them until its next message
     return document, arrays
+
+
+def encode_bundles(envelope: Envelope, messages: Sequence[Message]) -> Iterator[bytes]:
+    """Documents of messages of one type without arrays; `envelope` is that of the first.
+
+    Each holds at most MAX_BUNDLE messages, and one alone where two are longer than BUNDLE_BYTES. Raises as `encode`
+    does.
+    """
+    begin, most = 0, MAX_BUNDLE
+    while begin < len(messages):
+        part = messages[begin : begin + most]
+        document = _write(envelope.later(begin), type(part[0]), part)
+        if len(document) > BUNDLE_BYTES and len(part) > 1:
+            most = max(1, len(part) * BUNDLE_BYTES // len(document))
+            continue
+        yield document
+        begin += len(part)
+
+
+def split_bundle(document: Frame) -> list[bytes]:
+    """A document for each message of a bundle, whatever their type. Raises CodecError where it is none."""
+    try:
+        bundle = _any_bundle_decoder.decode(document)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
+        raise CodecError(f"not a bundle: {problem}") from problem
+    return [
+        _encode((bundle.fingerprint, bundle.envelope.later(number), payload))
+        for number, payload in enumerate(bundle.payloads)
+    ]
+
+
+def _write(envelope: Envelope, message: type[Message], payload: object) -> bytes:
+    try:
+        return _encode((fingerprint(message), envelope, payload))
+    except BaseException as problem:
+        buffers.written = []  # or what it wrote before it failed would go with the next message
+        if isinstance(problem, (msgspec.MsgspecError, OverflowError, TypeError, UnicodeError, RecursionError)):
+            raise CodecError(f"{message.__name__} cannot be encoded: {problem}") from problem
+        raise
 
 
 def decode_envelope(document: Frame) -> Envelope:
@@ -175,7 +150,7 @@ class TypeDecoder(Generic[M]):
     def __init__(self, message: type[M]) -> None:
         self._message = message
         self._fingerprint = fingerprint(message)
-        self._read = msgspec.msgpack.Decoder(_Whole[message], dec_hook=_read_array).decode  # type: ignore[valid-type]
+        self._read = msgspec.msgpack.Decoder(_Whole[message], dec_hook=read_array).decode  # type: ignore[valid-type]
 
     def decode(self, topic: str, document: Frame, arrays: Sequence[Frame] = ()) -> Stamped[M]:
         """The message of a topic. Raises CodecError, and nothing else, where these are not one of this type."""
@@ -188,22 +163,44 @@ class TypeDecoder(Generic[M]):
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
             raise self._reason(document, problem) from problem
         envelope = whole.envelope
-        if whole.fingerprint != self._fingerprint:
-            raise self._other_version(envelope)
-        if envelope.topic != topic:
-            raise CodecError("the envelope names another topic than the frame")
+        if whole.fingerprint != self._fingerprint or envelope.topic != topic:
+            raise self._mismatch(whole.fingerprint, envelope)
         return Stamped(whole.payload, envelope)
+
+    def decode_bundle(self, topic: str, document: Frame) -> list[Stamped[M]]:
+        """The messages of a bundle, in their order. Raises as `decode` does; then none of them counts."""
+        if len(document) > MAX_DOCUMENT_BYTES:
+            raise CodecError("a frame is larger than a message may be")
+        try:
+            bundle = self._read_bundle(document)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
+            raise self._reason(document, problem) from problem
+        envelope = bundle.envelope
+        if bundle.fingerprint != self._fingerprint or envelope.topic != topic:
+            raise self._mismatch(bundle.fingerprint, envelope)
+        return [Stamped(message, envelope.later(number)) for number, message in enumerate(bundle.payloads)]
 
     def _decode_with(self, arrays: Sequence[Frame], topic: str, document: Frame) -> Stamped[M]:
         if len(arrays) > MAX_ARRAYS:
             raise CodecError(f"a message of {len(arrays)} arrays; expected at most {MAX_ARRAYS}")
         if max(map(len, arrays)) > MAX_ARRAY_BYTES:
             raise CodecError("a frame is larger than a message may be")
-        _buffers.read = arrays
+        buffers.read = arrays
         try:
             return self.decode(topic, document)
         finally:
-            _buffers.read = ()
+            buffers.read = ()
+
+    @cached_property
+    def _read_bundle(self) -> Callable[[Frame], _Bundle[M]]:
+        """Made with the first bundle: few topics ever have one, and it takes a millisecond."""
+        with learning:
+            return msgspec.msgpack.Decoder(_Bundle[self._message], dec_hook=read_array).decode  # type: ignore[name-defined]
+
+    def _mismatch(self, fingerprint: str, envelope: Envelope) -> CodecError:
+        if fingerprint != self._fingerprint:
+            return self._other_version(envelope)
+        return CodecError("the envelope names another topic than the frame")
 
     def _reason(self, document: Frame, problem: Exception) -> CodecError:
         """Why this cannot be read; another version of the type is the better reason, where it is the reason."""

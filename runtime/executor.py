@@ -9,7 +9,7 @@ import os
 import resource
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,7 @@ _FOR_ALL = frozenset((Fence, Lease))  # they concern the whole process
 _SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for another thread of its process
 
 Publish = Callable[[Envelope, Message], None]
+PublishAll = Callable[[Envelope, Sequence[Message]], None]
 Deliver = Callable[[Stamped[Any]], None]
 Lost = Callable[[str, str, int], None]
 OpenSource = Callable[[Mapping[str, type[Message]], Deliver, Lost], Source]
@@ -55,6 +56,7 @@ class Executor:
         types: Mapping[str, type[Message]],
         *,
         publish: Publish,
+        publish_all: PublishAll,
         finish: Callable[[str, bool, str], None],
         seed: int,
         run_info: dict[str, Any],
@@ -74,6 +76,7 @@ class Executor:
         self.shared_types = dict(types)
         self._sources: dict[int, Source] = {}  # by id of the lane
         self._publish = publish
+        self._publish_all = publish_all
         self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
         self._runners: list[LaneRunner] = []
         self._health_seq = 0
@@ -93,6 +96,7 @@ class Executor:
                 clock=self.clock,
                 seed=seed,
                 send=self.send,
+                send_all=self.send_all,
                 fence=self._fence,
                 leases=self._leases,
                 finish=finish,
@@ -232,6 +236,20 @@ class Executor:
         if envelope.topic in self._routes or type(message) in _FOR_ALL:
             self.deliver(Stamped(message, envelope))
         self._publish(envelope, message)
+
+    def send_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
+        """The same with messages that were published at once; the envelope is that of the first."""
+        topic = envelope.topic
+        if self._early is not None or topic in self._routes or type(messages[0]) in _FOR_ALL:
+            for number, message in enumerate(messages):
+                own = envelope.later(number)
+                if self._early is not None:
+                    self._early.append((own, message))
+                else:
+                    self.deliver(Stamped(message, own))
+            if self._early is not None:
+                return
+        self._publish_all(envelope, messages)
 
     def deliver(self, stamped: Stamped[Any]) -> None:
         """Hand a message to the nodes of this process that subscribe to its topic (any thread)."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from runtime.budgets import PathBudget, meters_for
@@ -26,6 +26,8 @@ from runtime.ports import Publisher, Subscription
 from runtime.worker_view import WorkerView
 
 Send = Callable[[Envelope, Message], None]
+SendAll = Callable[[Envelope, Sequence[Message]], None]
+"""Messages that were published at once; the envelope is that of the first."""
 
 
 class HostedNode:
@@ -39,6 +41,7 @@ class HostedNode:
         clock: Clock,
         seed: int,
         send: Send,
+        send_all: SendAll | None = None,
         fence: FenceLine,
         leases: LeaseLine | None = None,
         finish: Callable[[str, bool, str], None],
@@ -51,6 +54,7 @@ class HostedNode:
         self.name = name
         self.clock = clock
         self.send = send
+        self._send_all = send_all or self._send_each
         self.fence = fence
         self.seat = seat_index(type(node).seat)
         self.voided = 0  # messages that a handler published after its seat had been fenced
@@ -70,7 +74,7 @@ class HostedNode:
         for attribute in ports_of(type(node), Publisher):
             publisher: Publisher[Any] = getattr(node, attribute)
             publisher.topic = remap.get(publisher.topic, publisher.topic)
-            publisher.sink = self._publish
+            publisher.sink, publisher.sink_all = self._publish, self._publish_all
             self._order.setdefault(publisher.topic, threading.Lock())
             self.publishers.append(publisher)
         self.meters = meters_for(paths or {}, frozenset(publisher.topic for publisher in self.publishers))
@@ -216,15 +220,21 @@ class HostedNode:
         finally:
             self.journal.end(work.handler, call, self.clock.now_ns())
 
+    def _is_void(self, call: Call | None, publisher: Publisher[Any], number: int) -> bool:
+        """Whether what a call publishes comes too late, after a fence; then it is counted here."""
+        if call is None or self.seat < 0 or not self.fence.voids(self.seat, call.epochs, call.cause):
+            return False
+        with self._order[publisher.topic]:
+            publisher.sent += number
+        self.voided += number
+        if call.notes is not None:
+            call.notes.sent.extend([""] * number)
+        return True
+
     def _publish(self, publisher: Publisher[Any], message: Message) -> None:
         call = current_call.get()
         seat, topic = self.seat, publisher.topic
-        if call is not None and seat >= 0 and self.fence.voids(seat, call.epochs, call.cause):
-            with self._order[topic]:
-                publisher.sent += 1
-            self.voided += 1
-            if call.notes is not None:
-                call.notes.sent.append("")
+        if seat >= 0 and self._is_void(call, publisher, 1):
             return
         now_ns = self.clock.now_ns()
         if call is not None and call.not_before_ns > now_ns:
@@ -246,3 +256,33 @@ class HostedNode:
                 if array is not None:
                     array.flags.writeable = False  # shared from here on
             self.send(envelope, message)
+
+    def _publish_all(self, publisher: Publisher[Any], messages: Sequence[Message]) -> None:
+        call = current_call.get()
+        topic, number = publisher.topic, len(messages)
+        if number == 1 or publisher.message.message_origin is not None or array_fields(type(messages[0])):
+            for message in messages:  # each has its own age, or is large
+                self._publish(publisher, message)
+            return
+        if self._is_void(call, publisher, number):
+            return
+        now_ns = self.clock.now_ns()
+        if call is not None and call.not_before_ns > now_ns:
+            now_ns = call.not_before_ns
+        with self._order[topic]:
+            publisher.sent += number
+            before = self._seq.get(topic, 0)
+            self._seq[topic] = before + number
+            provenance = publisher.provenance or self.provenance
+            envelope = inherit(call, topic, self.name, before + 1, now_ns, None, 0, provenance, self.seat)
+            if call is not None and call.notes is not None:
+                call.notes.sent.extend(envelope.later(later).ident for later in range(number))
+            for meter in self.meters:
+                if meter.topic == topic:
+                    for _ in messages:
+                        meter.add(envelope)
+            self._send_all(envelope, messages)
+
+    def _send_each(self, envelope: Envelope, messages: Sequence[Message]) -> None:
+        for number, message in enumerate(messages):
+            self.send(envelope.later(number), message)

@@ -117,6 +117,20 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
         """The message's name in a run: "topic:source:seq"."""
         return f"{self.topic}:{self.source}:{self.seq}"
 
+    def later(self, number: int) -> Envelope:
+        """The envelope of a message published in the same call, that many numbers after this one."""
+        image_ns, utterance_ns, plan_ns = self.image_ns, self.utterance_ns, self.plan_ns
+        seq, now_ns, epochs, cause, provenance = (
+            self.seq + number,
+            self.published_ns,
+            self.epochs,
+            self.cause,
+            self.provenance,
+        )
+        return Envelope(
+            self.topic, self.source, seq, now_ns, image_ns, utterance_ns, plan_ns, epochs, cause, provenance, self.seat
+        )  # by place: made for each message, and names cost as much as all the rest
+
 
 class Stamped(msgspec.Struct, Generic[M_co], frozen=True):
     """A message with its envelope; `Subscription.stamped()` returns it, and a node may keep it."""

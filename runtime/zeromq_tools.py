@@ -5,13 +5,14 @@ sends into the second address of each process, where its inlet is bound and a to
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import zmq
 
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import Frame, encode
+from runtime.codec import Frame, encode, split_bundle
 from runtime.errors import CodecError
 from runtime.message import Envelope, Kind, Message
 from runtime.zeromq import (
@@ -24,6 +25,7 @@ from runtime.zeromq import (
     bind_inward,
     endpoint,
     inward_endpoint,
+    is_bundle,
     pack,
     send,
     subscriber,
@@ -46,6 +48,7 @@ class Tap:
         for topic, kind in topics.items():
             self._sockets[kind].setsockopt(zmq.SUBSCRIBE, topic.encode() + PASSING)
         self._elsewhere = Elsewhere(PASSING)
+        self._waiting: deque[list[Frame]] = deque()  # the rest of a bundle
         used = set(topics.values())
         for kind, socket in self._sockets.items():
             for process in processes if kind in used else ():
@@ -58,31 +61,35 @@ class Tap:
 
     def receive(self, timeout_s: float) -> list[Frame] | None:
         """The next message as topic, document and arrays; None where none came in time."""
+        if self._waiting:
+            return self._waiting.popleft()
         for _ in range(2):
             for kind in KINDS:
                 try:
                     head = self._sockets[kind].recv(zmq.NOBLOCK)
                 except zmq.Again:
                     continue
-                frames = self._whole(head, self._sockets[kind])
-                if frames is not None:
-                    return frames
+                self._waiting.extend(self._messages(head, self._sockets[kind]))
+                if self._waiting:
+                    return self._waiting.popleft()
             if not self._poller.poll(max(0, round(timeout_s * 1000))):
                 break
         return None
 
-    def _whole(self, head: bytes, socket: zmq.Socket[bytes]) -> list[Frame] | None:
-        """All frames of a message; None where its arrays are no longer there, which shows in the numbers."""
+    def _messages(self, head: bytes, socket: zmq.Socket[bytes]) -> list[list[Frame]]:
+        """The frames of each message in it; none where they cannot be had, which shows in the numbers."""
         topic, frames, place, _ = unpack(head, socket)
-        if place is not None:
-            try:
+        try:
+            if is_bundle(head):
+                return [[topic, document] for document in split_bundle(frames[0])]
+            if place is not None:
                 arrays = self._elsewhere.fetch(topic, place, socket)
-            except CodecError:
-                return None
-            if isinstance(arrays, str):
-                return None
-            frames += arrays
-        return [topic, *frames]
+                if isinstance(arrays, str):
+                    return []
+                frames += arrays
+        except CodecError:
+            return []
+        return [[topic, *frames]]
 
     def close(self) -> None:
         """Hear no more."""

@@ -7,7 +7,7 @@ thread, which hands over what it decoded.
 """
 
 from runtime.zeromq.elsewhere import Elsewhere
-from runtime.zeromq.frames import MAX_MESSAGE_BYTES, PASSING, READY, SHARED_FROM_BYTES, pack, send, unpack
+from runtime.zeromq.frames import MAX_MESSAGE_BYTES, PASSING, READY, SHARED_FROM_BYTES, is_bundle, pack, send, unpack
 from runtime.zeromq.inlet import Inlet
 from runtime.zeromq.outlet import Outlet
 from runtime.zeromq.reader import Reader
@@ -39,6 +39,7 @@ __all__ = [
     "endpoint",
     "endpoints",
     "inward_endpoint",
+    "is_bundle",
     "pack",
     "schedule_readers",
     "send",

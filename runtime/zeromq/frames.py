@@ -4,7 +4,8 @@ The first frame is the topic, two zero bytes, the number of arrays that follow a
 arrays lie in shared memory that byte is SHARED, the place follows with its length before it, and no frame comes
 after. Who cannot reach that memory subscribes to the topic with WHOLE before it, and gets the arrays in frames.
 Of a reliable event that byte is TAGGED, and the number of arrays, the tag's length and the tag follow it. What is sent
-again to one process alone has AGAIN, that process's name and a zero byte before the topic.
+again to one process alone has AGAIN, that process's name and a zero byte before the topic. Where the document holds
+several messages that byte is BUNDLE.
 Processes subscribe to the topic and one zero byte, tools to both of them, so that the publisher can tell them apart;
 and no topic is the prefix of another.
 """
@@ -25,6 +26,7 @@ COUNTED = b"\0"
 PASSING = b"\0\0"
 SHARED = b"\x80"
 TAGGED = b"\x81"
+BUNDLE = b"\x82"
 WHOLE, AGAIN = b"\x01", b"\x02"
 SHARED_FROM_BYTES = 128 << 10
 """From this size on arrays go through shared memory; see docs/decisions/shared-memory.md."""
@@ -67,6 +69,12 @@ def pack_tagged(frames: Sequence[Frame], tag: bytes, receiver: str = "") -> Sequ
 def again(receiver: str) -> bytes:
     """What stands before the topic of an event that is sent to one process alone."""
     return b"".join((AGAIN, receiver.encode(), b"\0"))
+
+
+def is_bundle(head: bytes) -> bool:
+    """Whether the document of a message with this first frame holds several messages."""
+    end = head.find(PASSING) + len(PASSING)
+    return head[end : end + 1] == BUNDLE
 
 
 def unpack(head: bytes, socket: zmq.Socket[bytes]) -> tuple[bytes, list[Frame], bytes | None, bytes | None]:

@@ -12,11 +12,22 @@ from pathlib import Path
 import zmq
 
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import Frame, encode_parts
+from runtime.codec import Frame, encode_bundles, encode_parts
 from runtime.message import Envelope, Kind, Message
 from runtime.reliable.tag import Terms
 from runtime.shared_memory import Place, Pool, sweep
-from runtime.zeromq.frames import NOBLOCK, PASSING, READY, SHARED_FROM_BYTES, WHOLE, announce, pack, send, send_one
+from runtime.zeromq.frames import (
+    BUNDLE,
+    NOBLOCK,
+    PASSING,
+    READY,
+    SHARED_FROM_BYTES,
+    WHOLE,
+    announce,
+    pack,
+    send,
+    send_one,
+)
 from runtime.zeromq.resender import Resender
 from runtime.zeromq.sockets import KINDS, bind_outward, schedule
 
@@ -133,10 +144,21 @@ class Outlet:
                 send(way.socket, packed)
             if whole:
                 send(way.socket, whole)
-            way.until_notices -= 1
-            if not way.until_notices:
-                way.until_notices = _NOTICES_EVERY
-                self._greet(way.socket)
+            self._look_for_notices(way)
+
+    def publish_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
+        """Send messages without arrays that were published at once; the envelope is that of the first."""
+        topic = envelope.topic
+        if topic in self.kept or (self._resender is not None and topic in self._resender.topics):
+            for number, message in enumerate(messages):
+                self.publish(envelope.later(number), message)
+            return
+        way = self._ways[messages[0].message_kind]
+        head = topic.encode() + PASSING + BUNDLE
+        for document in encode_bundles(envelope, messages):
+            with way.lock:
+                send_one(way.socket, head + document, NOBLOCK)
+                self._look_for_notices(way)
 
     def _store(self, topic: str, arrays: Sequence[Frame]) -> Place | None:
         """Where the arrays of a message lie in shared memory; None where they have to travel inside it.
@@ -160,6 +182,12 @@ class Outlet:
             topic = topic[1:]
             self._whole[topic] += change
         return topic, change
+
+    def _look_for_notices(self, way: _Way) -> None:
+        way.until_notices -= 1
+        if not way.until_notices:
+            way.until_notices = _NOTICES_EVERY
+            self._greet(way.socket)
 
     def greet(self) -> None:
         """Send the newest states to those who have come since the last time (any thread)."""

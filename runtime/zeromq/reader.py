@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from runtime.errors import CodecError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
 from runtime.reliable.tag import read_tag
 from runtime.zeromq.elsewhere import Elsewhere
-from runtime.zeromq.frames import COUNTED, NOBLOCK, PASSING, again, unpack
+from runtime.zeromq.frames import BUNDLE, COUNTED, NOBLOCK, PASSING, again, unpack
 from runtime.zeromq.receipts import Receipts
 from runtime.zeromq.sockets import (
     DEEP_QUEUE_LENGTH,
@@ -40,11 +41,13 @@ _BURST = 16  # events received between two looks at the sockets
 class _Channel:
     """One topic: how its messages are read, and the newest one of each source."""
 
-    __slots__ = ("decode", "last", "topic")
+    __slots__ = ("decode", "decode_bundle", "is_event", "last", "topic")
 
     def __init__(self, topic: str, message: type[Message]) -> None:
+        decoder = decoder_of(message)
         self.topic = topic
-        self.decode = decoder_of(message).decode
+        self.decode, self.decode_bundle = decoder.decode, decoder.decode_bundle
+        self.is_event = message.message_kind == "event"
         self.last: dict[str, Envelope] = {}
 
 
@@ -84,6 +87,7 @@ class Reader:
         self._ready: list[int] = []  # of these, those that ended the last wait
         self._by_fd: dict[int, zmq.Socket[bytes]] = {}
         self._is_woken = self._has_cleared_wake = False
+        self._held: deque[Stamped[Any]] = deque()  # events of a bundle for which there was no room
         self._ends: list[Ends] | None = [] if watches_ends else None
         self._wake_reader, self._wake_writer = os.pipe()
         for fd in (self._wake_reader, self._wake_writer):
@@ -186,6 +190,8 @@ class Reader:
                     number += 1
             if number:
                 return number
+        if self._held:
+            number = self._deliver_held(limit)
         while number < limit:
             taken = self._take_ready(zmq_poll(self._polled, 0), _BURST, limit - number)
             if not taken:
@@ -220,13 +226,25 @@ class Reader:
             limit -= self._take_burst(socket, limit)
 
     def _take_burst(self, socket: zmq.Socket[bytes], burst: int) -> int:
-        for number in range(burst):
+        number = self._deliver_held(burst) if self._held and socket in self._sockets["event"] else 0
+        while number < burst:
             try:
                 frame = socket.recv(NOBLOCK)
             except zmq.Again:
-                return number
+                break
             self._take(frame, socket)
-        return burst
+            number += 1
+            if self._held:
+                number += self._deliver_held(burst - number)
+        return number
+
+    def _deliver_held(self, limit: int) -> int:
+        """Deliver what is left of a bundle of events, at most that many."""
+        held, deliver = self._held, self._deliver
+        number = min(limit, len(held))
+        for _ in range(number):
+            deliver(held.popleft())
+        return number
 
     def close(self) -> None:
         """Close the sockets; nobody may wait or drain any more."""
@@ -245,7 +263,10 @@ class Reader:
         end = head.find(PASSING)
         channel = self._channels.get(head[:end])
         if channel is None or head[end + 2 : end + 3] != b"\0":
-            self._take_rarer(head, socket)
+            if channel is not None and head[end + 2 : end + 3] == BUNDLE:
+                self._take_bundle(channel, head[end + 3 :])
+            else:
+                self._take_rarer(head, socket)
             return
         document = head[end + 3 :]
         try:
@@ -260,6 +281,27 @@ class Reader:
         elif not self._is_new(channel, envelope):
             return
         self._deliver(stamped)
+
+    def _take_bundle(self, channel: _Channel, document: Frame) -> None:
+        """Take in messages that were published at once: of events the first, and the others are held."""
+        try:
+            bundle = channel.decode_bundle(channel.topic, document)
+        except CodecError as problem:
+            self._lose(channel, document, f"garbled: {problem}")
+            return
+        first, newest = bundle[0].envelope, bundle[-1].envelope
+        last = channel.last.get(first.source)
+        if last is not None and newest.seq == last.seq and newest.published_ns == last.published_ns:
+            return  # it has come before
+        if last is not None and first.seq > last.seq + 1:
+            self._lost(channel.topic, "link", min(first.seq - last.seq - 1, _WIDEST_GAP))
+        channel.last[first.source] = newest
+        if channel.is_event:
+            self._held.extend(bundle)
+            self._deliver_held(1)
+        else:
+            for stamped in bundle:
+                self._deliver(stamped)
 
     def _take_rarer(self, head: bytes, socket: zmq.Socket[bytes]) -> None:
         """Take in a message with arrays or a tag, or one that is sent again to this process alone."""
