@@ -13,6 +13,7 @@ from nodes.recorder import DEPTHS, Recorder
 from runtime.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
 from runtime.clock import SystemClock, to_ns, wall_time_text
 from runtime.codec import decode
+from runtime.command_line import answered, seconds
 from runtime.errors import CodecError, PolyrhythmError, UserError
 from runtime.message import Message, Stamped
 from runtime.registry import FoundRun
@@ -25,18 +26,8 @@ _NOT_OF_THE_RUN = ("processes", "nodes", "topics", "name", "supervisor_pid", "st
 
 def main(argv: list[str]) -> int:
     """0; 1 where nothing could be recorded or the disk filled up; 2 where it was asked wrongly."""
-    try:
-        asked = _parser().parse_args(argv)
-    except SystemExit as end:
-        return int(end.code or 0)
-    try:
-        return _record(asked)
-    except UserError as problem:
-        print(f"polyrhythm record: {problem}", file=sys.stderr)
-        return 2
-    except PolyrhythmError as problem:
-        print(f"polyrhythm record: {problem}", file=sys.stderr)
-        return 1
+    asked = _parser().parse_args(argv)
+    return answered("polyrhythm record", lambda: _record(asked))
 
 
 def _record(asked: argparse.Namespace) -> int:
@@ -122,13 +113,6 @@ def _types(run: FoundRun, wanted: list[str], unwanted: list[str]) -> dict[str, t
     return found
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value <= 1e7:
-        raise argparse.ArgumentTypeError(f"{text}: expected a positive number of seconds")
-    return value
-
-
 def _quality(text: str) -> int:
     value = int(text)
     if not 0 <= value <= 100:
@@ -146,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, metavar="FILE.mcap", help="default: runs/record-...")
     parser.add_argument("--topic", action="append", default=[], metavar="TOPIC", help="only this one; several")
     parser.add_argument("--exclude", action="append", default=[], metavar="TOPIC", help="all but this one; several")
-    parser.add_argument("--for", type=_seconds, dest="for_s", metavar="S", help="end after that many seconds")
+    parser.add_argument("--for", type=seconds, dest="for_s", metavar="S", help="end after that many seconds")
     parser.add_argument("--jpeg-quality", type=_quality, default=0, metavar="N",
                         help="1 to 100: images as JPEG; default: 0, lossless")  # fmt: skip
     parser.add_argument("--depth", choices=DEPTHS, default="exact", help="how depth images are kept")

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.command_line import answered
+from runtime.errors import choices
 
 GROUP = "polyrhythm.commands"
 
@@ -69,13 +70,7 @@ def _obey(arguments: list[str]) -> int:
         print(f"polyrhythm: there is no command {command!r}; {meant}known: {choices(commands)}", file=sys.stderr)
         return 2
     try:
-        return commands[command](rest)
-    except UserError as problem:
-        print(f"polyrhythm: {problem}", file=sys.stderr)
-        return 2
-    except PolyrhythmError as problem:
-        print(f"polyrhythm: {problem}", file=sys.stderr)
-        return 1
+        return answered("polyrhythm", lambda: commands[command](rest))
     except KeyboardInterrupt:
         return 130
 

@@ -264,7 +264,7 @@ def test_a_time_that_is_no_time_is_refused(capsys: pytest.CaptureFixture[str], f
     with pytest.raises(SystemExit) as caught:
         main(["run", "hello", f"--for={for_s}"])
     assert caught.value.code == 2
-    assert f"argument --for: {for_s!r} is no positive number of seconds" in capsys.readouterr().err
+    assert f"argument --for: {for_s} is no positive number of seconds" in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:

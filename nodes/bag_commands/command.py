@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 
 from nodes.bag_commands.progress import told_at_terminal
-from runtime.errors import PolyrhythmError, UserError, os_sentence
+from runtime.command_line import answered
+from runtime.errors import os_sentence
 
 COMMANDS = {
     "info": ("nodes.bag_commands.info", "topics, rates, gaps, ages, drops, duration, parts"),
@@ -39,17 +40,15 @@ def main(argv: list[str]) -> int:
         print(f"polyrhythm bag: unknown command {argv[0]!r}; known: {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
     run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[argv[0]][0]).main
-    try:
+
+    def obey() -> int:
         with told_at_terminal(is_wanted="--json" not in argv):
             return run(argv[1:])
+
+    try:
+        return answered(f"polyrhythm bag {argv[0]}", obey)
     except SystemExit as end:  # argparse: asked wrongly, or --help
         return int(end.code or 0)
-    except UserError as problem:
-        print(f"polyrhythm bag {argv[0]}: {problem}", file=sys.stderr)
-        return 2
-    except PolyrhythmError as problem:
-        print(f"polyrhythm bag {argv[0]}: {problem}", file=sys.stderr)
-        return 1
     except BrokenPipeError:
         raise  # `polyrhythm bag info RUN.mcap | head` is no failure
     except OSError as problem:

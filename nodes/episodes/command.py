@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from runtime.errors import PolyrhythmError, UserError
+from runtime.command_line import answered
 
 ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
 MODES = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
@@ -15,19 +14,9 @@ MODES = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
 
 def main(argv: list[str]) -> int:
     """Run one subcommand. Returns 0, 1 where it ran and failed, 2 where it was asked wrongly."""
-    try:
-        asked = _parser().parse_args(argv)
-    except SystemExit as end:
-        return int(end.code or 0)
-    try:
-        command: Callable[[argparse.Namespace], int] = asked.command
-        return command(asked)
-    except UserError as problem:
-        print(f"polyrhythm episodes: {problem}", file=sys.stderr)
-        return 2
-    except PolyrhythmError as problem:
-        print(f"polyrhythm episodes: {problem}", file=sys.stderr)
-        return 1
+    asked = _parser().parse_args(argv)
+    command: Callable[[argparse.Namespace], int] = asked.command
+    return answered("polyrhythm episodes", lambda: command(asked))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -19,7 +19,8 @@ from nodes.evaluation.running import Runs, check_not_broken
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, Result, Trial, Variant, trials_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_text
-from runtime.errors import PolyrhythmError, UserError
+from runtime.command_line import answered, count, seconds, share
+from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, load
 from runtime.made_of import git_state, versions
 
@@ -31,18 +32,8 @@ PICTURE = "evaluation.png"
 
 def main(argv: list[str]) -> int:
     """0; 1 where runs broke or too few succeeded; 2 where it was asked wrongly."""
-    try:
-        asked = _parser().parse_args(argv)
-    except SystemExit as end:
-        return int(end.code or 0)
-    try:
-        return _evaluate(asked)
-    except UserError as problem:
-        print(f"polyrhythm eval: {problem}", file=sys.stderr)
-        return 2
-    except PolyrhythmError as problem:
-        print(f"polyrhythm eval: {problem}", file=sys.stderr)
-        return 1
+    asked = _parser().parse_args(argv)
+    return answered("polyrhythm eval", lambda: _evaluate(asked))
 
 
 def _evaluate(asked: argparse.Namespace) -> int:
@@ -210,27 +201,6 @@ class _InOrder(argparse.Action):
         namespace.changes = [*changes, ((option or "").lstrip("-"), values)]
 
 
-def _share(text: str) -> float:
-    value = float(text)
-    if not 0.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text}: expected a share from 0 to 1")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: expected at least 1")
-    return value
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value <= 1e6:
-        raise argparse.ArgumentTypeError(f"{text}: expected a positive number of seconds")
-    return value
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm eval",
@@ -250,14 +220,14 @@ def _parser() -> argparse.ArgumentParser:
                         help="the --set after it are of this variant; several are compared with the first")  # fmt: skip
     parser.add_argument("--set", action=_InOrder, dest="changes", metavar="NODE.PARAM=VALUE",
                         help="as for run; before the first --variant: in all")  # fmt: skip
-    parser.add_argument("--jobs", type=_count, metavar="N", help="runs side by side (default: as many as cores)")
+    parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side (default: as many as cores)")
     parser.add_argument("--real-time", action="store_true", help="in real time, one after the other")
-    parser.add_argument("--longest", type=_seconds, default=900.0, metavar="S",
+    parser.add_argument("--longest", type=seconds, default=900.0, metavar="S",
                         help="seconds on the wall clock after which a run is killed (default: 900)")  # fmt: skip
-    parser.add_argument("--for", type=_seconds, dest="for_s", metavar="S",
+    parser.add_argument("--for", type=seconds, dest="for_s", metavar="S",
                         help="end each run after that many seconds (default: the launch file's)")  # fmt: skip
     parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
-    parser.add_argument("--at-least", type=_share, metavar="SHARE",
+    parser.add_argument("--at-least", type=share, metavar="SHARE",
                         help="exit with 1 where fewer runs of a variant succeed: for a CI")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR",
                         help="default: runs/eval-...; results that stand there are gone on with")  # fmt: skip

@@ -24,6 +24,7 @@ REPORT = "nodes.report.command:report_figures"
 _ASKED_WRONGLY = 2
 _LAST_WORDS = 400
 _GRACE_S = 10.0
+MOST_WAIT_S = 1e6  # the longest that a process can be waited for
 
 
 class Runs:
@@ -51,7 +52,7 @@ class Runs:
         self._is_virtual = is_virtual
         self._for_s = for_s
         self._keeps_all = keeps_all
-        self._longest_s = longest_s
+        self._longest_s = min(longest_s, MOST_WAIT_S)
         self._running: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._stopped = threading.Event()

@@ -14,7 +14,7 @@ from nodes.seats.sitting import Sitting
 from runtime.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.clock import SystemClock
 from runtime.codec import decode
-from runtime.commands.listen import seconds
+from runtime.command_line import seconds
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.fence import SEATS, Seat
 from runtime.lease import LEASE_TOPIC, Lease

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ import msgspec
 
 from runtime.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
 from runtime.clock import SystemClock, to_ns
+from runtime.command_line import count, seconds
 from runtime.errors import CodecError
 from runtime.schemaless import find_type, in_many_lines, in_one_line, to_plain
 from runtime.spread import Gaps, Spread
@@ -207,27 +207,9 @@ def _parser(name: str, does: str, example: str) -> argparse.ArgumentParser:
     parser.add_argument("topic", help="like head/image; polyrhythm topics lists them")
     add_run_argument(parser)
     parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")
-    parser.add_argument("--count", type=positive, metavar="N", help="end after that many messages")
+    parser.add_argument("--count", type=count, metavar="N", help="end after that many messages")
     parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
     return parser
-
-
-def seconds(text: str) -> float:
-    """A positive number of seconds, from the command line."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no positive number")
-    return value
-
-
-def positive(text: str) -> int:
-    """A positive whole number, from the command line."""
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text} is no positive whole number")
-    return int(text)
 
 
 def _measure(name: str, does: str, measure: Measure, argv: list[str]) -> int:

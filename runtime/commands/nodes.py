@@ -10,7 +10,7 @@ from typing import Any
 
 from runtime.attach import Interruption, add_run_argument, attach, hear
 from runtime.codec import decode
-from runtime.commands.listen import seconds
+from runtime.command_line import seconds
 from runtime.errors import CodecError
 from runtime.graph import health_topic
 from runtime.health import Health

@@ -12,7 +12,7 @@ import msgspec
 from runtime.attach import Interruption, Sender, add_run_argument, attach, topic_of
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import encode
-from runtime.commands.listen import positive, seconds
+from runtime.command_line import count, positive
 from runtime.errors import CodecError, UserError, choices
 from runtime.message import Envelope, Message
 from runtime.registry import FoundRun
@@ -128,9 +128,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("topic", help="like heard; polyrhythm topics lists them")
     parser.add_argument("message", metavar="JSON", help="the message's fields")
     add_run_argument(parser)
-    parser.add_argument("--count", type=positive, default=1, metavar="N", help="so many times; default: once")
+    parser.add_argument("--count", type=count, default=1, metavar="N", help="so many times; default: once")
     parser.add_argument(
-        "--hz", type=seconds, default=1.0, help="where there are several; default: %(default)s a second"
+        "--hz", type=positive, default=1.0, help="where there are several; default: %(default)s a second"
     )
     parser.add_argument(
         "--force", metavar="REASON", help="publish a state that has a publisher; the reason is kept in its provenance"

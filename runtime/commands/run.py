@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.clock import wall_time_text
+from runtime.command_line import seconds
 from runtime.described_robot import joints_of_run
 from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, in_order, load, resolve
@@ -140,11 +141,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--virtual", action="store_true", help="in one process, in deterministic virtual time")
     parser.add_argument("--host", default="", metavar="NAME", help="run this host's part; default: all of the file")
     parser.add_argument("--seed", type=int, help="of all randomness; default: the launch file's, or 0")
-    parser.add_argument("--until", type=_seconds, metavar="S", help="end at that time of the run's clock")
+    parser.add_argument("--until", type=seconds, metavar="S", help="end at that time of the run's clock")
     parser.add_argument(
         "--pause-on", action="append", default=[], metavar="TOPIC", help="with --virtual: stop at each message on it"
     )
-    parser.add_argument("--for", dest="for_s", type=_seconds, metavar="S", help="end after that many seconds")
+    parser.add_argument("--for", dest="for_s", type=seconds, metavar="S", help="end after that many seconds")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for recording and pictures; default: runs/...")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="override one value of the file"
@@ -155,16 +156,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--record", type=Path, metavar="FILE", help="record into this file; adds a recorder if needed")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     return parser
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number of seconds")
-    return value
 
 
 def _recorded(launch: Launch, path: Path) -> Launch:

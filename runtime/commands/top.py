@@ -13,7 +13,7 @@ import msgspec
 from runtime.attach import Arrival, Interruption, add_run_argument, attach, hear
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode
-from runtime.commands.listen import seconds
+from runtime.command_line import seconds
 from runtime.commands.nodes import table
 from runtime.commands.top_table import COLUMNS, ENDED, WRAPPED, NodeRow, budgets, cells, fitting, node_row, trouble
 from runtime.errors import CodecError

@@ -1,0 +1,60 @@
+"""What all commands do alike: how numbers are read from the command line, and which exit code an error stands for."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+
+from runtime.errors import PolyrhythmError, UserError
+
+
+def answered(command: str, do: Callable[[], int]) -> int:
+    """What `do` returns; or its error as a sentence on stderr, and 2 where it was asked wrongly, 1 where it failed."""
+    try:
+        return do()
+    except UserError as problem:
+        print(f"{command}: {problem}", file=sys.stderr)
+        return 2
+    except PolyrhythmError as problem:
+        print(f"{command}: {problem}", file=sys.stderr)
+        return 1
+
+
+def positive(text: str) -> float:
+    """A positive number."""
+    value = _number(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no positive number")
+    return value
+
+
+def seconds(text: str) -> float:
+    """A positive number of seconds."""
+    value = _number(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no positive number of seconds")
+    return value
+
+
+def count(text: str) -> int:
+    """A positive whole number."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text} is no positive whole number")
+    return int(text)
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    value = _number(text)
+    if not 0.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"{text} is no share from 0 to 1")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
