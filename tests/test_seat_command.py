@@ -14,6 +14,7 @@ import pytest
 from nodes.guard import command as guard_command
 from nodes.seats import command
 from runtime.cli import main
+from runtime.lease import Lease
 from runtime.registry import FoundRun
 from tests.guarded_nodes import GUARDED
 from tests.running import Runs
@@ -118,3 +119,16 @@ def test_a_graph_without_seats_says_so(runs: Runs, tmp_path: Path, capsys: pytes
     assert "it has no [seats.*]" in capsys.readouterr().err
     assert main(["seat", "take", "policy"]) == 2
     assert "has no seat policy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("displaced", "before"),
+    [("policy", "; policy in shadow"), ("tool-7-console", "; before: tool-7-console"), ("", "")],
+    ids=["a model of the graph goes on", "a tool need not be there any more", "nobody"],
+)
+def test_who_sat_there_before_is_in_shadow_only_where_it_goes_on(displaced: str, before: str) -> None:
+    lease = Lease(
+        seat="policy", holder="expert", number=3, kind="model", by="user ada", displaced=displaced, why="take"
+    )
+    text = command.line(lease, {"policy", "expert"})
+    assert text == f"policy   expert (model), lease 3, take by user ada{before}"

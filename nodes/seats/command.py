@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
@@ -119,11 +120,17 @@ def _list(run: FoundRun, only: Seat | None, *, as_json: bool) -> int:
         return 0
     for seat in SEATS:
         if seat in found:
-            lease = found[seat]
-            by = f", {lease.why} by {lease.by}" if lease.by else ""
-            shadow = f"; {lease.displaced} in shadow" if lease.displaced else ""
-            print(f"{seat:8} {lease.holder} ({lease.kind}), lease {lease.number}{by}{shadow}")
+            print(line(found[seat], run.info.nodes))
     return 0
+
+
+def line(lease: Lease, nodes: Collection[str]) -> str:
+    """Who holds a seat, in words; of these nodes of the graph one that was displaced goes on in shadow."""
+    by = f", {lease.why} by {lease.by}" if lease.by else ""
+    before = ""
+    if lease.displaced:
+        before = f"; {lease.displaced} in shadow" if lease.displaced in nodes else f"; before: {lease.displaced}"
+    return f"{lease.seat:8} {lease.holder} ({lease.kind}), lease {lease.number}{by}{before}"
 
 
 def _as_data(lease: Lease) -> dict[str, str | int]:
