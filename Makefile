@@ -22,7 +22,7 @@ test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by
 lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
-	@$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy; types=$$?; wait $$imports && exit $$types
+	@$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy -n 2; types=$$?; wait $$imports && exit $$types
 
 bench: $(STAMP) ## measure, as ratios against references in the same run
 	$(BIN)/python -m bench
