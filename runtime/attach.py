@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 
-from runtime.call import inherit
+from runtime.call import captured_ns_of, inherit
 from runtime.clock import SystemClock, to_ns
 from runtime.codec import Frame, decode_envelope
 from runtime.errors import PolyrhythmError, UserError, choices
@@ -159,7 +159,7 @@ class Sender:
             seq=self._seq,
             now_ns=now_ns,
             origin=message.message_origin,
-            own_ns=getattr(message, "captured_ns", 0) or now_ns,
+            own_ns=captured_ns_of(message, now_ns),
             provenance=self._provenance,
         )
         self._injector.publish(envelope, message)

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from runtime.call_notes import CallNotes
-from runtime.message import Envelope, Epochs, Stamped
+from runtime.message import Envelope, Epochs, Message, Stamped
 from runtime.worker_view import WorkerView
 
 current_call: ContextVar[Call | None] = ContextVar("current_call", default=None)
@@ -89,6 +89,11 @@ def oldest(one_ns: int, other_ns: int) -> int:
     if not one_ns or not other_ns:
         return one_ns or other_ns
     return min(one_ns, other_ns)
+
+
+def captured_ns_of(message: Message, now_ns: int) -> int:
+    """When what a message is about was captured, where it says so; otherwise now."""
+    return getattr(message, "captured_ns", 0) or now_ns
 
 
 def inherit(

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from runtime.budgets import PathBudget, meters_for
-from runtime.call import Call, current_call, inherit
+from runtime.call import Call, captured_ns_of, current_call, inherit
 from runtime.call_notes import CallNotes
 from runtime.clock import Clock
 from runtime.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
@@ -240,7 +240,7 @@ class HostedNode:
         if call is not None and call.not_before_ns > now_ns:
             now_ns = call.not_before_ns
         origin = message.message_origin
-        own_ns = 0 if origin is None else getattr(message, "captured_ns", 0) or now_ns
+        own_ns = 0 if origin is None else captured_ns_of(message, now_ns)
         with self._order[topic]:  # an event does not wait for a worker's image
             publisher.sent += 1
             seq = self._seq[topic] = self._seq.get(topic, 0) + 1

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from typing import Any, Protocol
 
 from runtime.budgets import Budgets
+from runtime.call import captured_ns_of
 from runtime.clock import to_ns
 from runtime.delivery import OUTSIDE, Delivery, Observer
 from runtime.errors import GraphError
@@ -151,7 +152,7 @@ class Simulation:
         """Put a message on a topic now, from outside the graph."""
         self._seq += 1
         now_ns = self.scheduler.now_ns
-        own = {message.message_origin or "": getattr(message, "captured_ns", 0) or now_ns}
+        own = {message.message_origin or "": captured_ns_of(message, now_ns)}
         self._delivery.send(
             Envelope(
                 topic,
