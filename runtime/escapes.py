@@ -266,27 +266,32 @@ def _wrap_numpy(numpy_random: Any) -> None:
     for name in ("default_rng", "seed"):
         _wrap(numpy_random, name, f"drew unseeded randomness ({name})", SEED_ADVICE, most=0)
 
-    seeds: Any = importlib.import_module("numpy.random.bit_generator")
-    draw: Callable[[int], int] = seeds.randbits
+    # No name of numpy's public ones: a release that seeds itself otherwise is watched by the functions above alone.
+    seeds: Any = sys.modules.get("numpy.random.bit_generator")
+    draw: Callable[[int], int] | None = getattr(seeds, "randbits", None)
 
     def randbits(bits: int) -> int:
         _numpy_unseeded("a numpy generator without a seed")
+        assert draw is not None
         return draw(bits)
 
-    seeds.randbits = randbits
-
-    # A RandomState with a seed makes an unseeded generator first, so this one class is watched by itself.
-    legacy: Any = importlib.import_module("numpy.random.mtrand")
-    legacy._MT19937 = _Unwatched("MT19937", (legacy._MT19937,), {})
+    if draw is not None:
+        seeds.randbits = randbits
 
     class RandomState(state_class, metaclass=_Seems):  # type: ignore[misc]  # known at run time only
         def __init__(self, seed: Any = None) -> None:
             if seed is None:
                 _numpy_unseeded("RandomState without a seed")
-            super().__init__(seed)
+            watch, _active.watch = _active.watch, None  # with a seed too, it makes an unseeded generator first
+            try:
+                super().__init__(seed)
+            finally:
+                _active.watch = watch
 
     _keep(state_class, RandomState)
     numpy_random.RandomState = RandomState
+    if hasattr(numpy_random, "mtrand"):
+        numpy_random.mtrand.RandomState = RandomState
 
 
 def _numpy_unseeded(what: str) -> None:
@@ -315,17 +320,6 @@ class _Seems(type):
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.__mro__[1])
-
-
-class _Unwatched(_Seems):
-    """A class whose instances are made while nobody watches, and are its base's own."""
-
-    def __call__(cls, *arguments: Any) -> Any:
-        watch, _active.watch = _active.watch, None
-        try:
-            return cls.__mro__[1](*arguments)
-        finally:
-            _active.watch = watch
 
 
 class _Datetime(datetime.datetime, metaclass=_Seems):

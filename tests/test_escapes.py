@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from datetime import datetime as a_datetime
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -204,6 +205,7 @@ def test_a_start_is_watched_too() -> None:
         lambda _: np.random.Generator(np.random.PCG64(3)).random(),
         lambda _: copy.deepcopy(np.random.Generator(np.random.PCG64(3))).random(),
         lambda _: np.random.RandomState(3).rand(),
+        lambda _: np.random.mtrand.RandomState(3).rand(),
         lambda _: copy.deepcopy(np.random.RandomState(3)).rand(),
         lambda _: isinstance(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), a_datetime),
         lambda _: datetime.timedelta(seconds=1) + datetime.datetime.fromtimestamp(0, datetime.UTC),
@@ -231,8 +233,36 @@ def test_what_numpy_does_with_the_state_of_its_generators_goes_on_working() -> N
     np.random.set_state(state)
 
 
+def test_another_numpy_without_the_names_that_are_not_public_runs_in_virtual_time_all_the_same(tmp_path: Path) -> None:
+    program = """
+import numpy as np, sys
+import numpy.random
+module = sys.modules["numpy.random.bit_generator"]
+del module.randbits
+del sys.modules["numpy.random.bit_generator"], np.random.bit_generator
+del np.random.mtrand._MT19937
+import tests.test_escapes as escapes
+escapes.run(escapes.Culprit(lambda _: np.random.default_rng(3).random()))
+for deed in (np.random.default_rng, np.random.rand, np.random.RandomState):
+    try:
+        escapes.run(escapes.Culprit(lambda _, deed=deed: deed()))
+    except escapes.EscapeError as problem:
+        print(str(problem).partition(" at ")[0])
+"""
+    (tmp_path / "program.py").write_text(program)
+    code = "import runpy, sys; runpy.run_path(sys.argv[1])"  # which leaves this folder the first to import from
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "program.py")], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == [
+        "culprit.tick drew unseeded randomness (default_rng)",
+        "culprit.tick drew unseeded randomness (numpy.random.rand)",
+        "culprit.tick drew unseeded randomness (RandomState without a seed)",
+    ], done.stderr
+
+
 def test_a_watched_random_state_is_the_one_that_numpy_has() -> None:
-    before = np.random.mtrand.RandomState(3)  # whence numpy takes it
+    before = type(np.random.mtrand._rand)(3)  # of numpy's own class
     run(Culprit(lambda _: None))
     assert isinstance(before, np.random.RandomState)
     assert np.random.RandomState(3).rand() == before.rand()
