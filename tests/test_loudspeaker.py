@@ -11,7 +11,6 @@ import pytest
 from nodes.voice.loudspeaker import Loudspeaker
 from nodes.voice.speaking.playing import VoiceError
 from runtime import Node, Publisher, Simulation, Stamped, Subscription, on
-from runtime.errors import ParameterError
 from runtime.fence import Fence
 from runtime.msgs import Interrupt, Utterance
 from runtime.qos import RELIABLE
@@ -353,54 +352,3 @@ def test_a_seeded_run_tells_the_same_each_time() -> None:
         return stage.told
 
     assert story() == story()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "why"),
-    [
-        ({"by": "magic"}, "loudspeaker: by is 'magic'; known: command, api"),
-        ({"lifespan_s": 0.0}, "loudspeaker: lifespan_s is 0.0; expected a positive number of seconds"),
-        ({"deadline_s": math.inf}, "loudspeaker: deadline_s is inf; expected a positive number of seconds"),
-        ({"latency_s": -1.0}, "loudspeaker: latency_s is -1.0; expected 0 or more seconds"),
-        (
-            {"barge_in_s": math.nan},
-            "loudspeaker: barge_in_s is nan; expected 0 or more seconds, or inf: never",
-        ),
-    ],
-)
-def test_parameters_that_cannot_be_are_refused(parameters: dict[str, object], why: str) -> None:
-    with pytest.raises(ParameterError) as problem:
-        Loudspeaker(**parameters)  # type: ignore[arg-type]
-    assert str(problem.value) == why
-
-
-def test_a_real_loudspeaker_is_refused_in_virtual_time() -> None:
-    sim = Simulation(Loudspeaker(command="true"))
-    with pytest.raises(ParameterError, match="a loudspeaker does not wait for virtual time; give device = 'none'"):
-        sim.run(seconds=1.0)
-    sim.close()
-
-
-def test_no_command_is_enough_only_where_nothing_is_played() -> None:
-    assert Loudspeaker.check_parameters(command="", device="none") == []
-    assert Loudspeaker.check_parameters(command="") == [
-        "command is empty; name a program that reads text and writes WAV, such as espeak-ng --stdin --stdout"
-    ]
-
-
-def test_a_program_that_is_not_there_is_known_before_the_start() -> None:
-    assert Loudspeaker.check_parameters(command="no-such-voice --loud") == [
-        "the command's program 'no-such-voice' is not there: install it, or name another that reads "
-        "text and writes WAV, such as espeak-ng --stdin --stdout"
-    ]
-    (problem,) = Loudspeaker.check_parameters(command="'unclosed")
-    assert problem.startswith('command is "\'unclosed", which is no command line')
-
-
-def test_espeak_that_is_not_installed_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    (problem,) = Loudspeaker.check_parameters(device="none")
-    assert problem == (
-        "the command's program 'espeak-ng' is not there: apt install espeak-ng, or name another that "
-        "reads text and writes WAV, such as espeak-ng --stdin --stdout"
-    )
