@@ -26,8 +26,8 @@ class Sound(Message, origin="utterance"):
     samples: NDArray[np.int16]  # (n,) at SOUND_RATE_HZ
 
 
-class SoundSoFar(Sound, kind="state", origin="utterance"):
-    """The same, while the person may still go on."""
+class SoundSoFar(Sound, origin="utterance"):
+    """The same, while the person may still go on. An event, for there may be several microphones."""
 
 
 class MicrophoneState(Message, kind="state"):

@@ -57,7 +57,7 @@ class Ports:
     def __init__(self) -> None:
         self.now_ns = to_ns(100.0)
         self.clock = self
-        self.sound, self.speaking = Sent(), Sent()
+        self.sound, self.so_far, self.speaking = Sent(), Sent(), Sent()
         self.recogniser, self.microphone = Told(), Told()
 
 

@@ -163,14 +163,18 @@ def test_what_a_person_says_while_they_hold_the_button_is_heard_and_they_read_wh
             assert findings(page) == []
             page.keyboard.down("v")
             person.speak_until(25)
+            wait(
+                page, lambda: len(server.asked) > before, "it is looked at while they still hold the button", PATIENCE_S
+            )
             assert page.get_attribute(".mic .talk", "aria-pressed") == "true"
             assert findings(page) == []
             page.keyboard.up("v")
             person.shows(f"Understood: “{WORDS}”")
             person.shows(WORDS, "#story")
             assert page.get_attribute(".mic .talk", "aria-pressed") == "false"
-            assert len(server.asked) == before + 1
-            asked = server.asked[before]
+            *looks, asked = server.asked[before:]
+            assert looks
+            assert all(asked.samples.startswith(one.samples) for one in looks)
             pieces = person.sent.count("sound")
             assert person.sent == ["talk", *["sound"] * pieces, "talked"]
             assert 0.1 * (pieces - 1) < asked.seconds <= 0.1 * pieces + 1e-6
@@ -193,7 +197,7 @@ def test_what_a_person_says_while_they_hold_the_button_is_heard_and_they_read_wh
             page.keyboard.press("Enter")
             wizard.speak_until(10)
             page.keyboard.press("Enter")
-            wait(page, lambda: len(server.asked) == before + 3, "the third is recognised", PATIENCE_S)
+            wait(page, lambda: text(page, "#story").count(WORDS) >= 3, "the third is recognised", PATIENCE_S)
             wizard.shows(f"Understood: “{WORDS}”")
             page.check("input[name=voice][value=robot]", force=True)
             assert not page.is_visible(".mic .talk")  # nobody speaks into a microphone as the robot
@@ -206,7 +210,7 @@ def test_what_a_person_says_while_they_hold_the_button_is_heard_and_they_read_wh
     sounds = [one for one in messages if one.topic == "microphone/speech"]
     spoke = [one.document["is_speaking"] for one in messages if one.topic == "speech"]
     heard = [one.document for one in messages if one.topic == "heard"]
-    assert [one.document["number"] for one in sounds] == [1, 2, 3]
+    assert [one.document["number"] for one in sounds] == [1, 3, 4]
     assert [one.document["speaker"] for one in sounds] == ["participant", "operator", "operator"]
     assert [one["captured_ns"] for one in heard] == [one.document["captured_ns"] for one in sounds]
     for one in sounds:
@@ -351,11 +355,12 @@ def test_a_participant_of_a_study_talks_while_a_trial_runs(
         assert findings(person.page) == []
         person.page.set_viewport_size(PHONE)
         assert findings(person.page) == []
-        assert likeness(server.asked[before].samples, said) > 0.7
+        whole = max(server.asked[before:], key=lambda asked: asked.seconds)
+        assert likeness(whole.samples, said) > 0.7
         person.page.focus(".mic .talk")
         person.page.keyboard.press("Enter")
         person.speak_until(5)
         guide.page.click("#controls .main")  # the trial ends in the middle of a sentence
         wait(person.page, lambda: not person.page.is_visible(".mic"), "nobody listens any more", PATIENCE_S)
         wait(person.page, lambda: person.sent[-1] == "talked", "and the page knows it", PATIENCE_S)
-    assert len(server.asked) == before + 1
+        assert text(guide.page, "#lines").count(WORDS) == 1

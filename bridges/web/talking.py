@@ -1,18 +1,20 @@
 """`Talking`: what people say into their browser's microphone becomes sound of the graph, for a recogniser.
 
-A page sends pieces while its button is held. All methods but `note` are called in the server's thread.
+A page sends pieces while its button is held; where somebody pauses or goes on for long, what there is of it is looked
+at for a stop. All methods but `note` are called in the server's thread.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
 from bridges.web.access import Pace
+from bridges.web.looks import Looks
 from bridges.web.session import Session
 from bridges.web.voice_ports import VoicePorts
 from bridges.web.wire import SoundPiece, Talk, Talked, Talks
@@ -20,7 +22,9 @@ from runtime.clock import to_ns
 from runtime.msgs import Utterance
 from runtime.registry import RunInfo
 from runtime.typed import from_json
-from runtime.voice_msgs import SOUND_BYTES_PER_S, Sound, Speech
+from runtime.voice_msgs import SOUND_BYTES_PER_S, Sound, SoundSoFar, Speech
+
+S = TypeVar("S", bound=Sound)
 
 LONGEST_S, SHORTEST_S = 20.0, 0.2
 MOST_BYTES = int(LONGEST_S * SOUND_BYTES_PER_S)
@@ -46,6 +50,9 @@ class _Person:
     begun_ns: int = 0  # 0: nobody speaks
     last_ns: int = 0  # when the newest piece came
     sound: bytearray = field(default_factory=bytearray)
+    number: int = 0  # of this utterance
+    looks: Looks = field(default_factory=Looks)
+    looked_ns: int = 0  # how old this utterance was taken to be when it was first looked at; 0: not yet
     count: int = 0  # of what was said, or refused
     why: str = ""  # the last of it was refused
     captured_ns: int = 0  # of the last that was passed on
@@ -128,6 +135,8 @@ class Talking:
             self._answer(session, person, TOO_FAST)
             return
         person.speaker, person.begun_ns, person.last_ns = speaker, now_ns, now_ns
+        self._number += 1
+        person.number = self._number
         self._tell(now_ns)
 
     def _add(self, session: Session, person: _Person, pcm: bytes, now_ns: int) -> None:
@@ -135,28 +144,27 @@ class Talking:
             return  # it was under way when it ended
         person.last_ns = now_ns
         person.sound += pcm[: MOST_BYTES - len(person.sound)]
+        is_time = person.looks.add(np.frombuffer(pcm, np.dtype("<i2")))
         if len(person.sound) >= MOST_BYTES:
             self._end(session, person, 0.0, now_ns)
+        elif is_time and self.is_understood and _length_s(person) >= SHORTEST_S:
+            if not person.looked_ns:
+                person.words, person.looked_ns = "", _age(person, 0.0, now_ns)
+            person.captured_ns = person.looked_ns
+            self._ports.so_far.publish(_sound(SoundSoFar, person))
 
     def _end(self, session: Session, person: _Person, ago_s: float, now_ns: int) -> None:
-        length_s = len(person.sound) / SOUND_BYTES_PER_S
-        if length_s < SHORTEST_S:
+        if _length_s(person) < SHORTEST_S:
             self._answer(session, person, TOO_SHORT)
         else:
-            since_s = min(max(ago_s, length_s), length_s + LATEST_S)
-            person.captured_ns = max(1, min(person.begun_ns, now_ns - to_ns(since_s)))
-            self._number += 1
-            self._ports.sound.publish(
-                Sound(
-                    speaker=person.speaker,
-                    number=self._number,
-                    captured_ns=person.captured_ns,
-                    voiced_s=length_s,
-                    before_s=0.0,
-                    samples=np.frombuffer(bytes(person.sound), np.dtype("<i2")).astype(np.int16),
-                )
-            )
+            captured_ns = _age(person, ago_s, now_ns)
+            if person.looked_ns - captured_ns > SAME_NS:  # the link hung: what was looked at was older than it seemed
+                person.looked_ns = 0
+            words = person.words if person.looked_ns else ""  # a stop in it may have been understood already
+            person.captured_ns = person.looked_ns or captured_ns
+            self._ports.sound.publish(_sound(Sound, person))
             self._answer(session, person, "")
+            person.words = words
         self._tell(now_ns)
 
     def _answer(self, session: Session, person: _Person, why: str) -> None:
@@ -165,7 +173,7 @@ class Talking:
         session.wake.set()
 
     def _reset(self, person: _Person) -> None:
-        person.begun_ns, person.sound = 0, bytearray()
+        person.begun_ns, person.sound, person.looks, person.looked_ns = 0, bytearray(), Looks(), 0
 
     def _tell(self, now_ns: int) -> None:
         """That somebody speaks: at each change, and again while it lasts; so a loudspeaker falls silent."""
@@ -178,6 +186,29 @@ class Talking:
         elif not self._told_ns or now_ns - self._told_ns >= to_ns(REPEAT_S):
             self._told_ns, self._told_of = now_ns, first.speaker
             self._ports.speaking.publish(Speech(speaker=first.speaker, is_speaking=True, begun_ns=first.begun_ns))
+
+
+def _length_s(person: _Person) -> float:
+    return len(person.sound) / SOUND_BYTES_PER_S
+
+
+def _age(person: _Person, ago_s: float, now_ns: int) -> int:
+    """When the words began, of which the page says that it was so long ago."""
+    length_s = _length_s(person)
+    since_s = min(max(ago_s, length_s), length_s + LATEST_S)
+    return max(1, min(person.begun_ns, now_ns - to_ns(since_s)))
+
+
+def _sound(kind: type[S], person: _Person) -> S:
+    """All that was said until now."""
+    return kind(
+        speaker=person.speaker,
+        number=person.number,
+        captured_ns=person.captured_ns,
+        voiced_s=_length_s(person),
+        before_s=0.0,
+        samples=np.frombuffer(bytes(person.sound), np.dtype("<i2")).astype(np.int16),
+    )
 
 
 def has_listener(run_info: dict[str, Any], topic: str) -> bool:

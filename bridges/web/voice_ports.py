@@ -5,13 +5,14 @@ from __future__ import annotations
 from bridges.robot_ports import OPTIONAL
 from runtime import Node, Publisher, Subscription
 from runtime.qos import RELIABLE
-from runtime.voice_msgs import MicrophoneState, RecogniserState, Sound, Speech
+from runtime.voice_msgs import MicrophoneState, RecogniserState, Sound, SoundSoFar, Speech
 
 
 class VoicePorts(Node):
     """Where nobody hears `microphone/speech`, its pages say so."""
 
     sound = Publisher(Sound, "microphone/speech", qos=RELIABLE)
+    so_far = Publisher(SoundSoFar, "microphone/so_far")
     speaking = Publisher(Speech, "speech")
     recogniser = Subscription(RecogniserState, "recogniser", qos=OPTIONAL)
     microphone = Subscription(MicrophoneState, "microphone", qos=OPTIONAL)

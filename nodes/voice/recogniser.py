@@ -50,7 +50,7 @@ class Recogniser(Node):
     """
 
     speech = Subscription(Sound, "microphone/speech", qos=QoS(depth=8, lifespan_s=LIFESPAN_S))
-    so_far = Subscription(SoundSoFar, "microphone/so_far", qos=QoS(required=False, lifespan_s=2.0))
+    so_far = Subscription(SoundSoFar, "microphone/so_far", qos=QoS(required=False, depth=2, lifespan_s=2.0))
     saying = Subscription(Saying, "saying", qos=QoS(required=False))
     heard = Publisher(Utterance, "heard", qos=RELIABLE)
     state = Publisher(RecogniserState, "recogniser")
