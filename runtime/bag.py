@@ -290,9 +290,7 @@ class BagReader:
         """What is in a chunk; nothing, and a word about it, where the chunk is damaged."""
         try:
             claimed = chunk.uncompressed_size
-            if (
-                chunk.compression == "zstd"
-            ):  # the frame has a word on its size of its own, which decides what is set aside
+            if chunk.compression == "zstd":  # the frame's own word on its size decides what is set aside
                 claimed = max(claimed, zstandard.frame_content_size(chunk.data))
             if claimed > RECORD_LIMIT_BYTES:
                 raise ValueError(f"it claims {claimed} bytes")
@@ -309,7 +307,7 @@ class BagReader:
             size = self.path.stat().st_size
             file = self.path.open("rb")
         except OSError as error:
-            raise RecordingError(f"{self.path}: cannot be read ({error.strerror})") from error
+            raise RecordingError.unopened(self.path, error) from error
         with file:
             if file.read(len(MCAP0_MAGIC)) != MCAP0_MAGIC:
                 raise RecordingError(f"{self.path}: is no MCAP recording")

@@ -14,6 +14,7 @@ PolyrhythmError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 
 class PolyrhythmError(Exception):
@@ -50,6 +51,15 @@ class TransportError(PolyrhythmError):
 
 class RecordingError(PolyrhythmError):
     """A file is not a recording, or not a whole one."""
+
+    @classmethod
+    def unopened(cls, path: Path, problem: OSError) -> RecordingError:
+        """Of what cannot be opened; of a folder, such as a run's, with the recordings that are in it."""
+        if not path.is_dir():
+            return cls(f"{path}: cannot be read ({problem.strerror})")
+        inside = sorted(path.glob("*.mcap")) or sorted(path.glob("*/run.mcap"))
+        named = ", ".join(map(str, inside[:3])) + (f" and {len(inside) - 3} more" if inside[3:] else "")
+        return cls(f"{path}: is a folder; expected a recording, such as {named or 'its run.mcap'}")
 
 
 def os_sentence(problem: OSError) -> str:

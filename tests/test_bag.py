@@ -193,6 +193,23 @@ def test_a_forged_length_is_damage_and_not_memory(tmp_path: Path) -> None:
     assert reader.damage
 
 
+def test_a_folder_is_refused_with_the_recordings_in_it(tmp_path: Path) -> None:
+    refused = f"{tmp_path}: is a folder; expected a recording, such as "
+    with pytest.raises(RecordingError) as empty:
+        BagReader(tmp_path)
+    assert str(empty.value) == f"{refused}its run.mcap"
+    (tmp_path / "monday").mkdir()
+    (tmp_path / "monday" / "run.mcap").touch()
+    with pytest.raises(RecordingError) as of_runs:
+        BagReader(tmp_path)
+    assert str(of_runs.value) == f"{refused}{tmp_path}/monday/run.mcap"
+    for name in ("a", "b", "c", "d", "e"):
+        (tmp_path / f"{name}.mcap").touch()
+    with pytest.raises(RecordingError) as several:
+        BagReader(tmp_path)
+    assert str(several.value) == f"{refused}{tmp_path}/a.mcap, {tmp_path}/b.mcap, {tmp_path}/c.mcap and 2 more"
+
+
 def test_what_is_no_recording_is_refused_in_a_sentence(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("hello")

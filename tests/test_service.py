@@ -341,6 +341,14 @@ def test_serve_refuses_a_list_of_robots_that_cannot_be(lines: str, words: str, t
     assert words in str(refusal.value)
 
 
+def test_serve_names_a_list_of_robots_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "policy.onnx").write_bytes(MODEL)
+    gone = tmp_path / "robots.toml"
+    with pytest.raises(UserError) as refusal:
+        serve_main([str(tmp_path / "policy.onnx"), "--clients", str(gone)])
+    assert str(refusal.value) == f"--clients {gone}: cannot be read (No such file or directory)"
+
+
 def test_serve_refuses_to_be_open_to_anyone_and_serves_on_this_machine(tmp_path: Path) -> None:
     model = tmp_path / "policy.onnx"
     model.write_bytes(MODEL)

@@ -204,6 +204,15 @@ def test_json_that_is_no_such_message_is_refused_with_the_fields_there_are(text:
         parse(Utterance, text)
 
 
+@pytest.mark.parametrize("text", ["stop", "{speaker: Ann}", "{'speaker': 'Ann'}", ""])
+def test_what_is_no_json_is_told_as_such_with_the_fields_and_how_to_write_it(text: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        parse(Utterance, text)
+    sentence = str(refusal.value)
+    assert sentence.startswith(f"no Utterance: {text!r} is no JSON (")
+    assert "its fields (?: optional), captured_ns?, speaker, text, as in '{\"FIELD\": VALUE}'" in sentence
+
+
 def test_silent_nodes_of_another_host_are_one_line_that_names_the_host() -> None:
     silent = [
         msgspec.structs.replace(

@@ -129,7 +129,9 @@ def _clients(path: Path | None) -> dict[str, str]:
         return {}
     try:
         table = msgspec.toml.decode(path.read_bytes(), type=dict[str, str])
-    except (OSError, msgspec.MsgspecError) as problem:
+    except OSError as problem:
+        raise UserError(f"--clients {path}: cannot be read ({problem.strerror})") from problem
+    except msgspec.MsgspecError as problem:
         raise UserError(f'{path}: {problem}; expected a line for each robot: name = "public key"') from problem
     wrong = [name for name, key in table.items() if not is_public_key(key)]
     if wrong or not table:

@@ -83,6 +83,11 @@ def parse(message: type[Message], text: str) -> Message:
         encode(Envelope("check", "pub", 1, 0), made)
     except RecursionError as problem:
         raise UserError(f"no {message.__name__}: it is nested too deep") from problem
+    except json.JSONDecodeError as problem:
+        raise UserError(
+            f"no {message.__name__}: {text[:40]!r} is no JSON ({problem}); expected its fields (?: optional), {known}, "
+            "as in '{\"FIELD\": VALUE}', with single quotes around it for the shell"
+        ) from problem
     except (ValueError, msgspec.MsgspecError, CodecError) as problem:
         raise UserError(f"no {message.__name__}: {problem}; its fields (?: optional): {known}") from problem
     return made
