@@ -11,6 +11,7 @@ import pytest
 
 from tests.browsing import MARKS, a_browser, page_of, take_driving, text, wait
 from tests.console_run import ROOT, ConsoleRun
+from tests.fake_speech_server import FakeSpeech, says
 
 FOLDER = os.environ.get("POLYRHYTHM_SCREENSHOTS", "")
 PHONE = {
@@ -23,15 +24,26 @@ PHONE = {
 pytestmark = [*MARKS, pytest.mark.skipif(not FOLDER, reason="POLYRHYTHM_SCREENSHOTS names no folder")]
 
 
+RECOGNISER = """
+[nodes.words]
+use    = "nodes.voice.recogniser:Recogniser"
+params = {{ base_url = "{url}", model = "whisper-test" }}
+"""
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleRun]:
-    with ConsoleRun(ROOT / "launch" / "wizard.toml", tmp_path_factory.mktemp("pictures")) as started:
-        yield started
+    folder = tmp_path_factory.mktemp("pictures")
+    launch = folder / "wizard.toml"
+    with FakeSpeech(says("")) as server:  # so that the pages show their button to talk
+        launch.write_text((ROOT / "launch" / "wizard.toml").read_text() + RECOGNISER.format(url=server.url))
+        with ConsoleRun(launch, folder / "out") as started:
+            yield started
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    with a_browser() as opened:
+    with a_browser("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream") as opened:
         yield opened
 
 

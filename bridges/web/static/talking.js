@@ -3,7 +3,9 @@ import { isText, make } from "/static/page.js";
 import { packed, RATE_HZ, Resampler } from "/static/resample.js";
 
 const TAP_MS = 350, TAIL_MS = 200, LONGEST_S = 19.5, PIECE = RATE_HZ / 10, IDLE_MS = 60_000, WAIT_MS = 15_000, SILENCE = 0.001;
-const HINT = "Hold and speak, or tap to begin and tap again to send. Esc throws it away.";
+const AWAY_PX = 60;                                                      // a finger let go so far from the button throws away
+const HAS_KEYS = !matchMedia("(hover: none) and (pointer: coarse)").matches;
+const HINT = `Hold and speak, or tap to begin and tap again to send. ${HAS_KEYS ? "Esc throws it away." : "Slide off the button to throw it away."}`;
 const INSECURE = "Talking needs https here: browsers open a microphone only on secure pages and on localhost. You can type instead.";
 const NO_SOUND = "This browser cannot record sound for a page. You can type instead.";
 const NO_WORDS = "Nobody would understand speech here: this run has no recogniser (--add words=nodes.voice.recogniser:Recogniser).";
@@ -13,6 +15,12 @@ const REFUSED = {
   NotFoundError: "There is no microphone at this computer. You can type instead.",
   NotReadableError: "The microphone cannot be opened; another program may have it. Try again, or type.",
 };
+
+function isAway(event, button) {
+  const box = button.getBoundingClientRect();
+  const away = (at, from, to) => Math.max(from - at, at - to, 0);
+  return event.pointerType === "touch" && Math.hypot(away(event.clientX, box.left, box.right), away(event.clientY, box.top, box.bottom)) > AWAY_PX;
+}
 
 export class Talking {
   // isTold: whether this person is told why it does not work, and how it would.
@@ -30,6 +38,7 @@ export class Talking {
   listen() {
     const button = this.button;
     button.addEventListener("pointerdown", (event) => { if (event.button) return; button.setPointerCapture(event.pointerId); this.press("pointer"); });
+    button.addEventListener("pointerup", (event) => { if (this.isOn && isAway(event, button)) this.cancel("Thrown away; nothing was sent."); });
     for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) button.addEventListener(name, () => this.release("pointer"));
     button.addEventListener("click", (event) => { if (event.detail === 0) this.press("click"); });    // by the keyboard, or for somebody
     button.addEventListener("contextmenu", (event) => event.preventDefault());                         // a long touch is no menu
@@ -71,6 +80,7 @@ export class Talking {
   answered(voice) {
     this.count = voice.count; clearTimeout(this.timer);
     if (voice.why) { this.rest(`${voice.why[0].toUpperCase()}${voice.why.slice(1)}.`); return; }
+    if (voice.words) { this.rest(`Understood: “${voice.words}”`); this.isAwaited = true; return; }    // a stop, understood before it was let go
     this.isAwaited = true; this.become("understanding", "Sent. Waiting for the words…");
     this.timer = setTimeout(() => { this.rest("Nothing was understood so far. Say it again, or type it."); this.isAwaited = true; }, WAIT_MS);
   }
