@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 from runtime.clock import NS_PER_S, Clock, SystemClock
 from runtime.message import Stamped
@@ -15,6 +16,11 @@ _OBEYED = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if 
 def plain(text: str) -> str:
     """The text with what a terminal would obey written out: models and recordings are to be read, not obeyed."""
     return text.translate(_OBEYED)
+
+
+def terminal_width(stream: TextIO | None = None) -> int | None:
+    """Columns of the terminal that a stream is, or standard output; None where it is none: lines stay whole."""
+    return max(60, shutil.get_terminal_size().columns) if (stream or sys.stdout).isatty() else None
 
 
 class View(Protocol):

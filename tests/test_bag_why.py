@@ -121,3 +121,24 @@ def test_many_durations_are_thinned_out_evenly() -> None:
         durations.add(float(number))
     assert KEPT / 2 <= len(durations.kept) <= KEPT
     assert durations.percentile(50) == pytest.approx(5 * KEPT, rel=0.02)
+
+
+def test_on_a_narrow_terminal_why_and_info_fit_and_lose_no_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write(tmp_path / "a.mcap"))
+    monkeypatch.chdir(tmp_path)
+    said = {}
+    for columns in (None, 80):
+        monkeypatch.setattr("nodes.bag_commands.why.terminal_width", lambda columns=columns: columns)
+        monkeypatch.setattr("nodes.bag_commands.info.terminal_width", lambda columns=columns: columns)
+        for command in (["why", path, "--at", "4.5"], ["info", path, "--all"]):
+            assert main(command) == 0
+            said[command[0], columns] = capsys.readouterr().out
+    assert max(len(line) for line in said["why", None].splitlines()) > 100
+    assert max(len(line) for line in said["why", 80].splitlines()) <= 80
+    assert said["why", 80].split() == said["why", None].split()
+    topics = [line for line in said["info", 80].splitlines() if "robot/command" in line]
+    assert len(topics) == 1
+    assert len(topics[0]) <= 80
+    assert topics[0].endswith("JointCommand")

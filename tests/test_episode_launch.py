@@ -46,6 +46,16 @@ def test_the_view_puts_in_order_what_moderator_and_judge_say_in_none(capsys: pyt
     assert places == sorted(places)
 
 
+@pytest.mark.parametrize(("columns", "longest"), [(None, 100), (80, 80), (200, 100)])
+def test_what_is_said_is_broken_at_the_terminals_width(
+    columns: int | None, longest: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("nodes.episodes.play.terminal.terminal_width", lambda: columns)
+    turn = Turn(index=0, number=1, speaker="Ana", kind="speak", argument="x y " * 100)
+    EpisodeView("one").message(Stamped(turn, Envelope("t", "n", 1, 0)))
+    assert longest - 4 < max(len(line) for line in capsys.readouterr().out.splitlines()) <= longest
+
+
 @pytest.mark.processes
 def test_a_dead_agent_fails_the_episode_and_is_never_silence() -> None:
     done = run("--set", "buyer.brain=some-model@http://127.0.0.1:9/v1")

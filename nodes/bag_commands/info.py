@@ -15,9 +15,12 @@ from nodes.bag_commands.recording import Recording, add_recording, envelope_or_n
 from runtime.errors import RecordingError
 from runtime.health import Health
 from runtime.message import Envelope
+from runtime.view import terminal_width
 
 OWN = ("health/", "calls/")
 """What each node tells of itself."""
+ROOMY = 96
+"""Columns from which the table's own stand two apart."""
 
 
 @dataclass
@@ -191,15 +194,15 @@ def _print(info: Info, *, is_whole: bool) -> None:
     print(f"{info.clock or 'unknown'} time, seed {info.seed or '?'}, {info.launch_file} {info.git}".rstrip())
     topics = [topic for topic in info.topics if is_whole or not topic.topic.startswith(OWN)]
     width = max([len(topic.topic) for topic in topics] + [5])
-    print(
-        f"\n{'topic':{width}}  {'messages':>8}  {'Hz':>7}  {'longest gap':>11}  {'missing':>7}  {'image age':>9}  type"
-    )
+    columns = terminal_width()
+    gap = "  " if columns is None or columns >= ROOMY else " "
+    head = ("messages", f"{'Hz':>7}", "longest gap", "missing", "image age", "type")
+    print("", gap.join((f"{'topic':{width}}", *head)), sep="\n")
     for topic in topics:
         age = f"{topic.oldest_image_s * 1e3:.0f} ms" if topic.oldest_image_s is not None else ""
-        print(
-            f"{topic.topic:{width}}  {topic.messages:8}  {topic.hz:7.2f}  {topic.longest_gap_s:9.3f} s  "
-            f"{topic.missing:7}  {age:>9}  {', '.join(topic.schemas)}"
-        )
+        numbers = (f"{topic.messages:8}", f"{topic.hz:7.2f}", f"{topic.longest_gap_s:9.3f} s", f"{topic.missing:7}")
+        line = gap.join((f"{topic.topic:{width}}", *numbers, f"{age:>9}", ", ".join(topic.schemas)))
+        print(line if columns is None or len(line) <= columns else f"{line[: columns - 1]}…")
     if hidden := len(info.topics) - len(topics):
         print(f"and {hidden} topics with what each node tells of itself (--all lists them)")
     is_told = any(topic.topic.startswith("health/") for topic in info.topics)

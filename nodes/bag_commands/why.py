@@ -4,39 +4,51 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 from dataclasses import asdict
 from pathlib import Path
 
 from nodes.bag_commands.causes import Step, Trace, trace
 from nodes.bag_commands.recording import Recording, add_recording, check_picture, tell_damage
 from runtime.errors import UserError
-from runtime.view import plain
+from runtime.view import plain, terminal_width
 
 _WIDTH = 100
 LATEST_S = 1e9
 """Of run time: 30 years."""
 
 
-def describe(found: Trace) -> str:
-    """The trace as lines of text."""
+def describe(found: Trace, columns: int | None = None) -> str:
+    """The trace as lines of text, as wide as that many columns allow; the texts go on below themselves."""
     width = max(len(step.topic) for step in (*found.steps, *found.inputs))
     lines = [f"why {found.command} at {found.at_s:.3f} s:", ""]
     before: Step | None = None
     for step in found.steps:
         later = f"+{step.at_s - before.at_s:.3f} s" if before is not None else ""
-        lines.append(f"{step.at_s:9.3f} s  {later:>10}  {step.topic:{width}}  {_short(step.text)}")
+        lines.append(_line(f"{step.at_s:9.3f} s  {later:>10}  {step.topic:{width}}  ", _short(step.text), columns))
         detail = "; ".join(part for part in (step.how, step.provenance) if part)
-        lines.append(f"{'':25}{'':{width}}  {step.ident}: {step.age_s:.3f} s old" + (f"; {detail}" if detail else ""))
+        said = f"{step.ident}: {step.age_s:.3f} s old" + (f"; {detail}" if detail else "")
+        lines.append(_line(" " * (width + 27), said, columns))
         before = step
     if found.inputs:
         lines += ["", "also read on the way:"]
         for step in found.inputs:
-            lines.append(f"{step.at_s:9.3f} s  {step.age_s:8.3f} s old  {step.ident}  ({step.how})")
+            lines.append(
+                _line(f"{step.at_s:9.3f} s  {step.age_s:8.3f} s old  ", f"{step.ident}  ({step.how})", columns)
+            )
     if not found.has_journal:
         lines += ["", "! this recording has no journal of handler calls: the newest messages of that time stand in"]
     if found.begins_s > 0:
         lines += ["", f"! this recording begins at {found.begins_s:.3f} s of its run: what came before is not in it"]
     return "\n".join(lines)
+
+
+def _line(before: str, text: str, columns: int | None) -> str:
+    if columns is None or len(before) + len(text) <= columns:
+        return before + text
+    return textwrap.fill(
+        text, columns, initial_indent=before, subsequent_indent=" " * len(before), break_on_hyphens=False
+    )
 
 
 def _short(text: str) -> str:
@@ -65,7 +77,7 @@ def main(argv: list[str]) -> int:
     check_picture(asked.png)
     recording = Recording(asked.recording)
     found = trace(recording, asked.at, asked.topic)
-    print(json.dumps(asdict(found)) if asked.json else describe(found))
+    print(json.dumps(asdict(found)) if asked.json else describe(found, terminal_width()))
     if asked.png is not None:
         from nodes.bag_commands.why_picture import draw
 

@@ -16,11 +16,13 @@ from nodes.episodes.minds.caller import AnswerStore, sha_of
 from nodes.episodes.minds.chat_wire import Answer
 from nodes.episodes.minds.human import HOW, Typed, act_from_line, problem_of_line, urgency_of
 from nodes.episodes.play.lines import END, Lines
+from nodes.episodes.results.show import folded
 from nodes.episodes.talk.prompt import turn_text
 from nodes.episodes.talk.rules import problem_of
 from runtime import Node, Publisher, QoS, Simulation, Subscription, on
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.episode_msgs import Act, Briefing, Observation, Reply, Turn
+from runtime.view import terminal_width
 
 PATIENCE_S = 300.0
 """So long may a person be silent in asynchronous talk before it is stale."""
@@ -35,7 +37,8 @@ class Terminal:
 
     def show(self, text: str) -> None:
         """Print a line; whoever is in the middle of theirs is asked anew below it."""
-        print(("\n" if self._prompt else "") + text, file=sys.stderr, flush=True)
+        shown = folded(text, terminal_width(sys.stderr))
+        print(("\n" if self._prompt else "") + shown, file=sys.stderr, flush=True)
         self._prompt = ""
 
     def prompt(self, name: str) -> None:

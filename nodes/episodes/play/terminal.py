@@ -13,7 +13,7 @@ from typing import Any
 from nodes.episodes.judging.dimensions import NAMES
 from runtime.episode_msgs import Observation, Outcome, Scores, Turn
 from runtime.message import Stamped
-from runtime.view import plain
+from runtime.view import plain, terminal_width
 
 WIDTH = 100
 _BOLD, _DIM, _END = "\033[1m", "\033[2m", "\033[0m"
@@ -120,4 +120,5 @@ class EpisodeView:
 
 
 def _wrapped(text: str, indent: str) -> str:
-    return textwrap.fill(plain(text), WIDTH, initial_indent=indent, subsequent_indent=indent)
+    width = min(WIDTH, terminal_width() or WIDTH)
+    return textwrap.fill(plain(text), width, initial_indent=indent, subsequent_indent=indent)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
-import sys
 import textwrap
 from collections.abc import Sequence
 
@@ -17,6 +15,7 @@ from nodes.episodes.talk.plan import EpisodePlan
 from nodes.episodes.talk.prompt import history_text, prompt_text, turn_text
 from runtime.episode_msgs import Asks, Observation, Turn
 from runtime.errors import UserError
+from runtime.view import terminal_width
 
 WIDE = 110
 """Fewer columns than these have no room for the episodes' whole names."""
@@ -54,11 +53,6 @@ def find_episode(store: Store, name: str) -> EpisodeRow:
     several = f"{len(begun)} episodes begin with {name[:80]!r}" if begun else f"there is no episode {name[:80]!r}"
     numbers = ", ".join(str(row.number) for row in begun[:9]) or f"0 to {len(rows) - 1}"
     raise UserError(f"{store.path}: {several}; expected a name or a number: {numbers}")
-
-
-def terminal_width() -> int | None:
-    """Columns of the terminal that standard output is; None where it is none, and lines stay whole."""
-    return max(60, shutil.get_terminal_size().columns) if sys.stdout.isatty() else None
 
 
 def print_list(store: Store) -> None:
