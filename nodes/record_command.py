@@ -16,6 +16,7 @@ from runtime.codec import decode
 from runtime.command_line import answered, seconds
 from runtime.errors import CodecError, PolyrhythmError, UserError
 from runtime.message import Message, Stamped
+from runtime.new_name import new_name
 from runtime.registry import FoundRun
 from runtime.schemaless import find_type
 
@@ -33,7 +34,7 @@ def main(argv: list[str]) -> int:
 def _record(asked: argparse.Namespace) -> int:
     run = attach(asked.run)
     types = _types(run, asked.topic, asked.exclude)
-    out: Path = asked.out or Path("runs") / f"record-{wall_time_text()}-{run.info.name}.mcap"
+    out: Path = asked.out or new_name(Path("runs") / f"record-{wall_time_text()}-{run.info.name}.mcap")
     if out.exists():
         raise UserError(f"{out}: is there already; choose another --out")
     with Interruption() as interruption:  # until the file is closed, however often Ctrl-C is pressed

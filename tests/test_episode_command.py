@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import signal
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -15,6 +18,7 @@ from nodes.episodes.command import main
 from nodes.episodes.results.browse import make_server, serve_in_thread
 from nodes.episodes.results.store import Store
 from tests.fake_openai_server import FakeOpenAI, answers, status
+from tests.running import PATIENCE_S
 
 
 def run(out: Path, *arguments: str) -> int:
@@ -136,7 +140,50 @@ def test_every_help_has_an_example(command: str, capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as end:
         main([command, "--help"])
     assert end.value.code == 0
-    assert f"polyrhythm episodes {command}" in capsys.readouterr().out.partition("example")[2]
+    printed = capsys.readouterr().out
+    assert f"polyrhythm episodes {command}" in printed.partition("example")[2]
+    assert max(len(line) for line in printed.splitlines()) <= 80
+
+
+def test_the_help_of_run_says_what_it_does_and_what_holds_where_nothing_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "Play episodes.",
+        "seeds per task, from 0 (default: 1)",
+        "turn limit (default: 20)",
+        "default: rules",
+    ):
+        assert words in printed
+
+
+def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "tables, comparisons, heat map, HTML" in capsys.readouterr().out
+
+
+def test_two_runs_of_one_second_are_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nodes.episodes.commands.run.wall_time_text", lambda: "20260131-235959")
+    for _ in range(3):
+        assert main(["run", "--task", "quiet-hours"]) == 0
+    names = sorted(path.name for path in (tmp_path / "runs").glob("*.sqlite"))
+    assert names == [f"episodes-20260131-235959{more}.sqlite" for more in ("-2", "-3", "")]
+
+
+@pytest.mark.processes
+def test_browse_ends_at_an_interrupt_also_where_its_shell_had_that_ignored(played: Path) -> None:
+    browse = "import sys; from nodes.episodes.command import main; sys.exit(main(sys.argv[1:]))"
+    ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {browse}"
+    command = [sys.executable, "-c", ignoring, "browse", str(played)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as page:
+        assert page.stdout is not None
+        assert "Ctrl-C ends" in page.stdout.readline()
+        page.send_signal(signal.SIGINT)
+        assert page.wait(PATIENCE_S) == 0
 
 
 def test_browse_reads_filters_and_compares_on_loopback_only(played: Path) -> None:

@@ -10,11 +10,17 @@ from runtime.command_line import answered
 
 ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
 MODES = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
+DEFAULT = " (default: %(default)s)"
+JUDGES = "rules (the default), MODEL, MODEL@URL; several with commas"
 
 
 def main(argv: list[str]) -> int:
     """Run one subcommand. Returns 0, 1 where it ran and failed, 2 where it was asked wrongly."""
-    asked = _parser().parse_args(argv)
+    parser = _parser()
+    if not argv:
+        parser.print_help()
+        return 2
+    asked = parser.parse_args(argv)
     command: Callable[[argparse.Namespace], int] = asked.command
     return answered("polyrhythm episodes", lambda: command(asked))
 
@@ -26,18 +32,22 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: polyrhythm episodes run --tasks starter --agents rules --seeds 3",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_run(commands.add_parser("run", help="play episodes", epilog=RUN_EXAMPLES, formatter_class=_raw))
-    resume = commands.add_parser(
+    run = _command(commands, "run", does="play episodes", epilog=RUN_EXAMPLES)
+    run.formatter_class = argparse.RawDescriptionHelpFormatter
+    _add_run(run)
+    resume = _command(
+        commands,
         "resume",
-        help="go on with a run that was stopped, killed, or failed in part",
+        does="go on with a run that was stopped, killed, or failed in part",
         epilog="example: polyrhythm episodes resume runs/episodes-1.sqlite",
     )
     _add_path(resume)
     _add_playing(resume)
     resume.set_defaults(command=_resume)
-    show = commands.add_parser(
+    show = _command(
+        commands,
         "show",
-        help="one episode to read, with who saw what; or the list of a run's episodes",
+        does="one episode to read, with who saw what; or the list of a run's episodes",
         epilog="example: polyrhythm episodes show runs/episodes-1.sqlite 7",
     )
     _add_path(show)
@@ -45,20 +55,22 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--prompts", action="store_true", help="the full text of what each agent was shown")
     _add_json(show)
     show.set_defaults(command=_show)
-    score = commands.add_parser(
+    score = _command(
+        commands,
         "score",
-        help="evaluate again, with other judges or dimensions",
+        does="evaluate again, with other judges or dimensions",
         epilog="example: polyrhythm episodes score runs/episodes-1.sqlite --judges qwen@http://localhost:8000/v1",
     )
     _add_path(score)
-    score.add_argument("--judges", default="rules", help="rules, MODEL, MODEL@URL; several with commas")
+    score.add_argument("--judges", default="rules", help=JUDGES)
     score.add_argument("--dimensions", type=Path, help="TOML file with own dimensions")
     score.add_argument("--ratings", type=Path, help="JSONL with human ratings: episode, rater, name, dimension, score")
     _add_playing(score)
     score.set_defaults(command=_score)
-    report = commands.add_parser(
+    report = _command(
+        commands,
         "report",
-        help="tables, comparisons, heat map, HTML",
+        does="tables, comparisons, heat map, HTML",
         epilog="example: polyrhythm episodes report runs/episodes-1.sqlite --out report",
     )
     _add_path(report)
@@ -66,42 +78,48 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--judge", default="", help="scores of this judge only; default: the mean of all")
     _add_json(report)
     report.set_defaults(command=_report)
-    export = commands.add_parser(
+    export = _command(
+        commands,
         "export",
-        help="JSONL in the shape of the sotopia package's EpisodeLog",
+        does="JSONL in the shape of the sotopia package's EpisodeLog",
         epilog="example: polyrhythm episodes export runs/episodes-1.sqlite --out episodes.jsonl",
     )
     _add_path(export)
     export.add_argument("--out", type=Path, help="file; default: standard output")
-    export.add_argument("--format", choices=("sotopia", "plain"), default="sotopia")
+    export.add_argument("--format", choices=("sotopia", "plain"), default="sotopia", help="default: %(default)s")
     export.set_defaults(command=_export)
-    sample = commands.add_parser(
+    sample = _command(
+        commands,
         "sample",
-        help="draw tasks: scenarios with characters",
+        does="draw tasks: scenarios with characters",
         epilog="example: polyrhythm episodes sample --tasks starter --per-scenario 2 --seed 7",
     )
-    sample.add_argument("--tasks", default="starter", help="starter, or a folder with a library")
+    sample.add_argument("--tasks", default="starter", help="starter (the default), or a folder with a library")
     sample.add_argument("--uniform", type=int, metavar="N", help="N tasks, constraints not asked")
-    sample.add_argument("--per-scenario", type=int, default=1, metavar="N", help="N casts that honour the constraints")
-    sample.add_argument("--seed", type=int, default=0)
+    sample.add_argument(
+        "--per-scenario", type=int, default=1, metavar="N", help="N casts that honour the constraints" + DEFAULT
+    )
+    sample.add_argument("--seed", type=int, default=0, help="another draws others" + DEFAULT)
     sample.set_defaults(command=_sample)
-    embody = commands.add_parser(
+    embody = _command(
+        commands,
         "embody",
-        help="a scenario with a robot, played by the robot graph: in simulation now, or as a recording has it",
+        does="a scenario with a robot, played by the robot graph: in simulation now, or as a recording has it",
         epilog="example: polyrhythm episodes embody --task clear-table-by-four --beside-text --out runs/table.sqlite",
     )
     embody.add_argument("recording", type=Path, nargs="?", help="a .mcap file of polyrhythm run; default: play it now")
     embody.add_argument("--task", required=True, metavar="NAME", help="the embodied scenario")
     embody.add_argument("--beside-text", action="store_true", help="play it as text too, and compare the two")
-    embody.add_argument("--seed", type=int, default=0, help="of the robot's run")
+    embody.add_argument("--seed", type=int, default=0, help="of the robot's run" + DEFAULT)
     embody.add_argument(
         "--set", action="append", default=[], metavar="NODE.PARAM=VALUE", help="of launch/laptop.toml, for its run"
     )
     embody.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the recording, or in runs/")
     embody.set_defaults(command=_embody)
-    browse = commands.add_parser(
+    browse = _command(
+        commands,
         "browse",
-        help="a local page to read, filter and compare episodes",
+        does="a local page to read, filter and compare episodes",
         epilog="example: polyrhythm episodes browse runs/episodes-1.sqlite",
     )
     _add_path(browse)
@@ -110,30 +128,50 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-_raw = argparse.RawDescriptionHelpFormatter
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, *, does: str, epilog: str
+) -> argparse.ArgumentParser:
+    return commands.add_parser(name, help=does, description=f"{does[:1].upper()}{does[1:]}.", epilog=epilog)
+
+
 RUN_EXAMPLES = """examples:
   polyrhythm episodes run --tasks starter --agents scripted --seeds 3 --json
   polyrhythm episodes run --task quiet-hours --agents human,rules
-  polyrhythm episodes run --tasks starter --agents "qwen@http://localhost:8000/v1,rules" --judges rules"""
+  polyrhythm episodes run --agents qwen@http://localhost:8000/v1,rules"""
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tasks", default="starter", help="starter, or a folder with a library (jsonl or toml)")
+    parser.add_argument(
+        "--tasks", default="starter", help="starter (the default), or a folder with a library (jsonl or toml)"
+    )
     parser.add_argument("--task", action="append", default=[], metavar="NAME", help="only this task or scenario")
     parser.add_argument(
         "--agents",
         action="append",
         metavar="A[,B...]",
         help="who plays the seats: rules (= scripted), human, script:FILE, replay:RUN[#EPISODE], MODEL[@URL[#t=0.7]]; "
-        "again for another pairing",
+        "default: rules; again for another pairing",
     )
     parser.add_argument("--swap", action="store_true", help="play each pairing in both seat orders")
-    parser.add_argument("--seeds", type=int, default=1, help="so many seeds per task, from 0")
-    parser.add_argument("--casts", type=int, default=1, help="so many casts per scenario")
-    parser.add_argument("--order", choices=ORDERS, default="round-robin")
-    parser.add_argument("--mode", choices=MODES, default="AGENTS", type=str.upper)
+    parser.add_argument("--seeds", type=int, default=1, help="so many seeds per task, from 0" + DEFAULT)
+    parser.add_argument("--casts", type=int, default=1, help="so many casts per scenario" + DEFAULT)
+    parser.add_argument(
+        "--order",
+        choices=ORDERS,
+        default=ORDERS[0],
+        metavar="ORDER",
+        help="who speaks when: " + ", ".join(ORDERS) + DEFAULT,
+    )
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        default=MODES[0],
+        type=str.upper,
+        metavar="MODE",
+        help="who knows what: " + ", ".join(MODES) + DEFAULT,
+    )
     parser.add_argument("--name-only", action="store_true", help="characters are names without profiles")
-    parser.add_argument("--turns", type=int, default=20, help="turn limit")
+    parser.add_argument("--turns", type=int, default=20, help="turn limit" + DEFAULT)
     parser.add_argument(
         "--win",
         action="append",
@@ -141,7 +179,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         metavar="[SEAT=]PATTERN",
         help="a social game: saying what matches this regular expression wins and ends it; again for another",
     )
-    parser.add_argument("--judges", default="rules", help="rules, MODEL, MODEL@URL; several with commas")
+    parser.add_argument("--judges", default="rules", help=JUDGES)
     parser.add_argument("--dimensions", type=Path, help="TOML file with own dimensions, for model judges")
     parser.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: runs/episodes-TIME.sqlite")
     _add_playing(parser)
@@ -149,14 +187,24 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_playing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", type=int, default=16, help="episodes at a time")
-    parser.add_argument("--rate", type=float, default=0.0, metavar="N", help="at most N calls a minute to each server")
-    parser.add_argument("--deadline", type=float, default=60.0, metavar="S", help="for one answer, retries included")
-    parser.add_argument("--max-calls", type=int, default=0, help="budget of the run")
-    parser.add_argument("--max-tokens", type=int, default=0, help="budget of the run")
-    parser.add_argument("--max-money", type=float, default=0.0, help="budget of the run, at --prices")
+    parser.add_argument("--jobs", type=int, default=16, help="episodes at a time" + DEFAULT)
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=0.0,
+        metavar="N",
+        help="at most N calls a minute to each server; default: no limit",
+    )
+    parser.add_argument(
+        "--deadline", type=float, default=60.0, metavar="S", help="for one answer, retries included" + DEFAULT
+    )
+    parser.add_argument("--max-calls", type=int, default=0, help="budget of the run; default: no limit")
+    parser.add_argument("--max-tokens", type=int, default=0, help="budget of the run; default: no limit")
+    parser.add_argument(
+        "--max-money", type=float, default=0.0, help="budget of the run, at --prices; default: no limit"
+    )
     parser.add_argument("--prices", default="0,0", metavar="IN,OUT", help="money per million prompt, answer tokens")
-    parser.add_argument("--temperature", type=float, default=0.7, help="of models that play")
+    parser.add_argument("--temperature", type=float, default=0.7, help="of models that play" + DEFAULT)
     parser.add_argument("--stream", action="store_true", help="ask for streamed answers")
     _add_json(parser)
 

@@ -23,6 +23,7 @@ from runtime.command_line import answered, count, seconds, share
 from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, load
 from runtime.made_of import git_state, versions
+from runtime.new_name import new_name
 
 MOST_RUNS = 100_000
 LONGEST_NAME = 50
@@ -46,7 +47,7 @@ def _evaluate(asked: argparse.Namespace) -> int:
     trials = trials_of(variants, tasks, _seeds(asked.seeds))
     if len(trials) > MOST_RUNS:
         raise UserError(f"these are {len(trials)} runs; at most {MOST_RUNS} are taken on")
-    out: Path = asked.out or Path("runs") / f"eval-{wall_time_text()}-{path.stem}"
+    out: Path = asked.out or new_name(Path("runs") / f"eval-{wall_time_text()}-{path.stem}")
     card = Card(
         launch=launch.text, variants=tuple(variants), tasks=tasks, is_virtual=not asked.real_time, for_s=asked.for_s,
         versions=versions(), git=git_state(path.parent),

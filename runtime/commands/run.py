@@ -20,6 +20,7 @@ from runtime.described_robot import joints_of_run
 from runtime.errors import UserError
 from runtime.launch_file import Launch, check, find, in_order, load, resolve
 from runtime.made_of import git_state, machine, versions
+from runtime.new_name import new_name
 from runtime.node_tables import load_name
 from runtime.seat_tables import as_data
 from runtime.tally import Tally
@@ -179,7 +180,7 @@ def _records(launch: Launch) -> bool:
 
 def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
     """The folder for what the run leaves behind; made only where something will be left."""
-    folder = out or _fresh(Path("runs") / f"{wall_time_text()}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}")
+    folder = out or new_name(Path("runs") / f"{wall_time_text()}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}")
     if needed or out is not None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -198,15 +199,6 @@ def _make_room(recording: Path) -> None:
         remove_recording(recording, {})
     except OSError as problem:
         raise UserError(f"{recording}: cannot be written: {problem.strerror}; choose another --record") from problem
-
-
-def _fresh(folder: Path) -> Path:
-    """This folder, or the next free name where another run was started in the same second."""
-    number, fresh = 1, folder
-    while fresh.exists():
-        number += 1
-        fresh = folder.with_name(f"{folder.name}-{number}")
-    return fresh
 
 
 def _view(launch: Launch, arguments: argparse.Namespace) -> View:

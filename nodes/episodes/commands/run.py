@@ -26,6 +26,7 @@ from nodes.episodes.talk.planning import mode_of, order_of, plan_episode, starte
 from nodes.episodes.talk.rules import Rules, check
 from runtime.clock import wall_time_text
 from runtime.errors import UserError, choices
+from runtime.new_name import new_name
 
 
 def library_of(name: str) -> Library:
@@ -46,7 +47,7 @@ def run(asked: argparse.Namespace) -> int:
     plans = _plans(asked, library)
     judges = judges_of(asked)
     settings = settings_of(asked, judges)
-    path = asked.out or Path("runs") / f"episodes-{wall_time_text()}.sqlite"
+    path = asked.out or new_name(Path("runs") / f"episodes-{wall_time_text()}.sqlite")
     spec = {"judges": list(judges.specs), "dimensions": msgspec.to_builtins(judges.dimensions)}
     with Store.create(path, spec) as store:
         store.add(plans)

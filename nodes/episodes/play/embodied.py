@@ -33,6 +33,7 @@ from runtime.clock import wall_time_text
 from runtime.episode_msgs import ActKind, Outcome, Turn
 from runtime.errors import PolyrhythmError, UserError
 from runtime.msgs import Action, Feedback, Interrupt, Utterance
+from runtime.new_name import new_name
 
 _TOPICS = ("heard", "said", "action", "feedback", "interrupt")
 
@@ -42,7 +43,7 @@ def embody(asked: argparse.Namespace) -> int:
     plan = embodied_plan(asked.task)
     path: Path | None = asked.out or (asked.recording.with_suffix(".sqlite") if asked.recording else None)
     if path is None:
-        path = Path("runs") / f"embodied-{wall_time_text()}.sqlite"
+        path = new_name(Path("runs") / f"embodied-{wall_time_text()}.sqlite")
     check_is_new(path)  # before the body plays: that takes a while
     recording = asked.recording or play_body(plan, path.with_suffix(".mcap"), seed=asked.seed, overrides=asked.set)
     turns, seconds = turns_of(recording, plan)

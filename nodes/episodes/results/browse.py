@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from html import escape
 from http import HTTPStatus
@@ -28,8 +29,10 @@ def browse(path: Path, port: int) -> int:
     """Serve until Ctrl-C."""
     Store.read(path).close()
     server = make_server(path, port)
-    print(f"reading {path} at http://127.0.0.1:{server.server_address[1]}/   (Ctrl-C ends)", flush=True)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job begins with Ctrl-C ignored
+        signal.signal(number, signal.default_int_handler)
     try:
+        print(f"reading {path} at http://127.0.0.1:{server.server_address[1]}/   (Ctrl-C ends)", flush=True)
         server.serve_forever()
     except KeyboardInterrupt:
         pass
