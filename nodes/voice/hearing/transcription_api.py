@@ -13,7 +13,7 @@ import openai
 from nodes.model_answers import ChatSettings, ModelError
 from nodes.model_budget import Budget
 from nodes.openai_sdk import model_error, new_sdk
-from nodes.voice.hearing.recognition import clean
+from nodes.voice.hearing.clean_text import clean
 from nodes.voice.wav import as_wav
 
 
