@@ -16,6 +16,22 @@ from tests.running import eventually
 
 ASKS_AGAIN_S = 5.0
 CHROMIUM = shutil.which("chromium")
+WITHOUT = [
+    "WebUIOmniboxPopup",  # every window would load the lists of its address bar: two more pages for each of ours
+    "WebUIOmniboxAimPopup",
+    "SpareRendererForSitePerProcess",  # and start a process for a page that never comes
+    "AvoidUnnecessaryBeforeUnloadCheckSync",  # from here on as Playwright has it, whose list is replaced by this one
+    "DestroyProfileOnBrowserClose",
+    "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades",
+    "LensOverlay",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "ThirdPartyStoragePartitioning",
+]
 OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -24,6 +40,7 @@ OPTIONS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    f"--disable-features={','.join(WITHOUT)}",
 ]
 MARKS = [
     pytest.mark.processes,
