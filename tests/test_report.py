@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,8 +23,9 @@ from nodes.report.summary import CUT_OFF, Spread, TaskSummary, spread, summarise
 from nodes.report.timeline import mode_spans, rows, seated, stops
 from runtime.bag import BagWriter
 from runtime.errors import RecordingError
+from runtime.health import Health, TimerHealth
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, Trial
+from runtime.msgs import Interrupt, Trial, Utterance
 from tests.shadowed_run import a_run_with_a_planner_in_shadow
 from tests.synthetic_run import ACTIONS, DIALOGUE, picture, write_run
 
@@ -57,6 +59,27 @@ def test_the_recording_of_a_trial_ends_as_the_trial_did(phase: Any, words: str, 
     bag.close()
     summary = summarise(read_run(tmp_path / "P01-trial-2-1.mcap"))
     assert (summary.is_success, summary.reason) == (None, words)
+
+
+@pytest.mark.parametrize(("ticks", "is_piece"), [(40, False), (4000, True)])
+def test_a_piece_of_a_run_says_that_its_nodes_count_from_the_runs_start(
+    ticks: int, is_piece: bool, tmp_path: Path
+) -> None:
+    bag = BagWriter(tmp_path / "piece.mcap", {})
+    bag.write(Stamped(Utterance(speaker="Ann", text="Hello"), Envelope("heard", "person", 1, 100 * 10**9)))
+    for seq, seen in enumerate((ticks, ticks + 20)):
+        timer = TimerHealth(
+            name="tick", hz_target=20.0, hz_achieved=20.0, ticks=seen, overruns=0, lateness_p50_ms=0.1,
+            lateness_p99_ms=0.2, lateness_max_ms=0.3,
+        )  # fmt: skip
+        health = Health(node="policy", pid=7, timers=(timer,), ports=(), sent={}, errors=0, cpu_s=1.0, rss_mb=70.0)
+        bag.write(Stamped(health, Envelope("health/policy", "policy", seq + 1, (102 + seq) * 10**9)))
+    bag.close()
+    summary = summarise(read_run(tmp_path / "piece.mcap"))
+    assert summary.counts_from_before is is_piece
+    console = Console(file=StringIO(), width=80, record=True)
+    print_summary(summary, console)
+    assert ("Rates and lateness, since the run began" in console.export_text()) is is_piece
 
 
 def test_percentiles_are_nearest_rank() -> None:

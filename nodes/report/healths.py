@@ -13,6 +13,9 @@ from nodes.report.run import Run
 from runtime.budgets import MISSES
 from runtime.health import Health, PathHealth, TimerHealth
 
+SLACK_S = 3.0
+"""Between a node's first tick and the first message that its recorder hears."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimerSummary:
@@ -93,6 +96,18 @@ def _lives(run: Run) -> dict[str, list[Health]]:
 
 def _age(health: Health) -> int:
     return sum(health.sent.values()) + sum(timer.ticks for timer in health.timers)
+
+
+def count_from_before(run: Run) -> bool:
+    """Whether a node had ticked for longer than the recording when first heard of: then this is a piece of its run."""
+    told: set[str] = set()
+    for stamped in run.health.messages:
+        if stamped.message.node not in told:
+            told.add(stamped.message.node)
+            recorded_s = (stamped.envelope.published_ns - run.begin_ns) * 1e-9
+            if any(timer.ticks > timer.hz_target * (recorded_s + SLACK_S) for timer in stamped.message.timers):
+                return True
+    return False
 
 
 def nodes(run: Run) -> tuple[NodeSummary, ...]:

@@ -67,10 +67,15 @@ def _facts(summary: Summary) -> RenderableType:
     grid.add_row("image age behind commands", _spread(summary.image_age_ms))
     grid.add_row("stop heard to robot held", _spread(summary.stop_to_held_ms))
     grid.add_row("messages recorded", f"{summary.messages:,}")
-    grid.add_row("deliveries dropped", _reasons(summary.dropped))
+    grid.add_row("deliveries dropped", _counted(_reasons(summary.dropped), summary))
     if summary.missed_by_recorder:
         grid.add_row("missed by the recorder", _reasons(summary.missed_by_recorder))
     return grid
+
+
+def _counted(title: str, summary: Summary) -> str:
+    """Of what nodes count from their start on, said so where the recording is a piece of the run, such as a trial."""
+    return f"{title}, since the run began" if summary.counts_from_before else title
 
 
 def _interrupts(summary: Summary) -> Table:
@@ -96,7 +101,7 @@ def _effects(one: InterruptSummary) -> str:
 
 
 def _paths(summary: Summary) -> Table:
-    table = _table("Path budgets: the age of what is behind the last topic")
+    table = _table(_counted("Path budgets: the age of what is behind the last topic", summary))
     table.add_column("path", ratio=1)
     for title in ("p99 budget ms", "p50 ms", "p99 ms", "max ms", "over", "of"):
         table.add_column(title, justify="right", no_wrap=True)
@@ -140,7 +145,7 @@ def _spending(summary: Summary) -> Table:
 
 
 def _timers(summary: Summary) -> Table:
-    table = _table("Rates and lateness")
+    table = _table(_counted("Rates and lateness", summary))
     table.add_column("node", no_wrap=True)
     table.add_column("timer", no_wrap=True)
     for title in ("Hz", "target", "ticks", "overruns", "p50 ms", "p99 ms"):
@@ -164,7 +169,7 @@ def _timers(summary: Summary) -> Table:
 
 def _nodes(summary: Summary) -> Table:
     is_real = summary.clock != "virtual"
-    table = _table("Nodes")
+    table = _table(_counted("Nodes", summary))
     table.add_column("node", no_wrap=True)
     for title in ("starts", "sent", "received"):
         table.add_column(title, justify="right", no_wrap=True)

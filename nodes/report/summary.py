@@ -110,6 +110,7 @@ class Summary:
     versions: dict[str, str]
     git: str
     trace: str = ""  # hash over all messages of a virtual run
+    counts_from_before: bool = False  # a piece of a run, such as a trial: its nodes count from the run's start on
 
     def to_json(self) -> str:
         """Sorted, rounded JSON; from a virtual run without paths, machine facts and wall-clock figures."""
@@ -161,6 +162,7 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
         versions=versions if isinstance(versions, dict) else {},
         git=run.about.get("git", ""),
         trace=run.end.get("trace", ""),
+        counts_from_before=healths.count_from_before(run),
     )
 
 
