@@ -14,7 +14,9 @@ import pytest
 from nodes.guard import command as guard_command
 from nodes.seats import command
 from runtime.cli import main
+from runtime.clock import to_ns
 from runtime.lease import Lease
+from runtime.msgs import Comparison
 from runtime.registry import FoundRun
 from tests.guarded_nodes import GUARDED
 from tests.running import Runs
@@ -132,3 +134,15 @@ def test_who_sat_there_before_is_in_shadow_only_where_it_goes_on(displaced: str,
     )
     text = command.line(lease, {"policy", "expert"})
     assert text == f"policy   expert (model), lease 3, take by user ada{before}"
+
+
+def test_comparisons_of_commands_are_shown_once_a_second_and_those_of_words_each() -> None:
+    pace = command.Pace()
+    joints = Comparison(seat="policy", holder="policy", shadow="mine", measure="joint_m_or_rad", distance=0.2)
+    base = Comparison(seat="policy", holder="policy", shadow="mine", measure="base_mps", distance=0.0)
+    words = Comparison(seat="vlm", holder="vlm", shadow="mine", measure="same_action", distance=1.0, text="a against b")
+    shown = [(at_s, one.measure) for at_s in (3.0, 3.2, 3.9, 4.0, 4.2) for one in (joints, base, words)
+             if pace.is_due(one, to_ns(at_s))]  # fmt: skip
+    assert [at_s for at_s, measure in shown if measure == "joint_m_or_rad"] == [3.0, 4.0]
+    assert [at_s for at_s, measure in shown if measure == "base_mps"] == [3.0, 4.0]
+    assert len([measure for _, measure in shown if measure == "same_action"]) == 5

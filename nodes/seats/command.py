@@ -13,7 +13,7 @@ import msgspec
 
 from nodes.seats.sitting import Sitting
 from runtime.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
-from runtime.clock import SystemClock
+from runtime.clock import NS_PER_S, SystemClock
 from runtime.codec import decode
 from runtime.command_line import seconds
 from runtime.errors import PolyrhythmError, UserError, choices
@@ -137,25 +137,42 @@ def _as_data(lease: Lease) -> dict[str, str | int]:
     return {"holder": lease.holder, "kind": lease.kind, "number": lease.number, "by": lease.by, "why": lease.why}
 
 
+class Pace:
+    """Which comparisons a person is shown: what was said differs each time, of commands each measure once a second."""
+
+    def __init__(self) -> None:
+        self._shown_ns: dict[tuple[str, str], int] = {}
+
+    def is_due(self, one: Comparison, now_ns: int) -> bool:
+        """Whether to show it now; if so, the next one of its kind waits for a second."""
+        kind = (one.shadow, one.measure)
+        if not one.text and now_ns - self._shown_ns.get(kind, now_ns - NS_PER_S) < NS_PER_S:
+            return False
+        self._shown_ns[kind] = now_ns
+        return True
+
+
 def _shadow(run: FoundRun, seat: Seat, for_s: float | None, *, as_json: bool) -> int:
-    """Print comparisons as they come."""
+    """Print comparisons as they come; of commands, of which there are many, one a second to be read."""
     if COMPARISONS not in run.info.topics:
         raise UserError(
             f"nobody compares shadows in {run.title}; start it with --add compare=nodes.seats.compare:ShadowCompare"
         )
-    count = 0
+    count, pace = 0, Pace()
     with Interruption() as interruption:
         for arrival in hear(run, [COMPARISONS], interruption, for_s=for_s):
             if arrival is None:
                 continue
-            one = decode(arrival.frames, Comparison).message
+            stamped = decode(arrival.frames, Comparison)
+            one = stamped.message
             if one.seat != seat:
                 continue
             count += 1
             if as_json:
                 print(json.dumps(msgspec.to_builtins(one)), flush=True)
-            else:
-                print(f"{one.shadow} against {one.holder}: {one.measure} {one.distance:.3f} {one.text}", flush=True)
+            elif pace.is_due(one, stamped.envelope.published_ns):
+                said = f"{one.shadow} against {one.holder}: {one.measure} {one.distance:.3f} {one.text}"
+                print(said.rstrip(), flush=True)
     if not count:
         print(f"{seat}: nothing was compared; nobody is in shadow there, or says anything", file=sys.stderr)
     return 0 if count else 1
