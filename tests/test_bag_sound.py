@@ -22,9 +22,11 @@ def loud(value: int, seconds: float) -> NDArray[np.int16]:
     return np.full(round(seconds * RATE_HZ), value, np.int16)
 
 
-def recording(path: Path, *utterances: tuple[float, float, NDArray[np.int16]]) -> Path:
+def recording(path: Path, *utterances: tuple[float, float, NDArray[np.int16]], zero_s: float = 0.0) -> Path:
     """Of each: when it begins, how much of its samples is from before that, and they."""
-    writer = BagWriter(path, {"clock": "virtual"})
+    writer = BagWriter(path, {"clock": "real" if zero_s else "virtual"})
+    if zero_s:
+        writer.note("start", {"zero_ns": str(to_ns(zero_s))})
     for number, (begin_s, before_s, samples) in enumerate(utterances, 1):
         sound = Sound(
             speaker="person",
@@ -64,6 +66,20 @@ def test_what_two_utterances_share_stands_there_once(tmp_path: Path) -> None:
     samples = heard(tmp_path / "out" / "microphone_speech.wav")
     assert [int(samples[round(at_s * RATE_HZ)]) for at_s in (1.9, 1.99, 2.01, 2.7)] == [100, 100, 200, 200]
     assert len(samples) == 2.8 * RATE_HZ
+
+
+def test_what_was_being_said_when_the_recording_began_stands_at_its_beginning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = ((8.5, 0.0, loud(50, 1.0)), (9.5, 0.25, loud(100, 1.0)), (12.0, 0.0, loud(200, 0.5)))
+    path = recording(tmp_path / "run.mcap", *said, zero_s=10.0)
+    assert main(["export", str(path), "--to", "wav"]) == 0
+    printed = capsys.readouterr()
+    assert "2 utterances in" in printed.out
+    assert "microphone/speech #2: 0.5 s of it were said before the recording began, and are left out" in printed.err
+    samples = heard(tmp_path / "run-sound" / "microphone_speech.wav")
+    assert [int(samples[round(at_s * RATE_HZ)]) for at_s in (0.0, 0.2, 0.3, 1.9, 2.1)] == [100, 100, 0, 0, 200]
+    assert len(samples) == 2.5 * RATE_HZ
 
 
 def test_a_time_that_cannot_be_is_no_giant_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

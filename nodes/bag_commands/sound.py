@@ -14,6 +14,8 @@ from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
 from runtime.voice_msgs import SAMPLE_BYTES, SOUND_RATE_HZ, Sound
 
+EARLIEST_S = 60.0
+"""For so long may somebody have been speaking when a recording begins, of a trial or of a run whose ears came first."""
 LONGEST_S = 12 * 3600.0  # 1.4 GB; a WAV file has room for three times as much
 
 
@@ -26,16 +28,18 @@ class _SoundFile:
         self._written = 0  # samples
         self.utterances = 0
 
-    def add(self, sound: Sound) -> None:
-        """Raises ValueError for one that is nowhere in the time of a recording."""
-        begin_s = (sound.captured_ns - self._begin_ns) / NS_PER_S - sound.before_s
-        if not 0.0 <= begin_s + sound.before_s <= LONGEST_S:
-            raise ValueError(f"it began {begin_s:.0f} s after the recording")
+    def add(self, sound: Sound) -> float:
+        """For how long it was said before the recording began, in s. Raises ValueError where it is nowhere near it."""
+        said_s = (sound.captured_ns - self._begin_ns) / NS_PER_S
+        if not -EARLIEST_S <= said_s <= LONGEST_S:
+            raise ValueError(f"it began at {said_s:.0f} s of the recording")
+        begin_s = said_s - sound.before_s
         gap = round(begin_s * SOUND_RATE_HZ) - self._written
         samples = sound.samples[max(0, -gap) :].astype("<i2")  # what the one before holds already
         self._file.writeframesraw(bytes(SAMPLE_BYTES * max(0, gap)) + samples.tobytes())
         self._written += max(0, gap) + len(samples)
-        self.utterances += 1
+        self.utterances += len(samples) > 0
+        return max(0.0, min(-said_s, len(sound.samples) / SOUND_RATE_HZ - sound.before_s))
 
 
 def export_sounds(
@@ -62,7 +66,10 @@ def export_sounds(
                 if message.topic not in files:
                     path = out / f"{names[message.topic]}.wav"
                     files[message.topic] = path, _SoundFile(stack.enter_context(new_wav(path)), recording.begin_ns)
-                files[message.topic][1].add(sound)
+                early_s = files[message.topic][1].add(sound)
+                if early_s:
+                    which = f"{message.topic} #{sound.number}"
+                    tell(f"{which}: {early_s:.1f} s of it were said before the recording began, and are left out")
             except (RecordingError, ValueError) as problem:
                 damaged.met(message, problem)
     for sentence in damaged.told:
