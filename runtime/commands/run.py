@@ -82,6 +82,10 @@ def main(argv: list[str]) -> int:
         else:
             _make_room(recording)
             outcome, restarted = _run_real(launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view)
+    except KeyboardInterrupt:  # in virtual time: in real time it ends the run as its time does
+        if recording.is_file():
+            print(f"\nstopped; recorded until then, to be summed up: polyrhythm report {recording}", file=sys.stderr)
+        raise
     finally:
         view.close()
     if launch.report and recording.is_file():
