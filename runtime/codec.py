@@ -81,6 +81,12 @@ def _parts(declared: Any) -> list[type[Message]]:
     return [part for argument in get_args(declared) for part in _parts(argument)]
 
 
+@cache
+def holds_arrays(message: type[Message]) -> bool:
+    """Whether it has arrays, or a message inside it does."""
+    return "numpy.ndarray" in repr(_shape(message))
+
+
 def encode(envelope: Envelope, message: Message) -> list[Frame]:
     """The frames of one message. Raises CodecError where a field holds something that has no wire form."""
     document, arrays = encode_parts(envelope, message)
@@ -101,17 +107,21 @@ def encode_bundles(envelope: Envelope, messages: Sequence[Message]) -> Iterator[
     """Documents of messages of one type without arrays; `envelope` is that of the first.
 
     Each holds at most MAX_BUNDLE messages, and one alone where two are longer than BUNDLE_BYTES. Raises as `encode`
-    does.
+    does, and where one holds an array after all.
     """
     begin, most = 0, MAX_BUNDLE
     while begin < len(messages):
         part = messages[begin : begin + most]
         document = _write(envelope.later(begin), type(part[0]), part)
+        if buffers.written:
+            buffers.written = []
+            raise CodecError(f"{type(part[0]).__name__} holds arrays; it cannot travel together with others")
         if len(document) > BUNDLE_BYTES and len(part) > 1:
             most = max(1, len(part) * BUNDLE_BYTES // len(document))
             continue
         yield document
         begin += len(part)
+        most = min(2 * most, MAX_BUNDLE)
 
 
 def split_bundle(document: Frame) -> list[bytes]:

@@ -8,6 +8,7 @@ import logging
 import os
 import resource
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -87,6 +88,7 @@ class Executor:
         self._authority = authority
         self._by_seat: dict[str, list[LaneRunner]] = {}
         self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
+        self._early_lock = threading.Lock()
         self.hosted: list[HostedNode] = []
         paths = Budgets.of(run_info).paths
         for spec in specs:
@@ -172,9 +174,10 @@ class Executor:
         for hosted in self.hosted:
             for lane in hosted.lanes:
                 lane.start(start_ns)
-        early, self._early = self._early or [], None
-        for envelope, message in early:
-            self.send(envelope, message)
+        with self._early_lock:  # a device's thread may publish meanwhile: after these
+            for envelope, message in self._early or ():
+                self._send_now(envelope, message)
+            self._early = None
         for runner in self._runners:
             runner.start()
         while not stop.is_set():
@@ -230,26 +233,30 @@ class Executor:
 
     def send(self, envelope: Envelope, message: Message) -> None:
         """Hand a message to the nodes of this process and to the transport (any thread)."""
-        if self._early is not None:
-            self._early.append((envelope, message))
-            return
-        if envelope.topic in self._routes or type(message) in _FOR_ALL:
-            self.deliver(Stamped(message, envelope))
-        self._publish(envelope, message)
+        if self._early is None or not self._keep_early(envelope, (message,)):
+            self._send_now(envelope, message)
 
     def send_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
         """The same with messages that were published at once; the envelope is that of the first."""
-        topic = envelope.topic
-        if self._early is not None or topic in self._routes or type(messages[0]) in _FOR_ALL:
+        if self._early is not None and self._keep_early(envelope, messages):
+            return
+        if envelope.topic in self._routes or type(messages[0]) in _FOR_ALL:
             for number, message in enumerate(messages):
-                own = envelope.later(number)
-                if self._early is not None:
-                    self._early.append((own, message))
-                else:
-                    self.deliver(Stamped(message, own))
-            if self._early is not None:
-                return
+                self.deliver(Stamped(message, envelope.later(number)))
         self._publish_all(envelope, messages)
+
+    def _keep_early(self, envelope: Envelope, messages: Sequence[Message]) -> bool:
+        """Keep what is published until all nodes listen; False where they do by now."""
+        with self._early_lock:
+            if self._early is None:
+                return False
+            self._early.extend((envelope.later(number), message) for number, message in enumerate(messages))
+            return True
+
+    def _send_now(self, envelope: Envelope, message: Message) -> None:
+        if envelope.topic in self._routes or type(message) in _FOR_ALL:
+            self.deliver(Stamped(message, envelope))
+        self._publish(envelope, message)
 
     def deliver(self, stamped: Stamped[Any]) -> None:
         """Hand a message to the nodes of this process that subscribe to its topic (any thread)."""

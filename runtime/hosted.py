@@ -14,6 +14,7 @@ from runtime.budgets import PathBudget, meters_for
 from runtime.call import Call, captured_ns_of, current_call, inherit
 from runtime.call_notes import CallNotes
 from runtime.clock import Clock
+from runtime.codec import holds_arrays
 from runtime.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.failures import Failures
 from runtime.fence import FenceLine, seat_index
@@ -260,7 +261,7 @@ class HostedNode:
     def _publish_all(self, publisher: Publisher[Any], messages: Sequence[Message]) -> None:
         call = current_call.get()
         topic, number = publisher.topic, len(messages)
-        if number == 1 or publisher.message.message_origin is not None or array_fields(type(messages[0])):
+        if number == 1 or publisher.message.message_origin is not None or holds_arrays(type(messages[0])):
             for message in messages:  # each has its own age, or is large
                 self._publish(publisher, message)
             return

@@ -88,8 +88,8 @@ class Publisher(Port[M]):
             if messages:
                 sink_all(self, messages)
             return
-        with self._lock:
-            self.sent += len(messages)
+        for message in messages:
+            self.publish(message)
 
     def _wrong(self, message: object) -> TypeError:
         return TypeError(

@@ -10,12 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from nodes.hello import Beat
-from runtime.codec import BUNDLE_BYTES, MAX_BUNDLE, decode, decoder_of, encode, encode_bundles, split_bundle
+from runtime.codec import (
+    BUNDLE_BYTES,
+    MAX_BUNDLE,
+    decode,
+    decoder_of,
+    encode,
+    encode_bundles,
+    holds_arrays,
+    split_bundle,
+)
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message, Stamped, array_fields
 from runtime.msgs import Utterance
@@ -31,6 +42,14 @@ SMALL = [message for message in MESSAGES if not array_fields(message)]
 
 class Level(Message, kind="state"):
     count: int
+
+
+class Patch(Message):
+    newtons: NDArray[np.float64]
+
+
+class Touched(Message):
+    patch: Patch
 
 
 def beats(begin: int, end: int) -> list[Beat]:
@@ -50,6 +69,24 @@ def test_what_comes_out_is_what_each_alone_would_be(envelope: Envelope, many: li
     assert read(documents, kind, envelope.topic) == alone
     name = envelope.topic.encode()
     assert [decode([name, one], kind) for document in documents for one in split_bundle(document)] == alone
+
+
+def test_after_a_long_message_short_ones_travel_together_again() -> None:
+    texts = [Utterance(speaker="user", text="x" * length) for length in [3 * BUNDLE_BYTES] + [5] * 100]
+    sizes = [len(msgpack.unpackb(document)[2]) for document in encode_bundles(Envelope("heard", "ear", 1, 1), texts)]
+    assert sum(sizes) == len(texts)
+    assert MAX_BUNDLE in sizes
+    assert len(sizes) < 12
+
+
+def test_arrays_inside_a_message_inside_are_seen_and_spoil_no_other_message() -> None:
+    touched = [Touched(patch=Patch(newtons=np.arange(3.0))) for _ in range(3)]
+    assert holds_arrays(Touched)
+    assert not array_fields(Touched)
+    with pytest.raises(CodecError, match=r"^Touched holds arrays; it cannot travel together with others$"):
+        list(encode_bundles(Envelope("touched", "skin", 1, 1), touched))
+    found = decode(encode(Envelope("touched", "skin", 4, 1), touched[0]), Touched)
+    assert found.message.patch.newtons.tolist() == [0.0, 1.0, 2.0]
 
 
 def test_a_bundle_is_short_in_messages_and_in_bytes_but_for_one_that_is_longer() -> None:

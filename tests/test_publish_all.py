@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
-from runtime.fence import Fence, raised
+from runtime.clock import SystemClock
+from runtime.fence import Fence, FenceLine, raised
 from runtime.graph import NodeSpec
+from runtime.hosted import HostedNode
 from runtime.latency import Latency
 from runtime.message import Stamped
 from runtime.tracing import Trace
@@ -115,11 +119,49 @@ def test_another_type_among_them_is_refused_before_any_is_sent() -> None:
     assert not sent
 
 
+def test_a_port_that_a_test_listens_at_hears_each_of_them() -> None:
+    sensor = Sensor(is_at_once=True)
+    heard: list[Message] = []
+    sensor.sample.sink = lambda port, message: heard.append(message)
+    sensor.sample.publish_all(Sample(number=number) for number in range(3))
+    assert heard == [Sample(number=number) for number in range(3)]
+
+
 def test_nothing_at_once_is_nothing_and_a_port_that_is_not_connected_counts() -> None:
     sensor = Sensor(is_at_once=True)
     sensor.sample.publish_all([])
     sensor.sample.publish_all(Sample(number=number) for number in range(3))
     assert sensor.sample.sent == 3
+
+
+class Patch(Message):
+    newtons: NDArray[np.float64]
+
+
+class Touched(Message):
+    patch: Patch
+
+
+class Skin(Node):
+    touched = Publisher(Touched, "touched")
+
+
+def test_arrays_however_deep_inside_go_one_by_one() -> None:
+    alone: list[int] = []
+    together: list[Message] = []
+    skin = Skin()
+    HostedNode(
+        skin,
+        name="skin",
+        clock=SystemClock(),
+        seed=0,
+        send=lambda envelope, message: alone.append(envelope.seq),
+        send_all=lambda envelope, messages: together.extend(messages),
+        fence=FenceLine(),
+        finish=lambda name, ok, reason: None,
+    )
+    skin.touched.publish_all([Touched(patch=Patch(newtons=np.arange(3.0))) for _ in range(3)])
+    assert (alone, together) == ([1, 2, 3], [])
 
 
 class Thinker(Node):
