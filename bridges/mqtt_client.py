@@ -103,7 +103,7 @@ def _in_plain_words(text: str) -> str:
     if "uthorized" in text or "ser name" in text:
         return f"does not let us in ({text}); check MQTT_USERNAME and MQTT_PASSWORD"
     if "refused" in text:
-        return f"cannot be reached ({text}); is it running there?"
+        return f"cannot be reached ({text}): no broker listens there (polyrhythm run mqtt-broker is one)"
     if "CERTIFICATE" in text or "SSL" in text:
         return f"shows a certificate that is not trusted ({text}); name its authority with ca_file"
     return f"fails: {text}"

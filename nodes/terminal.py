@@ -170,8 +170,7 @@ class TerminalView:
         before, self.board.guard = self.board.guard, stamped.message
         if before is None or (before.mode, before.estop) != (stamped.message.mode, stamped.message.estop):
             style = "red" if stamped.message.mode == "stopped" else ""
-            mode, reason = stamped.message.mode, stamped.message.reason
-            text = reason if reason.startswith(mode) else f"{mode}: {reason}".removesuffix(": ")
+            text = stamped.message.sentence
             self._tell(self._at_s(stamped), "guard", text, style, is_talk=False)
 
     def _lease(self, stamped: Stamped[Lease]) -> None:

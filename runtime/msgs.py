@@ -168,6 +168,11 @@ class GuardState(Message, kind="state"):
     is_armed: bool = False
     rejected: int = 0  # commands refused so far
 
+    @property
+    def sentence(self) -> str:
+        """Mode and reason for people; the reason alone where it begins with the mode, or the mode without a reason."""
+        return self.reason if self.reason.startswith(self.mode) else f"{self.mode}: {self.reason}".removesuffix(": ")
+
 
 TERMINAL = "terminal"
 """The source of an emergency stop that somebody types. Typing holds no button: whoever re-arms, from wherever, releases

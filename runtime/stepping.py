@@ -65,8 +65,8 @@ class Stepper:
             word, _, rest = asked.strip().partition(" ")
             if word in ("", "c", "continue"):
                 return
-            if word in ("s", "step"):
-                self._steps = max(1, int(rest)) if rest.strip().isdecimal() else 1
+            if word in ("s", "step") and (not rest.strip() or rest.strip().isdecimal()):
+                self._steps = max(1, int(rest or 1))
                 return
             if word in ("q", "quit"):
                 self._quit = True

@@ -13,7 +13,7 @@ import pytest
 from nodes.hello import Beat, Listener, Talker
 from runtime import Simulation
 from runtime.errors import UserError
-from runtime.stepping import Stepper
+from runtime.stepping import HELP, Stepper
 
 
 @pytest.fixture
@@ -71,6 +71,13 @@ def test_steps_are_counted_in_messages(hello: Simulation) -> None:
     told = walk(simulation, "step 2", "quit", pause_on="health/talker", seconds=10)
     simulation.close()
     assert [line.split()[2] for line in told] == ["health/talker", "beat"]
+
+
+@pytest.mark.parametrize("answer", ["step x", "step -1", "step 1.5"])
+def test_a_step_that_is_no_number_does_not_move_time_and_says_what_can_be_asked(answer: str, hello: Simulation) -> None:
+    told = walk(hello, answer, "quit")
+    assert told[1] == HELP
+    assert len(told) == 2
 
 
 def test_a_look_does_not_move_time(hello: Simulation) -> None:

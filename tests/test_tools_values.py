@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
 import numpy as np
 import pytest
 
+from runtime.clock import to_ns
+from runtime.commands import listen
 from runtime.commands.listen import in_units
 from runtime.commands.nodes import listed
 from runtime.commands.pub import parse
@@ -15,7 +18,7 @@ from runtime.commands.top_table import COLUMNS, ENDED, TimerRow, budgets, cells,
 from runtime.errors import UserError
 from runtime.health import Health, PathHealth, PortHealth, Spending, TimerHealth
 from runtime.message import Envelope, Kind, Stamped
-from runtime.msgs import ActionChunk, Utterance
+from runtime.msgs import ActionChunk, GuardState, Utterance
 from runtime.registry import ProcessState
 from runtime.spread import Gaps, Spread
 
@@ -236,3 +239,40 @@ def test_a_node_that_hears_everything_does_not_fill_the_screen() -> None:
         "health/node_0 health/node_1 health/node_2 health/node_3 and 16 more"
     )
     assert listed(["x" * 90, "y"]) == "x" * 90 + " and 1 more"
+
+
+class Counted:
+    """Counts what arrives, as `hz` does."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def add(self, arrival: object) -> None:
+        self.number += 1
+
+    def line(self) -> str:
+        return f"{self.number} messages"
+
+    def data(self) -> dict[str, float]:
+        return {"messages": self.number}
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "lines"),
+    [([1, 1, 0], ["1 messages", "2 messages", "2 messages"]), ([0, 1], ["nothing on beat yet", "1 messages"])],
+)
+def test_the_last_line_is_said_once(
+    arrivals: list[int], lines: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter(range(100))  # a second at each look
+    monkeypatch.setattr(listen, "attach", lambda wanted: None)
+    monkeypatch.setattr(listen, "SystemClock", lambda: SimpleNamespace(now_ns=lambda: to_ns(next(clock))))
+    monkeypatch.setattr(listen, "hear", lambda *_: ("beat" if one else None for one in arrivals))
+    assert listen._measure("hz", "how often", Counted(), ["beat"]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_what_the_guard_does_is_said_without_saying_the_mode_twice() -> None:
+    assert GuardState(mode="armed", reason="armed, no command yet").sentence == "armed, no command yet"
+    assert GuardState(mode="stopped", reason="re-armed by ann").sentence == "stopped: re-armed by ann"
+    assert GuardState(mode="disarmed", reason="").sentence == "disarmed"

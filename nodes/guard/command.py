@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
 def _sentence(state: GuardState) -> str:
     """Mode and reason; what is latched only where the reason does not say so already."""
     latched = f", emergency stop latched: {state.estop}" if state.estop not in state.reason else ""
-    return f"{state.mode}: {state.reason}{latched}"
+    return state.sentence + latched
 
 
 def _answer(run: FoundRun) -> GuardState:

@@ -356,7 +356,7 @@ class Guard(Node):
             not report.at_rest_ns,
         )
         if before is None or (before.mode, before.reason) != (report.mode, report.reason):
-            self.log.info("%s: %s", report.mode, report.reason)
+            self.log.info("%s", report.sentence)
         if is_due and self.machine.refusal != self.logged_refusal:  # not at every tick: a flood is logged in drips
             self.logged_refusal = self.machine.refusal
             self.log.warning("refused: %s (%d so far)", self.machine.refusal, self.machine.rejected)

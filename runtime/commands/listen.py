@@ -220,7 +220,7 @@ def _measure(name: str, does: str, measure: Measure, argv: list[str]) -> int:
         for_s = _JSON_FOR_S
     clock = SystemClock()
     next_line_ns = clock.now_ns() + to_ns(1)
-    number = 0
+    number = told = 0
     with Interruption() as interruption:
         for arrival in hear(run, [asked.topic], interruption, for_s):
             if arrival is not None:
@@ -234,10 +234,11 @@ def _measure(name: str, does: str, measure: Measure, argv: list[str]) -> int:
                     break
             if clock.now_ns() >= next_line_ns and not asked.json:
                 next_line_ns += to_ns(1)
+                told = number
                 print(measure.line() if number else f"nothing on {asked.topic} yet", flush=True)
     if asked.json:
         print(json.dumps({"topic": asked.topic, **measure.data()}, sort_keys=True))
-    elif number:
+    elif number > told:
         print(measure.line())
     return _end(asked, number)
 
