@@ -193,6 +193,33 @@ def test_an_end_that_nobody_waits_for_any_more_leaves_the_early_look_alone() -> 
     assert [type(one) for one in asyncio.run(both())] == [asyncio.CancelledError] * 2
 
 
+def test_an_early_answer_that_is_later_than_that_of_the_whole_is_not_passed_on_after_it() -> None:
+    """A stop that was taken back in the same breath would stop the robot again."""
+
+    async def both() -> list[str]:
+        recogniser = Recogniser(base_url="http://127.0.0.1:9/v1", model="whisper-test")
+        passed_on: list[str] = []
+        recogniser.heard.sink = lambda _, message: passed_on.append(str(getattr(message, "text", "")))
+        slow, asked = asyncio.Event(), asyncio.Event()
+
+        async def answer(one: Sound) -> str | None:
+            asked.set()
+            if not isinstance(one, SoundSoFar):
+                return "Stop. No, go on."
+            await slow.wait()
+            return "Stop."
+
+        recogniser._text_of = answer  # type: ignore[method-assign, assignment]  # a server whose answers overtake each other
+        early = asyncio.ensure_future(recogniser.look(sound(SoundSoFar)))  # type: ignore[arg-type]  # it is one
+        await asked.wait()
+        await recogniser.understand_speech(sound(Sound, voiced_s=1.5))
+        slow.set()
+        await early
+        return passed_on
+
+    assert asyncio.run(both()) == ["Stop. No, go on."]
+
+
 def test_without_looking_ahead_only_whole_speech_is_asked_for() -> None:
     with FakeSpeech(says("Ouch!")) as server:
         heard = heard_of(server, (2.0, sound(SoundSoFar)), (2.5, sound(Sound)), looks_ahead=False)

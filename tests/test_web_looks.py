@@ -77,6 +77,20 @@ def test_after_a_link_that_hung_the_whole_is_as_old_as_the_page_says() -> None:
     assert whole.captured_ns == to_ns(100.0 - 3.0)
 
 
+def test_a_page_that_sends_faster_than_anybody_speaks_is_looked_at_no_more_often() -> None:
+    booth = Booth()
+    for _ in range(4):
+        booth.do(Talk(), *[LOUD, ROOM, ROOM] * 15, Talked())
+    assert len(booth.ports.so_far.messages) == 1
+    assert len(booth.sounds) == 4
+
+
+def test_a_pause_soon_after_a_look_is_looked_at_a_little_later() -> None:
+    booth = Booth()
+    booth.do(Talk(), *[LOUD, LOUD, LOUD, ROOM, ROOM], *[LOUD, ROOM, ROOM], *[ROOM] * 5, after_s=PIECE_S)
+    assert [round(one.voiced_s, 3) for one in booth.ports.so_far.messages] == [0.5, 1.0]
+
+
 def test_each_utterance_is_looked_at_anew() -> None:
     booth = Booth()
     for _ in range(2):

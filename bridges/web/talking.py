@@ -36,6 +36,8 @@ REPEAT_S = 0.25
 SAME_NS = to_ns(0.05)
 """Words are those of a sound that began as long ago: stamps may cross to another host and back."""
 UTTERANCES_PER_S, UTTERANCES_BURST = 1.0, 5.0
+LOOKS_APART_NS = to_ns(0.5)
+"""At one page, however fast it sends: each look is all that was said until then, to be recognised and recorded."""
 
 TOO_FAST = "not so fast: that was not said"
 TOO_SHORT = "that was too short; hold the button for as long as you speak"
@@ -52,6 +54,8 @@ class _Person:
     sound: bytearray = field(default_factory=bytearray)
     number: int = 0  # of this utterance
     looks: Looks = field(default_factory=Looks)
+    is_look_due: bool = False
+    last_look_ns: int = -LOOKS_APART_NS  # of whatever they said
     looked_ns: int = 0  # how old this utterance was taken to be when it was first looked at; 0: not yet
     count: int = 0  # of what was said, or refused
     why: str = ""  # the last of it was refused
@@ -144,14 +148,20 @@ class Talking:
             return  # it was under way when it ended
         person.last_ns = now_ns
         person.sound += pcm[: MOST_BYTES - len(person.sound)]
-        is_time = person.looks.add(np.frombuffer(pcm, np.dtype("<i2")))
+        person.is_look_due |= person.looks.add(np.frombuffer(pcm, np.dtype("<i2")))
         if len(person.sound) >= MOST_BYTES:
             self._end(session, person, 0.0, now_ns)
-        elif is_time and self.is_understood and _length_s(person) >= SHORTEST_S:
-            if not person.looked_ns:
-                person.words, person.looked_ns = "", _age(person, 0.0, now_ns)
-            person.captured_ns = person.looked_ns
-            self._ports.so_far.publish(_sound(SoundSoFar, person))
+        elif person.is_look_due and self.is_understood and _length_s(person) >= SHORTEST_S:
+            self._look(person, now_ns)
+
+    def _look(self, person: _Person, now_ns: int) -> None:
+        if now_ns - person.last_look_ns < LOOKS_APART_NS:
+            return  # with one of the next pieces
+        person.is_look_due, person.last_look_ns = False, now_ns
+        if not person.looked_ns:
+            person.words, person.looked_ns = "", _age(person, 0.0, now_ns)
+        person.captured_ns = person.looked_ns
+        self._ports.so_far.publish(_sound(SoundSoFar, person))
 
     def _end(self, session: Session, person: _Person, ago_s: float, now_ns: int) -> None:
         if _length_s(person) < SHORTEST_S:
@@ -173,7 +183,8 @@ class Talking:
         session.wake.set()
 
     def _reset(self, person: _Person) -> None:
-        person.begun_ns, person.sound, person.looks, person.looked_ns = 0, bytearray(), Looks(), 0
+        person.begun_ns, person.sound = 0, bytearray()
+        person.looks, person.is_look_due, person.looked_ns = Looks(), False, 0
 
     def _tell(self, now_ns: int) -> None:
         """That somebody speaks: at each change, and again while it lasts; so a loudspeaker falls silent."""

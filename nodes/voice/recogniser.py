@@ -79,6 +79,7 @@ class Recogniser(Node):
         self.recognition: Recognition | None = None
         self.so_far_text: tuple[Speaking, float, asyncio.Future[str | None]] | None = None
         self.ended: deque[Speaking] = deque(maxlen=MOST_SAID)
+        self.recognised: deque[Speaking] = deque(maxlen=MOST_SAID)  # as a whole: an early look is too late then
         self.told_early: deque[tuple[Speaking, str]] = deque(maxlen=MOST_SAID)  # what was passed on already
         self.said: deque[tuple[str, int]] = deque(maxlen=MOST_SAID)  # by the robot, and until when it may be heard
         self.fault = ""
@@ -145,6 +146,8 @@ class Recogniser(Node):
             text = await self._text_of(sound)
         finally:
             answer.set_result(text)
+        if speaking in self.recognised:
+            return
         if text and understand(text).wants == "stop" and not self._is_echo(text):
             self.told_early.append((speaking, text))
             self._pass_on(sound, text)
@@ -159,6 +162,8 @@ class Recogniser(Node):
             text = await asyncio.shield(self.so_far_text[2])  # nothing was added but silence; it is the other handler's
         if text is None:
             text = await self._text_of(sound)
+        if text:
+            self.recognised.append(speaking)
         if text and (speaking, text) not in self.told_early and not self._is_echo(text):
             self._pass_on(sound, text)
 

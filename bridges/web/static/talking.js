@@ -6,6 +6,7 @@ const TAP_MS = 350, TAIL_MS = 200, LONGEST_S = 19.5, PIECE = RATE_HZ / 10, IDLE_
 const AWAY_PX = 60;                                                      // a finger let go so far from the button throws away
 const HAS_KEYS = !matchMedia("(hover: none) and (pointer: coarse)").matches;
 const HINT = `Hold and speak, or tap to begin and tap again to send. ${HAS_KEYS ? "Esc throws it away." : "Slide off the button to throw it away."}`;
+const AWAY = "Thrown away; only a stop in it would count.";
 const INSECURE = "Talking needs https here: browsers open a microphone only on secure pages and on localhost. You can type instead.";
 const NO_SOUND = "This browser cannot record sound for a page. You can type instead.";
 const NO_WORDS = "Nobody would understand speech here: this run has no recogniser (--add words=nodes.voice.recogniser:Recogniser).";
@@ -38,14 +39,14 @@ export class Talking {
   listen() {
     const button = this.button;
     button.addEventListener("pointerdown", (event) => { if (event.button) return; button.setPointerCapture(event.pointerId); this.press("pointer"); });
-    button.addEventListener("pointerup", (event) => { if (this.isOn && isAway(event, button)) this.cancel("Thrown away; nothing was sent."); });
+    button.addEventListener("pointerup", (event) => { if (this.isOn && isAway(event, button)) this.cancel(AWAY); });
     for (const name of ["pointerup", "pointercancel", "lostpointercapture"]) button.addEventListener(name, () => this.release("pointer"));
     button.addEventListener("click", (event) => { if (event.detail === 0) this.press("click"); });    // by the keyboard, or for somebody
     button.addEventListener("contextmenu", (event) => event.preventDefault());                         // a long touch is no menu
     addEventListener("keydown", (event) => {
       if (isText(event.target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
       if (event.code === "KeyV" && this.isShown) { event.preventDefault(); this.press("key"); }
-      else if (event.key === "Escape" && this.isOn) this.cancel("Thrown away; nothing was sent.");
+      else if (event.key === "Escape" && this.isOn) this.cancel(AWAY);
     });
     addEventListener("keyup", (event) => { if (event.code === "KeyV") this.release("key"); });
     addEventListener("blur", () => { if (this.by !== "tap") this.end(); });                            // who lets go now is not seen
