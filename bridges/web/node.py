@@ -20,7 +20,7 @@ from bridges.web.deeds import Deeds
 from bridges.web.desk import ConsoleDesk
 from bridges.web.idents import Idents
 from bridges.web.messages import DraftDecision, Mark, SeatWord, StudySetting
-from bridges.web.page_host import PageHost
+from bridges.web.page_host import PageHost, missing_libraries
 from bridges.web.ports import ConsolePorts
 from bridges.web.room import Room
 from bridges.web.seats import Seats
@@ -101,6 +101,11 @@ class Console(ConsolePorts):
         }
         self._is_stop = load_stop_words(stop_words)
         self._canned = Canned(read_canned(Path(utterances) if utterances else CANNED))
+
+    @classmethod
+    def check_parameters(cls, **_: object) -> list[str]:
+        """Which libraries its pages miss here."""
+        return missing_libraries()
 
     def on_start(self) -> None:
         """Open the page and say where it is. Raises UserError where that cannot be."""

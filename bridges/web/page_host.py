@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import socket
 import threading
@@ -16,8 +17,15 @@ from bridges.web.session import Session
 from runtime.clock import Clock
 from runtime.errors import ParameterError, UserError
 
+LIBRARIES = ("starlette", "uvicorn", "websockets")
 LAST_WORDS_S = 2.0
 """How long the end of a run waits for open pages to draw the last news."""
+
+
+def missing_libraries() -> list[str]:
+    """A problem for `check` and `doctor` where what serves pages is not installed."""
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    return [f"its pages need {', '.join(missing)}: pip install 'polyrhythm[console]'"] if missing else []
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bridges.web.chat.board import WAITING, Board
 from bridges.web.chat.wire import Play, decode
-from bridges.web.page_host import PageHost
+from bridges.web.page_host import PageHost, missing_libraries
 from bridges.web.room import Room
 from bridges.web.session import Session, View
 from runtime import Node, Publisher, QoS, Subscription, on
@@ -41,6 +41,11 @@ class PersonAtPage(Node):
         self._board = Board()
         self._briefing: Briefing | None = None
         self._question: Observation | None = None
+
+    @classmethod
+    def check_parameters(cls, **_: object) -> list[str]:
+        """Which libraries its pages miss here."""
+        return missing_libraries()
 
     def on_start(self) -> None:
         """Open the page and say where it is. Raises UserError where that cannot be."""

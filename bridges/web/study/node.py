@@ -16,7 +16,7 @@ from bridges.web.asking import Asking
 from bridges.web.board import Recorders
 from bridges.web.idents import Idents
 from bridges.web.messages import Mark, StudySetting
-from bridges.web.page_host import PageHost
+from bridges.web.page_host import PageHost, missing_libraries
 from bridges.web.picture import JpegCache
 from bridges.web.room import Room
 from bridges.web.session import Session, View
@@ -97,6 +97,11 @@ class Study(VoicePorts, TalkPorts):
         self._is_part_over = False
         self._keeper: Keeper | None = None
         self._epoch_s = 0.0
+
+    @classmethod
+    def check_parameters(cls, **_: object) -> list[str]:
+        """Which libraries its pages miss here."""
+        return missing_libraries()
 
     @classmethod
     def check_seats(cls, seats: Mapping[str, tuple[str, ...]], protocol: str = "", **_: object) -> list[str]:

@@ -1,0 +1,38 @@
+"""Whose pages cannot be served here is known before anything starts: by `check`, by `run`, and by `doctor`."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.machinery import ModuleSpec
+
+import pytest
+
+from runtime.cli import main
+
+find_spec = importlib.util.find_spec
+
+
+@pytest.fixture(params=["uvicorn", "starlette"])
+def missing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A library that is not installed."""
+
+    def found(name: str, package: str | None = None) -> ModuleSpec | None:
+        return None if name == request.param else find_spec(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", found)
+    return str(request.param)
+
+
+@pytest.mark.parametrize(("graph", "node"), [("wizard", "console"), ("study", "study"), ("sotopia-chat", "buyer")])
+def test_a_page_without_its_libraries_is_refused_before_the_start(
+    graph: str, node: str, missing: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", graph]) == 2
+    refused = capsys.readouterr().err
+    assert refused.endswith(f"[nodes.{node}] its pages need {missing}: pip install 'polyrhythm[console]'\n")
+
+
+def test_doctor_calls_it_a_problem(missing: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "wizard"]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("PROBLEM")]
+    assert any("console" in line and f"its pages need {missing}" in line for line in lines)
