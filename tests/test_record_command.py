@@ -20,21 +20,27 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def run() -> Iterator[FoundRun]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FoundRun]:
+    """The shipped graph, whose talker talks ten times as often."""
+    shipped = (ROOT / "launch" / "hello.toml").read_text()
+    use = 'use    = "nodes.hello:Talker"\n'
+    assert use in shipped
+    launch = tmp_path_factory.mktemp("quick") / "hello.toml"
+    launch.write_text(shipped.replace(use, use + "hz = 20\n"))
     with pytest.MonkeyPatch.context() as patch, Runs(patch) as runs:
-        yield runs.start(ROOT / "launch" / "hello.toml")
+        yield runs.start(launch)
 
 
 def test_what_is_published_from_now_on_is_recorded_in_order_and_none_is_missed(
     run: FoundRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "new" / "talk.mcap"
-    assert main(["--for", "3", "--out", str(out)]) == 0
+    assert main(["--for", "1.5", "--out", str(out)]) == 0
     assert "missed" not in capsys.readouterr().out
     reader = BagReader(out)
     messages = list(reader)
     beats = [message.message(Beat).count for message in messages if message.topic == "beat"]
-    assert len(beats) >= 3
+    assert len(beats) >= 15
     assert beats == list(range(beats[0], beats[0] + len(beats)))
     assert {"health/talker", "health/listener"} <= {message.topic for message in messages}
     assert reader.is_complete
@@ -48,7 +54,7 @@ def test_only_the_topics_that_are_wanted_are_recorded(run: FoundRun, tmp_path: P
         (["--topic", "beat"], ["--exclude", "health/talker", "--exclude", "health/listener"])
     ):
         out = tmp_path / f"{number}.mcap"
-        assert main(["--for", "2.5", "--out", str(out), *more]) == 0
+        assert main(["--for", "1.5", "--out", str(out), *more]) == 0
         assert {message.topic for message in BagReader(out)} == {"beat"}
 
 
@@ -105,7 +111,7 @@ def interrupted(self):
     os.kill(os.getpid(), signal.SIGINT)
     stop(self)
 Recorder.on_stop = interrupted
-sys.exit(main(["--for", "2", "--out", sys.argv[1]]))
+sys.exit(main(["--for", "1", "--out", sys.argv[1]]))
 """
     done = subprocess.run([sys.executable, "-c", code, str(out)], cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
@@ -118,7 +124,7 @@ def test_a_disk_that_is_full_ends_the_recording_with_a_sentence(run: FoundRun, t
 import resource, signal, sys
 from nodes.record_command import main
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (12000, 12000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
 sys.exit(main(["--for", "60", "--out", sys.argv[1]]))
 """
     done = subprocess.run([sys.executable, "-c", code, str(out)], cwd=ROOT, capture_output=True, text=True, timeout=240)

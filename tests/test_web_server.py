@@ -105,11 +105,6 @@ def test_bytes_instead_of_a_token_are_turned_away(run: ConsoleRun) -> None:
         assert code_of(socket) == 4401
 
 
-def test_who_says_nothing_is_let_go(run: ConsoleRun) -> None:
-    with open_socket(run) as socket:
-        assert code_of(socket) == 4408
-
-
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1"])
 def test_a_page_from_elsewhere_opens_no_socket(run: ConsoleRun, origin: str) -> None:
     with pytest.raises(InvalidStatus) as refused:
@@ -208,12 +203,6 @@ def test_a_flood_of_sound_is_cut_off_and_one_utterance_of_it_is_told(run: Consol
         assert code_of(socket) == 4429
 
 
-def test_a_connection_that_asks_for_nothing_is_closed(run: ConsoleRun) -> None:
-    with socket_library.create_connection(("127.0.0.1", run.port), timeout=60.0) as silent:
-        silent.sendall(b"GET / HTTP/1.1\r\n")
-        assert silent.recv(100) == b""
-
-
 def test_a_viewer_may_look_and_stop_and_nothing_else(run: ConsoleRun) -> None:
     with open_socket(run) as socket:
         socket.send(hello(run, "viewer", name="Vi"))
@@ -242,14 +231,21 @@ def test_a_participant_speaks_as_a_person_whatever_their_page_says(run: ConsoleR
     assert (events[0]["kind"], events[0]["text"]) == ("heard", "<script>alert(1)</script>")
 
 
-def test_who_answers_nothing_is_sent_one_state_and_let_go(run: ConsoleRun) -> None:
-    with open_socket(run) as socket:
-        socket.send(hello(run, "viewer"))
-        kinds = [json.loads(socket.recv(timeout=60.0))["t"] for _ in range(2)]
-        assert kinds == ["welcome", "state"]
+def test_who_asks_says_or_answers_nothing_is_let_go(run: ConsoleRun) -> None:
+    with (
+        socket_library.create_connection(("127.0.0.1", run.port), timeout=60.0) as asks_nothing,
+        open_socket(run) as says_nothing,
+        open_socket(run) as answers_nothing,
+    ):
+        asks_nothing.sendall(b"GET / HTTP/1.1\r\n")
+        answers_nothing.send(hello(run, "viewer"))
+        kinds = [json.loads(answers_nothing.recv(timeout=60.0))["t"] for _ in range(2)]
+        assert kinds == ["welcome", "state"], "one state, and no other before it is answered"
         with pytest.raises(TimeoutError):
-            socket.recv(timeout=2.0)
-        assert code_of(socket) == 4410
+            answers_nothing.recv(timeout=2.0)
+        assert asks_nothing.recv(100) == b""
+        assert code_of(says_nothing) == 4408
+        assert code_of(answers_nothing) == 4410
 
 
 def test_libraries_that_are_missing_are_named_with_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
