@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-SECONDS = "6"
+SECONDS = "4"
 
 
 def start(folder: Path, name: str, seed: int) -> subprocess.Popen[str]:

@@ -32,7 +32,7 @@ def run(url: str, out: Path, *arguments: str) -> subprocess.CompletedProcess[str
 @pytest.mark.processes
 def test_a_plan_from_an_http_server_moves_the_robot(tmp_path: Path) -> None:
     with FakeOpenAI(answers(json.dumps(PLAN))) as server:
-        done = run(server.url, tmp_path, "--for", "8")
+        done = run(server.url, tmp_path, "--for", "8", "--set", "run.report=")
         assert "With pleasure." in done.stdout
         assert "Put the cups except the blue one in the bin" in done.stdout
         assert "picking up the" in done.stdout

@@ -43,12 +43,15 @@ def command(*arguments: str) -> list[str]:
 class Started:
     """A run of a launch file, its output, and what it says on topics."""
 
-    def __init__(self, launch: Path | str, folder: Path) -> None:
+    def __init__(self, launch: Path | str, folder: Path, *options: str) -> None:
         self.folder = folder
         self.log = folder / "log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                command("run", str(launch), "--out", str(folder)), cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
+                command("run", str(launch), "--out", str(folder), *options),
+                cwd=ROOT,
+                stdout=log,
+                stderr=subprocess.STDOUT,
             )
 
     @property
@@ -104,14 +107,14 @@ class Started:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[[Path | str], Started]]:
+def start(tmp_path: Path) -> Iterator[Callable[..., Started]]:
     """Starts launch files, one after the other, with a folder each."""
     runs: list[Started] = []
 
-    def started(launch: Path | str) -> Started:
+    def started(launch: Path | str, *options: str) -> Started:
         folder = tmp_path / f"run{len(runs)}"
         folder.mkdir()
-        runs.append(Started(launch, folder))
+        runs.append(Started(launch, folder, *options))
         return runs[-1]
 
     yield started
@@ -138,9 +141,9 @@ def seat(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_person_takes_the_policys_seat_in_the_demo_and_the_model_goes_on_in_shadow_and_finishes(
-    start: Callable[[Path | str], Started],
+    start: Callable[..., Started],
 ) -> None:
-    demo = start("laptop")
+    demo = start("laptop", "--seed", "1", "--set", "run.report=")  # a table that is soon cleared, and no pictures of it
     name = str(demo.process.pid)
     demo.await_running()
     demo.await_guard(lambda state: state.mode == "moving", "the robot moves", DEMO_S)
@@ -312,7 +315,7 @@ use = "bench.faults.nodes:SteadyPolicy"
 
 
 def test_an_emergency_stop_outlives_the_whole_graph_and_only_re_arming_leaves_it(
-    start: Callable[[Path | str], Started], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Callable[..., Started], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("POLYRHYTHM_FAULTS", str(tmp_path))  # where the policy looks what to do wrong: nothing
