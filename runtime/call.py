@@ -113,7 +113,8 @@ def inherit(
         epochs, cause = _NO_EPOCHS, ""
     else:
         image_ns, utterance_ns, plan_ns = call.image_ns, call.utterance_ns, call.plan_ns
-        epochs, cause = call.epochs, call.cause
+        epochs = call.epochs
+        cause = call._cause if call._cause_is_in is None else call.cause  # named once: then it costs no call
     if origin is not None:
         if origin == "image":
             image_ns = own_ns

@@ -75,6 +75,7 @@ class HostedNode:
         for attribute in ports_of(type(node), Publisher):
             publisher: Publisher[Any] = getattr(node, attribute)
             publisher.topic = remap.get(publisher.topic, publisher.topic)
+            publisher.arrays = array_fields(publisher.message)  # type: ignore[arg-type]  # classes are hashable
             publisher.sink, publisher.sink_all = self._publish, self._publish_all
             self._order.setdefault(publisher.topic, threading.Lock())
             self.publishers.append(publisher)
@@ -252,7 +253,7 @@ class HostedNode:
             for meter in self.meters:
                 if meter.topic == envelope.topic:
                     meter.add(envelope)
-            for name in array_fields(type(message)):
+            for name in publisher.arrays:
                 array = getattr(message, name)
                 if array is not None:
                     array.flags.writeable = False  # shared from here on

@@ -59,6 +59,8 @@ class Publisher(Port[M]):
         self.sink_all: SinkAll | None = None
         self.sent = 0  # a worker thread may publish at the same time
         self.provenance = ""
+        self.arrays: tuple[str, ...] = ()
+        """The names of its messages' arrays, which are read-only once they are published; known where it is hosted."""
         self._lock = threading.Lock()
 
     def publish(self, message: M) -> None:

@@ -33,7 +33,6 @@ from runtime.zeromq.sockets import KINDS, bind_outward, schedule
 
 _POLL_S = 0.005
 _LAST_RECEIPTS_S = 0.3
-_NO_ARRAYS = PASSING + b"\0"
 _NOTICES_EVERY = 256  # messages sent, between two looks at who came and went
 
 
@@ -70,6 +69,7 @@ class Outlet:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
         schedule(self._context, priority)
         self._ways: dict[Kind, _Way] = {}
+        self._heads: dict[str, bytes] = {}
         self._whole: Counter[str] = Counter()  # topic -> subscribers who cannot reach our shared memory
         sweep()  # what an earlier process left behind when it was killed
         self._pool = Pool()
@@ -123,28 +123,42 @@ class Outlet:
             with way.lock:
                 self._resender.publish((topic.encode(), document, *arrays))
             return
+        if arrays:
+            self._publish_with(arrays, document, topic, way, message.message_kind)
+            return
+        frame = (self._heads.get(topic) or self._head_of(topic)) + document
+        with way.lock:
+            if topic in self.kept:
+                self.kept[topic] = (frame,)
+            send_one(way.socket, frame, NOBLOCK)
+            way.until_notices -= 1
+            if not way.until_notices:
+                self._look_for_notices(way)
+
+    def _head_of(self, topic: str) -> bytes:
+        """What stands before the document of a message without arrays."""
+        head = self._heads[topic] = topic.encode() + PASSING + b"\0"
+        return head
+
+    def _publish_with(self, arrays: Sequence[Frame], document: bytes, topic: str, way: _Way, kind: Kind) -> None:
+        name = topic.encode()
         whole: Sequence[Frame] = ()
-        if not arrays:
-            packed: Sequence[Frame] = (b"".join((topic.encode(), _NO_ARRAYS, document)),)
+        place = self._store(topic, arrays) if kind == "state" else None
+        if place is None:
+            packed = pack((name, document, *arrays))
         else:
-            name = topic.encode()
-            place = self._store(topic, arrays) if message.message_kind == "state" else None
-            if place is None:
-                packed = pack((name, document, *arrays))
-            else:
-                packed = announce(name, document, place)
-                if self._whole[topic] > 0:
-                    whole = pack((WHOLE + name, document, *arrays))
+            packed = announce(name, document, place)
+            if self._whole[topic] > 0:
+                whole = pack((WHOLE + name, document, *arrays))
         with way.lock:
             if topic in self.kept:
                 self.kept[topic] = packed
-            if len(packed) == 1:
-                send_one(way.socket, packed[0], NOBLOCK)
-            else:
-                send(way.socket, packed)
+            send(way.socket, packed)
             if whole:
                 send(way.socket, whole)
-            self._look_for_notices(way)
+            way.until_notices -= 1
+            if not way.until_notices:
+                self._look_for_notices(way)
 
     def publish_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
         """Send messages without arrays that were published at once; the envelope is that of the first."""
@@ -158,7 +172,9 @@ class Outlet:
         for document in encode_bundles(envelope, messages):
             with way.lock:
                 send_one(way.socket, head + document, NOBLOCK)
-                self._look_for_notices(way)
+                way.until_notices -= 1
+                if not way.until_notices:
+                    self._look_for_notices(way)
 
     def _store(self, topic: str, arrays: Sequence[Frame]) -> Place | None:
         """Where the arrays of a message lie in shared memory; None where they have to travel inside it.
@@ -184,10 +200,8 @@ class Outlet:
         return topic, change
 
     def _look_for_notices(self, way: _Way) -> None:
-        way.until_notices -= 1
-        if not way.until_notices:
-            way.until_notices = _NOTICES_EVERY
-            self._greet(way.socket)
+        way.until_notices = _NOTICES_EVERY
+        self._greet(way.socket)
 
     def greet(self) -> None:
         """Send the newest states to those who have come since the last time (any thread)."""

@@ -41,11 +41,12 @@ _BURST = 16  # events received between two looks at the sockets
 class _Channel:
     """One topic: how its messages are read, and the newest one of each source."""
 
-    __slots__ = ("decode", "decode_bundle", "is_event", "last", "topic")
+    __slots__ = ("decode", "decode_bundle", "head", "is_event", "last", "topic")
 
     def __init__(self, topic: str, message: type[Message]) -> None:
         decoder = decoder_of(message)
         self.topic = topic
+        self.head = topic.encode() + PASSING + b"\0"  # of a message without arrays
         self.decode, self.decode_bundle = decoder.decode, decoder.decode_bundle
         self.is_event = message.message_kind == "event"
         self.last: dict[str, Envelope] = {}
@@ -78,6 +79,7 @@ class Reader:
         self._deliver = deliver
         self._lost = lost
         self._channels = {topic.encode(): _Channel(topic, message) for topic, message in types.items()}
+        self._latest: _Channel | None = None
         self._receiver, self._reliable = receiver, frozenset(topic.encode() for topic in reliable if receiver)
         self._receipts: Receipts | None = None
         self._elsewhere = Elsewhere(self._end)
@@ -260,15 +262,18 @@ class Reader:
             self._receipts.close()
 
     def _take(self, head: bytes, socket: zmq.Socket[bytes]) -> None:
-        end = head.find(PASSING)
-        channel = self._channels.get(head[:end])
-        if channel is None or head[end + 2 : end + 3] != b"\0":
-            if channel is not None and head[end + 2 : end + 3] == BUNDLE:
-                self._take_bundle(channel, head[end + 3 :])
-            else:
-                self._take_rarer(head, socket)
-            return
-        document = head[end + 3 :]
+        channel = self._latest  # mostly of the same topic as the message before
+        if channel is None or not head.startswith(channel.head):
+            end = head.find(PASSING)
+            channel = self._channels.get(head[:end])
+            if channel is None or head[end + 2 : end + 3] != b"\0":
+                if channel is not None and head[end + 2 : end + 3] == BUNDLE:
+                    self._take_bundle(channel, head[end + 3 :])
+                else:
+                    self._take_rarer(head, socket)
+                return
+            self._latest = channel
+        document = head[len(channel.head) :]
         try:
             stamped = channel.decode(channel.topic, document)
         except CodecError as problem:
