@@ -12,7 +12,7 @@ import pytest
 from runtime.clock import to_ns
 from runtime.commands import listen
 from runtime.commands.listen import in_units
-from runtime.commands.nodes import listed
+from runtime.commands.nodes import listed, table
 from runtime.commands.pub import parse
 from runtime.commands.top_table import COLUMNS, ENDED, TimerRow, budgets, cells, node_row, trouble
 from runtime.errors import UserError
@@ -276,3 +276,16 @@ def test_what_the_guard_does_is_said_without_saying_the_mode_twice() -> None:
     assert GuardState(mode="armed", reason="armed, no command yet").sentence == "armed, no command yet"
     assert GuardState(mode="stopped", reason="re-armed by ann").sentence == "stopped: re-armed by ann"
     assert GuardState(mode="disarmed", reason="").sentence == "disarmed"
+
+
+def test_a_table_that_is_wider_than_the_terminal_leaves_modules_away_and_then_cuts_its_lines() -> None:
+    rows = [{"topic": "robot/state", "type": "runtime.msgs:RobotState", "subscribers": "guard policy recorder"}]
+    columns = ("topic", "type", "subscribers")
+    whole = [
+        "topic        type                     subscribers",
+        "robot/state  runtime.msgs:RobotState  guard policy recorder",
+    ]
+    assert table(rows, columns).splitlines() == table(rows, columns, 59).splitlines() == whole
+    narrower = ["topic        type        subscribers", "robot/state  RobotState  guard policy recorder"]
+    assert table(rows, columns, 58).splitlines() == table(rows, columns, 46).splitlines() == narrower
+    assert table(rows, columns, 40).splitlines()[1] == "robot/state  RobotState  guard policy r…"

@@ -15,7 +15,10 @@ from runtime.errors import CodecError
 from runtime.graph import health_topic
 from runtime.health import Health
 from runtime.registry import FoundRun, ProcessState
+from runtime.view import terminal_width
 
+CLASSES = {"type", "use"}
+"""The columns that hold module:Class."""
 _LONGEST_LIST = 60
 _PATIENCE_S = 4.0  # nodes tell of themselves once a second
 
@@ -30,7 +33,8 @@ def nodes_main(argv: list[str]) -> int:
         return 0
     print(f"{run.title}, {run.info.launch_file}")
     columns = ("node", "use", "process", "pid", "state", "restarts", "publishes", "subscribes")
-    print(table([{**row, **{key: listed(row[key]) for key in columns[-2:]}} for row in rows], columns))
+    shown = [{**row, **{key: listed(row[key]) for key in columns[-2:]}} for row in rows]
+    print(table(shown, columns, terminal_width()))
     return 0
 
 
@@ -60,7 +64,7 @@ def topics_main(argv: list[str]) -> int:
         for row in rows
     ]
     columns = ("topic", "type", "kind", "hz", "publishers", "subscribers")
-    print(table(shown, columns[:3] + columns[4:] if asked.no_rate else columns))
+    print(table(shown, columns[:3] + columns[4:] if asked.no_rate else columns, terminal_width()))
     return 0
 
 
@@ -150,13 +154,19 @@ def listed(names: Sequence[str]) -> str:
     return " ".join([*names[:shown], *more]) or "-"
 
 
-def table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
-    """Rows as text in columns."""
+def table(rows: Sequence[dict[str, Any]], columns: Sequence[str], width: int | None = None) -> str:
+    """Rows as text in columns; where they are wider than that, classes stand without modules, and lines are cut."""
+    lines = _aligned(rows, columns)
+    if width is not None and max(map(len, lines)) > width:
+        named = [{**row, **{key: str(row[key]).rpartition(":")[2] for key in CLASSES & row.keys()}} for row in rows]
+        lines = [line if len(line) <= width else f"{line[: width - 1]}…" for line in _aligned(named, columns)]
+    return "\n".join(lines)
+
+
+def _aligned(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[str]:
     cells = [list(columns)] + [[str(row[column]) for column in columns] for row in rows]
     widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells
-    )
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
 
 
 def _topics_of(run: FoundRun, node: str, side: str) -> list[str]:
