@@ -89,6 +89,9 @@ class ActionChunk(Message, kind="state"):
     base_v_mps: NDArray[np.float64]  # (steps,)
     base_w_radps: NDArray[np.float64]  # (steps,)
     step_s: float
+    action_id: str = ""  # which action it was made for; "" where the model knows of none
+    done: float | None = None  # how sure the model is that the action is done; None where it cannot tell
+    felt_ns: int = 0  # when the robot's state behind it was read
 
 
 class Utterance(Message, origin="utterance"):

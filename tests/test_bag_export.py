@@ -22,7 +22,7 @@ from runtime.clock import to_ns
 from runtime.errors import RecordingError
 from runtime.lease import Lease
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Image, JointCommand, RobotState, Subtask
+from runtime.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask
 from tests.ramp_recording import ZEROS, recording
 
 
@@ -87,6 +87,44 @@ def test_the_intervention_flag_follows_two_hand_overs_frame_by_frame(tmp_path: P
     assert episode.interventions == expected
     assert len(episode) == 40
     assert sum(expected) == 12
+
+
+def test_a_frame_says_which_skill_is_under_way_where_its_target_is_and_whether_it_is_done(tmp_path: Path) -> None:
+    """A pick from 0.5 s on, done at 1.0 s, while the base drives at 1 m/s; who watches in shadow wants a look."""
+    path, out = tmp_path / "run.mcap", tmp_path / "dataset"
+    writer = BagWriter(path, {"clock": "virtual"})
+    cup = SeenObject(
+        label="cup", colour="red", x_m=2.0, y_m=-0.6, z_m=0.5, width_m=0.08, height_m=0.1, u_px=0.0, v_px=0.0
+    )
+    writer.write(Stamped(Lease(seat="vlm", holder="vlm", number=1), Envelope("lease", "guard", 1, 1)))
+    for tick in range(1, 76):
+        stamp_ns = to_ns(tick / 50)
+        state = RobotState(
+            read_ns=stamp_ns, position=ZEROS, velocity=ZEROS, effort=ZEROS, base_x_m=tick / 50, base_y_m=0.0,
+            base_heading_rad=0.0, base_v_mps=1.0, base_w_radps=0.0,
+        )  # fmt: skip
+        writer.write(Stamped(state, Envelope("robot/state", "driver", tick, stamp_ns)))
+        writer.write(Stamped(JointCommand(position=ZEROS), Envelope("robot/command", "guard", tick, stamp_ns)))
+        if tick == 25:
+            pick = Action(id="a1", skill="pick", target=cup)
+            writer.write(Stamped(pick, Envelope("action", "vlm", tick, stamp_ns)))
+            writer.write(Stamped(Action(id="a1", skill="look"), Envelope("action", "other", tick, stamp_ns)))
+        if tick == 50:
+            done = Feedback(action_id="a1", status="success")
+            writer.write(Stamped(done, Envelope("feedback", "policy", tick, stamp_ns)))
+    writer.close({})
+    assert main(["export", str(path), "--to", "lerobot", "--out", str(out), "--hz", "20"]) == 0
+    table = parquet.read_table(out / "data/chunk-000/file-000.parquet").to_pydict()
+    names = json.loads((out / "meta/info.json").read_text())["features"]["observation.skill"]["names"]
+    assert names == ["pick", "place", "look", "point", "nod", "shake", "hold"]
+    assert table["observation.skill"][:5] == [[0.0] * 7] * 5
+    assert table["observation.skill"][-1] == [1.0, *[0.0] * 6]
+    for target, felt in zip(table["observation.target"][12:], table["observation.state"][12:], strict=True):
+        assert target == pytest.approx([2.0 - felt[8], -0.6, 0.5], abs=1e-5)
+    assert table["observation.target"][0] == [0.0, 0.0, 0.0]
+    done_from = table["skill.done"].index(True)
+    assert 0.98 <= table["observation.state"][done_from][8] <= 1.06
+    assert all(table["skill.done"][done_from:])
 
 
 def test_a_jump_of_the_stamps_is_refused_and_fills_no_memory(tmp_path: Path) -> None:

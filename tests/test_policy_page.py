@@ -13,6 +13,7 @@ import pytest
 
 from nodes.driver import Driver
 from nodes.guard.node import Guard
+from nodes.policy.model_inputs import Felt
 from nodes.policy.onnx_session import PolicySession
 from runtime import Node, Publisher, Simulation, every
 from runtime.msgs import JOINTS, Action, Feedback, Image, RobotState, SeenObject
@@ -71,6 +72,6 @@ def test_the_training_of_the_page_makes_a_model_that_the_onnx_policy_loads(
     session = PolicySession(
         model.read_bytes(), name="cloned", width_px=160, height_px=120, providers=("CPUExecutionProvider",)
     )
-    chunk = session.run(np.zeros((120, 160, 3), np.uint8), (0.55, *[0.0] * 7))
+    chunk = session.run({"image": np.zeros((120, 160, 3), np.uint8)}, Felt((0.55, *[0.0] * 7))).chunk
     assert chunk.shape == (16, 10)
     assert chunk[0, 0] == pytest.approx(0.65, abs=0.01), "it has not learned to go 10 cm higher than it is"

@@ -14,6 +14,7 @@ import pytest
 import zmq
 
 from nodes.policy.make_test_model import policy_model
+from nodes.policy.model_inputs import Felt
 from nodes.policy.onnx_session import PolicySession
 from nodes.policy.remote_policy import RemotePolicy
 from nodes.policy.remote_session import RemoteSession, answering
@@ -25,6 +26,7 @@ from runtime.hosts import keys
 from runtime.hosts.questions import Question, Questions
 from runtime.hosts.service import Client, Server
 from runtime.machine import Finding
+from tests.model_files import linear_model
 from tests.ports import free_ports, needs_ipv6
 from tests.running import eventually
 
@@ -224,16 +226,34 @@ def session() -> PolicySession:
 
 def test_a_remote_session_gives_the_chunk_of_the_model_itself() -> None:
     image = np.full((24, 32, 3), (200, 30, 90), np.uint8)
-    joints = tuple(0.1 * number for number in range(8))
+    felt = Felt(tuple(0.1 * number for number in range(8)))
     with server(answering(session())) as serving, client(serving.address) as asking:
         wait_for_connection(asking)
-        exact = RemoteSession(asking, within_s=LONG_S, jpeg_quality=0).run(image, joints)
-        close = RemoteSession(asking, within_s=LONG_S, jpeg_quality=90).run(image, joints)
-        expected = session().run(image, joints)
+        exact = RemoteSession(asking, within_s=LONG_S, jpeg_quality=0).run({"image": image}, felt).chunk
+        close = RemoteSession(asking, within_s=LONG_S, jpeg_quality=90).run({"image": image}, felt).chunk
+        expected = session().run({"image": image}, felt).chunk
         assert np.array_equal(exact, expected)
         assert np.abs(close - expected).max() < 0.01
         with pytest.raises(PolyrhythmError, match="no answer within 0 ms"):
-            RemoteSession(asking, within_s=1e-6, jpeg_quality=90).run(image, joints)
+            RemoteSession(asking, within_s=1e-6, jpeg_quality=90).run({"image": image}, felt)
+
+
+def test_a_remote_model_is_told_the_action_and_tells_whether_it_is_done() -> None:
+    shapes = {"joints": (1, 8), "wrist": (1, 3, 24, 32), "history": (1, 2, 8), "skill": (1, 7), "text": (1, 16)}
+    weights = {name: np.ones((np.prod(shape), 10), np.float32) for name, shape in shapes.items()}
+    data = linear_model(shapes, weights, done=np.full(8, 0.1, np.float32))
+    own = PolicySession(data, name="model", width_px=160, height_px=120, providers=("CPUExecutionProvider",))
+    joints = tuple(0.1 * number for number in range(8))
+    felt = Felt(joints, history=((1.0,) * 8, (2.0,) * 8), skill="place", text="to the bin")
+    images = {"image": np.zeros((24, 32, 3), np.uint8), "wrist": np.full((24, 32, 3), 90, np.uint8)}
+    with server(answering(own)) as serving, client(serving.address) as asking:
+        wait_for_connection(asking)
+        remote = RemoteSession(asking, within_s=LONG_S, jpeg_quality=0)
+        assert remote.wants() == own.wants()
+        assert remote.wants().trigger == "wrist"
+        answer, expected = remote.run(images, felt), own.run(images, felt)
+        assert np.array_equal(answer.chunk, expected.chunk)
+        assert answer.done == expected.done == pytest.approx(0.28)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +389,10 @@ def test_serve_refuses_to_be_open_to_anyone_and_serves_on_this_machine(tmp_path:
 
             def answers() -> bool:
                 try:
-                    return remote.run(np.zeros((24, 32, 3), np.uint8), (0.0,) * 8).shape == (16, 10)
+                    return remote.run({"image": np.zeros((24, 32, 3), np.uint8)}, Felt((0.0,) * 8)).chunk.shape == (
+                        16,
+                        10,
+                    )
                 except PolyrhythmError:
                     return False
 

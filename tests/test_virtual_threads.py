@@ -17,6 +17,7 @@ import os
 import cv2
 import numpy as np
 
+from nodes.policy.model_inputs import Felt
 from runtime import Node, every
 
 
@@ -39,7 +40,7 @@ class Thinker(Node):
 
     @every(hz=1)
     def think(self):
-        self.session.run(np.zeros((120, 160, 3), np.uint8), (0.0,) * 8)
+        self.session.run({"image": np.zeros((120, 160, 3), np.uint8)}, Felt((0.0,) * 8))
         print("ONNX Runtime:", threads() - self.before, flush=True)
 """
 

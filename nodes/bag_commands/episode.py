@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nodes.bag_commands.damage import Damaged
 from nodes.bag_commands.recording import Recording
+from nodes.policy.model_inputs import target_of
 from nodes.recorded_image import SCHEMA_NAME as IMAGE_SCHEMA
 from nodes.recorded_image import pixels
 from runtime.bag_message import BagMessage
@@ -18,7 +19,7 @@ from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import RecordingError
 from runtime.lease import LEASE_TOPIC, Lease
 from runtime.message import Envelope
-from runtime.msgs import JointCommand, RobotState, Subtask
+from runtime.msgs import Action, Feedback, JointCommand, RobotState, Subtask
 
 LONGEST_STILL_S = 60.0
 """A longer jump of the stamps is no still scene, but damage or a gap."""
@@ -26,7 +27,7 @@ MOST_BEHIND_S = 10.0
 """Messages wait so long, at most, for those of their time that were recorded after them."""
 STALE_S = 0.5
 """A robot's state that is older at a frame is a hole in the recording, of which a dataset is to tell."""
-_USED = ("robot/state", "robot/command", "command", "subtask", LEASE_TOPIC)
+_USED = ("robot/state", "robot/command", "command", "subtask", "action", "feedback", LEASE_TOPIC)
 NO_TASK = "wait"
 """The task of frames before the first subtask."""
 
@@ -42,6 +43,9 @@ class Episode:
     actions: list[tuple[float, ...]] = field(default_factory=list)
     tasks: list[str] = field(default_factory=list)
     interventions: list[bool] = field(default_factory=list)
+    targets: list[tuple[float, float, float]] = field(default_factory=list)  # of the action, in the base's frame
+    skills: list[str] = field(default_factory=list)
+    skills_done: list[bool] = field(default_factory=list)
     is_success: bool = False
     begins_s: float = 0.0  # after the recording does: when state, command and all cameras were there
 
@@ -59,7 +63,10 @@ class _Sampler:
         self._fps = fps
         self._show = show
         self._images: dict[str, NDArray[np.uint8]] = {}
-        self._state: tuple[float, ...] | None = None
+        self._state: RobotState | None = None
+        self._action: Action | None = None
+        self._is_done = False
+        self._vlm = ""  # who holds the seat that asks for actions, where leases say so
         self._sent: tuple[float, ...] | None = None
         self._sent_ns = 0
         self._state_ns = 0
@@ -77,8 +84,7 @@ class _Sampler:
     def take(self, message: BagMessage, envelope: Envelope) -> None:
         """Take in the next message of the recording. Raises RecordingError where it cannot be read."""
         if message.topic == "robot/state":
-            state = message.message(RobotState)
-            self._state = (*state.position, state.base_x_m, state.base_y_m, state.base_heading_rad)
+            self._state = message.message(RobotState)
             self._state_ns = envelope.published_ns
         elif message.topic == "robot/command":
             command = message.message(JointCommand)
@@ -91,10 +97,17 @@ class _Sampler:
             lease = message.message(Lease)
             if lease.seat == "policy":
                 self._is_leased, self._is_person = True, lease.kind == "person"
+            elif lease.seat == "vlm":
+                self._vlm = lease.holder
         elif message.topic == "command" and not self._is_leased:  # with leases it may be a shadow's
             self._is_person = envelope.provenance.startswith("person")
         elif message.topic == "subtask":
             self._task = message.message(Subtask).text or NO_TASK
+        elif message.topic == "action" and envelope.source == (self._vlm or envelope.source):
+            self._action, self._is_done = message.message(Action), False
+        elif message.topic == "feedback" and self._action is not None:
+            told = message.message(Feedback)
+            self._is_done |= told.action_id == self._action.id and told.status == "success"
         elif message.topic in self._cameras:
             self._images[message.topic] = pixels(message.document)
 
@@ -134,7 +147,11 @@ class _Sampler:
                 self._show(topic, len(self.episode), self._images[topic])
             if frame_ns - self._state_ns > to_ns(STALE_S):
                 self.stale.append(frame_ns)
-            self.episode.states.append(self._state)
+            state = self._state
+            self.episode.states.append((*state.position, state.base_x_m, state.base_y_m, state.base_heading_rad))
+            self.episode.targets.append(target_of(self._action, state))
+            self.episode.skills.append(self._action.skill if self._action is not None else "")
+            self.episode.skills_done.append(self._is_done)
             self.episode.actions.append(self._sent)
             self.episode.tasks.append(self._task)
             self.episode.interventions.append(self._is_person)

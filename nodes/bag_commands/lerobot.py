@@ -2,7 +2,8 @@
 
 A frame at time t holds the newest state and images published by t, and the command that the guard sent to the robot in
 the period that begins there (else the last one before). Columns beyond LeRobot's own: `intervention` (a person held
-the policy's seat), `next.done`, `next.success`.
+the policy's seat), `next.done`, `next.success`, and of the action under way what a learned policy is told of it:
+`observation.target`, `observation.skill`, and `skill.done`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 from nodes.bag_commands.episode import Episode, read_episode
 from nodes.bag_commands.recording import Recording
 from nodes.bag_commands.video import VideoFile, finish_all
+from nodes.policy.model_inputs import one_hot
+from nodes.policy.model_tensors import SKILLS
 from runtime.errors import RecordingError, UserError
 from runtime.msgs import JOINTS
 
@@ -132,7 +135,10 @@ def _columns(episode: Episode, number: int, before: int, tasks: dict[str, int], 
     done[-1] = True
     return {
         "observation.state": np.asarray(episode.states, np.float32),
+        "observation.target": np.asarray(episode.targets, np.float32),
+        "observation.skill": np.asarray([one_hot(skill) for skill in episode.skills], np.float32),
         "action": np.asarray(episode.actions, np.float32),
+        "skill.done": np.asarray(episode.skills_done, bool),
         "intervention": np.asarray(episode.interventions, bool),
         "next.done": done,
         "next.success": done & bool(episode.is_success),
@@ -219,9 +225,11 @@ def _info(
         "video_path": _VIDEO if videos else None,
         "features": {
             "observation.state": {"dtype": "float32", "shape": [len(state)], "names": state},
+            "observation.target": {"dtype": "float32", "shape": [3], "names": ["ahead", "left", "up"]},
+            "observation.skill": {"dtype": "float32", "shape": [len(SKILLS)], "names": list(SKILLS)},
             "action": {"dtype": "float32", "shape": [len(action)], "names": action},
             **videos,
-            **{name: scalar("bool") for name in ("intervention", "next.done", "next.success")},
+            **{name: scalar("bool") for name in ("skill.done", "intervention", "next.done", "next.success")},
             "timestamp": scalar("float32"),
             **{name: scalar("int64") for name in ("frame_index", "episode_index", "index", "task_index")},
         },

@@ -10,6 +10,9 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from nodes.policy.model_tensors import Tensor
+from nodes.policy.model_tensors import problems as tensor_problems
+
 LONGEST_FILE = 2**31 - 1  # a protocol buffer cannot be longer
 DEEPEST = 32
 
@@ -27,6 +30,7 @@ _CHILDREN: dict[str, dict[int, str]] = {
     "tensor": {},
 }
 _EXTERNAL_DATA, _DATA_LOCATION = 13, 14  # of a tensor
+_KINDS = {1: "float", 7: "int64", 8: "string", 10: "float16", 11: "double"}
 
 
 def read_model(path: str, sha256: str = "") -> tuple[bytes, list[str]]:
@@ -51,6 +55,56 @@ def read_model(path: str, sha256: str = "") -> tuple[bytes, list[str]]:
     if is_external:
         return data, [f"model {path!r} keeps tensors in other files; save it as one file"]
     return data, []
+
+
+def problems_of(path: str, sha256: str, *, width_px: int, height_px: int) -> list[str]:
+    """What speaks against a file as a policy's model, with an image of that size, in sentences; its tensors, too."""
+    data, problems = read_model(path, sha256)
+    if problems:
+        return problems
+    try:
+        inputs, outputs = declared(data)
+    except ValueError as problem:
+        return [f"model {path!r} is no ONNX model: {problem}"]
+    wrong = tensor_problems(inputs, outputs, width_px=width_px, height_px=height_px)
+    return [f"model {path!r}: {sentence}" for sentence in wrong]
+
+
+def declared(data: bytes) -> tuple[list[Tensor], list[Tensor]]:
+    """The inputs and outputs that a model names, as far as its file says their types and sizes.
+
+    Raises ValueError where the bytes are no model.
+    """
+    found: tuple[list[Tensor], list[Tensor]] = [], []
+    for graph in _parts(memoryview(data), 7):
+        constants = {_text(part, 8) for part in _parts(graph, 5)}  # old files list these among the inputs, too
+        for number, tensors in ((11, found[0]), (12, found[1])):
+            tensors += [_tensor(part) for part in _parts(graph, number) if _text(part, 1) not in constants]
+    return found
+
+
+def _tensor(data: memoryview) -> Tensor:
+    kind = "?"
+    shape: list[int | None] = []
+    has_shape = False
+    for kind_of in (part for whole in _parts(data, 2) for part in _parts(whole, 1)):
+        for number, value in _fields(kind_of):
+            if number == 1 and isinstance(value, int):
+                kind = _KINDS.get(value, f"type {value}")
+        for whole in _parts(kind_of, 2):
+            has_shape = True
+            for size in _parts(whole, 1):
+                fixed = [value for number, value in _fields(size) if number == 1 and isinstance(value, int)]
+                shape.append(fixed[-1] if fixed else None)
+    return Tensor(_text(data, 1), kind, tuple(shape), is_of_any_shape=not has_shape)
+
+
+def _parts(data: memoryview, field: int) -> Iterator[memoryview]:
+    return (value for number, value in _fields(data) if number == field and not isinstance(value, int))
+
+
+def _text(data: memoryview, field: int) -> str:
+    return next((bytes(value).decode("utf-8", "replace") for value in _parts(data, field)), "")
 
 
 def _mentions_external_data(data: bytes | memoryview, kind: str, depth: int) -> bool:

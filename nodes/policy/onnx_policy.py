@@ -1,34 +1,45 @@
-"""`OnnxPolicy`: a control policy from an ONNX file. It turns image and joints into chunks and plays the newest one.
+"""`OnnxPolicy`: a control policy from an ONNX file. It turns what is seen, felt and asked into chunks and plays them.
 
-The model has the inputs `image` (1, 3, height, width), RGB from 0 to 1, and `joints` (1, 8), positions in the order of
-`msgs.JOINTS`, and the output `chunk` (1, steps, 10): joint positions, base v in m/s, base w in rad/s; all float32. One
-file, no external data. Inference runs in the node's worker thread on the newest image; the chunk is played at 20 Hz and
-never past its end: then nothing is published and the guard holds.
+The model says by its inputs what it is given (`model_tensors`; docs/policy.md): images of the head and the wrist, the
+joints and what else is felt, and the action: skill, target, words. Its output is `chunk` (1, steps, 10), joint
+positions, base v in m/s, base w in rad/s; and, where it can tell, `done` (1,). One file, no external data. Inference
+runs in the node's worker thread on the newest image, or the newest state where the model sees none; the chunk is played
+at 20 Hz and never past its end: then nothing is published and the guard holds.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nodes.kinematics import GRIPPER
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
-from nodes.policy.onnx_file import read_model
+from nodes.policy.model_inputs import Answer, Trigger, feel
+from nodes.policy.model_tensors import LONGEST_HISTORY
+from nodes.policy.onnx_file import problems_of, read_model
+from nodes.policy.skill_steps import resting
+from nodes.policy.under_way import UnderWay
 from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.clock import to_ns
 from runtime.errors import ParameterError, PolyrhythmError
 from runtime.fence import Fence
+from runtime.lease import Lease
+from runtime.message import Stamped
 from runtime.msgs import (
     JOINTS,
     Action,
     ActionChunk,
     Effect,
     Feedback,
+    GuardState,
     Image,
     Interrupt,
     JointCommand,
+    JointVector,
     RobotState,
     Utterance,
 )
@@ -40,13 +51,20 @@ if TYPE_CHECKING:
 
 RATE_HZ = 20
 SMALLEST_PX, LARGEST_PX = 8, 4096
+FELT_EVERY_S = 0.04
+"""How often a model that sees nothing is asked, at most: every other state."""
+
+LOOKS_FOR_S = 1.0
+"""How long the wrist's first image is waited for."""
 
 
 class OnnxPolicy(Node):
     """Acts while there is an action other than "hold"; with `needs_action=False` as soon as there is an image.
 
-    A stop or a replan flushes the chunk: only images taken afterwards count. What the model gives that is not finite is
-    dropped, counted and told.
+    A stop or a replan flushes the chunk: only what is seen or felt afterwards counts. What the model gives that is not
+    finite is dropped, counted and told. An action is done when `done_chunks` answers in a row give it at least the
+    probability `done_at`, and has failed after `limit_s` without; then the posture is kept. Neither is ever told by a
+    model that has no `done`.
     """
 
     realtime = True
@@ -55,10 +73,13 @@ class OnnxPolicy(Node):
     made_for_joints = JOINTS
 
     image = Subscription(Image, "head/image", qos=QoS(lifespan_s=0.5))
+    wrist = Subscription(Image, "wrist/image", qos=QoS(lifespan_s=0.5, required=False))
     state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))
     action = Subscription(Action, "action", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
+    lease = Subscription(Lease, "lease", qos=QoS(required=False))
     playing = Subscription(ActionChunk, "chunk")
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
 
@@ -78,15 +99,22 @@ class OnnxPolicy(Node):
         max_chunk_age_s: float = 1.0,
         providers: tuple[str, ...] = ("CPUExecutionProvider",),
         needs_action: bool = True,
+        done_at: float = 0.5,
+        done_chunks: int = 3,
+        limit_s: float = 60.0,
     ) -> None:
         for name, size_px in (("image_width_px", image_width_px), ("image_height_px", image_height_px)):
             if not SMALLEST_PX <= size_px <= LARGEST_PX:
                 raise ParameterError(f"policy: {name} is {size_px}; expected {SMALLEST_PX} to {LARGEST_PX}")
-        for name, time_s in (("step_s", step_s), ("max_chunk_age_s", max_chunk_age_s)):
+        for name, time_s in (("step_s", step_s), ("max_chunk_age_s", max_chunk_age_s), ("limit_s", limit_s)):
             if not 0.0 < time_s < math.inf:
                 raise ParameterError(f"policy: {name} is {time_s}; expected a positive number of seconds")
         if not providers:
             raise ParameterError("policy: providers is empty; CPUExecutionProvider is always there")
+        if not 0.0 < done_at <= 1.0:
+            raise ParameterError(f"policy: done_at is {done_at}; expected a probability above 0")
+        if done_chunks < 1:
+            raise ParameterError(f"policy: done_chunks is {done_chunks}; expected 1 or more")
         self.model = model
         self.sha256 = sha256
         self.image_width_px = image_width_px
@@ -95,15 +123,25 @@ class OnnxPolicy(Node):
         self.max_chunk_age_s = max_chunk_age_s
         self.providers = tuple(providers)
         self.needs_action = needs_action
+        self.done_at = done_at
+        self.done_chunks = done_chunks
+        self.limit_s = limit_s
         self.session: PolicySession | RemoteSession | None = None
-        self.is_active = not needs_action  # written by the plain handlers only
+        # Written by the plain handlers only, as whole values: the worker reads them.
+        self.is_active = not needs_action
+        self.under_way: UnderWay | None = None
+        self.recent: tuple[JointVector, ...] = ()
+        self.kept: JointVector | None = None  # the posture between two actions, of a model that says "done"
+        self.last: JointVector | None = None  # commanded for the action under way
         self.confirmations = Confirmations()
-        self.action_id = ""
         self.asked: Asked | None = None
         self.fence_ns = -1
-        self.refused = 0  # by the worker only
-        self.refusal = ""
+        self.is_guard_stopped = False
         self.told = ""
+        # By the worker only.
+        self.refused = 0
+        self.refusal = ""
+        self.felt_ns = 0
 
     @classmethod
     def check_parameters(
@@ -116,9 +154,12 @@ class OnnxPolicy(Node):
         max_chunk_age_s: float = 1.0,
         providers: tuple[str, ...] = ("CPUExecutionProvider",),
         needs_action: bool = True,
+        done_at: float = 0.5,
+        done_chunks: int = 3,
+        limit_s: float = 60.0,
     ) -> list[str]:
         """What is wrong with the model file, in sentences; it is read and not loaded."""
-        return read_model(model, sha256)[1]
+        return problems_of(model, sha256, width_px=image_width_px, height_px=image_height_px)
 
     def on_start(self) -> None:
         from nodes.policy.onnx_session import PolicySession
@@ -140,26 +181,33 @@ class OnnxPolicy(Node):
 
     @on(action)
     def begin(self, action: Action) -> None:
-        """Act on the newest action; the model itself sees only image and joints."""
-        asked = Asked.now(action)
+        """Act on the newest action."""
+        asked, state = Asked.now(action), self.state.latest()
         if asked.repeats(self.asked):
             self.asked = asked
             if self.is_active:  # asked again, as after a false alarm: it is still at it
                 self.feedback.publish(Feedback(action_id=action.id, status="running"))
             return
-        refusal = why_not(action, self.state.latest())
+        refusal = why_not(action, state)
         refusal = refusal or self.confirmations.question(action, self.clock.now_ns())
         if refusal:
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
             if refusal.endswith(PLEASE):
                 self.said.publish(Utterance(speaker="robot", text=refusal))
             return
-        self.action_id, self.asked = action.id, asked
+        judges = self.under_way is not None and self.under_way.is_judged
+        if judges and self.is_active and self.under_way is not None:
+            why = f"replaced by {action.text or action.skill!r}"
+            self.feedback.publish(Feedback(action_id=self.under_way.action.id, status="failure", why=why))
+        if judges:
+            self.kept = self.last if self.is_active else self.kept
+        self.asked, self.under_way = asked, UnderWay.now(action, state, is_judged=judges)
         self.is_active = action.skill != "hold" or not self.needs_action
         if self.is_active:
             self.feedback.publish(Feedback(action_id=action.id, status="running"))
         else:
             self._flush()
+            self.kept = self._resting() if judges else None
             self.feedback.publish(Feedback(action_id=action.id, status="success", why="holding still"))
 
     @on(heard)
@@ -172,26 +220,71 @@ class OnnxPolicy(Node):
         if interrupt.depth in ("stop", "replan"):
             self._flush()
         if interrupt.depth == "replan" and self.needs_action:
-            self.is_active = False
+            self._end(f"set aside: {interrupt.by} said {interrupt.text!r}")
 
     @on(fence)
     def fenced(self, fence: Fence) -> None:
         """The runtime has dropped the chunk on its way; the one being played goes too."""
         if fence.depth in ("replan", "stop"):
             chunk = self.playing.stamped()
-            was_busy = chunk is not None and chunk.envelope.image_ns > self.fence_ns
+            was_busy = chunk is not None and _seen_ns(chunk) > self.fence_ns
             self._flush()
             self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="chunk flushed", was_busy=was_busy))
+
+    @on(guard)
+    def guarded(self, guard: GuardState) -> None:
+        """While the guard holds the robot still no time runs out. Not read in a tick: it has an image's age."""
+        self.is_guard_stopped = guard.mode == "stopped"
+
+    @on(lease)
+    def leased(self, lease: Lease) -> None:
+        """Back on its seat it takes up its action again, from wherever the robot was left."""
+        under_way = self.under_way
+        if lease.seat != "policy" or lease.holder != self.name or lease.is_repetition or under_way is None:
+            return
+        if under_way.is_judged and under_way.action.skill != "hold":
+            self._flush()
+            self.under_way, self.is_active, self.kept = replace(under_way, elapsed_s=0.0, sure=0), True, None
 
     @on(image, blocking=True)
     def infer(self, image: Image) -> None:
         """One chunk from the newest image; takes as long as the model takes."""
-        state = self.state.latest()
+        self._answer("image", {"image": image})
+
+    @on(wrist, blocking=True)
+    def infer_from_wrist(self, image: Image) -> None:
+        """The same for a model that sees nothing else."""
+        self._answer("wrist", {"wrist": image})
+
+    @on(state, blocking=True)
+    def infer_from_state(self, state: RobotState) -> None:
+        """The same for a model that sees nothing at all."""
+        if state.read_ns - self.felt_ns >= to_ns(FELT_EVERY_S) or state.read_ns < self.felt_ns:
+            self._answer("felt", {})
+
+    def _answer(self, trigger: Trigger, seen: dict[str, Image]) -> None:
+        """Ask the model, if this is what it answers."""
+        state, under_way = self.state.latest(), self.under_way
         if self.session is None or state is None or not self.is_active:
             return
         try:
-            chunk = self.session.run(image.rgb, state.position)
-            why = "" if np.isfinite(chunk).all() else "the model's output is not finite"
+            wants = self.session.wants()
+            if wants.trigger != trigger:
+                return
+            self.felt_ns = state.read_ns
+            wrist = self.wrist.latest() if "wrist" in wants.names and trigger == "image" else None
+            if wrist is not None:
+                seen["wrist"] = wrist
+            elif "wrist" in wants.names and trigger == "image" and self._is_new(under_way):
+                return
+            action = under_way.action if under_way is not None and wants.is_about_action else None
+            if action is not None and under_way is not None:
+                under_way.read()
+            began = under_way.began if under_way is not None else None
+            felt = feel(state, action, began, self.recent, wants.history)
+            answer = self.session.run({camera: image.rgb for camera, image in seen.items()}, felt)
+            is_finite = bool(np.isfinite(answer.chunk).all()) and math.isfinite(answer.done or 0.0)
+            why = "" if is_finite else "the model's output is not finite"
         except PolyrhythmError as problem:
             why = str(problem)
         if why:
@@ -199,26 +292,79 @@ class OnnxPolicy(Node):
             self.refusal = why
             return
         self.refusal = ""
-        self.chunk.publish(_message(chunk, self.step_s))
+        self.chunk.publish(_message(answer, self.step_s, state.read_ns, action.id if action is not None else ""))
+
+    def _is_new(self, under_way: UnderWay | None) -> bool:
+        """The action has just begun: what has not been seen yet may still come."""
+        stamped = under_way.stamped if under_way is not None else None
+        return stamped is not None and stamped.age_s(self.clock.now_ns()) < LOOKS_FOR_S
 
     @every(hz=RATE_HZ)
     def play(self) -> None:
         self._tell()
-        stamped = self.playing.stamped()
-        if stamped is None or not self.is_active or stamped.envelope.image_ns <= self.fence_ns:
-            return
+        state = self.state.latest()
+        if state is not None:
+            self.recent = (*self.recent[1 - LONGEST_HISTORY :], state.position)
+        if self.under_way is not None:
+            self.under_way.read()
+        stamped = self.playing.stamped() if self.is_active else None
+        if stamped is not None and self._is_for_now(stamped):
+            self._judge(stamped)
+            self._play(stamped)
+        elif self.kept is not None:
+            if self.is_guard_stopped:
+                self.kept = self._resting() or self.kept
+            self.last = self.kept
+            self.command.publish(JointCommand(position=self.kept))
+
+    def _is_for_now(self, stamped: Stamped[ActionChunk]) -> bool:
+        """Seen or felt after the last stop, and for the action under way where it is for any."""
+        is_others = self.under_way is not None and stamped.message.action_id not in ("", self.under_way.action.id)
+        return _seen_ns(stamped) > self.fence_ns and not is_others
+
+    def _play(self, stamped: Stamped[ActionChunk]) -> None:
         age_s = stamped.age_s(self.clock.now_ns())
         step = int(age_s / stamped.message.step_s)
         if age_s > self.max_chunk_age_s or not 0 <= step < len(stamped.message.position):
             return  # too old to trust: silence, and the guard holds
         chunk = stamped.message
-        self.command.publish(
-            JointCommand(
-                position=tuple(float(value) for value in chunk.position[step]),
-                base_v_mps=float(chunk.base_v_mps[step]),
-                base_w_radps=float(chunk.base_w_radps[step]),
-            )
-        )
+        self.last = tuple(float(value) for value in chunk.position[step])
+        v_mps, w_radps = float(chunk.base_v_mps[step]), float(chunk.base_w_radps[step])
+        if not self.is_active:  # this was the end of it
+            self.kept, v_mps, w_radps = self.kept or self.last, 0.0, 0.0
+        self.command.publish(JointCommand(position=self.kept or self.last, base_v_mps=v_mps, base_w_radps=w_radps))
+
+    def _judge(self, stamped: Stamped[ActionChunk]) -> None:
+        """Whether the action is done by now, or has taken too long, by a model that can tell."""
+        if self.under_way is None or stamped.message.done is None or self.is_guard_stopped:
+            return
+        done, number = stamped.message.done, stamped.envelope.seq
+        now = self.under_way = self.under_way.later(1 / RATE_HZ).told(done, number, self.done_at)
+        self.kept = None
+        if now.sure >= self.done_chunks:
+            self.is_active = False
+            why = now.action.text or now.action.skill
+            self.feedback.publish(Feedback(action_id=now.action.id, status="success", why=why))
+        elif now.elapsed_s > self.limit_s:
+            self._end(f"not done within {self.limit_s:g} s")
+
+    def _end(self, why: str) -> None:
+        """Give up the action; a model that says when one is done leaves no action without an answer."""
+        was_active, self.is_active = self.is_active, False
+        if self.under_way is not None and self.under_way.is_judged:
+            self.kept = self._resting()
+            if was_active:
+                self.feedback.publish(Feedback(action_id=self.under_way.action.id, status="failure", why=why))
+
+    def _resting(self) -> JointVector | None:
+        """Where the robot comes to rest now, with the gripper as it was commanded: it may hold something."""
+        state = self.state.latest()
+        if state is None:
+            return self.kept
+        rest, commanded = resting(state, None), self.kept or self.last
+        if commanded is None:
+            return rest
+        return tuple(commanded[joint] if joint == GRIPPER else at for joint, at in enumerate(rest))
 
     def _flush(self) -> None:
         self.fence_ns = self.clock.now_ns()
@@ -231,14 +377,23 @@ class OnnxPolicy(Node):
         self.told = refusal
         if refusal:
             self.log.warning("dropped: %s (%d so far)", refusal, self.refused)
-            if self.action_id:
-                self.feedback.publish(Feedback(action_id=self.action_id, status="failure", why=refusal))
+            if self.under_way is not None:
+                why = Feedback(action_id=self.under_way.action.id, status="failure", why=refusal)
+                self.feedback.publish(why)
 
 
-def _message(chunk: NDArray[np.float64], step_s: float) -> ActionChunk:
+def _seen_ns(stamped: Stamped[ActionChunk]) -> int:
+    """When what the chunk was made from was seen, or felt where nothing was seen."""
+    return stamped.envelope.image_ns or stamped.message.felt_ns
+
+
+def _message(answer: Answer, step_s: float, felt_ns: int, action_id: str) -> ActionChunk:
     return ActionChunk(
-        position=np.ascontiguousarray(chunk[:, :8]),
-        base_v_mps=np.ascontiguousarray(chunk[:, 8]),
-        base_w_radps=np.ascontiguousarray(chunk[:, 9]),
+        position=np.ascontiguousarray(answer.chunk[:, :8]),
+        base_v_mps=np.ascontiguousarray(answer.chunk[:, 8]),
+        base_w_radps=np.ascontiguousarray(answer.chunk[:, 9]),
         step_s=step_s,
+        action_id=action_id,
+        done=answer.done,
+        felt_ns=felt_ns,
     )

@@ -1,20 +1,21 @@
-"""`PolicySession`: one ONNX Runtime session with the inputs and the output that a policy has; owns onnxruntime."""
+"""`PolicySession`: one ONNX Runtime session with the inputs and outputs that a policy has; owns onnxruntime."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import cv2
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from nodes.policy.model_inputs import NOTHING, Answer, Felt, Wants, feed
+from nodes.policy.model_tensors import CAMERAS, COLUMNS, Tensor, problems
 from runtime.errors import PolyrhythmError, choices
-
-JOINTS = 8
-COLUMNS = JOINTS + 2  # joint positions, base v, base w
 
 
 class PolicySession:
-    """From an RGB image and joint positions to a chunk of commands (steps, 10), on one CPU thread unless told else."""
+    """From images and what is felt to a chunk of commands (steps, 10), on one CPU thread unless told else."""
 
     def __init__(self, model: bytes, *, name: str, width_px: int, height_px: int, providers: tuple[str, ...]) -> None:
         """Of `providers` the first that can be had does the work; `fallback` says so where it is not the first named.
@@ -23,8 +24,6 @@ class PolicySession:
         of the providers can be had: the library itself would take the CPU and say nothing.
         """
         self.name = name
-        self.width_px = width_px
-        self.height_px = height_px
         known = onnxruntime.get_available_providers()
         installed = [provider for provider in providers if provider in known]
         if not installed:
@@ -47,49 +46,58 @@ class PolicySession:
             raise PolyrhythmError(f"{name}: provider {choices(map(repr, installed))} does not start on this machine")
         lost = providers[: providers.index(working[0])]
         self.fallback = f"{name} runs on {working[0]}: {choices(lost)} cannot be had on this machine" if lost else ""
-        self._check(self._session.get_inputs(), {"image": (1, 3, height_px, width_px), "joints": (1, JOINTS)}, "input")
-        self._check(self._session.get_outputs(), {"chunk": (1, None, COLUMNS)}, "output")
+        self._inputs = {tensor.name: tensor for tensor in map(_tensor, self._session.get_inputs())}
+        outputs = [_tensor(arg) for arg in self._session.get_outputs()]
+        wrong = problems(list(self._inputs.values()), outputs, width_px=width_px, height_px=height_px)
+        if wrong:
+            raise PolyrhythmError(f"{name}: {'; '.join(wrong)}")
+        self._outputs = [tensor.name for tensor in outputs]
+        cameras = [self._inputs[camera] for camera in CAMERAS if camera in self._inputs]
+        self._sizes_px = {tensor.name: _size_px(tensor, width_px, height_px) for tensor in cameras}
+        history = self._inputs["history"].shape[1] or 0 if "history" in self._inputs else 0
+        self._wants = Wants(frozenset(self._inputs), history)
         # The first run is slow, and the only proof of the shape that really comes out.
-        self.steps = len(self.run(np.zeros((height_px, width_px, 3), np.uint8), (0.0,) * JOINTS))
+        nothing = {camera: np.zeros((height, width, 3), np.uint8) for camera, (width, height) in self._sizes_px.items()}
+        self.steps = len(self.run(nothing, Felt(NOTHING, history=(NOTHING,) * history)).chunk)
 
-    def run(self, rgb: NDArray[np.uint8], joints: tuple[float, ...]) -> NDArray[np.float64]:
-        """The chunk (steps, 10); not checked for being finite. Raises PolyrhythmError where the shape is wrong."""
-        image = rgb
-        if image.shape[:2] != (self.height_px, self.width_px):
-            image = cv2.resize(image, (self.width_px, self.height_px), interpolation=cv2.INTER_AREA).astype(np.uint8)
-        feed = {
-            "image": np.ascontiguousarray(image.transpose(2, 0, 1)[None], np.float32) / np.float32(255),
-            "joints": np.asarray([joints], np.float32),
-        }
+    def wants(self) -> Wants:
+        """What the model is to be given."""
+        return self._wants
+
+    def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> Answer:
+        """The model's answer to RGB images by camera and what is felt; not checked for being finite.
+
+        Raises PolyrhythmError where an image lacks or a shape is wrong.
+        """
+        lacking = self._sizes_px.keys() - images.keys()
+        if lacking:
+            raise PolyrhythmError(f"{self.name} was given no {choices(sorted(lacking))}")
+        seen = {camera: _pixels(images[camera], size_px) for camera, size_px in self._sizes_px.items()}
         try:
-            chunk = np.asarray(self._session.run(["chunk"], feed)[0])
+            found = self._session.run(self._outputs, feed(self._inputs.values(), seen, felt))
         except Exception as problem:  # as above
             raise PolyrhythmError(f"{self.name} failed: {str(problem).strip()[:300]}") from problem
+        answer = dict(zip(self._outputs, map(np.asarray, found), strict=True))
+        chunk = answer["chunk"]
         if chunk.ndim != 3 or chunk.shape[0] != 1 or chunk.shape[1] < 1 or chunk.shape[2] != COLUMNS:
             raise PolyrhythmError(f"{self.name} gave a chunk of shape {chunk.shape}; expected (1, steps, {COLUMNS})")
-        return np.asarray(chunk[0], np.float64)
+        done = answer.get("done")
+        if done is not None and done.shape != (1,):
+            raise PolyrhythmError(f"{self.name} gave a done of shape {done.shape}; expected (1,)")
+        return Answer(np.asarray(chunk[0], np.float64), None if done is None else float(done[0]))
 
-    def _check(
-        self,
-        found: list[onnxruntime.NodeArg],
-        expected: dict[str, tuple[int | None, ...]],
-        what: str,
-    ) -> None:
-        """Names and types as expected, and every size that the model fixes."""
-        names = [arg.name for arg in found]
-        if sorted(names) != sorted(expected):
-            raise PolyrhythmError(
-                f"{self.name}: its {what}s are {choices(names)}; expected {choices(expected)} and nothing else"
-            )
-        for arg in found:
-            shape = expected[arg.name]
-            fits = len(arg.shape) == len(shape) and all(
-                size is None or not isinstance(fixed, int) or fixed == size
-                for fixed, size in zip(arg.shape, shape, strict=True)
-            )
-            if arg.type != "tensor(float)" or not fits:
-                sizes = ", ".join("any" if size is None else str(size) for size in shape)
-                raise PolyrhythmError(
-                    f"{self.name}: {what} {arg.name!r} is {arg.type} of shape {list(arg.shape)}; "
-                    f"expected tensor(float) of shape [{sizes}]"
-                )
+
+def _pixels(rgb: NDArray[np.uint8], size_px: tuple[int, int]) -> NDArray[np.float32]:
+    """(1, 3, height, width), from 0 to 1."""
+    if (rgb.shape[1], rgb.shape[0]) != size_px:
+        rgb = cv2.resize(rgb, size_px, interpolation=cv2.INTER_AREA).astype(np.uint8)
+    return np.ascontiguousarray(rgb.transpose(2, 0, 1)[None], np.float32) / np.float32(255)
+
+
+def _size_px(tensor: Tensor, width_px: int, height_px: int) -> tuple[int, int]:
+    return tensor.shape[3] or width_px, tensor.shape[2] or height_px
+
+
+def _tensor(arg: onnxruntime.NodeArg) -> Tensor:
+    sizes = tuple(size if isinstance(size, int) else None for size in arg.shape)
+    return Tensor(arg.name, arg.type.removeprefix("tensor(").removesuffix(")"), sizes)

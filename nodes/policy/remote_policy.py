@@ -30,8 +30,19 @@ class RemotePolicy(OnnxPolicy):
         step_s: float = 0.05,
         max_chunk_age_s: float = 1.0,
         needs_action: bool = True,
+        done_at: float = 0.5,
+        done_chunks: int = 3,
+        limit_s: float = 60.0,
     ) -> None:
-        super().__init__(model=server, step_s=step_s, max_chunk_age_s=max_chunk_age_s, needs_action=needs_action)
+        super().__init__(
+            model=server,
+            step_s=step_s,
+            max_chunk_age_s=max_chunk_age_s,
+            needs_action=needs_action,
+            done_at=done_at,
+            done_chunks=done_chunks,
+            limit_s=limit_s,
+        )
         for problem in self.check_parameters(server, key, host, within_s, jpeg_quality):
             raise ParameterError(f"policy: {problem}")
         self.server = server
@@ -51,6 +62,9 @@ class RemotePolicy(OnnxPolicy):
         step_s: float = 0.05,
         max_chunk_age_s: float = 1.0,
         needs_action: bool = True,
+        done_at: float = 0.5,
+        done_chunks: int = 3,
+        limit_s: float = 60.0,
     ) -> list[str]:
         """What is wrong with the server's place, in sentences; it is not called."""
         problems = []

@@ -1,0 +1,129 @@
+"""`Felt`: what a policy's model can be told besides images, and the arrays that its inputs get."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.kinematics import from_odometry
+from nodes.policy.model_tensors import ABOUT_THE_ACTION, SKILLS, Tensor
+from runtime.msgs import Action, JointVector, RobotState
+
+Trigger = Literal["image", "wrist", "felt"]
+"""What a model answers: each head image, where it sees none each wrist image, where it sees nothing the joints."""
+
+NOTHING: JointVector = (0.0,) * 8
+Pose = tuple[float, float, float]
+"""x and y in m and heading in rad, odometry frame."""
+
+
+class Wants(msgspec.Struct, frozen=True):
+    """What a model is to be given."""
+
+    names: frozenset[str]
+    history: int = 0
+
+    @property
+    def trigger(self) -> Trigger:
+        """What calls for an answer."""
+        return "image" if "image" in self.names else "wrist" if "wrist" in self.names else "felt"
+
+    @property
+    def is_about_action(self) -> bool:
+        """Whether its answer is for one action."""
+        return bool(self.names & ABOUT_THE_ACTION)
+
+
+class Felt(msgspec.Struct, frozen=True):
+    """Plain numbers and words at one moment; see docs/policy.md for each."""
+
+    joints: JointVector
+    velocity: JointVector = NOTHING
+    effort: JointVector = NOTHING
+    grasp: float = 0.0
+    history: tuple[JointVector, ...] = ()  # oldest first
+    base: Pose = (0.0, 0.0, 0.0)
+    target: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    size: tuple[float, float] = (0.0, 0.0)
+    skill: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model says: a chunk (steps, 10), and how sure it is that the action is done, where it says that."""
+
+    chunk: NDArray[np.float64]
+    done: float | None = None
+
+
+def pose_of(state: RobotState) -> Pose:
+    """Where the base is."""
+    return state.base_x_m, state.base_y_m, state.base_heading_rad
+
+
+def feel(
+    state: RobotState,
+    action: Action | None = None,
+    began: Pose | None = None,
+    recent: tuple[JointVector, ...] = (),
+    history: int = 0,
+) -> Felt:
+    """What is felt now; `began` is where the base was when the action began, `recent` the postures before, at 20 Hz."""
+    shown = recent[-history:] if history else ()
+    return Felt(
+        joints=state.position,
+        velocity=state.velocity,
+        effort=state.effort,
+        grasp=float(state.is_grasping),
+        history=(*(shown[:1] or (state.position,)) * (history - len(shown)), *shown) if history else (),
+        base=_moved(began, pose_of(state)) if began is not None else (0.0, 0.0, 0.0),
+        target=target_of(action, state),
+        size=(action.target.width_m, action.target.height_m) if action and action.target else (0.0, 0.0),
+        skill=action.skill if action else "",
+        text=action.text if action else "",
+    )
+
+
+def target_of(action: Action | None, state: RobotState) -> tuple[float, float, float]:
+    """The centre of what the action is about, in the base's frame now; zeros where it is about nothing."""
+    if action is None or action.target is None:
+        return (0.0, 0.0, 0.0)
+    place = np.array((action.target.x_m, action.target.y_m, action.target.z_m))
+    x, y, z = from_odometry(*pose_of(state), place)
+    return float(x), float(y), float(z)
+
+
+def one_hot(skill: str) -> tuple[float, ...]:
+    """A skill in the order of `SKILLS`; zeros where there is none."""
+    return tuple(float(skill == known) for known in SKILLS)
+
+
+def feed(tensors: Iterable[Tensor], images: Mapping[str, NDArray[np.float32]], felt: Felt) -> dict[str, NDArray[Any]]:
+    """The arrays that a model with these inputs is given; `images` has those of the cameras as they go in."""
+    return {tensor.name: images[tensor.name] if tensor.name in images else _array(tensor, felt) for tensor in tensors}
+
+
+def _array(tensor: Tensor, felt: Felt) -> NDArray[Any]:
+    if tensor.name == "text":
+        return words(felt.text, tensor.shape[1])
+    value = one_hot(felt.skill) if tensor.name == "skill" else getattr(felt, tensor.name)
+    return np.asarray([[value] if tensor.name == "grasp" else value], np.float32)
+
+
+def words(text: str, length: int | None) -> NDArray[np.int64]:
+    """The text's bytes (1, length) as UTF-8, cut or filled with zeros; without a length as long as they are."""
+    data = text.encode()
+    filled = data[:length].ljust(length, b"\0") if length is not None else data or b"\0"
+    return np.frombuffer(filled, np.uint8).astype(np.int64)[None]
+
+
+def _moved(began: Pose, now: Pose) -> Pose:
+    x, y, _ = from_odometry(*began, np.array((now[0], now[1], 0.0)))
+    return float(x), float(y), math.remainder(now[2] - began[2], math.tau)

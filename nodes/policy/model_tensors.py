@@ -1,0 +1,100 @@
+"""The tensors that an ONNX policy may have: one table of names, shapes and types, and what of a model is not in it.
+
+A model is given what it names, and nothing else. All inputs but `joints` may be left out; so may the output `done`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from runtime.errors import choices
+from runtime.msgs import JOINTS, Skill
+
+SKILLS: tuple[Skill, ...] = get_args(Skill)
+"""The order of the one-hot input `skill`: pick, place, look, point, nod, shake, hold."""
+
+COLUMNS = len(JOINTS) + 2
+"""Of a chunk: joint positions, base v in m/s, base w in rad/s."""
+
+LONGEST_HISTORY = 64
+CAMERAS = ("image", "wrist")
+ABOUT_THE_ACTION = frozenset({"target", "size", "skill", "text", "base"})
+"""A model with one of these answers for one action; without, it knows of none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One input or output; a size that is not fixed is None."""
+
+    name: str
+    kind: str  # as ONNX calls it: "float", "int64"
+    shape: tuple[int | None, ...]
+    is_of_any_shape: bool = False  # as far as a file says
+
+    def __str__(self) -> str:
+        sizes = ", ".join("any" if size is None else str(size) for size in self.shape)
+        return f"tensor({self.kind}) of shape [{sizes}]"
+
+    def fits(self, found: Tensor) -> bool:
+        """Whether a found one is of this type and has every size that both fix."""
+        if self.kind != found.kind or found.is_of_any_shape:
+            return self.kind == found.kind
+        pairs = zip(self.shape, found.shape, strict=False)
+        is_same = all(one is None or other is None or one == other for one, other in pairs)
+        return is_same and len(self.shape) == len(found.shape)
+
+
+def known_inputs(width_px: int, height_px: int) -> dict[str, Tensor]:
+    """Every input that a policy can be given, by name; the size is that of `image`."""
+    joints = len(JOINTS)
+    found = (
+        Tensor("image", "float", (1, 3, height_px, width_px)),
+        Tensor("wrist", "float", (1, 3, None, None)),
+        Tensor("joints", "float", (1, joints)),
+        Tensor("velocity", "float", (1, joints)),
+        Tensor("effort", "float", (1, joints)),
+        Tensor("grasp", "float", (1, 1)),
+        Tensor("history", "float", (1, None, joints)),
+        Tensor("base", "float", (1, 3)),
+        Tensor("target", "float", (1, 3)),
+        Tensor("size", "float", (1, 2)),
+        Tensor("skill", "float", (1, len(SKILLS))),
+        Tensor("text", "int64", (1, None)),
+    )
+    return {tensor.name: tensor for tensor in found}
+
+
+OUTPUTS = {
+    "chunk": Tensor("chunk", "float", (1, None, COLUMNS)),
+    "done": Tensor("done", "float", (1,)),
+}
+
+
+def problems(inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, width_px: int, height_px: int) -> list[str]:
+    """What of a model's tensors is not as in the table, in sentences that want the model's name before them."""
+    known = known_inputs(width_px, height_px)
+    found = [
+        *_unlike(inputs, known, "input", "joints"),
+        *_unlike(outputs, OUTPUTS, "output", "chunk"),
+    ]
+    for tensor in inputs:
+        if not found and tensor.name in ("wrist", "history") and None in tensor.shape[1:]:
+            found.append(f"input {tensor.name!r} is {tensor}; the model must fix its sizes")
+        if not found and tensor.name == "history" and not 1 <= (tensor.shape[1] or 0) <= LONGEST_HISTORY:
+            found.append(f"input 'history' is {tensor}; expected 1 to {LONGEST_HISTORY} postures")
+    return found
+
+
+def _unlike(found: Sequence[Tensor], known: dict[str, Tensor], what: str, needed: str) -> list[str]:
+    names = [tensor.name for tensor in found]
+    unknown = [name for name in names if name not in known]
+    if unknown or needed not in names:
+        lack = "" if needed in names else f", and needs {needed}"
+        return [f"its {what}s are {choices(names)}; a policy knows {choices(known)}{lack}"]
+    return [
+        f"{what} {tensor.name!r} is {tensor}; expected {known[tensor.name]}"
+        for tensor in found
+        if not known[tensor.name].fits(tensor)
+    ]
