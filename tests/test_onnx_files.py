@@ -12,8 +12,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from nodes.onnx_file import read_model
 from nodes.policy.make_test_model import policy_model
-from nodes.policy.onnx_file import read_model
 from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.policy.onnx_session import PolicySession
 from runtime.errors import ParameterError, PolyrhythmError

@@ -15,8 +15,8 @@ import pytest
 from nodes.model_answers import ModelError
 from nodes.own_body import head_pose
 from nodes.vlm.openai_api import OpenAIVLM
-from nodes.vlm.openai_prompt import Pointed, answer_schema, parse, question_text, system_prompt
 from nodes.vlm.pointing import place_thing, point_at
+from nodes.vlm.prompt import Pointed, answer_schema, parse, question_text, system_prompt
 from runtime import Node, Publisher, Simulation, every
 from runtime.fence import Fence
 from runtime.message import Stamped

@@ -13,7 +13,7 @@ from bench.faults.trials import fallen
 from nodes.model_answers import ModelError
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.openai_prompt import parse as parse_plan
-from nodes.vlm.openai_prompt import parse as parse_scene
+from nodes.vlm.prompt import parse as parse_scene
 from runtime import Simulation
 from runtime.msgs import Utterance
 from tests.fake_openai_server import FakeOpenAI, answers, raw

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from nodes.chat_request import ChatRequest
 from nodes.model_answers import ChatSettings, ModelError, settings_from
 from nodes.model_budget import budget_of
-from nodes.model_request import ModelRequest
 from nodes.planner.openai_prompt import (
     History,
     PlannerAnswer,
@@ -74,7 +74,7 @@ class OpenAIPlanner(Node):
         self.settings = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens)
         self.give_up_after = give_up_after
         self.speaker = speaker
-        self.request = ModelRequest(self.settings, latency_s=latency_s)
+        self.request = ChatRequest(self.settings, latency_s=latency_s)
         self.history = History()
         self.current: Subtask | None = None
         self.count = 0

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.kinematics import from_odometry
-from nodes.policy.model_tensors import ABOUT_THE_ACTION, SKILLS, Tensor
+from nodes.onnx_file import Tensor
+from nodes.policy.model_tensors import ABOUT_THE_ACTION, SKILLS
 from runtime.msgs import Action, JointVector, RobotState
 
 Trigger = Literal["image", "wrist", "felt"]

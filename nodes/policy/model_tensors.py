@@ -6,9 +6,9 @@ A model is given what it names, and nothing else. All inputs but `joints` may be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import get_args
 
+from nodes.onnx_file import Tensor, declared, read_model
 from runtime.errors import choices
 from runtime.msgs import JOINTS, Skill
 
@@ -22,28 +22,6 @@ LONGEST_HISTORY = 64
 CAMERAS = ("image", "wrist")
 ABOUT_THE_ACTION = frozenset({"target", "size", "skill", "text", "base"})
 """A model with one of these answers for one action; without, it knows of none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """One input or output; a size that is not fixed is None."""
-
-    name: str
-    kind: str  # as ONNX calls it: "float", "int64"
-    shape: tuple[int | None, ...]
-    is_of_any_shape: bool = False  # as far as a file says
-
-    def __str__(self) -> str:
-        sizes = ", ".join("any" if size is None else str(size) for size in self.shape)
-        return f"tensor({self.kind}) of shape [{sizes}]"
-
-    def fits(self, found: Tensor) -> bool:
-        """Whether a found one is of this type and has every size that both fix."""
-        if self.kind != found.kind or found.is_of_any_shape:
-            return self.kind == found.kind
-        pairs = zip(self.shape, found.shape, strict=False)
-        is_same = all(one is None or other is None or one == other for one, other in pairs)
-        return is_same and len(self.shape) == len(found.shape)
 
 
 def known_inputs(width_px: int, height_px: int) -> dict[str, Tensor]:
@@ -85,6 +63,19 @@ def problems(inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, width_px: i
         if not found and tensor.name == "history" and not 1 <= (tensor.shape[1] or 0) <= LONGEST_HISTORY:
             found.append(f"input 'history' is {tensor}; expected 1 to {LONGEST_HISTORY} postures")
     return found
+
+
+def problems_of(path: str, sha256: str, *, width_px: int, height_px: int) -> list[str]:
+    """What speaks against a file as a policy's model, with an image of that size, in sentences; its tensors, too."""
+    data, found = read_model(path, sha256)
+    if found:
+        return found
+    try:
+        inputs, outputs = declared(data)
+    except ValueError as problem:
+        return [f"model {path!r} is no ONNX model: {problem}"]
+    wrong = problems(inputs, outputs, width_px=width_px, height_px=height_px)
+    return [f"model {path!r}: {sentence}" for sentence in wrong]
 
 
 def _unlike(found: Sequence[Tensor], known: dict[str, Tensor], what: str, needed: str) -> list[str]:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nodes.kinematics import GRIPPER
+from nodes.onnx_file import read_model
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
 from nodes.policy.model_inputs import Answer, Trigger, feel
-from nodes.policy.model_tensors import LONGEST_HISTORY
-from nodes.policy.onnx_file import problems_of, read_model
+from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
 from nodes.policy.skill_steps import resting
 from nodes.policy.under_way import UnderWay
 from runtime import Node, Publisher, QoS, Subscription, every, on

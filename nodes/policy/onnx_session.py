@@ -1,4 +1,4 @@
-"""`PolicySession`: one ONNX Runtime session with the inputs and outputs that a policy has; owns onnxruntime."""
+"""`PolicySession`: one ONNX Runtime session with the inputs and outputs that a policy has."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import cv2
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
+from nodes.onnx_file import Tensor
+from nodes.onnx_runtime import NodeArg, open_session
 from nodes.policy.model_inputs import NOTHING, Answer, Felt, Wants, feed
-from nodes.policy.model_tensors import CAMERAS, COLUMNS, Tensor, problems
+from nodes.policy.model_tensors import CAMERAS, COLUMNS, problems
 from runtime.errors import PolyrhythmError, choices
 
 
@@ -24,28 +25,7 @@ class PolicySession:
         of the providers can be had: the library itself would take the CPU and say nothing.
         """
         self.name = name
-        known = onnxruntime.get_available_providers()
-        installed = [provider for provider in providers if provider in known]
-        if not installed:
-            raise PolyrhythmError(
-                f"{name}: provider {choices(map(repr, providers))} is not installed; known: {choices(known)}"
-            )
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-        options.log_severity_level = 3
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        try:
-            self._session = onnxruntime.InferenceSession(model, options, providers=installed)
-        except Exception as problem:  # the library has no exception class in common
-            why = str(problem).strip().partition("\n")[0]
-            raise PolyrhythmError(f"{name} cannot be loaded: {why[:300]}") from problem
-        self._session.disable_fallback()  # in mid-run a failure is an error, and no slower run on another device
-        working = [provider for provider in installed if provider in self._session.get_providers()]
-        if not working:
-            raise PolyrhythmError(f"{name}: provider {choices(map(repr, installed))} does not start on this machine")
-        lost = providers[: providers.index(working[0])]
-        self.fallback = f"{name} runs on {working[0]}: {choices(lost)} cannot be had on this machine" if lost else ""
+        self._session, self.fallback = open_session(model, name=name, providers=providers)
         self._inputs = {tensor.name: tensor for tensor in map(_tensor, self._session.get_inputs())}
         outputs = [_tensor(arg) for arg in self._session.get_outputs()]
         wrong = problems(list(self._inputs.values()), outputs, width_px=width_px, height_px=height_px)
@@ -98,6 +78,6 @@ def _size_px(tensor: Tensor, width_px: int, height_px: int) -> tuple[int, int]:
     return tensor.shape[3] or width_px, tensor.shape[2] or height_px
 
 
-def _tensor(arg: onnxruntime.NodeArg) -> Tensor:
+def _tensor(arg: NodeArg) -> Tensor:
     sizes = tuple(size if isinstance(size, int) else None for size in arg.shape)
     return Tensor(arg.name, arg.type.removeprefix("tensor(").removesuffix(")"), sizes)

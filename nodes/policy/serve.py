@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.policy.onnx_file import read_model
+from nodes.onnx_file import read_model
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.hosts import keys
 from runtime.hosts.place import find, split, written

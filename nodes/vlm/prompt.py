@@ -1,11 +1,11 @@
-"""What the vision-language model is asked, and what it may answer: pure functions around `openai_api.toml`."""
+"""What the vision-language model is asked, and what it may answer: pure functions around `prompt.toml`."""
 
 from __future__ import annotations
 
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -13,6 +13,7 @@ from nodes.model_answers import quoted, read_answer
 from runtime.msgs import Subtask
 
 Coordinates = Literal["pixel", "thousandth"]
+COORDINATES: tuple[Coordinates, ...] = get_args(Coordinates)
 
 MOST_OBJECTS = 40
 
@@ -55,7 +56,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def words() -> Words:
     """The data file beside this module."""
-    with Path(__file__).with_name("openai_api.toml").open("rb") as file:
+    with Path(__file__).with_name("prompt.toml").open("rb") as file:
         return msgspec.convert(tomllib.load(file), Words)
 
 

@@ -1,17 +1,15 @@
 """What is in a model file, as far as it decides whether the file may be loaded; reads bytes, runs nothing.
 
 ONNX lets a tensor live in another file, named by a path in the model, and such paths have led outside the model's
-folder more than once. A policy's model is one file: any mention of external data is refused before a runtime sees it.
+folder more than once. A model here is one file: any mention of external data is refused before a runtime sees it.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-
-from nodes.policy.model_tensors import Tensor
-from nodes.policy.model_tensors import problems as tensor_problems
 
 LONGEST_FILE = 2**31 - 1  # a protocol buffer cannot be longer
 DEEPEST = 32
@@ -31,6 +29,28 @@ _CHILDREN: dict[str, dict[int, str]] = {
 }
 _EXTERNAL_DATA, _DATA_LOCATION = 13, 14  # of a tensor
 _KINDS = {1: "float", 7: "int64", 8: "string", 10: "float16", 11: "double"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One input or output; a size that is not fixed is None."""
+
+    name: str
+    kind: str  # as ONNX calls it: "float", "int64"
+    shape: tuple[int | None, ...]
+    is_of_any_shape: bool = False  # as far as a file says
+
+    def __str__(self) -> str:
+        sizes = ", ".join("any" if size is None else str(size) for size in self.shape)
+        return f"tensor({self.kind}) of shape [{sizes}]"
+
+    def fits(self, found: Tensor) -> bool:
+        """Whether a found one is of this type and has every size that both fix."""
+        if self.kind != found.kind or found.is_of_any_shape:
+            return self.kind == found.kind
+        pairs = zip(self.shape, found.shape, strict=False)
+        is_same = all(one is None or other is None or one == other for one, other in pairs)
+        return is_same and len(self.shape) == len(found.shape)
 
 
 def read_model(path: str, sha256: str = "") -> tuple[bytes, list[str]]:
@@ -55,19 +75,6 @@ def read_model(path: str, sha256: str = "") -> tuple[bytes, list[str]]:
     if is_external:
         return data, [f"model {path!r} keeps tensors in other files; save it as one file"]
     return data, []
-
-
-def problems_of(path: str, sha256: str, *, width_px: int, height_px: int) -> list[str]:
-    """What speaks against a file as a policy's model, with an image of that size, in sentences; its tensors, too."""
-    data, problems = read_model(path, sha256)
-    if problems:
-        return problems
-    try:
-        inputs, outputs = declared(data)
-    except ValueError as problem:
-        return [f"model {path!r} is no ONNX model: {problem}"]
-    wrong = tensor_problems(inputs, outputs, width_px=width_px, height_px=height_px)
-    return [f"model {path!r}: {sentence}" for sentence in wrong]
 
 
 def declared(data: bytes) -> tuple[list[Tensor], list[Tensor]]:

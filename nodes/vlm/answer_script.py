@@ -1,0 +1,65 @@
+"""The answer as a script: what is the same in every answer is given, and only between words is the model asked.
+
+`script` yields what may come next, one text (which is written down) or several (of which the model chooses one), and is
+sent which one it was. No alternative begins with another, so a choice ends where one of them is complete. What comes out
+is always an answer that `prompt.parse` reads, however small the model; whether it is true is another question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+
+Script = Generator[tuple[str, ...], str, None]
+
+
+def script(
+    labels: Iterable[str],
+    colours: Iterable[str],
+    most_across: int,
+    most_down: int,
+    has_room: Callable[[int], bool],
+) -> Script:
+    """`has_room(n)` says whether one more thing may be listed after n; `most_across` and `most_down` are the largest u, v."""
+    a_label = tuple(f'{word}"' for word in labels)
+    a_colour = tuple(f'{word}"' for word in colours)
+    a_column = tuple(f"{number}," for number in range(most_across + 1))
+    a_row = tuple(f"{number}}}" for number in range(most_down + 1))
+    count = 0
+    yield ('{"objects":[',)
+    more = yield ("{", "]")
+    while more != "]":
+        yield ('"label":"',)
+        yield a_label
+        yield (',"colour":"',)
+        yield a_colour
+        yield (',"u":',)
+        yield a_column
+        yield ('"v":',)
+        yield a_row
+        count += 1
+        more = yield (",", "]") if has_room(count) else ("]",)
+        if more == ",":
+            yield ("{",)
+    yield (',"target":',)
+    yield tuple(f"{place}}}" for place in range(-1, count))
+
+
+def continuations(alternatives: Iterable[str], vocabulary: dict[str, int]) -> dict[int, str]:
+    """The tokens with which an alternative can begin, and what they say: all that the model may choose from."""
+    found: dict[int, str] = {}
+    for text in alternatives:
+        for end in range(1, len(text) + 1):
+            token = vocabulary.get(text[:end])
+            if token is not None:
+                found[token] = text[:end]
+    return found
+
+
+def remaining(alternatives: Iterable[str], chosen: str) -> tuple[str, ...]:
+    """What is left of the alternatives that begin with what was chosen; `("",)` where one is complete."""
+    return tuple(text[len(chosen) :] for text in alternatives if text.startswith(chosen))
+
+
+def missing_letters(alternatives: Iterable[str], vocabulary: dict[str, int]) -> str:
+    """The characters of these that are no token of their own: without them a choice could have no way on."""
+    return "".join(sorted({letter for text in alternatives for letter in text if letter not in vocabulary}))
