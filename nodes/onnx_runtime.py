@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import numpy as np
 import onnxruntime
-from onnxruntime import InferenceSession, NodeArg, OrtValue, RunOptions
+from numpy.typing import NDArray
+from onnxruntime import InferenceSession, NodeArg, OrtValue
 
 from runtime.errors import PolyrhythmError, choices
 
-__all__ = ["InferenceSession", "NodeArg", "OrtValue", "RunOptions", "open_session", "why_no_provider"]
+__all__ = ["Held", "NodeArg", "OnnxModel", "Stop", "StoppedError", "open_session", "why_no_provider"]
+
+_NUMPY_TYPES: dict[str, type[np.generic]] = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+}
+_DEVICES = {"CUDAExecutionProvider": "cuda"}
+
+Held: TypeAlias = OrtValue  # a tensor that stays where the model runs
 
 
 def why_no_provider(providers: tuple[str, ...]) -> str:
@@ -46,3 +62,80 @@ def open_session(
         raise PolyrhythmError(f"{name}: provider {choices(map(repr, installed))} does not start on this machine")
     lost = providers[: providers.index(working[0])]
     return session, f"{name} runs on {working[0]}: {choices(lost)} cannot be had on this machine" if lost else ""
+
+
+class StoppedError(PolyrhythmError):
+    """A run was stopped by its `Stop`."""
+
+
+class Stop:
+    """Ends the run under way and all that follow with it; `set` may be called from another thread."""
+
+    def __init__(self) -> None:
+        self.options = onnxruntime.RunOptions()
+
+    def set(self) -> None:
+        """The run under way ends after the operator that it is at."""
+        self.options.terminate = True
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self.options.terminate)
+
+
+class OnnxModel:
+    """A model with several inputs and outputs, some of which stay on its device between runs."""
+
+    def __init__(self, model: bytes, *, name: str, providers: tuple[str, ...], threads: int = 1) -> None:
+        """Raises PolyrhythmError as `open_session` does."""
+        self.name = name
+        self._session, self.fallback = open_session(model, name=name, providers=providers, threads=threads)
+        self.inputs = {arg.name: arg for arg in self._session.get_inputs()}
+        self.outputs = [arg.name for arg in self._session.get_outputs()]
+        self._device = _DEVICES.get(self._session.get_providers()[0], "cpu")
+
+    def shape(self, name: str) -> list[int | None]:
+        """Of an input; None where the model leaves a size open."""
+        return [size if isinstance(size, int) else None for size in self.inputs[name].shape]
+
+    def dtype(self, name: str) -> type[np.generic]:
+        """Of an input. Raises PolyrhythmError for one that no array here can be."""
+        kind = self.inputs[name].type
+        if kind not in _NUMPY_TYPES:
+            raise PolyrhythmError(f"{self.name}: input {name!r} is {kind}; expected {choices(_NUMPY_TYPES)}")
+        return _NUMPY_TYPES[kind]
+
+    def hold(self, name: str, array: NDArray[np.generic]) -> Held:
+        """An array as the input `name` takes it."""
+        return OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array, self.dtype(name)))
+
+    def run(
+        self,
+        feed: Mapping[str, NDArray[np.generic] | Held],
+        *,
+        fetch: str,
+        keep: Iterable[str] = (),
+        stop: Stop | None = None,
+    ) -> tuple[NDArray[np.generic], dict[str, Held]]:
+        """The output `fetch` as an array, and those of `keep` as they are, on the device.
+
+        Arrays are given the type that their input has. Raises StoppedError, and PolyrhythmError where the model fails.
+        """
+        binding = self._session.io_binding()
+        try:
+            for name, value in feed.items():
+                held = value if isinstance(value, OrtValue) else self.hold(name, value)
+                binding.bind_ortvalue_input(name, held)
+            kept = list(keep)
+            binding.bind_output(fetch, "cpu")
+            for name in kept:
+                binding.bind_output(name, self._device)
+            self._session.run_with_iobinding(binding, stop.options if stop is not None else None)
+        except PolyrhythmError:
+            raise
+        except Exception as problem:  # as above
+            if stop is not None and stop.is_set:
+                raise StoppedError(f"{self.name} was stopped") from problem
+            raise PolyrhythmError(f"{self.name} failed: {str(problem).strip()[:300]}") from problem
+        fetched, *others = binding.get_outputs()
+        return np.asarray(fetched.numpy()), dict(zip(kept, others, strict=True))

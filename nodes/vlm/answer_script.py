@@ -1,8 +1,8 @@
 """The answer as a script: what is the same in every answer is given, and only between words is the model asked.
 
-`script` yields what may come next, one text (which is written down) or several (of which the model chooses one), and is
-sent which one it was. No alternative begins with another, so a choice ends where one of them is complete. What comes out
-is always an answer that `prompt.parse` reads, however small the model; whether it is true is another question.
+`script` yields what may come next, one text (which is written down) or several (of which the model chooses one), and
+is sent which one it was. No alternative begins with another, so a choice ends where one of them is complete. What comes
+out is always an answer that `prompt.parse` reads, however small the model; whether it is true is another question.
 """
 
 from __future__ import annotations
@@ -19,29 +19,34 @@ def script(
     most_down: int,
     has_room: Callable[[int], bool],
 ) -> Script:
-    """`has_room(n)` says whether one more thing may be listed after n; `most_across` and `most_down` are the largest u, v."""
+    """`has_room(n)`: whether one more thing may be listed after n; `most_across` and `most_down`: the largest u and v.
+
+    A model that lists a thing for the second time has run out of things, and its list is closed.
+    """
     a_label = tuple(f'{word}"' for word in labels)
     a_colour = tuple(f'{word}"' for word in colours)
     a_column = tuple(f"{number}," for number in range(most_across + 1))
     a_row = tuple(f"{number}}}" for number in range(most_down + 1))
-    count = 0
-    yield ('{"objects":[',)
-    more = yield ("{", "]")
+    listed: list[tuple[str, str, str, str]] = []
+    yield (' {"objects":[',)
+    more = yield ("{", "]") if has_room(0) else ("]",)
     while more != "]":
         yield ('"label":"',)
-        yield a_label
+        label = yield a_label
         yield (',"colour":"',)
-        yield a_colour
+        colour = yield a_colour
         yield (',"u":',)
-        yield a_column
+        u = yield a_column
         yield ('"v":',)
-        yield a_row
-        count += 1
-        more = yield (",", "]") if has_room(count) else ("]",)
+        v = yield a_row
+        thing = (label, colour, u, v)
+        is_new = thing not in listed
+        listed.append(thing)
+        more = yield (",", "]") if is_new and has_room(len(listed)) else ("]",)
         if more == ",":
             yield ("{",)
     yield (',"target":',)
-    yield tuple(f"{place}}}" for place in range(-1, count))
+    yield tuple(f"{place}}}" for place in range(-1, len(listed)))
 
 
 def continuations(alternatives: Iterable[str], vocabulary: dict[str, int]) -> dict[int, str]:
