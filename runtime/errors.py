@@ -4,7 +4,8 @@ PolyrhythmError
 ├── UserError            asked wrongly: the command line exits with 2
 │   ├── LaunchFileError  a launch file says something that cannot be
 │   ├── GraphError       nodes and topics do not fit together
-│   └── ParameterError   a node was given a parameter it does not take
+│   ├── ParameterError   a node was given a parameter it does not take
+│   └── NoRecordingError no recording lies where one was named; a RecordingError as well
 ├── EscapeError          a handler did in virtual time what cannot be repeated
 ├── CodecError           bytes that are not the message they claim to be
 ├── TransportError       an address cannot be bound or reached
@@ -56,10 +57,15 @@ class RecordingError(PolyrhythmError):
     def unopened(cls, path: Path, problem: OSError) -> RecordingError:
         """Of what cannot be opened; of a folder, such as a run's, with the recordings that are in it."""
         if not path.is_dir():
-            return cls(f"{path}: cannot be read ({problem.strerror})")
+            kind = NoRecordingError if isinstance(problem, FileNotFoundError) else cls
+            return kind(f"{path}: cannot be read ({problem.strerror})")
         inside = sorted(path.glob("*.mcap")) or sorted(path.glob("*/run.mcap"))
         named = ", ".join(map(str, inside[:3])) + (f" and {len(inside) - 3} more" if inside[3:] else "")
-        return cls(f"{path}: is a folder; expected a recording, such as {named or 'its run.mcap'}")
+        return NoRecordingError(f"{path}: is a folder; expected a recording, such as {named or 'its run.mcap'}")
+
+
+class NoRecordingError(RecordingError, UserError):
+    """No recording lies where the user named one."""
 
 
 def os_sentence(problem: OSError) -> str:

@@ -85,6 +85,14 @@ def test_before_the_first_command_there_is_nothing_to_explain(
     assert "holds no robot/command at or before 1 s" in capsys.readouterr().err
 
 
+def test_a_moment_after_the_end_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording = str(write(tmp_path / "a.mcap"))
+    assert main(["why", recording, "--at", "999"]) == 0
+    assert "! this recording ends at 5.000 s, before the moment asked for" in capsys.readouterr().out
+    assert main(["why", recording, "--at", "4.5"]) == 0
+    assert "this recording ends" not in capsys.readouterr().out
+
+
 def test_any_message_can_be_asked_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "a.mcap")
     writer = BagWriter(tmp_path / "b.mcap", {"clock": "virtual"})

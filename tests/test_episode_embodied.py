@@ -43,7 +43,10 @@ def test_a_recording_becomes_an_episode_with_a_link_to_it(tmp_path: Path, capsys
 
 def test_a_scenario_without_a_robot_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["embody", str(tmp_path / "none.mcap"), "--task", "quiet-hours"]) == 2
-    assert "has no robot in it" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "task 'quiet-hours' has no robot in it; those with one: clear-table" in told
+    assert main(["embody", str(tmp_path / "none.mcap"), "--task", "nope"]) == 2
+    assert "there is no task 'nope' with a robot; known: clear-table" in capsys.readouterr().err
 
 
 def test_a_run_that_exists_is_refused_before_the_body_plays(

@@ -313,7 +313,7 @@ def test_recordings_that_share_a_folder_do_not_overwrite_each_others_pictures(tm
 
 
 def test_the_command_refuses_what_is_no_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "gone.mcap")]) == 1
+    assert main([str(tmp_path / "gone.mcap")]) == 2
     assert "gone.mcap: cannot be read (No such file or directory)" in capsys.readouterr().err
     assert main(["--unknown"]) == 2
 

@@ -49,6 +49,7 @@ class Trace:
     inputs: list[Step]
     has_journal: bool
     begins_s: float = 0.0  # run time; above 0 where the recording is a piece of a run
+    ends_s: float | None = None  # where the recording ends before the moment that was asked for
 
 
 @dataclass
@@ -59,6 +60,7 @@ class _Known:
     by_topic: dict[str, deque[str]] = field(default_factory=dict)
     calls: OrderedDict[str, tuple[str, CallRecord]] = field(default_factory=OrderedDict)  # by ident of what was sent
     lasting_calls: dict[str, tuple[str, CallRecord]] = field(default_factory=dict)  # those that sent events
+    newest_ns: int = 0  # of all messages that were read
 
     def add(self, message: BagMessage, envelope: Envelope) -> None:
         ident = envelope.ident
@@ -153,6 +155,7 @@ def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Tr
         inputs=sorted((step(ident, how) for ident, how in inputs.items()), key=lambda one: one.at_s),
         has_journal=has_journal,
         begins_s=(recording.begin_ns - start_ns) * 1e-9,
+        ends_s=(known.newest_ns - start_ns) * 1e-9 if known.newest_ns < at_ns else None,
     )
 
 
@@ -162,6 +165,7 @@ def _read(recording: Recording, at_ns: int, topic: str) -> _Known:
         envelope = envelope_or_none(message)
         if envelope is None:
             continue
+        known.newest_ns = max(known.newest_ns, envelope.published_ns)
         if message.schema == "Calls":
             try:
                 known.add_calls(message.message(Calls))

@@ -40,6 +40,8 @@ def describe(found: Trace, columns: int | None = None) -> str:
         lines += ["", "! this recording has no journal of handler calls: the newest messages of that time stand in"]
     if found.begins_s > 0:
         lines += ["", f"! this recording begins at {found.begins_s:.3f} s of its run: what came before is not in it"]
+    if found.ends_s is not None:
+        lines += ["", f"! this recording ends at {found.ends_s:.3f} s, before the moment asked for"]
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from nodes.report.run import Run, read_run
 from nodes.report.summary import Summary, summarise
-from runtime.errors import PolyrhythmError, os_sentence
+from runtime.errors import PolyrhythmError, UserError, os_sentence
 
 CONTACT_SHEET = "contact_sheet.png"
 TIMELINE = "timeline.png"
@@ -111,7 +111,7 @@ def main(argv: list[str]) -> int:
         summary = summarise(run, pictures=_draw(run, out) if out is not None else ())
     except PolyrhythmError as error:
         print(f"polyrhythm report: {error}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UserError) else 1
     except OSError as error:
         print(f"polyrhythm report: cannot be written: {os_sentence(error)}", file=sys.stderr)
         return 1

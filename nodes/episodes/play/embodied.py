@@ -31,7 +31,7 @@ from runtime.bag import BagReader
 from runtime.bag_runs import zero_ns_of
 from runtime.clock import wall_time_text
 from runtime.episode_msgs import ActKind, Outcome, Turn
-from runtime.errors import PolyrhythmError, UserError
+from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import Action, Feedback, Interrupt, Utterance
 from runtime.new_name import new_name
 
@@ -141,9 +141,14 @@ def _side_by_side(store: Store, text: str, body: str) -> str:
 
 def embodied_plan(task: str) -> EpisodePlan:
     """The plan of a scenario with a robot in it. Raises UserError for one without."""
-    plan = plan_of_task(task, order="asynchronous", mode="AGENTS", max_turns=1000)
+    library = starter_library()
+    with_robot = [name for name, scenario in library.scenarios.items() if scenario.is_embodied]
+    try:
+        plan = plan_of_task(task, order="asynchronous", mode="AGENTS", max_turns=1000, library=library)
+    except UserError as problem:
+        raise UserError(f"there is no task {task[:70]!r} with a robot; known: {choices(with_robot)}") from problem
     if plan.robot_seat is None:
-        raise UserError(f"task {task!r} has no robot in it; expected one of the embodied scenarios")
+        raise UserError(f"task {task!r} has no robot in it; those with one: {choices(with_robot)}")
     agents = tuple("robot" if seat == plan.robot_seat else "person" for seat in range(len(plan.names)))
     return msgspec.structs.replace(plan, agents=agents, id=f"{plan.task}-embodied")
 
