@@ -305,6 +305,15 @@ def test_no_more_is_asked_than_the_budget_allows(caplog: pytest.LogCaptureFixtur
     assert "is not asked any more" in caplog.text
 
 
+def test_the_last_calls_are_for_whole_speech(caplog: pytest.LogCaptureFixture) -> None:
+    with FakeSpeech(says("Well, I think")) as server:
+        looks = [(2.0 + number, sound(SoundSoFar, voiced_s=number)) for number in range(1, 7)]
+        heard = heard_of(server, *looks, (9.0, sound(Sound, voiced_s=7.0)), max_calls=5)
+    assert [words.text for _, words in heard] == ["Well, I think"]
+    assert len(server.asked) == 5
+    assert caplog.text.count("most of the 5 calls are made: from now on a stop is understood at its end only") == 1
+
+
 def test_what_is_lacking_is_known_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPEECH_API_KEY", raising=False)
     monkeypatch.delenv("SPEECH_BASE_URL", raising=False)

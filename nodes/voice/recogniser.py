@@ -35,6 +35,8 @@ ECHO_S = 2.0
 """What the robot has said is still in the room, and on its way through the microphone's end of speech, for so long."""
 MOST_SAID = 16
 MOST_CALLS = 5000
+LOOKS_SHARE = 0.8
+"""Of the calls; the others are kept for whole speech: whoever talks on and on makes nobody deaf the sooner."""
 
 Speaking = tuple[str, int]
 """One speech, by the node that heard it and when it began: numbers begin anew where a microphone is started again."""
@@ -83,6 +85,7 @@ class Recogniser(Node):
         self.told_early: deque[tuple[Speaking, str]] = deque(maxlen=MOST_SAID)  # what was passed on already
         self.said: deque[tuple[str, int]] = deque(maxlen=MOST_SAID)  # by the robot, and until when it may be heard
         self.fault = ""
+        self.has_told_scarce = False
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -137,7 +140,7 @@ class Recogniser(Node):
     async def look(self, sound: SoundSoFar) -> None:
         """Pass on a stop before its speaker has ended."""
         speaking = _speaking(sound)
-        if not self.looks_ahead or speaking in self.ended:
+        if not self.looks_ahead or speaking in self.ended or self._is_scarce():
             return
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.so_far_text = (speaking, sound.voiced_s, answer)
@@ -181,6 +184,16 @@ class Recogniser(Node):
             return None
         self._tell("")
         return text
+
+    def _is_scarce(self) -> bool:
+        """Whether so few calls are left that none is spent on speech so far any more."""
+        most = self.budget.max_calls
+        if not most or self.budget.calls < LOOKS_SHARE * most:
+            return False
+        if not self.has_told_scarce:
+            self.has_told_scarce = True
+            self.log.warning("most of the %d calls are made: from now on a stop is understood at its end only", most)
+        return True
 
     def _is_echo(self, text: str) -> bool:
         now_ns = self.clock.now_ns()
