@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -64,6 +65,7 @@ def read(documents: list[bytes], message: type[Message], topic: str) -> list[Sta
 @given(envelope=envelopes, many=st.sampled_from(SMALL).flatmap(lambda message: st.lists(messages(message), min_size=1)))
 def test_what_comes_out_is_what_each_alone_would_be(envelope: Envelope, many: list[Message]) -> None:
     kind = type(many[0])
+    envelope = msgspec.structs.replace(envelope, seq=min(envelope.seq, (1 << 62) - len(many)))  # none goes further
     documents = list(encode_bundles(envelope, many))
     alone = [decode(encode(envelope.later(number), message), kind) for number, message in enumerate(many)]
     assert read(documents, kind, envelope.topic) == alone
