@@ -28,7 +28,7 @@ _CHILDREN: dict[str, dict[int, str]] = {
     "tensor": {},
 }
 _EXTERNAL_DATA, _DATA_LOCATION = 13, 14  # of a tensor
-_KINDS = {1: "float", 7: "int64", 8: "string", 10: "float16", 11: "double"}
+_KINDS = {1: "float", 6: "int32", 7: "int64", 8: "string", 9: "bool", 10: "float16", 11: "double"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,7 @@ def read_model(path: str, sha256: str = "") -> tuple[bytes, list[str]]:
     if file.stat().st_size > LONGEST_FILE:
         return b"", [f"model {path!r} is longer than an ONNX file can be"]
     data = file.read_bytes()
-    found = hashlib.sha256(data).hexdigest()
-    if sha256 and found != sha256.lower():
+    if sha256 and (found := hashlib.sha256(data).hexdigest()) != sha256.lower():
         return data, [f"model {path!r} has sha256 {found}, expected {sha256.lower()}"]
     try:
         is_external = _mentions_external_data(data, "model", 0)

@@ -15,7 +15,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 from nodes.vlm.make_test_model import write_model
 from nodes.vlm.onnx_vlm import OnnxVLM
-from runtime import Simulation
 from runtime.errors import ParameterError
 
 Spoil = Callable[[Path], object]
@@ -92,6 +91,23 @@ SEEN_BY_CHECK: dict[str, tuple[Spoil, str]] = {
         ],
         "embed_tokens.onnx does not exist; set the parameter precision to one of those there: 'fp16', 'q4'",
     ),
+    "other inputs": (
+        put(part("vision_encoder"), model({"images": [1, 3, 9, 9]})),
+        "vision_encoder.onnx has the inputs images; expected pixel_values and perhaps pixel_attention_mask",
+    ),
+    "other sizes": (
+        put(part("vision_encoder"), model({"pixel_values": [1, 3, 9, 9]})),
+        "vision_encoder.onnx has the input 'pixel_values': tensor(float) of shape [1, 3, 9, 9]; expected float, "
+        "float16 with 5 sizes",
+    ),
+    "no cache": (
+        put(part("decoder_model_merged"), model({"inputs_embeds": [1, "n", 9], "attention_mask": [1, "n"]})),
+        "decoder_model_merged.onnx has no input past_key_values.0.key; expected a decoder with a cache",
+    ),
+    "other types": (
+        put(part("embed_tokens"), model({"input_ids": [1, "n"]}, TensorProto.DOUBLE)),
+        "embed_tokens.onnx has the input 'input_ids': tensor(double) of shape [1, any]; expected int32, int64 with 2",
+    ),
     "tensors elsewhere": (external, "keeps tensors in other files"),
     "no model": (put(part("decoder_model_merged"), "version https://git-lfs.github.com/spec/v1"), "is no ONNX model"),
 }
@@ -102,40 +118,15 @@ def test_check_says_what_is_wrong_with_the_folder_and_a_run_does_not_start(folde
     spoil, said = SEEN_BY_CHECK[name]
     spoil(folder)
     problems = OnnxVLM.check_parameters(str(folder))
-    assert len(problems) == 1, problems
-    assert said in problems[0]
+    assert any(said in problem for problem in problems), problems
     with pytest.raises(ParameterError, match="vlm: "):
-        Simulation(OnnxVLM(str(folder))).run(seconds=0.1)
-
-
-SEEN_AT_START: dict[str, tuple[Spoil, str]] = {
-    "no tokens": (put("tokenizer.json", "{}"), "tokenizer.json is no tokenizer"),
-    "other inputs": (
-        put(part("vision_encoder"), model({"images": [1, 3, 9, 9]})),
-        "vision_encoder: its inputs are images; expected pixel_values and perhaps pixel_attention_mask",
-    ),
-    "other sizes": (
-        put(part("vision_encoder"), model({"pixel_values": [1, 3, 9, 9]})),
-        "vision_encoder: input 'pixel_values' has the shape [1, 3, 9, 9]; expected 5 sizes",
-    ),
-    "no cache": (
-        put(part("decoder_model_merged"), model({"inputs_embeds": [1, "n", 9], "attention_mask": [1, "n"]})),
-        "decoder_model_merged has no input past_key_values.0.key; expected a decoder with a cache",
-    ),
-    "other types": (
-        put(part("embed_tokens"), model({"input_ids": [1, "n"]}, TensorProto.DOUBLE)),
-        "embed_tokens: input 'input_ids' is tensor(double); expected tensor(bool)",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", list(SEEN_AT_START))
-def test_a_model_that_cannot_be_asked_is_refused_at_start(folder: Path, name: str) -> None:
-    spoil, said = SEEN_AT_START[name]
-    spoil(folder)
-    with pytest.raises(ParameterError) as refusal:
         OnnxVLM(str(folder)).on_start()
-    assert said in str(refusal.value)
+
+
+def test_a_tokenizer_that_is_none_is_refused_at_start(folder: Path) -> None:
+    put("tokenizer.json", "{}")(folder)
+    with pytest.raises(ParameterError, match=r"tokenizer\.json is no tokenizer"):
+        OnnxVLM(str(folder)).on_start()
 
 
 def test_parts_of_different_models_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -16,9 +16,10 @@ from typing import Any
 import msgspec
 
 from nodes.onnx_file import read_model
+from nodes.vlm.onnx_parts import PARTS
+from nodes.vlm.onnx_parts import problems as tensor_problems
 from runtime.errors import choices
 
-PARTS = ("vision_encoder", "embed_tokens", "decoder_model_merged")
 FAMILIES = ("idefics3", "smolvlm")
 END_OF_TURN = "<end_of_utterance>"
 SMALLEST_PX, LARGEST_PX = 16, 2048
@@ -61,8 +62,12 @@ class ModelFolder:
 
     def read_parts(self) -> tuple[dict[str, bytes], list[str]]:
         """The three models' bytes, and what speaks against loading them, in sentences."""
-        read = {part: read_model(str(path)) for part, path in self.parts.items()}
-        return {part: data for part, (data, _) in read.items()}, [text for _, found in read.values() for text in found]
+        parts: dict[str, bytes] = {}
+        found: list[str] = []
+        for part, path in self.parts.items():
+            parts[part], wrong = read_model(str(path))
+            found += wrong or [f"{path} {sentence}" for sentence in tensor_problems(part, parts[part])]
+        return parts, found
 
 
 def read_folder(folder: str, precision: str = "") -> tuple[ModelFolder | None, list[str]]:
