@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from nodes.bag_commands.causes import trace
+from nodes.bag_commands.causes import Step, Trace, trace
 from nodes.bag_commands.command import main
 from nodes.bag_commands.latency import KEPT, Durations
 from nodes.bag_commands.recording import Recording
+from nodes.bag_commands.why import describe
 from runtime.bag import BagWriter
 from runtime.clock import to_ns
 from runtime.journal import CallRecord, Calls
@@ -150,3 +151,11 @@ def test_on_a_narrow_terminal_why_and_info_fit_and_lose_no_words(
     assert len(topics) == 1
     assert len(topics[0]) <= 80
     assert topics[0].endswith("JointCommand")
+
+
+def test_beside_a_topic_as_long_as_the_window_a_text_stays_in_one_piece() -> None:
+    said = "arm:planner:7 of a topic with a long name"
+    name = "robot/left_arm/wrist/force_torque"
+    step = Step(ident="x:y:1", topic=name, text=said, at_s=1.0, age_s=0.1, how="", provenance="")
+    found = Trace(command="x:y:1", at_s=1.0, steps=[step], inputs=[], has_journal=True)
+    assert any(line.endswith(f"{name}  {said}") for line in describe(found, 60).splitlines())

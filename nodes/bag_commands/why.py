@@ -14,6 +14,7 @@ from runtime.errors import UserError
 from runtime.view import plain, terminal_width
 
 _WIDTH = 100
+_NARROWEST = 16
 LATEST_S = 1e9
 """Of run time: 30 years."""
 
@@ -47,6 +48,8 @@ def describe(found: Trace, columns: int | None = None) -> str:
 
 def _line(before: str, text: str, columns: int | None) -> str:
     if columns is None or len(before) + len(text) <= columns:
+        return before + text
+    if columns - len(before) < _NARROWEST:  # a long topic in a narrow window: a word a line is worse than a break
         return before + text
     return textwrap.fill(
         text, columns, initial_indent=before, subsequent_indent=" " * len(before), break_on_hyphens=False
