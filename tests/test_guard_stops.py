@@ -67,7 +67,9 @@ def test_after_resume_nothing_moves_until_a_command_made_after_it_arrives() -> N
     story.now_ns += 5 * MS
     story.machine.interrupt(interrupt("resume"), story.now_ns, story.now_ns)
     old = command(before_ns, seq=1000)
-    assert story.machine.offer(old, story.now_ns) == "policy: from before the last interrupt"
+    assert (
+        story.machine.offer(old, story.now_ns) == "policy: from before the guard was last armed, stopped or interrupted"
+    )
     assert story.tick() == still
     story.seq = 2000
     assert story.send() == ""

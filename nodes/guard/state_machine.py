@@ -271,7 +271,7 @@ class GuardMachine:
         if envelope.published_ns > now_ns + FUTURE_NS:
             return f"{envelope.source}: stamped in the future"
         if envelope.published_ns <= self._fence_ns:
-            return f"{envelope.source}: from before the last interrupt"
+            return f"{envelope.source}: from before the guard was last armed, stopped or interrupted"
         if old := self._why_old(stamped, now_ns):
             return f"{envelope.source}: {old}"
         last = self._sources.get(envelope.source)
