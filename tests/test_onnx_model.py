@@ -9,6 +9,7 @@ from bench.random_vlm import Sizes, random_parts
 from nodes.onnx_runtime import Stop, StoppedError
 from nodes.vlm.onnx_model import VisionLanguageModel
 from nodes.vlm.onnx_parts import problems
+from runtime.errors import PolyrhythmError
 
 SMALL = Sizes(
     layers=2,
@@ -30,7 +31,7 @@ SMALL = Sizes(
 def model() -> VisionLanguageModel:
     parts = random_parts(SMALL)
     assert [problem for part, data in parts.items() for problem in problems(part, data)] == []
-    return VisionLanguageModel(parts, name="random", providers=("CPUExecutionProvider",), threads=1)
+    return VisionLanguageModel(parts, name="model 'random'", providers=("CPUExecutionProvider",), threads=1)
 
 
 def tokens(count: int, seed: int = 0) -> list[int]:
@@ -65,6 +66,19 @@ def test_what_was_read_before_and_what_is_seen_matter(model: VisionLanguageModel
     assert black.shape == (SMALL.places, SMALL.width)
     night, day = (model.read(np.concatenate([seen, question]), model.nothing)[0] for seen in (black, white))
     assert not np.allclose(night, day, atol=0.1)
+
+
+def test_numbers_that_are_not_finite_are_a_failure(model: VisionLanguageModel) -> None:
+    text = model.embed(tokens(3)).copy()
+    text[1] = np.nan
+    with pytest.raises(PolyrhythmError, match="decoder_model_merged gave numbers that are not finite"):
+        model.read(text, model.nothing)
+
+
+def test_what_the_model_cannot_take_is_told_in_a_sentence(model: VisionLanguageModel) -> None:
+    with pytest.raises(PolyrhythmError, match="model 'random': embed_tokens failed: ") as failure:
+        model.embed([SMALL.tokens + 7])
+    assert "\n" not in str(failure.value)
 
 
 def test_a_stop_ends_what_is_under_way_and_all_that_follows(model: VisionLanguageModel) -> None:

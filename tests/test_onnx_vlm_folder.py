@@ -144,6 +144,19 @@ def test_parts_of_different_models_are_refused(folder: Path, tmp_path: Path) -> 
         OnnxVLM(str(folder)).on_start()
 
 
+def test_a_newer_folder_says_in_another_file_how_an_image_becomes_a_tile(folder: Path) -> None:
+    old = folder / "preprocessor_config.json"
+    (folder / "processor_config.json").write_text(json.dumps({"image_processor": json.loads(old.read_text())}))
+    old.unlink()
+    assert OnnxVLM.check_parameters(str(folder)) == []
+    (folder / "processor_config.json").write_text('{"image_processor": {}}')
+    (problem,) = OnnxVLM.check_parameters(str(folder))
+    assert "processor_config.json: Object missing required field `max_image_size`" in problem
+    (folder / "processor_config.json").write_text("{}")
+    (problem,) = OnnxVLM.check_parameters(str(folder))
+    assert problem.endswith("preprocessor_config.json does not exist")
+
+
 def test_a_precision_is_found_by_its_name(folder: Path) -> None:
     for file in (folder / "onnx").glob("*.onnx"):
         shutil.copy(file, file.with_name(f"{file.stem}_q4.onnx"))

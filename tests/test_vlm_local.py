@@ -156,6 +156,17 @@ def test_a_failed_pick_is_not_repeated_before_the_cup_is_seen_again() -> None:
     assert bench.vlm.failures == {"blue cup": 1}
 
 
+def test_a_failed_place_is_not_repeated_before_the_bin_is_seen_again() -> None:
+    bench = at_work()
+    bench.end("success")
+    bench.vlm.remember(msgspec.structs.replace(state(bench.ns), is_grasping=True))  # type: ignore[type-var]  # a Struct
+    bench.end("failure", "the bin is out of reach")
+    assert [action.skill for action in bench.actions] == ["pick", "place", "look"]
+    bench.end("success")
+    bench.look()
+    assert (bench.actions[-1].skill, target(bench)[1]) == ("place", "bin"), "it still holds what belongs there"
+
+
 def test_a_stop_starts_nothing_and_going_on_decides_afresh() -> None:
     bench = at_work()
     bench.vlm.interrupted(Interrupt(id="reflex-1", depth="stop", text="Ouch!", by="Sam"))

@@ -313,7 +313,10 @@ class LocalVLM(Node):
         is_grasping = bool(self.states) and self.states[-1].is_grasping
         if not is_grasping:
             self.holding = None
-        if action.skill != "pick" or action.target is None:
+        if action.target is None or action.skill not in ("pick", "place"):
+            return
+        if action.skill == "place":
+            self.known = without(self.known, action.target)  # the box is not there, or not so: to be seen afresh
             return
         name = name_of(action.target)
         self.failures[name] = self.failures.get(name, 0) + 1

@@ -30,7 +30,7 @@ class _Edge(msgspec.Struct):
 
 
 class Pictures(msgspec.Struct):
-    """preprocessor_config.json, as far as one tile needs it."""
+    """How an image becomes a tile."""
 
     max_image_size: _Edge
     image_mean: tuple[float, float, float]
@@ -80,7 +80,7 @@ def read_folder(folder: str, precision: str = "") -> tuple[ModelFolder | None, l
     if not path.is_dir():
         return None, [f"folder {folder!r} " + ("is not a folder" if path.exists() else "does not exist")]
     problems: list[str] = []
-    config, pictures = _json(path / "config.json", problems), _pictures(path / "preprocessor_config.json", problems)
+    config, pictures = _json(path / "config.json", problems), _pictures(path, problems)
     if config is not None and config.get("model_type") not in FAMILIES:
         problems.append(
             f"{path / 'config.json'}: model_type is {config.get('model_type')!r}; known: {choices(map(repr, FAMILIES))}"
@@ -111,8 +111,15 @@ def _part(folder: Path, part: str, precision: str, problems: list[str]) -> Path 
     return None
 
 
-def _pictures(file: Path, problems: list[str]) -> Pictures | None:
-    read = _json(file, problems)
+def _pictures(folder: Path, problems: list[str]) -> Pictures | None:
+    """From a file of its own, or, as newer folders have it, from processor_config.json."""
+    file = folder / "preprocessor_config.json"
+    newer = folder / "processor_config.json"
+    read = (_json(newer, []) or {}).get("image_processor") if not file.exists() else None
+    if read is not None:
+        file = newer
+    else:
+        read = _json(file, problems)
     if read is None:
         return None
     try:
