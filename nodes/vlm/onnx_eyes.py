@@ -23,6 +23,8 @@ from runtime.errors import PolyrhythmError
 
 TOKENS_PER_THING = 40
 """Of the answer, before the first is counted."""
+PROOF_TOKENS = 64
+"""Of the instructions: so much is enough to see whether a decoder reads on as it should."""
 
 
 @dataclass(slots=True)
@@ -133,7 +135,7 @@ class Eyes:
                 f"model {self.name!r}: it knows {len(logits)} tokens, its tokenizer {self.words.size}; "
                 "they are of different models"
             )
-        note = self.model.prove(self._opening, question)
+        note = self.model.prove(self._opening[-PROOF_TOKENS:], question)
         if not note:
             _, self._memory = self.model.read(self._opening, self.model.nothing)
         return note
