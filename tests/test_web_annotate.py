@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,18 @@ import pytest
 from bridges.web.annotate.command import main
 from bridges.web.annotate.desk import AnnotationDesk, Rate, Seek
 from bridges.web.annotate.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
-from bridges.web.annotate.recording import Recorded, read_recording
+from bridges.web.annotate.recording import SHORTEST_GAP_S, Camera, Recorded, read_recording, shown_of
 from bridges.web.session import Session, View
 from bridges.web.study.questionnaire import shipped
 from nodes.episodes.commands.score import Rating as TakenIn
 from runtime.bag import BagWriter
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Utterance
+from runtime.msgs import Image, Utterance
 from tests.page_run import ROOT
 from tests.shadowed_run import a_run_with_a_planner_in_shadow
+from tests.synthetic_run import START_NS, write_run
+from tests.synthetic_run import picture as drawn
 
 SEVEN = shipped("seven-dimensions")
 assert SEVEN is not None
@@ -36,6 +39,10 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "runtime", "run", "sotopia", "--virtual", "--record", str(path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=120)
     return path
+
+
+def a_picture(camera: str, at_s: float) -> Image:
+    return Image(camera=camera, captured_ns=START_NS + round(at_s * 1e9), rgb=drawn(at_s))
 
 
 def a_desk(tmp_path: Path, recorded: Recorded | None = None) -> tuple[AnnotationDesk, Ratings]:
@@ -102,19 +109,39 @@ def test_what_is_no_recording_or_has_nobody_in_it_is_told(tmp_path: Path) -> Non
 
 
 def test_the_frame_is_the_one_that_was_on_screen() -> None:
-    found = Recorded("e", 3.0, frame_times_s=[0.5, 1.0, 2.0], frames=[b"a", b"b", b"c"])
+    found = Camera("head", times_s=[0.5, 1.0, 2.0], frames=[b"a", b"b", b"c"])
     assert [found.frame_at(at_s) for at_s in (0.0, 0.5, 0.9, 1.0, 9.0)] == [0, 0, 0, 1, 2]
-    assert Recorded("e").frame_at(1.0) is None
+    assert Camera("head").frame_at(1.0) is None
+
+
+def test_the_camera_that_shows_most_comes_first_and_there_are_eight_at_most() -> None:
+    topics = ["wrist/image", "head/image", "bench/image", "left/room/image", "room/image"]
+    assert shown_of(topics) == ["left/room/image", "room/image", "head/image", "wrist/image", "bench/image"]
+    assert len(shown_of(f"c{number}/image" for number in range(9))) == 8
+
+
+def test_every_camera_of_a_recording_is_read(tmp_path: Path) -> None:
+    room = [(second + 0.5, "room/image", a_picture("room", second + 0.5)) for second in range(4)]
+    found = read_recording(write_run(tmp_path, seconds=5.0, image_hz=10.0, more=room))
+    assert [camera.name for camera in found.cameras] == ["room", "head"]
+    assert found.cameras[0].times_s == [0.5, 1.5, 2.5, 3.5]
+    times_s = found.cameras[1].times_s
+    assert all(later - earlier >= SHORTEST_GAP_S for earlier, later in pairwise(times_s))
+    assert 15 <= len(times_s) <= 25  # of 50
 
 
 def test_a_page_is_sent_the_frame_of_its_own_moment(tmp_path: Path) -> None:
-    recorded = Recorded("e", 3.0, agents=["Ada"], frame_times_s=[0.5, 1.0], frames=[b"a", b"b"])
+    cameras = [Camera("room", [0.5, 1.0], [b"a", b"b"]), Camera("head", [0.7, 1.5], [b"c", b"d"])]
+    recorded = Recorded("e", 3.0, agents=["Ada"], cameras=cameras)
     desk, ratings = a_desk(tmp_path, recorded)
     session, view = Session("s1", "ada", "ada"), View()
-    assert desk.frame("s1", view, 0) == ({"camera": "s1", "at_s": 0.5}, b"a")
-    assert desk.frame("s1", view, 0) is None
+    assert desk.recording()["cameras"] == ["room", "head"]
+    assert desk.frame("s1 0", view, 0) == ({"camera": "s1 0", "at_s": 0.5}, b"a")
+    assert desk.frame("s1 0", view, 0) is None
     desk.handle(session, Seek(2.0))
-    assert desk.frame("s1", view, 0) == ({"camera": "s1", "at_s": 1.0}, b"b")
+    assert desk.frame("s1 0", view, 0) == ({"camera": "s1 0", "at_s": 1.0}, b"b")
+    assert desk.frame("s1 1", View(), 0) == ({"camera": "s1 1", "at_s": 1.5}, b"d")
+    assert [desk.frame(wrong, View(), 0) for wrong in ("s1 2", "s1", "s1 -1", "s1 x")] == [None] * 4
     ratings.close()
 
 

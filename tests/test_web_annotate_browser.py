@@ -10,14 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bridges.web.annotate.ratings import ratings_file, read_ratings
 from runtime.episode_msgs import Observation
+from runtime.msgs import Image
 from tests.axe import findings
 from tests.page_run import ROOT, PageRun
 from tests.paging import MARKS, PHONE, a_browser, come, text, wait
-from tests.synthetic_run import write_run
+from tests.synthetic_run import START_NS, write_run
 
 pytestmark = MARKS
 
@@ -51,7 +53,7 @@ def test_two_annotators_rate_an_episode_and_a_kill_loses_nothing(chromium: Any, 
         ben = come(chromium, run.addresses["annotate", "ben"], problems, PHONE)
         wait(ada, lambda: ada.locator(".dimension").count() == 7, "the seven dimensions are there")
         assert ada.locator(".line").count() == 15
-        assert ada.is_hidden("#picture")
+        assert ada.is_hidden("#pictures")
         ada.keyboard.press("]")
         wait(ada, lambda: "0:02" in text(ada, "#time"), "the next line is gone to")
         assert text(ada, ".line[aria-current=true]").startswith("0:02Lucia Petrov: ")
@@ -87,6 +89,30 @@ def test_two_annotators_rate_an_episode_and_a_kill_loses_nothing(chromium: Any, 
     assert [one for one in problems if "ERR_CONNECTION" not in one] == []
 
 
+BLACK, GREEN = [0, 0, 0, 0], [60, 160, 80, 255]
+
+
+def of_the_room(at_s: float) -> Image:
+    rgb = np.full((90, 160, 3), GREEN[:3], np.uint8)
+    return Image(camera="room", captured_ns=START_NS + round(at_s * 1e9), rgb=rgb)
+
+
+def large(page: Any) -> str:
+    """The one camera whose picture is large: wider than all others together."""
+    widths = {one.get_attribute("data-camera"): one.bounding_box()["width"] for one in page.locator(".camera").all()}
+    widest = max(widths, key=lambda name: widths[name])
+    assert widths[widest] > 2 * (sum(widths.values()) - widths[widest])
+    assert page.get_attribute(".camera[aria-pressed=true]", "data-camera") == widest
+    return str(widest)
+
+
+def middle_of(page: Any, camera: str) -> list[int]:
+    """The colour in the middle of that camera's picture, with its opacity; all 0 where nothing was drawn."""
+    canvas = page.locator(f"[data-camera={camera}] canvas")
+    look = "one => [...one.getContext('2d').getImageData(one.width / 2, one.height / 2, 1, 1).data]"
+    return list(canvas.evaluate(look))
+
+
 CONSOLE = """
 [nodes.console]
 use    = "bridges.web.node:Console"
@@ -101,7 +127,8 @@ def test_beside_the_console_a_finished_trial_is_scrubbed_and_rated(chromium: Any
     folder.mkdir()
     launch.write_text(CONSOLE.format(folder=folder))
     told = Observation(episode=HOSTILE, ask=0, turn=0, asks="nothing")
-    path = write_run(tmp_path, seconds=20.0, more=[(1.0, "episode/seat0", told)])
+    seen = [(second / 2, "room/image", of_the_room(second / 2)) for second in range(40)]
+    path = write_run(tmp_path, seconds=20.0, more=[(1.0, "episode/seat0", told), *seen])
     trial = path.rename(folder / "P01 <b>trial-1-1.mcap")
     os.utime(trial, (1e9, 1e9))
     with PageRun("run", launch, "--out", tmp_path / "out", pages=3) as run:
@@ -116,7 +143,15 @@ def test_beside_the_console_a_finished_trial_is_scrubbed_and_rated(chromium: Any
         wait(page, lambda: "which name or code" in text(page, "#notice"), "who rates is asked")
         page.fill("#rater", "ada")
         page.click(".recording")
-        wait(page, lambda: page.is_visible("#picture"), "the camera's picture is there")
+        wait(page, lambda: page.locator(".camera").count() == 2, "both cameras are there")
+        wait(page, lambda: middle_of(page, "head") != BLACK, "the head camera's picture is there")
+        wait(page, lambda: middle_of(page, "room") == GREEN, "the room's picture is there")
+        assert large(page) == "room"
+        page.keyboard.press("c")
+        assert large(page) == "head"
+        page.click("[data-camera=room]")
+        assert large(page) == "room"
+        page.click("[data-camera=head]")
         assert HOSTILE in text(page, "#where")
         assert text(page, "#agents") == "collaboratorrobot"
         page.locator("#timeline").click(position={"x": 260, "y": 20})
@@ -140,6 +175,12 @@ def test_beside_the_console_a_finished_trial_is_scrubbed_and_rated(chromium: Any
         assert findings(page) == []
         picture(page, "annotate-phone")
         page.reload()
+        wait(page, lambda: "rated by 1" in text(page, "#recordings"), "the list is there again")
+        page.click(".recording")
+        wait(page, lambda: page.is_visible("#pictures"), "the recording is there again")
+        assert large(page) == "head"
+        wait(page, lambda: middle_of(page, "room") == GREEN, "the small picture is there, too")
+        page.click("#back")
         wait(page, lambda: "rated by 1" in text(page, "#recordings"), "back at the list")
         picture(page, "recordings-phone")
         viewer = come(chromium, run.addresses["console", "viewer"].replace("/#", "/recordings#"), problems)

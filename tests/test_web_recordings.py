@@ -162,16 +162,16 @@ def test_a_recording_that_nobody_waits_for_any_more_is_not_read_on(folder: Path)
 def test_each_page_is_shown_the_frames_of_its_own_recording_and_moment(folder: Path) -> None:
     desk = RecordingsDesk(folder, lambda: NOW_S)
     page, view = Page(desk, "a"), View()
-    assert desk.frame("a", view, 0) is None
+    assert desk.frame("a 0", view, 0) is None
     page.opens("P01-trial-1-1.mcap")
-    first = desk.frame("a", view, 0)
+    first = desk.frame("a 0", view, 0)
     desk.handle(page.session, Seek(5.0))
-    later = desk.frame("a", view, 0)
+    later = desk.frame("a 0", view, 0)
     assert first is not None
     assert later is not None
     assert first[0]["at_s"] < later[0]["at_s"]
     desk.handle(page.session, Open())  # back to the list
-    assert desk.frame("a", view, 0) is None
+    assert desk.frame("a 0", view, 0) is None
     desk.close()
 
 

@@ -42,6 +42,12 @@ def decode(text: str | bytes) -> Hello | Seen | Watch | Seek | Rate:
     return _decoder.decode(text)
 
 
+def watched(camera: str) -> tuple[str, int]:
+    """Whose picture that is, and of which camera, as pages ask for it: "session 0"; -1 where it is none."""
+    ident, _, number = camera.rpartition(" ")
+    return ident, int(number) if number.isdecimal() else -1
+
+
 def greeting(session: Session, scales: tuple[Item, ...], recording: dict[str, Any] | None) -> dict[str, Any]:
     """What a page is told first; without a recording it chooses one from a shelf."""
     return {
@@ -89,7 +95,7 @@ class AnnotationDesk:
             "events": recorded.events,
             "agents": recorded.agents,
             "parts": recorded.parts,
-            "has_frames": bool(recorded.frames),
+            "cameras": [camera.name for camera in recorded.cameras],
         }
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
@@ -116,16 +122,19 @@ class AnnotationDesk:
         return [asdict(one) for one in agreement(self._ratings.by_key.values(), self._scales, scores)]
 
     def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
-        """The frame of the moment that the page is at."""
-        at_s = self._places.get(camera, 0.0)
-        place = self._recorded.frame_at(at_s)
+        """The frame of the moment that the page is at. `camera`: the page's session, and which of the cameras."""
+        ident, number = watched(camera)
+        if not 0 <= number < len(self._recorded.cameras):
+            return None
+        shown = self._recorded.cameras[number]
+        place = shown.frame_at(self._places.get(ident, 0.0))
         if place is None or view.shown == ("frame", place):
             return None
         view.shown = ("frame", place)
-        return {"camera": camera, "at_s": self._recorded.frame_times_s[place]}, self._recorded.frames[place]
+        return {"camera": camera, "at_s": shown.times_s[place]}, shown.frames[place]
 
     def came(self, session: Session) -> None:
-        """A page was opened: its picture is watched under the session's own name."""
+        """A page was opened."""
 
     def left(self, session: Session) -> None:
         """A page is gone."""

@@ -1,4 +1,4 @@
-"""What an annotator sees of a recording: who took part, what was said and done and when, and the camera's frames."""
+"""What an annotator sees of a recording: who took part, what was said and done and when, and what the cameras saw."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import binascii
 import contextlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -20,14 +20,31 @@ from runtime.errors import RecordingError
 from runtime.lease import LEASE_TOPIC, Lease, LeaseLine
 
 IMAGE_SCHEMA = "foxglove.CompressedImage"
-CAMERAS = ("head/image", "room/image", "wrist/image")
-MOST_FRAMES = 2400
+IMAGE_ENDING = "/image"
+FIRST_SHOWN = ("room", "head", "wrist")
+"""Who rates a person and a robot sees most of both in the room's picture; other cameras come after these."""
+MOST_CAMERAS = 8
+MOST_FRAMES = 4800  # of all cameras together
 MOST_EVENTS = 5000
 SHORTEST_GAP_S = 0.2
 SEAT_TOPICS = "episode/seat"  # of an episode's participants: how their names begin
 SPOKEN_FROM_SEATS = ("said", "subtask", "action", "feedback")
 LINE_S = 2.0
 """From line to line, where the recording has no times of its own."""
+
+
+@dataclass(slots=True)
+class Camera:
+    """What one camera saw."""
+
+    name: str  # "room": its topic without "/image"
+    times_s: list[float] = field(default_factory=list)
+    frames: list[bytes] = field(default_factory=list)  # PNG or JPEG
+
+    def frame_at(self, at_s: float) -> int | None:
+        """The frame that was on screen then; the first before it, and None where there is none."""
+        place = bisect_right(self.times_s, at_s) - 1
+        return place if place >= 0 else 0 if self.frames else None
 
 
 @dataclass(slots=True)
@@ -40,41 +57,36 @@ class Recorded:
     agents: list[str] = field(default_factory=list)
     parts: dict[str, dict[str, str]] = field(default_factory=dict)  # agent -> goal and background, where known
     scores: dict[tuple[str, str], float] = field(default_factory=dict)  # (agent, dimension) -> of the judge
-    frame_times_s: list[float] = field(default_factory=list)
-    frames: list[bytes] = field(default_factory=list)  # PNG or JPEG
+    cameras: list[Camera] = field(default_factory=list)  # the one that is shown first at the beginning
     begins_s: float = 0.0
-
-    def frame_at(self, at_s: float) -> int | None:
-        """The frame that was on screen then; None before the first, and where there is none."""
-        place = bisect_right(self.frame_times_s, at_s) - 1
-        return place if place >= 0 else 0 if self.frames else None
 
 
 def read_recording(path: Path) -> Recorded:
     """Read all that is shown. Raises RecordingError where there is nothing to rate."""
     readers = [BagReader(path), *_following(path)]
-    images: dict[str, list[int]] = {}
+    images: set[str] = set()
     first_ns: int | None = None
     last_ns = 0
     for message in chain.from_iterable(readers):  # times only: images are decoded in the second pass, and few of them
         first_ns = message.log_time_ns if first_ns is None else min(first_ns, message.log_time_ns)
         last_ns = max(last_ns, message.log_time_ns)
         if message.schema == IMAGE_SCHEMA:
-            images.setdefault(message.topic, []).append(message.log_time_ns)
-    camera = next((topic for topic in CAMERAS if topic in images), "")
+            images.add(message.topic)
     first_ns = first_ns or 0
     start_ns, begins_s = _zero(readers[0], first_ns)
     duration_s = max(0.0, (last_ns - start_ns) * 1e-9 - begins_s)
     found = Recorded(name_of(path), round(duration_s, 2), begins_s=round(begins_s, 2))
-    gap_s = max(SHORTEST_GAP_S, duration_s / MOST_FRAMES)
+    cameras = {topic: Camera(topic.removesuffix(IMAGE_ENDING)) for topic in shown_of(images)}
+    gap_s = max(SHORTEST_GAP_S, duration_s * len(cameras) / MOST_FRAMES)
     told: list[BagMessage] = []
     for message in chain.from_iterable(readers):
-        if message.topic == camera:
+        if (camera := cameras.get(message.topic)) is not None:
             at_s = _seconds(message, start_ns)
-            if not found.frames or at_s - found.frame_times_s[-1] >= gap_s:
-                _add_frame(found, message, at_s)
+            if not camera.frames or at_s - camera.times_s[-1] >= gap_s:
+                _add_frame(camera, message, at_s)
         elif message.topic in _TOLD or message.topic.startswith(SEAT_TOPICS):
             told.append(message)
+    found.cameras = [camera for camera in cameras.values() if camera.frames]
     teller = _Teller(found)
     for message in sorted(told, key=_when):  # a recording has them as they arrived
         teller.take(message, _seconds(message, start_ns))
@@ -82,6 +94,16 @@ def read_recording(path: Path) -> Recorded:
     if not found.agents:
         raise RecordingError(f"{path}: nobody says anything in this recording, so there is nobody to rate")
     return found
+
+
+def shown_of(topics: Iterable[str]) -> list[str]:
+    """The image topics that are shown, the one that shows most first."""
+
+    def rank(topic: str) -> tuple[int, str]:
+        word = topic.removesuffix(IMAGE_ENDING).rpartition("/")[2]
+        return FIRST_SHOWN.index(word) if word in FIRST_SHOWN else len(FIRST_SHOWN), topic
+
+    return sorted(topics, key=rank)[:MOST_CAMERAS]
 
 
 def _zero(reader: BagReader, first_ns: int) -> tuple[int, float]:
@@ -110,7 +132,7 @@ def _following(path: Path) -> Iterator[BagReader]:
 
 def _spread(found: Recorded, lasts_s: float) -> None:
     """In virtual time a whole episode may take no time at all: then its lines stand one after the other."""
-    if found.frames or lasts_s > LINE_S * len(found.events) / 10:
+    if found.cameras or lasts_s > LINE_S * len(found.events) / 10:
         return
     found.begins_s = 0.0
     for place, event in enumerate(found.events):
@@ -118,13 +140,13 @@ def _spread(found: Recorded, lasts_s: float) -> None:
     found.duration_s = len(found.events) * LINE_S
 
 
-def _add_frame(found: Recorded, message: BagMessage, at_s: float) -> None:
+def _add_frame(camera: Camera, message: BagMessage, at_s: float) -> None:
     try:
         data = base64.b64decode(str(message.document.get("data", "")), validate=True)
     except (RecordingError, binascii.Error, ValueError):
         return  # one damaged frame is no reason to show none
-    found.frames.append(data)
-    found.frame_times_s.append(at_s)
+    camera.frames.append(data)
+    camera.times_s.append(at_s)
 
 
 class _Teller:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from bridges.web.annotate.desk import VIEWER, Rate, Seek, greeting
+from bridges.web.annotate.desk import VIEWER, Rate, Seek, greeting, watched
 from bridges.web.annotate.ratings import agreement
 from bridges.web.annotate.shelf import Book, Shelf
 from bridges.web.room import Room
@@ -92,7 +92,7 @@ class RecordingsDesk:
 
     def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
         """The frame of the moment that the page is at."""
-        session = self._sessions.get(camera)  # each page watches under its session's name
+        session = self._sessions.get(watched(camera)[0])
         book = self._book(session) if session is not None else None
         return book.desk.frame(camera, view, now_ns) if book is not None else None
 

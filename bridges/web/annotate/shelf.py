@@ -23,7 +23,7 @@ QUIET_S = 3.0
 """A file that was written to within that time is still being recorded."""
 MOST_LISTED = 60
 MOST_OPEN = 3
-"""Recordings in memory at a time; one holds 2400 pictures at most."""
+"""Recordings in memory at a time; one holds 4800 pictures at most."""
 
 
 @dataclass(slots=True)

@@ -5,26 +5,25 @@ import { $, all, cameIn, clock, cover, forget, isText, make, notice, whenNew } f
 const SPEECH = new Set(["heard", "said", "speak", "non-verbal communication", "action", "none", "leave"]);
 const COLOURS = { mark: "#7be495", note: "#7be495", interrupt: "#ff8a80", guard: "#ff8a80", plan: "#aebace", action: "#aebace", feedback: "#aebace", seat: "#ffc857", end: "#eaeff6" };
 const PEOPLE = ["#6cd0ff", "#ffc857", "#d7a6ff", "#ffb38a"];
-let person = null, found = null, name = "", isAgain = false, at = 0, playing = null, agent = "", bitmapNow = null;
+let person = null, found = null, name = "", isAgain = false, at = 0, playing = null, agent = "";
 const ratings = new Map();    // "agent dimension" -> {score, rationale}
 
 const link = new Link({
   welcome: (message) => {
     person = message; cameIn(message);
-    link.send({ t: "watch", cameras: [message.session] });
-    if (found && message.has_shelf) open(name, true); else if (found) send(); else if (message.recording) take_up(message.recording); else shelf();
+    if (found && message.has_shelf) open(name, true); else if (found) { watch(); send(); } else if (message.recording) take_up(message.recording); else shelf();
   },
   state: (message) => {
     if (message.notices.length) notice(message.notices.at(-1));
     if (message.shelf) whenNew("shelf", message.shelf, list);
-    if (message.recording) { if (isAgain) { isAgain = false; send(); } else take_up(message.recording); }
+    if (message.recording) { if (isAgain) { isAgain = false; watch(); send(); } else take_up(message.recording); }
     if (message.ratings) whenNew("ratings", message.ratings, take);
     if (message.agreement) whenNew("agreement", message.agreement, agreement);
   },
   frame: (header, bitmap) => {
-    const canvas = $("#picture"); canvas.hidden = false;
-    if (canvas.width !== bitmap.width) { canvas.width = bitmap.width; canvas.height = bitmap.height; }
-    canvas.getContext("2d").drawImage(bitmap, 0, 0); bitmapNow?.close(); bitmapNow = bitmap;
+    const canvas = all(".camera canvas")[Number(header.camera.split(" ").at(-1))];
+    if (canvas && (canvas.width !== bitmap.width || canvas.height !== bitmap.height)) { canvas.width = bitmap.width; canvas.height = bitmap.height; }
+    canvas?.getContext("2d").drawImage(bitmap, 0, 0); bitmap.close();
   },
   cover,
 });
@@ -35,7 +34,7 @@ const isSpeech = (event) => SPEECH.has(event.kind) && found.agents.includes(even
 // --- the shelf, where this page has one
 
 function shelf() {
-  play(false); found = null; ratings.clear();
+  play(false); found = null; ratings.clear(); watch();
   $("#shelf").hidden = false; $("#watch").hidden = true; $("#rate").hidden = false; $("#back").hidden = true; document.body.dataset.at = "shelf";
   $("#where").textContent = "Choose a recording"; $("#progress").textContent = ""; document.title = "Recordings - annotation";
   $("#rater-label").hidden = !person.may_rate; for (const one of ["#agents", "#scales", "#part"]) $(one).hidden = true;
@@ -75,7 +74,8 @@ const x = (seconds) => 1000 * (seconds - found.begins_s) / Math.max(0.1, found.d
 function build() {
   $("#where").textContent = `${found.episode} · ${clock(found.duration_s)} · ${person.may_rate ? `you are ${person.has_shelf ? $("#rater").value.trim() : person.role}` : "you look on"}`;
   document.title = `${found.episode} - annotation`;
-  $("#scrub").min = String(found.begins_s); $("#scrub").max = String(found.begins_s + Math.max(0.1, found.duration_s)); $("#picture").hidden = !found.has_frames;
+  $("#scrub").min = String(found.begins_s); $("#scrub").max = String(found.begins_s + Math.max(0.1, found.duration_s));
+  cameras();
   const line = $("#timeline"), tag = (name, values) => { const one = document.createElementNS("http://www.w3.org/2000/svg", name); for (const [key, value] of Object.entries(values)) one.setAttribute(key, value); return one; };
   line.setAttribute("viewBox", "0 0 1000 40");
   for (const event of found.events) {
@@ -96,6 +96,23 @@ function build() {
   }));
   if (person.may_rate) drawScales();
 }
+
+// --- the cameras: one large, the others small beside it; the one that was chosen stays so in the next recording
+
+function cameras() {
+  $("#pictures").hidden = !found.cameras.length; $("#camera-key").hidden = found.cameras.length < 2;
+  $("#pictures").replaceChildren(...found.cameras.map((name) => {
+    const one = make("button", "camera", make("canvas"), make("span", "", name));
+    one.type = "button"; one.dataset.camera = name; one.ariaLabel = `${name} camera`; one.addEventListener("click", () => choose(name)); return one;
+  }));
+  const last = sessionStorage.getItem("camera"); enlarge(found.cameras.includes(last) ? last : found.cameras[0]);
+  watch();
+}
+
+function enlarge(name) { all(".camera").forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.camera === name))); }
+function choose(name) { sessionStorage.setItem("camera", name); enlarge(name); }
+function nextCamera() { const now = all(".camera").findIndex((one) => one.getAttribute("aria-pressed") === "true"); choose(found.cameras[(now + 1) % found.cameras.length]); }
+const watch = () => link.send({ t: "watch", cameras: (found?.cameras ?? []).map((_, place) => `${person.session} ${place}`) });
 
 function go(seconds) {
   at = Math.min(ends(), Math.max(found.begins_s, seconds));
@@ -125,6 +142,7 @@ addEventListener("keydown", (event) => {
   else if ((event.key === "ArrowRight" || event.key === "ArrowLeft") && !isChoice) { event.preventDefault(); go(at + (event.key === "ArrowRight" ? 1 : -1) * (event.shiftKey ? 10 : 1)); }
   else if (event.key === "]") { const next = found.events.find((one) => one.at_s > at + 0.01); if (next) go(next.at_s); }
   else if (event.key === "[") { const last = found.events.filter((one) => one.at_s < at - 0.01).at(-1); if (last) go(last.at_s); }
+  else if (event.key === "c" && found.cameras.length > 1) nextCamera();
   else if (isScrub && event.key === "Home") go(0);
 }, true);
 
