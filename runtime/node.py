@@ -125,6 +125,9 @@ class Node:
     subscribes_all: ClassVar[bool] = False
     """True: `on_any` is called for each message of every topic, from queues too deep for a newest one to overwrite."""
 
+    stops_late: ClassVar[bool] = False
+    """True: a run that ends stops it after the others, so that people who look through it see their last words."""
+
     run_info: dict[str, Any]
     """What is known of the run (launch_text, seed, folder, versions...); set before `on_start`, in a run only.
 

@@ -245,10 +245,11 @@ class Supervisor:
     async def _stop_all(self) -> None:
         if self._restarts:  # they end by themselves now; a process half started could not be stopped
             await asyncio.wait(self._restarts)
-        stop_last = {name for name, part in self._plans.items() if part.stops_last}
-        first = [child for child in self._children.values() if child.name not in stop_last]
-        await asyncio.gather(*(child.stop(PATIENCE_S) for child in first))
-        last = [child for child in self._children.values() if child.name in stop_last]
+        first, late, last = (
+            [child for child in self._children.values() if self._plans[child.name].stops == turn] for turn in range(3)
+        )
+        for children in (first, late):
+            await asyncio.gather(*(child.stop(PATIENCE_S) for child in children))
         outcome = self._ending.result() if self._ending is not None and self._ending.done() else None
         if outcome is not None:
             for child in last:

@@ -10,7 +10,7 @@ import hashlib
 import importlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -42,7 +42,7 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     hears: dict[str, str]  # topic -> "module:Message"
     listeners: dict[str, int]  # own topic -> number of other processes that hear it
     peers: tuple[str, ...]  # the other processes
-    stops_last: bool  # a recorder or a gateway, so that the last messages of the others still pass
+    stops: Literal[0, 1, 2]  # when the run ends: 0 first; 1 who shows what these said last; 2 recorders and gateways
     restart: str
     holders: dict[str, str]  # seat -> the node that sits on it at the start
     seat_topics: dict[str, str]  # topic -> the seat that it belongs to
@@ -99,7 +99,7 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},
             listeners=dict(listeners),
             peers=tuple(other for other in hears if other != name),
-            stops_last=name in gateways or any(spec.cls.subscribes_all for spec in specs),
+            stops=_stops(specs) if name not in gateways else 2,
             restart=specs[0].restart if specs else "always",
             holders=holders_of(launch.seats),
             seat_topics=topics_of(launch.seats, launch.graph.nodes),
@@ -111,6 +111,13 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             gateway=_gateway(launch, gateways[name]) if name in gateways else None,
         )
     return plans
+
+
+def _stops(specs: Iterable[NodeSpec]) -> Literal[0, 1, 2]:
+    classes = [spec.cls for spec in specs]
+    if any(cls.subscribes_all for cls in classes):
+        return 2
+    return 1 if any(cls.stops_late for cls in classes) else 0
 
 
 def _reliably(specs: Iterable[NodeSpec]) -> dict[str, QoS]:

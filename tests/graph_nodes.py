@@ -9,7 +9,7 @@ import numpy as np
 
 from runtime import Message, Node, Publisher, Subscription, every, on
 from runtime.msgs import Image, JointCommand, RobotState, Utterance
-from runtime.qos import SOON
+from runtime.qos import RELIABLE, SOON
 
 
 class Count(Message):
@@ -246,3 +246,32 @@ class AgeListener(Node):
         stamped = self.order.stamped()
         assert stamped is not None
         self.log.info("order %s is %.2f s old", order.text, stamped.age_s(self.clock.now_ns()))
+
+
+class LastWord(Message):
+    number: int
+
+
+class Farewell(Node):
+    """Ends the run, and has something to say when it is stopped."""
+
+    word = Publisher(LastWord, "farewell", qos=RELIABLE)
+
+    @every(hz=5)
+    def end(self) -> None:
+        self.finish(ok=True, reason="all is said")
+
+    def on_stop(self) -> None:
+        for number in range(1, 4):
+            self.word.publish(LastWord(number=number))
+
+
+class Mourner(Node):
+    """Hears what others say when they are stopped."""
+
+    stops_late = True
+    word = Subscription(LastWord, "farewell")
+
+    @on(word)
+    def hear(self, word: LastWord) -> None:
+        self.log.info("heard word %d", word.number)

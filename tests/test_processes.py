@@ -164,6 +164,12 @@ def test_what_is_published_in_on_start_crosses_processes(start: Start) -> None:
     assert "done: 1 heard, dropped {}" in run.output
 
 
+def test_who_stops_late_hears_what_the_others_say_at_their_end(start: Start) -> None:
+    run = start("farewell Farewell", "mourner Mourner")
+    assert run.end() == 0, run.output
+    assert re.findall(r"mourner: heard word (\d)", run.output) == ["1", "2", "3"]
+
+
 def test_a_killed_publisher_is_restarted_and_its_first_message_heard(start: Start) -> None:
     run = start("counter Counter", "checker Checker params = { last = 100, starts = 2 }")
     run.wait_for("checker: 50 heard")

@@ -29,6 +29,7 @@ class PersonAtPage(Node):
     """
 
     provenance = "person"
+    stops_late = True  # the scores are the last thing that is said
 
     observation = Subscription(Observation, "episode/seat")
     turn = Subscription(Turn, "episode/turn", qos=OPTIONAL)
