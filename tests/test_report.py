@@ -112,7 +112,7 @@ def test_a_stop_is_measured_from_the_utterance_to_held_rest_and_release(run: Run
     assert stop.held_ms == pytest.approx(12.0)
     assert stop.at_rest_ms == pytest.approx(400.0)
     assert stop.resumed_s == pytest.approx(6.015)
-    assert stop.followed == "held after 12.0 ms; at rest after 0.40 s; released after 6.0 s"
+    assert stop.followed == "held after 12.0 ms; measured still after 0.40 s; released after 6.0 s"
 
 
 def test_what_followed_the_other_interrupts(run: Run) -> None:
@@ -166,7 +166,7 @@ def test_a_second_stop_finds_the_robot_held_already(run: Run) -> None:
     )
     times = stop_times(run, second)
     assert (times.held_ms, times.is_cause) == (0.0, False)
-    assert followed(run, second) == "was held already; at rest after 0.00 s; released after 5.0 s"
+    assert followed(run, second) == "was held already; measured still after 0.00 s; released after 5.0 s"
 
 
 def test_a_guard_that_felt_a_touch_itself_and_names_the_interrupt_later_was_stopped_by_it(recording: Path) -> None:

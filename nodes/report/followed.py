@@ -94,7 +94,7 @@ def _after_stop(times: StopTimes) -> str:
         return "nothing"
     parts = [f"held after {times.held_ms:.1f} ms" if times.is_cause or times.held_ms else "was held already"]
     if times.at_rest_ms is not None:
-        parts.append(f"at rest after {times.at_rest_ms * 1e-3:.2f} s")
+        parts.append(f"measured still after {times.at_rest_ms * 1e-3:.2f} s")
     if times.resumed_s is not None:
         parts.append(f"released after {times.resumed_s:.1f} s")
     return "; ".join(parts)

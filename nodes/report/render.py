@@ -92,11 +92,14 @@ def _interrupts(summary: Summary) -> Table:
     return table
 
 
+_EFFECT_WORDS = {"at_rest": "asked and measured at rest"}  # later than measured still, while braking is asked for
+
+
 def _effects(one: InterruptSummary) -> str:
     """When each effect of an interrupt came, in order."""
     in_order = sorted(one.effects_ms.items(), key=lambda pair: pair[1])
-    parts = [f"{name.replace('_', ' ')} {time_ms:.1f}" for name, time_ms in in_order]
-    parts += [f"{name.replace('_', ' ')} never" for name in one.missing]
+    parts = [f"{_EFFECT_WORDS.get(name, name)} {time_ms:.1f}" for name, time_ms in in_order]
+    parts += [f"{_EFFECT_WORDS.get(name, name)} never" for name in one.missing]
     return f"ms: {', '.join(parts)}"
 
 
