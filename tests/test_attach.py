@@ -64,7 +64,7 @@ def asked(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 @pytest.mark.alone
 @pytest.mark.processes
 def test_every_command_tells_the_truth_about_a_running_graph(
-    hello: FoundRun, capsys: pytest.CaptureFixture[str]
+    hello: FoundRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nodes = {row["node"]: row for row in json.loads(asked(capsys, "nodes", "--json"))}
     assert nodes["talker"]["publishes"] == ["beat"]
@@ -98,6 +98,13 @@ def test_every_command_tells_the_truth_about_a_running_graph(
     assert talker["cpu_percent"] >= 0
     assert talker["memory_mb"] > 1
     assert "rate/target" in asked(capsys, "top")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    for columns in (66, 90):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = asked(capsys, "top").splitlines()
+        assert max(map(len, lines)) <= columns
+        assert any("talker" in line for line in lines)
 
 
 @pytest.mark.processes

@@ -201,6 +201,17 @@ def test_a_video_runs_at_the_cameras_rate(tmp_path: Path) -> None:
     assert video.get(cv2.CAP_PROP_FRAME_COUNT) == 19
 
 
+@pytest.mark.parametrize("form", ["lerobot", "jsonl", "csv", "mp4", "wav"])
+@pytest.mark.parametrize("folder", [".", "here", "/"])
+def test_a_folder_is_told_from_a_recording(
+    form: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("here").mkdir()
+    assert main(["export", folder, "--to", form]) == 2
+    assert f"{folder}: is a folder; expected a recording, such as " in capsys.readouterr().err
+
+
 def test_only_a_dataset_takes_several_recordings(tmp_path: Path) -> None:
     path = str(recording(tmp_path / "run.mcap", seconds=0.3))
     assert main(["export", path, path, "--to", "csv"]) == 2

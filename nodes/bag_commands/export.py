@@ -37,36 +37,32 @@ def main(argv: list[str]) -> int:
     if len(asked.recordings) > 1 and asked.to != "lerobot":
         raise UserError(f"--to {asked.to}: takes one recording; only a dataset has several episodes")
     first: Path = asked.recordings[0]
+    recordings = [Recording(path) for path in asked.recordings]  # before the name beside it: a folder may have none
     suffix = {"lerobot": "-lerobot", "jsonl": ".jsonl", "csv": "-csv", "mp4": "-videos", "wav": "-sound"}[asked.to]
     out: Path = asked.out or first.with_name(first.stem + suffix)
     if asked.to == "lerobot":
         from nodes.bag_commands.lerobot import export_lerobot
 
-        recordings = [Recording(path) for path in asked.recordings]
         frames = export_lerobot(recordings, out, fps=round(asked.hz or 20), skip_damaged=asked.skip_damaged, tell=_tell)
         print(f"{frames} frames in {len(asked.recordings)} episode(s) in {out}")
     elif asked.to == "mp4":
         from nodes.bag_commands.video import export_videos
 
-        recordings = [Recording(first)]
         for path, number in export_videos(recordings[0], out, hz=asked.hz, skip_damaged=asked.skip_damaged, tell=_tell):
             print(f"{number} frames in {path}")
     elif asked.to == "wav":
         from nodes.bag_commands.sound import export_sounds
 
-        recordings = [Recording(first)]
         for path, number in export_sounds(recordings[0], out, skip_damaged=asked.skip_damaged, tell=_tell):
             print(f"{number} utterances in {path}")
     elif asked.to == "csv":
         from nodes.bag_commands.tables import export_csv
 
-        recordings = [Recording(first)]
         for path, number in export_csv(recordings[0], out, tell=_tell):
             print(f"{number} rows in {path}")
     else:
         from nodes.bag_commands.tables import export_jsonl
 
-        recordings = [Recording(first)]
         check_out(out, recordings[0])
         lines = export_jsonl(recordings[0], out, with_images=asked.images, tell=_tell)
         print(f"{lines} lines in {out}")

@@ -21,6 +21,7 @@ from runtime.graph import health_topic
 from runtime.health import Health
 from runtime.message import Stamped
 from runtime.registry import FoundRun, ProcessState
+from runtime.view import terminal_width
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -100,6 +101,8 @@ def top_main(argv: list[str]) -> int:
                 {"run": run.info.name, "nodes": data, "budgets": budgets(rows), "trouble": trouble(rows)}
             ).decode()
         )
+    elif terminal_width() is not None:
+        _print(run, rows)
     else:
         print(run.title)
         print(table([dict(zip(COLUMNS, cells(row), strict=True)) for row in rows], COLUMNS))
@@ -121,11 +124,15 @@ def _draw(run: FoundRun, accounts: Accounts, topics: Sequence[str], for_s: float
                 next_ns = clock.now_ns() + to_ns(_REDRAW_S)
                 live.update(_table(run, accounts.rows(clock.now_ns()), live.console.width), refresh=True)
         rows = accounts.rows(clock.now_ns())
+    _print(run, rows)  # what was last seen stays on the terminal
+    return 0
+
+
+def _print(run: FoundRun, rows: Sequence[NodeRow]) -> None:
     from rich.console import Console
 
-    console = Console()
-    console.print(_table(run, rows, console.width))  # what was last seen stays on the terminal
-    return 0
+    console = Console(width=terminal_width(), height=25)  # without a height it takes a dumb one for 80 columns wide
+    console.print(_table(run, rows, console.width))
 
 
 def _table(run: FoundRun, rows: Sequence[NodeRow], width: int) -> Table:
@@ -153,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="polyrhythm top",
         description="Show how every node fares: rate against target, lateness, overruns, age of its stalest input, "
         "queue, drops and unacknowledged reliable events by reason, and CPU and memory of its process; and how the run "
-        "keeps to its [budgets]. Live on a terminal, once elsewhere.",
+        "keeps to its [budgets]. Live on a terminal, once on one that is dumb; elsewhere once, with every column.",
         epilog="example: polyrhythm top --json | python -m json.tool",
     )
     add_run_argument(parser)
