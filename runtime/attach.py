@@ -32,16 +32,12 @@ class Arrival:
     topic: str
     frames: Sequence[Frame]
     received_ns: int
+    size_bytes: int  # on the wire: of what came in a bundle, its share; arrays in shared memory count in full
 
     @property
     def envelope(self) -> Envelope:
         """Its envelope. Raises CodecError."""
         return decode_envelope(self.frames[1])
-
-    @property
-    def size_bytes(self) -> int:
-        """What went over the wire."""
-        return sum(len(frame) for frame in self.frames) + 2
 
 
 class Interruption:
@@ -111,7 +107,7 @@ def hear(
         while not interruption.is_set and (end_ns is None or clock.now_ns() < end_ns):
             frames = tap.receive(turn_s)
             if frames is not None and len(frames) >= 2:
-                yield Arrival(bytes(frames[0]).decode(errors="replace"), frames, clock.now_ns())
+                yield Arrival(bytes(frames[0]).decode(errors="replace"), frames, clock.now_ns(), tap.size_bytes)
             elif run.is_alive:
                 yield None
             else:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import zmq
@@ -48,7 +49,9 @@ class Tap:
         for topic, kind in topics.items():
             self._sockets[kind].setsockopt(zmq.SUBSCRIBE, topic.encode() + PASSING)
         self._elsewhere = Elsewhere(PASSING)
-        self._waiting: deque[list[Frame]] = deque()  # the rest of a bundle
+        self._waiting: deque[tuple[list[Frame], int]] = deque()  # the rest of a bundle
+        self.size_bytes = 0
+        """Of the message that was received last, on the wire: of a bundle its share."""
         used = set(topics.values())
         for kind, socket in self._sockets.items():
             for process in processes if kind in used else ():
@@ -62,7 +65,7 @@ class Tap:
     def receive(self, timeout_s: float) -> list[Frame] | None:
         """The next message as topic, document and arrays; None where none came in time."""
         if self._waiting:
-            return self._waiting.popleft()
+            return self._next()
         for _ in range(2):
             for kind in KINDS:
                 try:
@@ -71,17 +74,23 @@ class Tap:
                     continue
                 self._waiting.extend(self._messages(head, self._sockets[kind]))
                 if self._waiting:
-                    return self._waiting.popleft()
+                    return self._next()
             if not self._poller.poll(max(0, round(timeout_s * 1000))):
                 break
         return None
 
-    def _messages(self, head: bytes, socket: zmq.Socket[bytes]) -> list[list[Frame]]:
-        """The frames of each message in it; none where they cannot be had, which shows in the numbers."""
+    def _next(self) -> list[Frame]:
+        frames, self.size_bytes = self._waiting.popleft()
+        return frames
+
+    def _messages(self, head: bytes, socket: zmq.Socket[bytes]) -> list[tuple[list[Frame], int]]:
+        """Frames and size of each message in it; none where they cannot be had, which shows in the numbers."""
         topic, frames, place, _ = unpack(head, socket)
         try:
             if is_bundle(head):
-                return [[topic, document] for document in split_bundle(frames[0])]
+                documents = split_bundle(frames[0])
+                sizes = shares(len(head), [len(document) for document in documents])
+                return [([topic, document], size) for document, size in zip(documents, sizes, strict=True)]
             if place is not None:
                 arrays = self._elsewhere.fetch(topic, place, socket)
                 if isinstance(arrays, str):
@@ -89,7 +98,7 @@ class Tap:
                 frames += arrays
         except CodecError:
             return []
-        return [[topic, *frames]]
+        return [([topic, *frames], sum(len(frame) for frame in frames) + len(topic) + 2)]
 
     def close(self) -> None:
         """Hear no more."""
@@ -99,6 +108,12 @@ class Tap:
         self._context.term()
         for file in self._files:
             file.unlink(missing_ok=True)  # ZeroMQ leaves them
+
+
+def shares(whole: int, parts: Sequence[int]) -> list[int]:
+    """The whole divided as the parts are large; the shares add up to it."""
+    ends = [whole * end // sum(parts) for end in accumulate(parts)]
+    return [end - begin for begin, end in pairwise([0, *ends])]
 
 
 class Injector:

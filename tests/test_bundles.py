@@ -268,6 +268,8 @@ def test_a_tool_hears_each_of_them() -> None:
         outlet = Outlet(Path(name), "talker")
         tap = Tap(Path(name), ["talker"], {"beat": "event"}, "tool-1")
         found: list[int] = []
+        sizes: list[int] = []
+        alone: list[int] = []
 
         def is_heard() -> bool:
             outlet.publish_all(Envelope("beat", "talker", 1, 0), beats(1, 6))
@@ -275,11 +277,15 @@ def test_a_tool_hears_each_of_them() -> None:
                 stamped = decode(frames, Beat)
                 assert stamped.envelope.seq == stamped.message.count
                 found.append(stamped.message.count)
+                sizes.append(tap.size_bytes)
+                alone.append(sum(len(frame) for frame in frames))
             return len(found) >= 5
 
         try:
             eventually(is_heard, "the tool hears the publisher")
             assert found[:5] == [1, 2, 3, 4, 5]
+            assert sum(sizes[:5]) < sum(alone[:5]) / 2  # they have one envelope
+            assert max(sizes[:5]) - min(sizes[:5]) <= 1
         finally:
             tap.close()
             outlet.close()

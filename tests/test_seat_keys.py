@@ -41,7 +41,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 def posture(*position: float) -> Arrival:
     envelope = Envelope(topic="robot/command", source="guard", seq=1, published_ns=1)
-    return Arrival("robot/command", encode(envelope, JointCommand(position=position)), 1)
+    return Arrival("robot/command", encode(envelope, JointCommand(position=position)), 1, 0)
 
 
 def test_keys_typed_together_are_all_read_before_anything_is_sent(terminal: int) -> None:

@@ -100,7 +100,7 @@ class Delay:
 
 
 class Bandwidth:
-    """How many bytes a topic takes, all frames together."""
+    """How many bytes a topic takes at one receiver."""
 
     def __init__(self) -> None:
         self._sizes = Spread()
@@ -158,7 +158,11 @@ def delay_main(argv: list[str]) -> int:
 
 def bw_main(argv: list[str]) -> int:
     """`polyrhythm bw`."""
-    return _measure("bw", "Measure the bandwidth that a topic takes.", Bandwidth(), argv)
+    does = (
+        "Measure the bandwidth that a topic takes: what goes to one receiver. Of a bundle, each message counts its "
+        "share; arrays in shared memory count in full."
+    )
+    return _measure("bw", does, Bandwidth(), argv)
 
 
 def echo_main(argv: list[str]) -> int:
