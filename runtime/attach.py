@@ -7,7 +7,7 @@ import getpass
 import itertools
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 
@@ -94,7 +94,7 @@ def hear(
     interruption: Interruption,
     for_s: float | None = None,
     turn_s: float = _TURN_S,
-) -> Iterator[Arrival | None]:
+) -> Generator[Arrival | None]:
     """Messages as they come, and None whenever there is none for `turn_s`.
 
     Ends after `for_s` seconds, at an interruption, and at the end of the run.

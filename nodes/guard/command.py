@@ -5,17 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable, Iterable
+from typing import Literal
 
 import msgspec
 
-from runtime.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
-from runtime.clock import SystemClock
+from runtime.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
+from runtime.clock import SystemClock, to_ns
 from runtime.codec import decode
 from runtime.errors import PolyrhythmError
+from runtime.message import Envelope
 from runtime.msgs import TERMINAL, EStop, GuardState
 from runtime.proof import order, token_of
 from runtime.registry import FoundRun
 
+SILENT_S = 1.0
+"""The guard tells its state ten times a second; an order is given after so long even where it was not heard."""
 ANSWER_S = 1.0
 CONSOLE = "console"
 """The source of the console's button: a click on a page, which nobody holds down either."""
@@ -29,22 +34,15 @@ def main(argv: list[str]) -> int:
     """`polyrhythm guard`; 0 where the guard did it, 1 where it refused."""
     asked = _parser().parse_args(argv)
     run = attach(asked.run)
-    clock = SystemClock()
-    if asked.do == "estop":
-        sender = Sender(run, "estop", provenance="person")
-        sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {asked.by}"))
-        sender.close()
-    elif asked.do in ("arm", "rearm"):
-        token = token_of(run.folder)
-        if asked.do == "rearm":
-            released = Sender(run, "estop", provenance="person")
-            for source in (TERMINAL, CONSOLE):
-                released.publish(EStop(source=source, is_pressed=False))
-            released.close()
-        sender = Sender(run, "guard/order", provenance="person")
-        sender.publish(order(token, asked.do, asked.by, clock.now_ns()))
-        sender.close()
-    state = _answer(run)
+    with Interruption() as interruption:
+        if asked.do in ("arm", "rearm"):
+            state = _ordered(run, asked.do, asked.by, interruption)
+        else:
+            if asked.do == "estop":
+                sender = Sender(run, "estop", provenance="person")
+                sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {asked.by}"))
+                sender.close()
+            state = _known(_last(hear(run, ["guard/state"], interruption, for_s=ANSWER_S)))
     if asked.json:
         print(json.dumps(msgspec.to_builtins(state)))
     else:
@@ -66,16 +64,51 @@ def _sentence(state: GuardState) -> str:
     return state.sentence + latched
 
 
-def _answer(run: FoundRun) -> GuardState:
-    """The guard's word, a moment later."""
+def _ordered(run: FoundRun, do: Literal["arm", "rearm"], by: str, interruption: Interruption) -> GuardState:
+    """Give the order; what the guard says to it at once, before anybody else's word can have changed it again."""
+    token = token_of(run.folder)
+    if do == "rearm":
+        released = Sender(run, "estop", provenance="person")
+        for source in (TERMINAL, CONSOLE):
+            released.publish(EStop(source=source, is_pressed=False))
+        released.close()
+    sender = Sender(run, "guard/order", provenance="person")
+    states = hear(run, ["guard/state"], interruption, for_s=SILENT_S + ANSWER_S)
+    try:
+        before = _last(states, until_ns=SystemClock().now_ns() + to_ns(SILENT_S), enough=lambda _: True)
+        ident = sender.publish(order(token, do, by, SystemClock().now_ns())).ident
+        until_ns = SystemClock().now_ns() + to_ns(ANSWER_S)
+        after = _last(states, until_ns=until_ns, enough=lambda envelope: envelope.cause == ident)
+    finally:
+        states.close()
+        sender.close()
+    return _known(after or before)
+
+
+def _last(
+    states: Iterable[Arrival | None],
+    *,
+    until_ns: int | None = None,
+    enough: Callable[[Envelope], bool] = lambda _: False,
+) -> GuardState | None:
+    """The first state that is enough, or the last that came until then."""
+    clock = SystemClock()
     found: GuardState | None = None
-    with Interruption() as interruption:
-        for arrival in hear(run, ["guard/state"], interruption, for_s=ANSWER_S):
-            if arrival is not None:
-                found = decode(arrival.frames, GuardState).message
-    if found is None:
-        raise PolyrhythmError("the guard says nothing; polyrhythm nodes tells how it fares")
+    for arrival in states:
+        if arrival is not None:
+            stamped = decode(arrival.frames, GuardState)
+            found = stamped.message
+            if enough(stamped.envelope):
+                break
+        if until_ns is not None and clock.now_ns() >= until_ns:
+            break
     return found
+
+
+def _known(state: GuardState | None) -> GuardState:
+    if state is None:
+        raise PolyrhythmError("the guard says nothing; polyrhythm nodes tells how it fares")
+    return state
 
 
 def _parser() -> argparse.ArgumentParser:
