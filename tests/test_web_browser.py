@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -219,6 +220,12 @@ def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "policy", "given back")
 
 
+def lift_goals(frame: str | bytes) -> list[float]:
+    """Where the page asks the lift to go."""
+    goals = json.loads(frame).get("goals", {})
+    return [float(goals["lift"])] if "lift" in goals else []
+
+
 def lift_of(page: Any) -> float:
     return float(text(page, ".joint:has([data-joint=lift]) .value"))
 
@@ -249,6 +256,35 @@ def test_the_hand_goes_up_while_its_arrow_is_pressed_and_the_base_to_a_click_on_
         wait(page, lambda: "0.00 m/s" in text(page, "#odometry"), "and stands when the key is let go")
         page.keyboard.press("p")
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
+
+
+def test_an_arrow_on_a_slider_moves_its_joint_by_a_hundredth_of_its_range(run: ConsoleRun, chromium: Any) -> None:
+    goals: list[float] = []
+    with page_of(chromium, run) as page:
+        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: goals.extend(lift_goals(frame))))
+        page.reload()
+        wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        go_on(page)
+        take_driving(page)
+        slider = page.locator("input[data-joint=lift]")
+        lowest, highest = (float(slider.get_attribute(end)) for end in ("min", "max"))
+        for key, hundredths in (("ArrowRight", 1), ("ArrowDown", -1), ("PageUp", 10)):
+            goals.clear()
+            before = float(slider.evaluate("slider => { slider.focus(); return slider.value; }"))
+            page.keyboard.press(key)
+            wait(page, lambda: bool(goals), f"{key} is a goal")
+            moved = 100 * (goals[0] - before) / (highest - lowest)
+            assert abs(moved - hundredths) < 0.9  # the lift may still sink between the two looks
+        page.keyboard.press("p")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
+
+
+def test_keys_with_which_a_browser_begins_a_search_leave_the_focus_on_the_page(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run, "viewer") as page:
+        page.evaluate("() => addEventListener('keydown', (event) => { window.kept = event.defaultPrevented; })")
+        for key, is_kept in (("'", True), ("/", True), ("x", False)):
+            page.keyboard.press(key)
+            assert page.evaluate("() => window.kept") is is_kept
 
 
 def test_a_draft_of_the_planner_waits_for_a_yes_and_may_be_edited(run: ConsoleRun, chromium: Any) -> None:

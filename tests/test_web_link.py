@@ -21,6 +21,7 @@ globalThis.sessionStorage = { getItem: () => null };
 globalThis.document = { querySelector: () => null };
 const again = [];
 globalThis.setTimeout = (act) => again.push(act);
+globalThis.fetch = async () => {};
 const { Link } = await import("./link.mjs");
 const link = new Link({ cover() {}, welcome() {}, state() {} });
 const open = () => {
@@ -32,7 +33,7 @@ const told = [open()];
 for (const pressed of [["drive", "resume"], ["stop", "drive", "resume"], ["estop", "stop"], []]) {
   WebSocket.last.readyState = 3; WebSocket.last.onclose({ code: 1006, reason: "" });
   for (const t of pressed) link.send({ t });
-  again.pop()();
+  await again.pop()();
   told.push(open());
 }
 console.log(JSON.stringify(told));
@@ -74,3 +75,38 @@ def test_a_stop_pressed_without_a_link_is_sent_when_it_is_back_and_nothing_else_
         [javascript(), "story.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
     )
     assert json.loads(done.stdout) == [["hello"], ["hello"], ["hello", "stop"], ["hello", "estop"], ["hello"]]
+
+
+BACK = """
+let there = false, sockets = 0;
+globalThis.WebSocket = class { constructor() { sockets += 1; WebSocket.last = this; } };
+globalThis.location = { hash: "#token", protocol: "http:", host: "here", pathname: "/" };
+const again = [];
+globalThis.setTimeout = (act, pause) => again.push([act, pause]);
+globalThis.fetch = async () => { if (!there) throw new TypeError("nobody is there"); };
+const { Link } = await import("./link.mjs");
+new Link({ cover() {}, welcome() {}, state() {} });
+WebSocket.last.onclose({ code: 1006, reason: "" });
+const told = [];
+for (let tried = 0; tried < 9; tried += 1) {
+  there = tried === 8;
+  const [act, pause] = again.pop(); await act();
+  told.push([pause, sockets]);
+}
+console.log(JSON.stringify([told, again.length]));
+"""
+
+
+def test_while_nobody_answers_no_socket_is_tried_so_that_a_browser_does_not_hold_the_next_one_back(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "link.mjs").write_bytes(LINK.read_bytes())
+    (tmp_path / "story.mjs").write_text(BACK)
+    done = subprocess.run(
+        [javascript(), "story.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
+    )
+    tries, waiting = json.loads(done.stdout)
+    assert [sockets for _, sockets in tries] == [1] * 8 + [2]
+    assert [pause for pause, _ in tries][:2] == [500, 800]
+    assert max(pause for pause, _ in tries) == 5000
+    assert waiting == 0

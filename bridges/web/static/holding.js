@@ -8,6 +8,8 @@ const HAND_KEYS = {
   KeyW: "hand+ahead", ArrowUp: "hand+ahead", KeyS: "hand-ahead", ArrowDown: "hand-ahead", KeyA: "hand+left", ArrowLeft: "hand+left", KeyD: "hand-left", ArrowRight: "hand-left",
   KeyR: "hand+up", KeyF: "hand-up", KeyE: "hand+pitch", KeyQ: "hand-pitch", KeyX: "hand+yaw", KeyZ: "hand-yaw",
 };
+// Of a slider's keys, in hundredths of its range: by themselves, Firefox's arrows go by whole metres and radians.
+const SLIDER_KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
 const PERIOD_MS = 50, STICK_DEAD = 0.12, PRECISE = 0.15;
 // The standard gamepad's buttons: nothing moves without the right shoulder button.
 const PAD = { stop: 1, hand: 3, hold: 5, precise: 6, up: 12, down: 13, left: 14, right: 15 };
@@ -43,6 +45,10 @@ export class Holding {
     for (const slider of sliders) {
       const joint = slider.dataset.joint, on = () => { if (!this.mine()) { this.hooks.refused(); return; } this.goals.set(joint, Number(slider.value)); this.beat(); }, off = () => { if (this.goals.delete(joint)) this.beat(); };
       slider.onpointerdown = () => { slider.dataset.down = "1"; }; slider.oninput = on;
+      slider.onkeydown = (event) => {
+        const way = SLIDER_KEYS[event.key]; if (!way || event.ctrlKey || event.metaKey || event.altKey) return;
+        event.preventDefault(); slider.value = String(Number(slider.value) + way * (slider.max - slider.min) / 100); on();
+      };
       slider.onpointerup = slider.onpointercancel = slider.onblur = slider.onkeyup = off;
     }
   }

@@ -10,6 +10,8 @@ function rooms(list) {
   }));
 }
 
+const ASKS_MS = 5000;
+
 export class Link {
   constructor(hooks) { this.hooks = hooks; this.pause = 500; this.decoder = new TextDecoder(); this.open(); }
 
@@ -25,9 +27,18 @@ export class Link {
       if (event.code === 4401) { this.hooks.cover(`Not let in: ${event.reason}`); return; }
       if (event.code === 4503) this.hooks.cover(`Not let in yet: ${event.reason}.`);
       else this.hooks.cover(`The link is gone${event.reason ? ` (${event.reason})` : ""}. Trying again…`);
-      setTimeout(() => this.open(), this.pause); this.pause = Math.min(5000, this.pause * 1.6);
+      setTimeout(() => this.again(), this.longer());
     };
   }
+
+  // Firefox holds each next try of a socket back for longer, up to a minute: so something small is asked for until it comes.
+  async again() {
+    try { await fetch("/static/icon.svg", { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(ASKS_MS) }); }
+    catch { setTimeout(() => this.again(), this.longer()); return; }
+    this.open();
+  }
+
+  longer() { const pause = this.pause; this.pause = Math.min(5000, pause * 1.6); return pause; }
 
   text(data) {
     const message = JSON.parse(data);
