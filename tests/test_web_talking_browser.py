@@ -237,6 +237,7 @@ INSECURE = "Object.defineProperty(globalThis, 'isSecureContext', { get: () => fa
 SILENT = """
 navigator.mediaDevices.getUserMedia = async () => new AudioContext().createMediaStreamDestination().stream;
 """
+NEVER_STARTS = "AudioContext.prototype.resume = () => new Promise(() => {});"
 
 
 @pytest.mark.parametrize(
@@ -259,6 +260,7 @@ def test_where_a_page_cannot_have_a_microphone_it_says_why_and_has_no_button(
         (NO_MICROPHONE.format("NotFoundError"), "There is no microphone"),
         (NO_MICROPHONE.format("SomethingElse"), "cannot be used (no)"),
         (SILENT, "nothing but silence"),
+        (NEVER_STARTS, "starts no sound"),
     ],
 )
 def test_a_microphone_that_gives_nothing_is_told_and_nothing_is_passed_on(

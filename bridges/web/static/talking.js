@@ -2,7 +2,7 @@
 import { isText, make } from "/static/page.js";
 import { packed, RATE_HZ, Resampler } from "/static/resample.js";
 
-const TAP_MS = 350, TAIL_MS = 200, LONGEST_S = 19.5, PIECE = RATE_HZ / 10, IDLE_MS = 60_000, WAIT_MS = 15_000, SILENCE = 0.001;
+const TAP_MS = 350, TAIL_MS = 200, LONGEST_S = 19.5, PIECE = RATE_HZ / 10, IDLE_MS = 60_000, WAIT_MS = 15_000, STARTS_MS = 6000, SILENCE = 0.001;
 const AWAY_PX = 60;                                                      // a finger let go so far from the button throws away
 const HAS_KEYS = !matchMedia("(hover: none) and (pointer: coarse)").matches;
 const HINT = `Hold and speak, or tap to begin and tap again to send. ${HAS_KEYS ? "Esc throws it away." : "Slide off the button to throw it away."}`;
@@ -11,7 +11,9 @@ const INSECURE = "Talking needs https here: browsers open a microphone only on s
 const NO_SOUND = "This browser cannot record sound for a page. You can type instead.";
 const NO_WORDS = "Nobody would understand speech here: this run has no recogniser (--add words=nodes.voice.recogniser:Recogniser).";
 const DEAF = "The robot does not understand speech at the moment. Please type.";
+const SOON = "The microphone is ready soon: hold the button again, and speak.";
 const REFUSED = {
+  TimeoutError: "The browser starts no sound. Firefox wants something to play it on: connect a loudspeaker or headphones, then try again; or type.",
   NotAllowedError: "The browser does not let this page use the microphone. Allow it beside the address, then try again; or type.",
   NotFoundError: "There is no microphone at this computer. You can type instead.",
   NotReadableError: "The microphone cannot be opened; another program may have it. Try again, or type.",
@@ -109,7 +111,7 @@ export class Talking {
     this.wake();
     if (this.by !== by || !this.isOn) return;
     if (performance.now() - this.pressedAt < TAP_MS) { this.by = "tap"; this.draw(); }
-    else if (this.mode === "opening") this.rest("The microphone is ready soon: hold the button again, and speak.");
+    else if (this.mode === "opening") this.rest(SOON);
     else this.end();
   }
 
@@ -117,7 +119,7 @@ export class Talking {
     clearTimeout(this.timer); clearTimeout(this.idle); this.isAwaited = false;
     this.begunAt = 0; this.length = 0; this.peak = 0; this.left = []; this.resampler = null; this.count = this.voice.count;
     this.become("opening", "Opening the microphone…");
-    try { await this.open(); } catch (problem) { this.close(); if (this.mode === "opening") this.rest(REFUSED[problem.name] ?? `The microphone cannot be used (${problem.message}). You can type instead.`); return; }
+    try { await this.open(); } catch (problem) { this.close(); if (this.mode === "opening" || this.status.textContent === SOON) this.rest(REFUSED[problem.name] ?? `The microphone cannot be used (${problem.message}). You can type instead.`); return; }
     if (this.mode === "opening") this.become("listening", "Listening…"); else this.sleep();
   }
 
@@ -148,7 +150,7 @@ export class Talking {
   // --- sound
 
   async open() {
-    if (this.stream?.active && !this.opening) { await this.context.resume(); return; }
+    if (this.stream?.active && !this.opening) { await this.start(this.context); return; }
     this.opening ??= this.connect();                     // pressed again while the browser asks: it asks once
     try { await this.opening; } finally { this.opening = null; }
   }
@@ -156,11 +158,18 @@ export class Talking {
   async connect() {
     const stream = this.stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true, autoGainControl: true } });
     const context = this.context = new AudioContext();
-    await context.audioWorklet.addModule("/static/talking_worklet.js"); await context.resume();
+    await context.audioWorklet.addModule("/static/talking_worklet.js"); await this.start(context);
     const node = new AudioWorkletNode(context, "talking", { channelCount: 1, channelCountMode: "explicit" });
     node.port.onmessage = (event) => this.take(event.data);
     context.createMediaStreamSource(stream).connect(node); node.connect(context.destination);      // silence: it only pulls
     for (const track of stream.getTracks()) track.onended = () => { this.close(); if (this.isOn) this.cancel("The microphone is gone; that was not sent."); };
+  }
+
+  // Where there is nothing to play sound on, Firefox starts none, and says neither yes nor no.
+  async start(context) {
+    let timer = 0;
+    const late = new Promise((_, refuse) => { timer = setTimeout(() => refuse(new DOMException("no sound", "TimeoutError")), STARTS_MS); });
+    try { await Promise.race([context.resume(), late]); } finally { clearTimeout(timer); }
   }
 
   close() {
