@@ -29,6 +29,7 @@ class Wants(msgspec.Struct, frozen=True):
 
     names: frozenset[str]
     history: int = 0
+    skills: tuple[str, ...] = ()  # that it has learned, where it says so
 
     @property
     def trigger(self) -> Trigger:

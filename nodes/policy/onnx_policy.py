@@ -19,13 +19,15 @@ from nodes.kinematics import GRIPPER
 from nodes.onnx_file import read_model
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
-from nodes.policy.model_inputs import Answer, Trigger, feel
+from nodes.policy.chunks import as_message, command_of, seen_ns
+from nodes.policy.model_inputs import Trigger, feel
 from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
+from nodes.policy.shipped import place_of
 from nodes.policy.skill_steps import resting
 from nodes.policy.under_way import UnderWay
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
-from runtime.errors import ParameterError, PolyrhythmError
+from runtime.errors import ParameterError, PolyrhythmError, choices
 from runtime.fence import Fence
 from runtime.lease import Lease
 from runtime.message import Stamped
@@ -159,12 +161,12 @@ class OnnxPolicy(Node):
         limit_s: float = 60.0,
     ) -> list[str]:
         """What is wrong with the model file, in sentences; it is read and not loaded."""
-        return problems_of(model, sha256, width_px=image_width_px, height_px=image_height_px)
+        return problems_of(place_of(model), sha256, width_px=image_width_px, height_px=image_height_px)
 
     def on_start(self) -> None:
         from nodes.policy.onnx_session import PolicySession
 
-        data, problems = read_model(self.model, self.sha256)
+        data, problems = read_model(place_of(self.model), self.sha256)
         if problems:
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         self.session = PolicySession(
@@ -202,7 +204,7 @@ class OnnxPolicy(Node):
         if judges:
             self.kept = self.last if self.is_active else self.kept
         self.asked, self.under_way = asked, UnderWay.now(action, state, is_judged=judges)
-        self.is_active = action.skill != "hold" or not self.needs_action
+        self.is_active, self.told = action.skill != "hold" or not self.needs_action, ""
         if self.is_active:
             self.feedback.publish(Feedback(action_id=action.id, status="running"))
         else:
@@ -227,7 +229,7 @@ class OnnxPolicy(Node):
         """The runtime has dropped the chunk on its way; the one being played goes too."""
         if fence.depth in ("replan", "stop"):
             chunk = self.playing.stamped()
-            was_busy = chunk is not None and _seen_ns(chunk) > self.fence_ns
+            was_busy = chunk is not None and seen_ns(chunk) > self.fence_ns
             self._flush()
             self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="chunk flushed", was_busy=was_busy))
 
@@ -271,6 +273,9 @@ class OnnxPolicy(Node):
             wants = self.session.wants()
             if wants.trigger != trigger:
                 return
+            if under_way is not None and wants.skills and under_way.action.skill not in wants.skills:
+                known, skill = choices(wants.skills), under_way.action.skill
+                raise PolyrhythmError(f"{self.model} has not learned to {skill}; it knows {known}")
             self.felt_ns = state.read_ns
             wrist = self.wrist.latest() if "wrist" in wants.names and trigger == "image" else None
             if wrist is not None:
@@ -292,7 +297,7 @@ class OnnxPolicy(Node):
             self.refusal = why
             return
         self.refusal = ""
-        self.chunk.publish(_message(answer, self.step_s, state.read_ns, action.id if action is not None else ""))
+        self.chunk.publish(as_message(answer, self.step_s, state.read_ns, action.id if action is not None else ""))
 
     def _is_new(self, under_way: UnderWay | None) -> bool:
         """The action has just begun: what has not been seen yet may still come."""
@@ -320,19 +325,17 @@ class OnnxPolicy(Node):
     def _is_for_now(self, stamped: Stamped[ActionChunk]) -> bool:
         """Seen or felt after the last stop, and for the action under way where it is for any."""
         is_others = self.under_way is not None and stamped.message.action_id not in ("", self.under_way.action.id)
-        return _seen_ns(stamped) > self.fence_ns and not is_others
+        return seen_ns(stamped) > self.fence_ns and not is_others
 
     def _play(self, stamped: Stamped[ActionChunk]) -> None:
-        age_s = stamped.age_s(self.clock.now_ns())
-        step = int(age_s / stamped.message.step_s)
-        if age_s > self.max_chunk_age_s or not 0 <= step < len(stamped.message.position):
-            return  # too old to trust: silence, and the guard holds
-        chunk = stamped.message
-        self.last = tuple(float(value) for value in chunk.position[step])
-        v_mps, w_radps = float(chunk.base_v_mps[step]), float(chunk.base_w_radps[step])
+        command = command_of(stamped, self.clock.now_ns(), self.max_chunk_age_s)
+        if command is None:
+            return  # silence, and the guard holds
+        self.last = command.position
         if not self.is_active:  # this was the end of it
-            self.kept, v_mps, w_radps = self.kept or self.last, 0.0, 0.0
-        self.command.publish(JointCommand(position=self.kept or self.last, base_v_mps=v_mps, base_w_radps=w_radps))
+            self.kept = self.kept or self.last
+            command = JointCommand(position=self.kept)
+        self.command.publish(command)
 
     def _judge(self, stamped: Stamped[ActionChunk]) -> None:
         """Whether the action is done by now, or has taken too long, by a model that can tell."""
@@ -380,20 +383,3 @@ class OnnxPolicy(Node):
             if self.under_way is not None:
                 why = Feedback(action_id=self.under_way.action.id, status="failure", why=refusal)
                 self.feedback.publish(why)
-
-
-def _seen_ns(stamped: Stamped[ActionChunk]) -> int:
-    """When what the chunk was made from was seen, or felt where nothing was seen."""
-    return stamped.envelope.image_ns or stamped.message.felt_ns
-
-
-def _message(answer: Answer, step_s: float, felt_ns: int, action_id: str) -> ActionChunk:
-    return ActionChunk(
-        position=np.ascontiguousarray(answer.chunk[:, :8]),
-        base_v_mps=np.ascontiguousarray(answer.chunk[:, 8]),
-        base_w_radps=np.ascontiguousarray(answer.chunk[:, 9]),
-        step_s=step_s,
-        action_id=action_id,
-        done=answer.done,
-        felt_ns=felt_ns,
-    )

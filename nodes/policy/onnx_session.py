@@ -35,7 +35,8 @@ class PolicySession:
         cameras = [self._inputs[camera] for camera in CAMERAS if camera in self._inputs]
         self._sizes_px = {tensor.name: _size_px(tensor, width_px, height_px) for tensor in cameras}
         history = self._inputs["history"].shape[1] or 0 if "history" in self._inputs else 0
-        self._wants = Wants(frozenset(self._inputs), history)
+        skills = self._session.get_modelmeta().custom_metadata_map.get("skills", "")
+        self._wants = Wants(frozenset(self._inputs), history, tuple(skill for skill in skills.split(",") if skill))
         # The first run is slow, and the only proof of the shape that really comes out.
         nothing = {camera: np.zeros((height, width, 3), np.uint8) for camera, (width, height) in self._sizes_px.items()}
         self.steps = len(self.run(nothing, Felt(NOTHING, history=(NOTHING,) * history)).chunk)

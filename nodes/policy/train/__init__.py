@@ -1,0 +1,1 @@
+"""Behaviour cloning of the scripted policy in simulation; see docs/learned-policy.md."""

@@ -1,0 +1,79 @@
+"""`python -m nodes.policy.train.clone --out FILE.onnx`: learn the scripted policy, first by watching, then by doing.
+
+In each round the pupil is given its own lessons (DAgger): it moves, the teacher says what it would have done there.
+Same seed, same versions, same machine: the same file. Needs torch and onnx: pip install 'polyrhythm[train]'.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from nodes.policy.train.lessons import Rows, teach
+
+PUPILS = 0.8
+FIRST_SEED = 10_000
+"""Tables of lessons are laid by seeds from here on; evaluations use small ones."""
+
+
+def main(argv: list[str]) -> int:
+    """Train and write the file."""
+    arguments = _parser().parse_args(argv)
+    import torch
+
+    from nodes.policy.train.network import as_onnx, learn
+
+    torch.set_num_threads(1)  # sums in one order
+
+    seed = FIRST_SEED
+    rows: list[Rows] = []
+    pupil = None
+    rounds = 1 + arguments.rounds + arguments.simulated
+    for number in range(rounds):
+        seeds = list(range(seed, seed + arguments.tables * (2 if number == 0 else 1)))
+        seed = seeds[-1] + 1
+        model = None if pupil is None else as_onnx(pupil, {})
+        is_imagined = number <= arguments.rounds
+        new = [teach(seeds, arguments.lesson_s, model, PUPILS if pupil is not None else 0.0, is_imagined)]
+        rows += new
+        felt, wanted = np.concatenate([part.felt for part in rows]), np.concatenate([part.wanted for part in rows])
+        runs = np.concatenate([part.runs for part in rows])
+        epochs = arguments.epochs * (3 if number == 0 else 1)
+        pupil, loss = learn(felt, wanted, runs, epochs=epochs, before=pupil, seed=number)
+        _tell(number, new, len(felt), loss)
+        notes = {
+            "skills": "pick,place,look",
+            "training": f"{number} rounds of its own, seeds {FIRST_SEED} to {seed - 1}, {len(felt)} rows at 20 Hz",
+        }
+        arguments.out.write_bytes(as_onnx(pupil, notes))
+    return 0
+
+
+def _tell(number: int, new: list[Rows], rows: int, loss: float) -> None:
+    """One line a round: how often the pupil, as it was before this round's learning, did what it was asked."""
+    outcomes = [outcome for part in new for outcome in part.outcomes]
+    told = []
+    for skill, who in sorted({(skill, who) for skill, who, _ in outcomes}):
+        ends = Counter(end for of, by, end in outcomes if (of, by) == (skill, who))
+        wrong = "; ".join(f"{count} {end}" for end, count in ends.most_common() if end != "success")
+        told.append(f"{who} {skill} {ends['success']}/{ends.total()}" + (f" ({wrong})" if wrong else ""))
+    print(f"round {number}: {rows} rows, loss {loss:.3f}; {', '.join(told)}", flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m nodes.policy.train.clone", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=8, help="of imagined lessons of its own; default: %(default)s")
+    parser.add_argument("--simulated", type=int, default=0, help="rounds with physics, then; default: %(default)s")
+    parser.add_argument("--tables", type=int, default=12, help="a round; default: %(default)s")
+    parser.add_argument("--lesson-s", type=float, default=80.0, help="a table; default: %(default)s")
+    parser.add_argument("--epochs", type=int, default=6, help="a round, the first has 3 times; default: %(default)s")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
