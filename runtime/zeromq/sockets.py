@@ -81,7 +81,7 @@ def subscriber(context: zmq.Context[zmq.Socket[bytes]], queue_length: int) -> zm
     socket.setsockopt(zmq.RCVHWM, queue_length)
     socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
     socket.setsockopt(zmq.RECONNECT_IVL, 20)
-    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
+    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 40)  # a start waits for the last of the others to be found
     socket.setsockopt(zmq.LINGER, 0)
     return socket
 
