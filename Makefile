@@ -19,7 +19,7 @@ demo: $(STAMP) ## a robot clears a table while a person talks to it; leaves a re
 
 test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by side, then those that need quiet
 	$(BIN)/python -m pytest -m "not alone" $(SIDE_BY_SIDE)
-	$(BIN)/python -m pytest -m alone $(shell grep -l 'mark\.alone' tests/test_*.py)
+	$(BIN)/python -m pytest -m alone $(shell grep -l 'mark\.alone' -r tests --include=test_*.py)
 
 lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .
@@ -39,7 +39,7 @@ interop: $(STAMP) ## sotopia, LeRobot and Foxglove, in environments of their own
 	tests/interop/recordings $(BIN)/python
 
 faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 100 trials; RESUME=1: go on
-	GUARD_STEPS=200000 $(BIN)/python -m pytest tests/test_guard_invariants.py
+	GUARD_STEPS=200000 $(BIN)/python -m pytest tests/nodes/guard/test_invariants.py
 	$(BIN)/python -m bench.faults --trials $(if $(FULL),100 --lanes 3,5) $(if $(RESUME),--resume)
 
 mutants: $(STAMP) ## change the code of the guard in every way; how many changes do tests notice? MINUTES=40: a sample

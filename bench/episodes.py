@@ -26,8 +26,8 @@ from bench.result import Result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nodes.episodes.minds.caller import Ask, ModelSpec, Servers
-    from nodes.episodes.talk.plan import EpisodePlan
+    from nodes.episodes.agents.caller import Ask, ModelSpec, Servers
+    from nodes.episodes.dialogue.plan import EpisodePlan
 
 PACKAGE_CPU_S = 0.006
 """Of the sotopia package's own loop, per episode with its model stubbed; the lower end of what was measured."""
@@ -71,15 +71,15 @@ def _package(url: str) -> dict[str, float]:
 
 
 def _plan() -> EpisodePlan:
-    from nodes.episodes.talk.planning import plan_of_task
+    from nodes.episodes.dialogue.planning import plan_of_task
 
     return plan_of_task("cello-with-a-crack", order="round-robin", mode="AGENTS", max_turns=TURNS)
 
 
 async def _episode(plan: EpisodePlan, spec: ModelSpec, servers: Servers, ask: Ask | None) -> None:
-    from nodes.episodes.minds.caller import Caller, NoStore
-    from nodes.episodes.minds.model_brain import ModelBrain
-    from nodes.episodes.play.runner import conduct_episode
+    from nodes.episodes.agents.caller import Caller, NoStore
+    from nodes.episodes.agents.model_brain import ModelBrain
+    from nodes.episodes.runner.runner import conduct_episode
 
     brains = [ModelBrain(Caller(spec, servers, NoStore(), seat, ask)) for seat in range(2)]
     conduct = await conduct_episode(plan, brains, [])
@@ -87,7 +87,7 @@ async def _episode(plan: EpisodePlan, spec: ModelSpec, servers: Servers, ask: As
 
 
 def _cpu_s(work: Coroutine[Any, Any, None]) -> float:
-    from nodes.episodes.play.runner import few_collections
+    from nodes.episodes.runner.runner import few_collections
 
     began_s = time.process_time()
     with few_collections():
@@ -96,14 +96,14 @@ def _cpu_s(work: Coroutine[Any, Any, None]) -> float:
 
 
 def _model() -> tuple[EpisodePlan, ModelSpec, Servers]:
-    from nodes.episodes.minds.caller import ModelSpec, Servers
+    from nodes.episodes.agents.caller import ModelSpec, Servers
 
     return _plan(), ModelSpec("bench", "http://127.0.0.1:1/v1"), Servers()
 
 
 def _in_process_s(rounds: int = 7, episodes: int = 50, *, waits: bool = False) -> float:
     """CPU per episode, the best of some rounds, the first one warms up; with `waits` the model answers a bit later."""
-    from nodes.episodes.minds.chat_wire import Answer
+    from nodes.episodes.agents.chat_wire import Answer
 
     plan, spec, servers = _model()
 
@@ -121,7 +121,7 @@ def _in_process_s(rounds: int = 7, episodes: int = 50, *, waits: bool = False) -
 
 def _concurrent(alone_s: float) -> list[Result]:
     """All episodes are under way before the first goes on; peak memory over what the process had before."""
-    from nodes.episodes.minds.chat_wire import Answer
+    from nodes.episodes.agents.chat_wire import Answer
 
     plan, spec, servers = _model()
 
@@ -170,7 +170,7 @@ def _server() -> Iterator[str]:
 
 
 def _over_http(url: str, package: dict[str, float], episodes: int = 40, at_a_time: int = 10) -> list[Result]:
-    from nodes.episodes.minds.caller import ModelSpec, Servers
+    from nodes.episodes.agents.caller import ModelSpec, Servers
 
     ours: list[float] = []
     sdk: list[float] = []
@@ -217,6 +217,6 @@ async def _sdk(url: str, episodes: int, at_a_time: int) -> None:
 
 
 def _import_ms(rounds: int = 5) -> float:
-    code = "import time; t = time.perf_counter(); import nodes.episodes.play.runner; print(time.perf_counter() - t)"
+    code = "import time; t = time.perf_counter(); import nodes.episodes.runner.runner; print(time.perf_counter() - t)"
     times = [float(subprocess.check_output([sys.executable, "-c", code], text=True)) for _ in range(rounds)]
     return min(times) * 1e3

@@ -22,13 +22,13 @@ import zmq
 from bench.result import Result, percentile
 from bridges.gateway_images import JpegImages
 from runtime.clock import SystemClock, to_ns
-from runtime.hosts.entry import Traffic
+from runtime.hosts.admission import Traffic
 from runtime.hosts.gateway import Gateway
+from runtime.hosts.hosts_table import Host, Pair
 from runtime.hosts.sockets import Doors
-from runtime.hosts.table import Host, Pair
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image, JointCommand, RobotState
-from tests.ports import free_ports
+from tests.support.ports import free_ports
 
 ROOT = Path(__file__).resolve().parent.parent
 MBIT, LOSS, DELAY_S = 20.0, 0.02, 0.02

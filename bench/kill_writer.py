@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from runtime.bag import BagWriter
+from runtime.bag.file import BagWriter
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Utterance
 

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.ports import free_ports
+from tests.support.ports import free_ports
 
 COUNT, WARM_UP, HZ, SIZE = 300, 50, 200, 4096
 _CHANNEL = "ages"

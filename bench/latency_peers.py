@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import latency_aact
-from tests.ports import free_ports
+from tests.support.ports import free_ports
 
 COUNT, WARM_UP, HZ, SIZE = 300, 50, 200, 4096
 SPARE = 50  # sent beside those that are waited for: a peer may lose some

@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from runtime.launch_file import resolve
-from runtime.supervisor import Supervisor
-from runtime.view import SilentView
+from runtime.launch.file import resolve
+from runtime.supervision.supervisor import Supervisor
+from runtime.supervision.view import SilentView
 
 
 def run_nodes(nodes: dict[str, dict[str, Any]]) -> dict[str, float]:

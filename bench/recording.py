@@ -33,7 +33,7 @@ def _lateness() -> list[Result]:
         "camera": {"use": "bench.load_nodes:Camera"},
     }
     with tempfile.TemporaryDirectory() as folder:
-        recorder = {"use": "nodes.recorder:Recorder", "params": {"path": f"{folder}/run.mcap"}}
+        recorder = {"use": "nodes.recording.recorder:Recorder", "params": {"path": f"{folder}/run.mcap"}}
         without = run_nodes(plain)
         recorded = run_nodes({**plain, "recorder": recorder})
     return [
@@ -46,7 +46,7 @@ def _lateness() -> list[Result]:
 
 def _throughput() -> Result:
     """Lossless 640x480 images with exact depth through the recorder's own handler."""
-    from nodes.recorder import Recorder
+    from nodes.recording.recorder import Recorder
     from runtime.message import Envelope, Stamped
     from runtime.msgs import Image
 
@@ -82,7 +82,7 @@ def lost_s(kills: int, generator: random.Random) -> list[float]:
 
 
 def _lost_s(path: Path, after_s: float) -> float:
-    from runtime.bag import BagReader
+    from runtime.bag.file import BagReader
 
     writer = subprocess.Popen([sys.executable, "-m", "bench.kill_writer", str(path)], stdout=subprocess.PIPE, text=True)
     assert writer.stdout is not None

@@ -15,8 +15,8 @@ from pathlib import Path
 from runtime.clock import SystemClock
 from runtime.message import Envelope
 from runtime.msgs import Utterance
-from runtime.reliable.tag import Terms
-from runtime.zeromq import Inlet, Outlet
+from runtime.transport.reliable.tag import Terms
+from runtime.transport.zeromq import Inlet, Outlet
 
 EVENTS, HZ, WARM_UP = 1000, 100.0, 50
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image
-from runtime.zeromq import Outlet, Reader
+from runtime.transport.zeromq import Outlet, Reader
 
 SIZES_KIB = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 BATCH, ROUNDS, WARM_UP = 20, 12, 3

@@ -13,13 +13,13 @@ import zmq
 
 from bench.load_nodes import Parcel, Sink, Source
 from runtime.clock import SystemClock
-from runtime.codec import decoder_of, encode_parts
-from runtime.fence import FenceLine
-from runtime.hosted import HostedNode, Send
-from runtime.lane_runner import run_guarded
+from runtime.control_messages.fence import FenceLine
+from runtime.execution.node_host import HostedNode, Send
+from runtime.execution.runners import run_guarded
 from runtime.message import Envelope, Stamped
+from runtime.messages.codec import decoder_of, encode_parts
 from runtime.node import Node
-from runtime.zeromq import Outlet, Reader
+from runtime.transport.zeromq import Outlet, Reader
 
 ROUNDS = 40
 _PATIENCE_S = 20.0

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.result import Result
-from runtime.hosted import HostedNode
-from runtime.launch_file import find, load
-from runtime.simulation import Simulation
-from runtime.tracing import Trace
+from runtime.execution.node_host import HostedNode
+from runtime.launch.file import find, load
+from runtime.virtual.simulation import Simulation
+from runtime.virtual.trace import Trace
 
 SEED, WARM_UP_S, PART_S, PARTS = 7, 2.0, 5.0, 6
 ROWS = 12

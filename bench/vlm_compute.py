@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bench.random_vlm import Sizes, random_parts
-from nodes.onnx_file import declared
+from nodes.models.onnx_file import declared
 from nodes.vlm.onnx_model import VisionLanguageModel
 from nodes.vlm.onnx_parts import problems
 

@@ -20,11 +20,11 @@ from bench.result import Result, percentile
 
 LAUNCH = """
 [nodes.console]
-use = "bridges.web.node:Console"
+use = "bridges.web.console.node:Console"
 process = "console"
 params = {{ port = 0 }}
 [nodes.human_policy]
-use = "bridges.web.hands:HumanPolicy"
+use = "bridges.web.console.human_nodes:HumanPolicy"
 process = "console"
 [nodes.camera]
 use = "bench.web_nodes:BenchCamera"

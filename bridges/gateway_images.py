@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.hosts.shrink import SmallImage
+from runtime.hosts.image_codec import SmallImage
 from runtime.msgs import Image
 
 DEEPEST_M = 65.535

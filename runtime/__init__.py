@@ -10,7 +10,7 @@ from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 
 if TYPE_CHECKING:
-    from runtime.simulation import Simulation
+    from runtime.virtual.simulation import Simulation
 
 __all__ = [
     "Clock",
@@ -34,7 +34,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """`Simulation` when it is first asked for: the processes of a run in real time never are, and start sooner."""
     if name == "Simulation":
-        from runtime.simulation import Simulation
+        from runtime.virtual.simulation import Simulation
 
         return Simulation
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

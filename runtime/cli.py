@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from runtime.command_line import answered
+from runtime.commands.command_line import answered
 from runtime.errors import choices
 
 GROUP = "polyrhythm.commands"

@@ -16,8 +16,8 @@ from functools import cache
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from runtime.clock import Clock, SystemClock
+from runtime.control_messages.health import Spending
 from runtime.errors import UserError
-from runtime.health import Spending
 from runtime.message import M, Stamped
 from runtime.ports import Port, Publisher, Subscription
 from runtime.rates import rate_problem

@@ -12,10 +12,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Generic, Self, TypeVar
 
-from runtime.call import Call, current_call
 from runtime.clock import Clock, SystemClock, to_ns
-from runtime.fence import FenceLine
-from runtime.lease import LeaseLine
+from runtime.context import Call, current_call
+from runtime.control_messages.fence import FenceLine
+from runtime.control_messages.lease import LeaseLine
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.qos import QoS
 from runtime.topic import check_topic

@@ -7,7 +7,7 @@ from typing import Literal
 
 from runtime.errors import UserError
 from runtime.message import Kind
-from runtime.reliable.tag import HOLD_S
+from runtime.transport.reliable.tag import HOLD_S
 
 Drop = Literal["oldest", "newest"]
 

@@ -12,7 +12,7 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("default" if os.environ.get("EXPLORE") else "repeatable")
 
-pytest_plugins = ["runtime.pytest_plugin"]
+pytest_plugins = ["runtime.virtual.pytest_plugin"]
 
 RERUNS = 2
 RERUN_AFTER_S = 1

@@ -10,13 +10,13 @@ from random import Random
 from bench.faults.measures import Figures
 from bench.faults.rig import Rig
 from bench.faults.trials import fallen
-from nodes.model_answers import ModelError
+from nodes.models.answers import ModelError
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.openai_prompt import parse as parse_plan
-from nodes.vlm.prompt import parse as parse_scene
+from nodes.vlm.question_and_answer import parse as parse_scene
 from runtime import Simulation
 from runtime.msgs import Utterance
-from tests.fake_openai_server import FakeOpenAI, answers, raw
+from tests.support.fake_openai_server import FakeOpenAI, answers, raw
 
 NUMBER = 10_000
 OVER_HTTP = 200

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from nodes.stretch import STOW
-from runtime.codec import Frame, encode
+from nodes.stretch.limits import STOW
 from runtime.message import Envelope
+from runtime.messages.codec import Frame, encode
 from runtime.msgs import JointCommand
-from runtime.registry import FoundRun
-from runtime.zeromq import MAX_MESSAGE_BYTES, PASSING, Outlet, pack, send
-from runtime.zeromq_tools import Injector
+from runtime.supervision.registry import FoundRun
+from runtime.transport.taps import Injector
+from runtime.transport.zeromq import MAX_MESSAGE_BYTES, PASSING, Outlet, pack, send
 
 TOPIC = "command"
 HEAD = TOPIC.encode() + PASSING

@@ -122,8 +122,8 @@ def _without(name: str) -> list[Fault]:
 
 SEAT = {"seats.policy": 'holder = "policy"'}
 CONSOLE = {
-    "console": 'use = "bridges.web.node:Console"\nprocess = "console"\nparams = { port = 0 }',
-    "human_policy": 'use = "bridges.web.hands:HumanPolicy"\nprocess = "console"',
+    "console": 'use = "bridges.web.console.node:Console"\nprocess = "console"\nparams = { port = 0 }',
+    "human_policy": 'use = "bridges.web.console.human_nodes:HumanPolicy"\nprocess = "console"',
     "seats.policy": 'holder = "policy"\nshadows = ["human_policy"]',
 }
 LINK_LOST = (Bound(driven.LINK, 300.0), *SILENCE)

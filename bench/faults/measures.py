@@ -7,7 +7,7 @@ import time
 
 from bench.faults.nodes import SPEED_MPS
 from bench.faults.rig import ESTOPPED, HOLDING, MOVING, STOPPED, Rig
-from nodes.stretch import STRETCH_3
+from nodes.stretch.limits import STRETCH_3
 
 Figures = dict[str, float]
 

@@ -14,7 +14,7 @@ from bench.faults.rig import HOLDING, Rig
 from bench.faults.trials import Trial
 from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.policy.onnx_session import PolicySession
-from nodes.stretch import STOW
+from nodes.stretch.limits import STOW
 
 FAILED = "model's failure to held, ms"
 STARTS = "exit code"

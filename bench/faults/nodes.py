@@ -15,7 +15,7 @@ import numpy as np
 from bench.faults.black_box import Switchboard, folder, guard_box, motor_box, order_box
 from bench.faults.garbage import garble, send_bombs
 from nodes.guard.node import Guard
-from nodes.stretch import STOW, STRETCH_3
+from nodes.stretch.limits import STOW, STRETCH_3
 from runtime import Message, Node, Publisher, QoS, Subscription, every, on
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image, Interrupt, JointCommand, RobotState, RobotStatus, SceneDescription, Utterance

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from bench.faults.black_box import FOLDER_VARIABLE, Switchboard, bare_box, guard_box, motor_box
 from bench.faults.nodes import MODES, SPEED_MPS
-from runtime.attach import Sender
+from runtime.commands.attach import Sender
 from runtime.message import Message
 from runtime.msgs import EStop, Utterance
-from runtime.proof import order, token_of
-from runtime.registry import FoundRun, find_runs
-from runtime.scheduling import ask_for_fifo, be_ordinary
+from runtime.msgs.signature import order, token_of
+from runtime.os_realtime import ask_for_fifo, be_ordinary
+from runtime.supervision.registry import FoundRun, find_runs
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE_S = 30.0
@@ -33,15 +33,16 @@ RECENT_S = 20.0  # a process that was killed longer ago has worked for 10 s sinc
 MOVING, HOLDING, STOPPED, ESTOPPED = (MODES.index(mode) for mode in ("moving", "holding", "stopped", "estopped"))
 NODES = "bench.faults.nodes:"
 GRAPH: dict[str, str] = {
-    "driver": 'use = "nodes.driver:Driver"\nprocess = "robot"\nparams = { robot = "bench.faults.nodes:MotorRobot" }',
+    "driver": 'use = "nodes.robot.driver:Driver"\nprocess = "robot"\n'
+    'params = { robot = "bench.faults.nodes:MotorRobot" }',
     "guard": f'use = "{NODES}WatchedGuard"\nprocess = "robot"\nparams = {{ arm = "auto", memory = "run" }}',
-    "reflex": 'use = "nodes.reflex:Reflex"\nprocess = "robot"',
+    "reflex": 'use = "nodes.interrupts.reflex:Reflex"\nprocess = "robot"',
     "neighbour": f'use = "{NODES}Neighbour"\nprocess = "robot"',
     "policy": f'use = "{NODES}SteadyPolicy"',
     "vlm": f'use = "{NODES}VLM"',
     "planner": f'use = "{NODES}Planner"',
     "camera": f'use = "{NODES}SmallCamera"',
-    "recorder": 'use = "nodes.recorder:Recorder"',
+    "recorder": 'use = "nodes.recording.recorder:Recorder"',
 }
 
 

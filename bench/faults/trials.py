@@ -41,7 +41,7 @@ from bench.faults.measures import (
 )
 from bench.faults.nodes import BOMB
 from bench.faults.rig import HOLDING, STOPPED, FaultError, Rig
-from runtime.bag import BagReader
+from runtime.bag.file import BagReader
 
 Trial = Callable[[Rig], Figures]
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from runtime.command_line import answered
+from runtime.commands.command_line import answered
 
 ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
 MODES = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
@@ -263,7 +263,7 @@ def _export(asked: argparse.Namespace) -> int:
 
 
 def _embody(asked: argparse.Namespace) -> int:
-    from nodes.episodes.play.embodied import embody
+    from nodes.episodes.runner.embodied import embody
 
     return embody(asked)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from runtime.cli import main
-from runtime.control import end_with
+from runtime.supervision.control_pipe import end_with
 
 if __name__ == "__main__":
     end_with(int(sys.argv[1]))

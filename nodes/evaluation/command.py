@@ -19,11 +19,11 @@ from nodes.evaluation.running import Runs, check_not_broken
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, Result, Trial, Variant, trials_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_text
-from runtime.command_line import answered, count, seconds, share
+from runtime.commands.command_line import answered, count, seconds, share
+from runtime.commands.new_name import new_name
 from runtime.errors import UserError
-from runtime.launch_file import Launch, check, find, load
-from runtime.made_of import git_state, versions
-from runtime.new_name import new_name
+from runtime.launch.file import Launch, check, find, load
+from runtime.launch.provenance import git_state, versions
 
 MOST_RUNS = 100_000
 LONGEST_NAME = 50
@@ -155,7 +155,7 @@ def _checked(path: Path, variants: Sequence[Variant]) -> Launch:
 
 
 def _changes_of_task(task: str, changes: Sequence[str]) -> list[str]:
-    from nodes.episodes.play.embodied import changes_for, embodied_plan
+    from nodes.episodes.runner.embodied import changes_for, embodied_plan
 
     return changes_for(embodied_plan(task), changes)
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodes.stretch import STRETCH_3
-from runtime.described_robot import load_limits
+from nodes.stretch.limits import STRETCH_3
 from runtime.errors import ParameterError, choices
-from runtime.robot import RobotLimits
+from runtime.launch.robot_table import load_limits
+from runtime.msgs.robot_protocol import RobotLimits
 
 CEILINGS: dict[str, RobotLimits] = {"stretch_3": STRETCH_3}
 

@@ -10,14 +10,14 @@ from typing import Literal
 
 import msgspec
 
-from runtime.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import decode
+from runtime.commands.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.errors import PolyrhythmError
 from runtime.message import Envelope
+from runtime.messages.codec import decode
 from runtime.msgs import TERMINAL, EStop, GuardState
-from runtime.proof import order, token_of
-from runtime.registry import FoundRun
+from runtime.msgs.signature import order, token_of
+from runtime.supervision.registry import FoundRun
 
 SILENT_S = 1.0
 """The guard tells its state ten times a second; an order is given after so long even where it was not heard."""

@@ -11,21 +11,21 @@ from typing import Any, Literal
 
 import msgspec
 
-from nodes.guard import ledger
-from nodes.guard.authority import Authority, Home
+from nodes.guard import persistence as ledger
+from nodes.guard.arbitration import Authority, Home
 from nodes.guard.ceilings import limits_of
-from nodes.guard.ledger import Keeper, Ledger
-from nodes.guard.senses import GuardSettings
+from nodes.guard.monitors import GuardSettings
+from nodes.guard.persistence import Keeper, Ledger
 from nodes.guard.state_machine import GuardMachine
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.call import current_call
 from runtime.clock import to_ns
+from runtime.context import current_call
+from runtime.control_messages.fence import FENCE_TOPIC, Fence
+from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import ParameterError
-from runtime.fence import FENCE_TOPIC, Fence
-from runtime.lease import LEASE_TOPIC, Lease
 from runtime.message import Stamped
 from runtime.msgs import EStop, GuardOrder, GuardState, Interrupt, JointCommand, RobotState, RobotStatus, SeatRequest
-from runtime.proof import Proofs, make_token
+from runtime.msgs.signature import Proofs, make_token
 from runtime.qos import URGENT
 
 RATE_HZ = 50

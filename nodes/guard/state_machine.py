@@ -12,11 +12,11 @@ from math import isfinite
 from typing import Literal
 
 from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
-from nodes.guard.senses import FUTURE_NS, GuardSettings, Senses, is_whole
+from nodes.guard.monitors import FUTURE_NS, GuardSettings, Senses, is_whole
 from runtime.clock import to_ns
 from runtime.message import Stamped
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
-from runtime.robot import RobotLimits
+from runtime.msgs.robot_protocol import RobotLimits
 
 Mode = Literal["disarmed", "armed", "moving", "holding", "stopped", "estopped"]
 Event = Literal["arm", "command", "hold", "stop", "resume", "release", "estop", "rearm"]

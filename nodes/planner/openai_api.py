@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodes.chat_request import ChatRequest
-from nodes.model_answers import ChatSettings, ModelError, settings_from
-from nodes.model_budget import budget_of
+from nodes.models.answers import ChatSettings, ModelError, settings_from
+from nodes.models.budget import budget_of
+from nodes.models.chat_request import ChatRequest
 from nodes.planner.openai_prompt import (
     History,
     PlannerAnswer,
@@ -23,14 +23,13 @@ from nodes.planner.openai_prompt import (
     words,
 )
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.call import current_call
 from runtime.clock import to_ns
+from runtime.context import current_call
+from runtime.control_messages.fence import Fence
+from runtime.control_messages.health import Spending
 from runtime.errors import ParameterError
-from runtime.fence import Fence
-from runtime.health import Spending
-from runtime.msgs import Effect, Feedback, Image, Interrupt, OutOfBudget, SceneDescription, Subtask, Utterance
+from runtime.msgs import Effect, Feedback, Image, Interrupt, OutOfBudget, Saying, SceneDescription, Subtask, Utterance
 from runtime.qos import RELIABLE
-from runtime.voice_msgs import Saying
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 PATIENCE_S = 90.0

@@ -10,9 +10,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from nodes.model_answers import ModelError, quoted, read_answer
-from runtime.msgs import Interrupt, SceneDescription, Subtask, Utterance
-from runtime.voice_msgs import Saying
+from nodes.models.answers import ModelError, quoted, read_answer
+from runtime.msgs import Interrupt, Saying, SceneDescription, Subtask, Utterance
 
 LONGEST_HISTORY = 40
 

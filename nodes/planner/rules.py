@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from nodes.colours import COLOURS
-from nodes.understanding import Meaning, understand
+from nodes.interrupts.intent import Meaning, understand
+from nodes.perception.colors import COLOURS
 from runtime.msgs import SceneDescription, Subtask
 
 PLURALS = {"cup": "cups", "block": "blocks", "ball": "balls", "bottle": "bottles", "bowl": "bowls"}

@@ -6,8 +6,8 @@ from collections import deque
 
 from nodes.planner.rules import Plan, hear, report
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.call import current_call
-from runtime.fence import Fence
+from runtime.context import current_call
+from runtime.control_messages.fence import Fence
 from runtime.msgs import Effect, Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
 from runtime.qos import RELIABLE
 

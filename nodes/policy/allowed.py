@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.understanding import says_yes, understand
+from nodes.interrupts.intent import says_yes, understand
 from runtime.clock import to_ns
 from runtime.msgs import Action, RobotState, SeenObject, Utterance
 

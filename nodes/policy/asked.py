@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runtime.call import current_call
+from runtime.context import current_call
 from runtime.msgs import Action
 
 

@@ -15,18 +15,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nodes.kinematics import grasp_point, head_camera_pose, to_odometry
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
 from nodes.policy.sight import blend, judge, spot_of, state_at
 from nodes.policy.skill_steps import Progress, Step, begin, resting, retreat, step
 from nodes.policy.skills import LOOK, NOD, PICK, PLACE, POINT, PUT_BACK, SET_BACK, SHAKE, Phase, Spot, plan
+from nodes.stretch.kinematics import grasp_point, head_camera_pose, to_odometry
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.call import current_call
 from runtime.clock import to_ns
+from runtime.context import current_call
+from runtime.control_messages.fence import Fence
+from runtime.control_messages.lease import Lease
 from runtime.errors import ParameterError
-from runtime.fence import Fence
-from runtime.lease import Lease
 from runtime.message import Stamped
 from runtime.msgs import (
     JOINTS,

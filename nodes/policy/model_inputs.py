@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.kinematics import from_odometry
-from nodes.onnx_file import Tensor
+from nodes.models.onnx_file import Tensor
 from nodes.policy.model_tensors import ABOUT_THE_ACTION, SKILLS
+from nodes.stretch.kinematics import from_odometry
 from runtime.msgs import Action, JointVector, RobotState
 
 Trigger = Literal["image", "wrist", "felt"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-from nodes.onnx_file import Tensor, declared, read_model
+from nodes.models.onnx_file import Tensor, declared, read_model
 from runtime.errors import choices
 from runtime.msgs import JOINTS, Skill
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nodes.kinematics import GRIPPER
-from nodes.onnx_file import read_model
+from nodes.models.onnx_file import read_model
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
 from nodes.policy.chunks import as_message, command_of, seen_ns
@@ -25,11 +24,12 @@ from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
 from nodes.policy.shipped import place_of
 from nodes.policy.skill_steps import resting
 from nodes.policy.under_way import UnderWay
+from nodes.stretch.kinematics import GRIPPER
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
+from runtime.control_messages.fence import Fence
+from runtime.control_messages.lease import Lease
 from runtime.errors import ParameterError, PolyrhythmError, choices
-from runtime.fence import Fence
-from runtime.lease import Lease
 from runtime.message import Stamped
 from runtime.msgs import (
     JOINTS,

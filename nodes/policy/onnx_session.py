@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.onnx_file import Tensor
-from nodes.onnx_runtime import NodeArg, open_session
+from nodes.models.onnx_file import Tensor
+from nodes.models.onnx_runtime import NodeArg, open_session
 from nodes.policy.model_inputs import NOTHING, Answer, Felt, Wants, feed
 from nodes.policy.model_tensors import CAMERAS, COLUMNS, problems
 from runtime.errors import PolyrhythmError, choices

@@ -10,8 +10,8 @@ from typing import Literal
 
 from nodes.policy.onnx_policy import OnnxPolicy
 from runtime.errors import ParameterError, UserError
-from runtime.hosts.place import split
-from runtime.hosts.table import is_public_key
+from runtime.hosts.address import split
+from runtime.hosts.hosts_table import is_public_key
 
 LONGEST_S = 10.0
 REACH_S = 2.0
@@ -94,7 +94,7 @@ class RemotePolicy(OnnxPolicy):
     ) -> list[tuple[Literal["ok", "note", "problem"], str]]:
         """Whether the server lets this robot in, for `polyrhythm doctor`. Raises UserError where its key is missing."""
         from runtime.hosts import keys
-        from runtime.hosts.knock import Caller, knock
+        from runtime.hosts.probe import Caller, knock
 
         caller = Caller(host, keys.public_of(host), keys.secret_of(host)) if key else Caller(host)
         match knock(server, key, caller, REACH_S):

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.onnx_file import read_model
+from nodes.models.onnx_file import read_model
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.hosts import keys
-from runtime.hosts.place import find, split, written
-from runtime.hosts.table import is_public_key
+from runtime.hosts.address import find, split, written
+from runtime.hosts.hosts_table import is_public_key
 
 MOST_PX = 8192
 

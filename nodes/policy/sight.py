@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from nodes.own_body import head_pose, own_parts
 from nodes.policy.skills import Spot
+from nodes.stretch.body import head_pose, own_parts
 from runtime.msgs import Image, RobotState, SeenObject
 
 MATCH_M = 0.13
@@ -73,7 +73,7 @@ def blend(spot: Spot, seen: Spot, share: float) -> Spot:
 
 def judge(spot: Spot, image: Image, state: RobotState, *, finds: bool) -> tuple[Sighting, Spot | None]:
     """What one image, taken when the robot was so, says of a spot; with `finds` also where the thing is in it."""
-    from nodes.perception import find_objects, place_is_empty  # OpenCV, only in a process that looks
+    from nodes.perception.objects import find_objects, place_is_empty  # OpenCV, only in a process that looks
 
     if image.depth_m is None:
         return "hidden", None

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nodes.kinematics import (
+from nodes.policy.skills import LEAVE, Level, Phase, Spot, Until
+from nodes.stretch.kinematics import (
     ARM,
     ARM_Z_M,
     DOWN_RAD,
@@ -31,8 +32,7 @@ from nodes.kinematics import (
     look_at,
     solve,
 )
-from nodes.policy.skills import LEAVE, Level, Phase, Spot, Until
-from nodes.stretch import STRETCH_3
+from nodes.stretch.limits import STRETCH_3
 from runtime.msgs import JointVector, RobotState
 
 MARGIN_M = 0.03

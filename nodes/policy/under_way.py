@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nodes.policy.model_inputs import Pose, pose_of
-from runtime.call import current_call
+from runtime.context import current_call
 from runtime.message import Stamped
 from runtime.msgs import Action, RobotState
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 import msgspec
 
 from nodes.report.run import Run
-from runtime.budgets import MISSES
-from runtime.health import Health, PathHealth, TimerHealth
+from runtime.control_messages.health import Health, PathHealth, TimerHealth
+from runtime.launch.budgets_table import MISSES
 
 SLACK_S = 3.0
 """Between a node's first tick and the first message that its recorder hears."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from nodes.report.actions import action_spans
 from nodes.report.run import Run
-from runtime.bag import BagReader
-from runtime.bag_runs import parts_of
+from runtime.bag.file import BagReader
+from runtime.bag.parts import parts_of
 from runtime.errors import RecordingError
 from runtime.message import Stamped
 from runtime.msgs import Interrupt
@@ -118,7 +118,7 @@ def _quoted(text: str) -> str:
 
 def frames(run: Run, topic: str, wanted_ns: Iterable[int]) -> list[NDArray[np.uint8]]:
     """The picture on that topic nearest to each stamp, RGB; a grey one where it is damaged."""
-    from nodes.recorded_image import pixels  # OpenCV, for reports with pictures only
+    from nodes.recording.images import pixels  # OpenCV, for reports with pictures only
 
     stamps = run.stamps[topic]
     nearest = [_nearest(stamps, ns) for ns in wanted_ns]

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from nodes.report.healths import NodeSummary
 from nodes.report.summary import InterruptSummary, Spread, Summary
-from runtime.view import plain
+from runtime.supervision.view import plain
 
 WIDEST = 100
 

@@ -12,12 +12,12 @@ from typing import Any, Generic
 import msgspec
 
 from nodes.sim.messages import Truth
-from runtime.bag import BagReader
-from runtime.bag_message import BagMessage
-from runtime.bag_runs import begin_ns_of, parts_of, zero_ns_of
+from runtime.bag.file import BagReader
+from runtime.bag.parts import begin_ns_of, parts_of, zero_ns_of
+from runtime.bag.record import BagMessage
+from runtime.control_messages.health import Health
+from runtime.control_messages.lease import LEASE_TOPIC, Lease, LeaseLine
 from runtime.errors import RecordingError
-from runtime.health import Health
-from runtime.lease import LEASE_TOPIC, Lease, LeaseLine
 from runtime.message import M, Stamped
 from runtime.msgs import (
     Action,

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from nodes.report.actions import action_spans
 from nodes.report.followed import stop_times
 from nodes.report.run import Run, Track
-from runtime.fence import Seat
+from runtime.control_messages.fence import Seat
 from runtime.msgs import Utterance
 
 INK = "#202124"

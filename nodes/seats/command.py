@@ -11,17 +11,17 @@ from typing import Literal
 
 import msgspec
 
-from nodes.seats.sitting import Sitting
-from runtime.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
+from nodes.seats.terminal_holder import Sitting
 from runtime.clock import NS_PER_S, SystemClock
-from runtime.codec import decode
-from runtime.command_line import seconds
+from runtime.commands.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
+from runtime.commands.command_line import seconds
+from runtime.control_messages.fence import SEATS, Seat
+from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import PolyrhythmError, UserError, choices
-from runtime.fence import SEATS, Seat
-from runtime.lease import LEASE_TOPIC, Lease
+from runtime.messages.codec import decode
 from runtime.msgs import Comparison
-from runtime.proof import request, token_of
-from runtime.registry import FoundRun
+from runtime.msgs.signature import request, token_of
+from runtime.supervision.registry import FoundRun
 
 LIST_S = 0.8
 COMPARISONS = "seat/comparison"
@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
             )
         return _ask(run, "take", asked.seat, asked.holder, asked.by, as_json=asked.json)
     if asked.replay is not None:
-        from nodes.seats.playing import Playing
+        from nodes.seats.replay_holder import Playing
 
         return Playing(
             run, asked.seat, asked.by, recording=asked.replay, from_s=asked.from_s or 0.0, for_s=asked.for_s

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.call import current_call
 from runtime.clock import to_ns
-from runtime.fence import Seat
-from runtime.lease import Lease
+from runtime.context import current_call
+from runtime.control_messages.fence import Seat
+from runtime.control_messages.lease import Lease
 from runtime.message import Envelope
 from runtime.msgs import Action, Comparison, JointCommand, Subtask
 

@@ -9,9 +9,9 @@ import termios
 import tty
 from typing import Any, ClassVar
 
-from runtime.attach import Arrival, Sender
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import decode
+from runtime.commands.attach import Arrival, Sender
+from runtime.messages.codec import decode
 from runtime.msgs import JOINTS, JointCommand
 
 PERIOD_S = 0.05

@@ -13,11 +13,11 @@ import msgspec
 
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
-from runtime.fence import SEATS, Seat
-from runtime.lease import Lease
+from runtime.control_messages.fence import SEATS, Seat
+from runtime.control_messages.lease import Lease
+from runtime.launch.seats_table import Rung, SeatTable
 from runtime.msgs import Interrupt, JointCommand, OutOfBudget, SceneDescription, SeatRequest, Subtask, Utterance
 from runtime.qos import RELIABLE, URGENT
-from runtime.seat_tables import Rung, SeatTable
 
 NAMES: dict[Seat, str] = {"planner": "planner", "vlm": "vision model", "policy": "control policy"}
 

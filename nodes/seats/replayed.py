@@ -17,10 +17,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nodes.seats.score import Score, read_score
+from nodes.seats.recorded_track import Score, read_score
 from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import ParameterError
-from runtime.lease import LEASE_TOPIC, Lease
 from runtime.msgs import Action, JointCommand, SceneDescription, Subtask
 from runtime.node import ports_of
 from runtime.qos import RELIABLE

@@ -21,11 +21,11 @@ from nodes.sim.kitchen import is_in_bin
 from nodes.sim.messages import ObjectTruth, Truth, World
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.sim.scene import BASE_FORCE_N, BASE_JOINTS, BASE_TORQUE_NM, FINGER, PHYSICS_STEP_S, SERVOS, build_scene
-from nodes.stretch import STOW, STRETCH_3
+from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import UserError
 from runtime.msgs import JOINTS, JointCommand, RobotMode, RobotState, RobotStatus
-from runtime.robot import RobotError, RobotLimits
+from runtime.msgs.robot_protocol import RobotError, RobotLimits
 
 WATCHDOG_S = 0.5
 """Without a command for this long the base stops by itself, as a Stretch's driver does."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nodes import kinematics as k
 from nodes.sim.kitchen import (
     COLLISION_NONE,
     COLLISION_ROBOT,
@@ -24,7 +23,8 @@ from nodes.sim.kitchen import (
     kitchen_xml,
     lay_table,
 )
-from nodes.stretch import STRETCH_3
+from nodes.stretch import kinematics as k
+from nodes.stretch.limits import STRETCH_3
 
 PHYSICS_STEP_S = 0.004
 BASE_JOINTS = ("base_x", "base_y", "base_yaw")

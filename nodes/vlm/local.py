@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 
-from nodes.own_body import head_pose, own_parts
+from nodes.interrupts.intent import says_yes, understand
 from nodes.policy.allowed import PLEASE
-from nodes.understanding import says_yes, understand
-from nodes.vlm.decide import Decision, Outcome, Situation, decide, name_of
+from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.memory import Known, believed, update, without
+from nodes.vlm.next_action import Decision, Outcome, Situation, decide, name_of
 from nodes.vlm.poses import pose_at
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
-from runtime.fence import Fence
-from runtime.lease import Lease
+from runtime.control_messages.fence import Fence
+from runtime.control_messages.lease import Lease
 from runtime.msgs import (
     JOINTS,
     Action,
@@ -231,8 +231,8 @@ class LocalVLM(Node):
     # --- what it does about it
 
     def _look(self) -> None:
-        from nodes.glance import colours_in_view
-        from nodes.perception import find_objects, place_is_empty
+        from nodes.perception.color_blobs import colours_in_view
+        from nodes.perception.objects import find_objects, place_is_empty
 
         image = self.image.latest()
         if image is None or image.captured_ns == self.looked_ns:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from nodes.vlm.onnx_words import MEANING, ModelWords
-from nodes.vlm.prompt import words
+from nodes.vlm.question_and_answer import words
 
 SIZE_PX = 96
 SPACE = "Ġ"  # how byte-level tokenizers write it

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.onnx_runtime import Stop
+from nodes.models.onnx_runtime import Stop
 from nodes.vlm.answer_script import Script, continuations, missing_letters, remaining, script
 from nodes.vlm.onnx_folder import ModelFolder
 from nodes.vlm.onnx_model import Memory, VisionLanguageModel
 from nodes.vlm.onnx_words import ModelWords
-from nodes.vlm.prompt import Coordinates, words
+from nodes.vlm.question_and_answer import Coordinates, words
 from nodes.vlm.tile import tile
 from runtime.errors import PolyrhythmError
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from nodes.onnx_file import read_model
+from nodes.models.onnx_file import read_model
 from nodes.vlm.onnx_parts import PARTS
 from nodes.vlm.onnx_parts import problems as tensor_problems
 from runtime.errors import choices

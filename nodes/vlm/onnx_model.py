@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.onnx_runtime import Held, OnnxModel, Stop
+from nodes.models.onnx_runtime import Held, OnnxModel, Stop
 from nodes.vlm.onnx_parts import DECODER, EMBED, PAST, PRESENT, VISION
 from runtime.errors import PolyrhythmError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nodes.onnx_file import Tensor, declared
+from nodes.models.onnx_file import Tensor, declared
 from runtime.errors import choices
 
 VISION, EMBED, DECODER = "vision_encoder", "embed_tokens", "decoder_model_merged"

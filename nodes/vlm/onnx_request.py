@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from nodes.model_answers import ModelError
-from nodes.model_budget import Budget
-from nodes.model_request import ModelRequest
+from nodes.models.answers import ModelError
+from nodes.models.budget import Budget
+from nodes.models.request import ModelRequest
 from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.errors import PolyrhythmError
 from runtime.msgs import Image

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nodes.model_budget import budget_of
+from nodes.models.budget import budget_of
 from nodes.vlm.onnx_folder import read_folder
 from nodes.vlm.onnx_request import OnnxRequest
 from nodes.vlm.pointing_vlm import PointingVLM
-from nodes.vlm.prompt import MOST_OBJECTS, Coordinates, system_prompt
+from nodes.vlm.question_and_answer import MOST_OBJECTS, Coordinates, system_prompt
 from runtime.clock import NS_PER_S
 from runtime.errors import ParameterError, PolyrhythmError
 
@@ -71,7 +71,7 @@ class OnnxVLM(PointingVLM):
         cls, folder: str, precision: str = "", providers: tuple[str, ...] = CPU, **_: object
     ) -> list[str]:
         """What the folder and this machine lack, in sentences; models are read and not run."""
-        from nodes.onnx_runtime import why_no_provider
+        from nodes.models.onnx_runtime import why_no_provider
         from nodes.vlm.onnx_words import why_no_tokenizer
 
         found, problems = read_folder(folder, precision)

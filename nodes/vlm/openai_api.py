@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodes.chat_request import ChatRequest
-from nodes.model_answers import ChatSettings, settings_from
-from nodes.model_budget import budget_of
+from nodes.models.answers import ChatSettings, settings_from
+from nodes.models.budget import budget_of
+from nodes.models.chat_request import ChatRequest
 from nodes.vlm.pointing_vlm import PointingVLM
-from nodes.vlm.prompt import Coordinates
+from nodes.vlm.question_and_answer import Coordinates
 from runtime.errors import ParameterError
 
 DEFAULT_URL = "http://127.0.0.1:8000/v1"

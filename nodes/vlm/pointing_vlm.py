@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import replace
 
-from nodes.model_answers import ModelError
-from nodes.model_request import ModelRequest
-from nodes.own_body import head_pose, own_parts
+from nodes.models.answers import ModelError
+from nodes.models.request import ModelRequest
 from nodes.policy.sight import state_at
-from nodes.vlm.decide import Decision, Situation
+from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.memory import update
+from nodes.vlm.next_action import Decision, Situation
 from nodes.vlm.pointing import place_thing, point_at
-from nodes.vlm.prompt import (
+from nodes.vlm.question_and_answer import (
     COORDINATES,
     Coordinates,
     Pointed,
@@ -29,10 +29,10 @@ from nodes.vlm.prompt import (
     words,
 )
 from runtime import Publisher, QoS, Subscription, every, on
-from runtime.call import current_call
+from runtime.context import current_call
+from runtime.control_messages.fence import Fence
+from runtime.control_messages.health import Spending
 from runtime.errors import ParameterError
-from runtime.fence import Fence
-from runtime.health import Spending
 from runtime.message import Stamped
 from runtime.msgs import Image, OutOfBudget, RobotState, SeenObject, Utterance
 from runtime.qos import RELIABLE
@@ -152,7 +152,7 @@ class PointingVLM(LocalVLM):
         return True
 
     def _remember(self, image: Image, state: RobotState, pointed: tuple[Pointed, ...]) -> None:
-        from nodes.perception import find_objects, place_is_empty
+        from nodes.perception.objects import find_objects, place_is_empty
 
         depth = image.depth_m
         assert depth is not None

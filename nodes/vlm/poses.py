@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nodes.kinematics import HEAD_PAN, HEAD_TILT
+from nodes.stretch.kinematics import HEAD_PAN, HEAD_TILT
 from runtime.msgs import RobotState
 
 CLOSE_NS = 30_000_000

@@ -14,9 +14,9 @@ from collections import deque
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from nodes.model_answers import ModelError
-from nodes.model_budget import Budget, budget_of
-from nodes.understanding import understand
+from nodes.interrupts.intent import understand
+from nodes.models.answers import ModelError
+from nodes.models.budget import Budget, budget_of
 from nodes.voice.program import ProgramError
 from nodes.voice.speaking.bell import Bell
 from nodes.voice.speaking.floor import Floor
@@ -25,13 +25,12 @@ from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Play
 from nodes.voice.speaking.synthesis import ProgramVoice, SilentVoice, Voice, give_up, voice_problems
 from nodes.voice.speaking.turn import Turn
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.call import current_call
 from runtime.clock import NS_PER_S, to_ns
+from runtime.context import current_call
+from runtime.control_messages.health import Spending
 from runtime.errors import ParameterError
-from runtime.health import Spending
-from runtime.msgs import Interrupt, Utterance
+from runtime.msgs import Interrupt, LoudspeakerState, Saying, Speech, Utterance
 from runtime.qos import RELIABLE
-from runtime.voice_msgs import LoudspeakerState, Saying, Speech
 
 ESPEAK = "espeak-ng --stdin --stdout"
 NOWHERE = "none"
@@ -145,7 +144,7 @@ class Loudspeaker(Node):
         elif self.command:
             self.voice = ProgramVoice(self.command, self.deadline_s)
         if not isinstance(self.voice, SilentVoice):
-            from nodes.voice.speaking import decoding  # noqa: F401  # loaded now, and not when the first word is waited for
+            pass
 
     def _api(self) -> Voice:
         from nodes.voice.speaking.speech_api import SpeechApi, speech_settings

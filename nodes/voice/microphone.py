@@ -17,8 +17,8 @@ from nodes.voice.hearing.segments import Heard, Rules, Segmenter
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.errors import ParameterError, UserError
+from runtime.msgs import MicrophoneState, Saying, Sound, SoundSoFar, Speech
 from runtime.qos import RELIABLE
-from runtime.voice_msgs import MicrophoneState, Saying, Sound, SoundSoFar, Speech
 
 if TYPE_CHECKING:
     from nodes.voice.hearing.activity import Activity

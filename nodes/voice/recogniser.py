@@ -11,19 +11,18 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Literal
 
-from nodes.model_answers import ChatSettings, ModelError, settings_from
-from nodes.model_budget import Budget, budget_of
-from nodes.understanding import understand
+from nodes.interrupts.intent import understand
+from nodes.models.answers import ChatSettings, ModelError, settings_from
+from nodes.models.budget import Budget, budget_of
 from nodes.voice.hearing.echo import is_echo
 from nodes.voice.program import ProgramError, command_problems
 from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.call import current_call
 from runtime.clock import to_ns
+from runtime.context import current_call
+from runtime.control_messages.health import Spending
 from runtime.errors import ParameterError
-from runtime.health import Spending
-from runtime.msgs import Utterance
+from runtime.msgs import RecogniserState, Saying, Sound, SoundSoFar, Utterance
 from runtime.qos import RELIABLE
-from runtime.voice_msgs import RecogniserState, Saying, Sound, SoundSoFar
 
 if TYPE_CHECKING:
     from nodes.voice.hearing.recognition import Recognition

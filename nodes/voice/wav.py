@@ -7,7 +7,7 @@ import wave
 from pathlib import Path
 
 from runtime.errors import UserError
-from runtime.voice_msgs import SAMPLE_BYTES, SOUND_RATE_HZ
+from runtime.msgs import SAMPLE_BYTES, SOUND_RATE_HZ
 
 
 def as_wav(samples: bytes) -> bytes:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.budgets import MISSES
-from runtime.health import PathHealth, Spending
+from runtime.control_messages.health import PathHealth, Spending
+from runtime.launch.budgets_table import MISSES
 
 
 def is_kept(path: PathHealth) -> bool:

@@ -6,9 +6,9 @@ import argparse
 import json
 from dataclasses import asdict
 
-from runtime.budgets import ModelBudget
-from runtime.hosts.table import Pair, check_pair, meetings
-from runtime.launch_file import Launch, check, find, load, path_accounts
+from runtime.hosts.hosts_table import Pair, check_pair, meetings
+from runtime.launch.budgets_table import ModelBudget
+from runtime.launch.file import Launch, check, find, load, path_accounts
 from runtime.node import Node
 
 

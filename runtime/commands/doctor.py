@@ -12,11 +12,11 @@ import msgspec
 
 from runtime.commands.doctor_hosts import examine_hosts
 from runtime.errors import LaunchFileError, UserError
-from runtime.graph import NodeSpec, convert_params
-from runtime.launch_file import check, find, load
-from runtime.machine import Finding, Level, as_lines, examine
-from runtime.node_tables import load_name, node_spec
-from runtime.realtime import refusals
+from runtime.execution.realtime import refusals
+from runtime.launch.file import check, find, load
+from runtime.launch.graph import NodeSpec, convert_params
+from runtime.launch.nodes_table import load_name, node_spec
+from runtime.supervision.diagnostics import Finding, Level, as_lines, examine
 
 
 def doctor_main(argv: list[str]) -> int:

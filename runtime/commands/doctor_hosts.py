@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from runtime.errors import UserError
 from runtime.hosts import keys
-from runtime.hosts.knock import Caller, knock
-from runtime.hosts.place import written
-from runtime.hosts.table import Host, Pair, check_pair, meetings
-from runtime.machine import Finding
+from runtime.hosts.address import written
+from runtime.hosts.hosts_table import Host, Pair, check_pair, meetings
+from runtime.hosts.probe import Caller, knock
+from runtime.supervision.diagnostics import Finding
 
 REACH_S = 2.0
 

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from runtime.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
 from runtime.clock import SystemClock, to_ns
-from runtime.command_line import count, seconds
+from runtime.commands.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
+from runtime.commands.command_line import count, seconds
+from runtime.commands.distribution import Gaps, Spread
+from runtime.commands.schemaless import find_type, in_many_lines, in_one_line, to_plain
 from runtime.errors import CodecError
-from runtime.schemaless import find_type, in_many_lines, in_one_line, to_plain
-from runtime.spread import Gaps, Spread
 
 _JSON_FOR_S = 5.0
 _MS = 1e-6

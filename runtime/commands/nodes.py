@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runtime.attach import Interruption, add_run_argument, attach, hear
-from runtime.codec import decode
-from runtime.command_line import seconds
+from runtime.commands.attach import Interruption, add_run_argument, attach, hear
+from runtime.commands.command_line import seconds
+from runtime.control_messages.health import Health
 from runtime.errors import CodecError
-from runtime.graph import health_topic
-from runtime.health import Health
-from runtime.registry import FoundRun, ProcessState
-from runtime.view import terminal_width
+from runtime.launch.graph import health_topic
+from runtime.messages.codec import decode
+from runtime.supervision.registry import FoundRun, ProcessState
+from runtime.supervision.view import terminal_width
 
 CLASSES = {"type", "use"}
 """The columns that hold module:Class."""

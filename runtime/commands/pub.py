@@ -9,14 +9,14 @@ from typing import Any, get_args
 
 import msgspec
 
-from runtime.attach import Interruption, Sender, add_run_argument, attach, topic_of
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import encode
-from runtime.command_line import count, positive
+from runtime.commands.attach import Interruption, Sender, add_run_argument, attach, topic_of
+from runtime.commands.command_line import count, positive
+from runtime.commands.schemaless import find_type
 from runtime.errors import CodecError, UserError, choices
 from runtime.message import Envelope, Message
-from runtime.registry import FoundRun
-from runtime.schemaless import find_type
+from runtime.messages.codec import encode
+from runtime.supervision.registry import FoundRun
 
 
 def pub_main(argv: list[str]) -> int:

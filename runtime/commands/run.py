@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from runtime.clock import wall_time_text
-from runtime.command_line import seconds
-from runtime.described_robot import joints_of_run
+from runtime.commands.command_line import seconds
+from runtime.commands.message_counts import Tally
+from runtime.commands.new_name import new_name
 from runtime.errors import UserError
-from runtime.launch_file import Launch, check, find, in_order, load, resolve
-from runtime.made_of import git_state, machine, versions
-from runtime.new_name import new_name
-from runtime.node_tables import load_name
-from runtime.seat_tables import as_data
-from runtime.tally import Tally
-from runtime.view import PlainView, SilentView, View, ViewLog
-from runtime.wiring import plan
+from runtime.launch.file import Launch, check, find, in_order, load, resolve
+from runtime.launch.nodes_table import load_name
+from runtime.launch.process_plan import plan
+from runtime.launch.provenance import git_state, machine, versions
+from runtime.launch.robot_table import joints_of_run
+from runtime.launch.seats_table import as_data
+from runtime.supervision.view import PlainView, SilentView, View, ViewLog
 
 RECORDING = "run.mcap"
-RECORDER = "nodes.recorder:Recorder"
+RECORDER = "nodes.recording.recorder:Recorder"
 """What --record adds to a launch file that records nothing."""
 LARGE_MB = 20.0
 """A report of so much takes some ten seconds on two cores."""
@@ -197,7 +197,7 @@ def _make_room(recording: Path) -> None:
     """Delete what an earlier run recorded there, so that nobody takes it for this run's."""
     if not recording.exists():
         return
-    from runtime.bag_runs import remove_recording
+    from runtime.bag.parts import remove_recording
 
     try:
         remove_recording(recording, {})
@@ -217,7 +217,7 @@ def _view(launch: Launch, arguments: argparse.Namespace) -> View:
 def _run_real(
     launch: Launch, folder: Path, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View
 ) -> tuple[tuple[bool, str] | None, dict[str, int]]:
-    from runtime.supervisor import Supervisor
+    from runtime.supervision.supervisor import Supervisor
 
     if launch.host:
         _check_keys(launch)
@@ -248,9 +248,9 @@ def _run_virtual(
     view: View,
     pause_on: list[str],
 ) -> tuple[bool, str] | None:
-    from runtime.simulation import Simulation  # a run in real time starts sooner without these
-    from runtime.stepping import Stepper
-    from runtime.tracing import Trace
+    from runtime.virtual.debugger import Stepper
+    from runtime.virtual.simulation import Simulation  # a run in real time starts sooner without these
+    from runtime.virtual.trace import Trace
 
     simulation = Simulation(
         *launch.graph.nodes.values(),

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from runtime.attach import Arrival, Interruption, add_run_argument, attach, hear
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import decode
-from runtime.command_line import seconds
+from runtime.commands.attach import Arrival, Interruption, add_run_argument, attach, hear
+from runtime.commands.command_line import seconds
 from runtime.commands.nodes import table
 from runtime.commands.top_table import COLUMNS, ENDED, WRAPPED, NodeRow, budgets, cells, fitting, node_row, trouble
+from runtime.control_messages.health import Health
 from runtime.errors import CodecError
-from runtime.graph import health_topic
-from runtime.health import Health
+from runtime.launch.graph import health_topic
 from runtime.message import Stamped
-from runtime.registry import FoundRun, ProcessState
-from runtime.view import terminal_width
+from runtime.messages.codec import decode
+from runtime.supervision.registry import FoundRun, ProcessState
+from runtime.supervision.view import terminal_width
 
 if TYPE_CHECKING:
     from rich.table import Table

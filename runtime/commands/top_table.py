@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from runtime.commands.budget_lines import is_kept, path_line, spending_line
-from runtime.health import Health, PathHealth, Spending, TimerHealth
+from runtime.control_messages.health import Health, PathHealth, Spending, TimerHealth
 from runtime.message import Kind, Stamped
-from runtime.registry import ProcessState
+from runtime.supervision.registry import ProcessState
 
 _FEWEST_TICKS = 5
 """Between two accounts; where fewer are due, the rate is that since the node's start."""

@@ -16,20 +16,20 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import Frame, encode
+from runtime.control_messages.health import GatewayHealth, gateway_topic
 from runtime.errors import CodecError
-from runtime.health import GatewayHealth, gateway_topic
 from runtime.hosts import wire
-from runtime.hosts.bulk import Bulk
-from runtime.hosts.entry import Entry, Refused, Traffic, stops_a_robot
-from runtime.hosts.mail import Mail
-from runtime.hosts.offset import ClockOffset
-from runtime.hosts.shrink import Shrinker
+from runtime.hosts.admission import Entry, Refused, Traffic, stops_a_robot
+from runtime.hosts.clock_offset import ClockOffset
+from runtime.hosts.image_codec import Shrinker
+from runtime.hosts.image_throttle import Bulk
+from runtime.hosts.log_limiter import Words
+from runtime.hosts.reliable_link import Mail
 from runtime.hosts.sockets import Door, Doors
-from runtime.hosts.words import Words
 from runtime.message import Envelope, Message, Stamped, array_fields
+from runtime.messages.codec import Frame, encode
 from runtime.msgs import Image
-from runtime.reliable.tag import Terms
+from runtime.transport.reliable.tag import Terms
 
 ASK_EVERY_NS = to_ns(0.1)
 LOST_AFTER_NS = to_ns(1.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from runtime.hosts.table import Host, Pair
-from runtime.reliable.tag import Terms
+from runtime.hosts.hosts_table import Host, Pair
+from runtime.transport.reliable.tag import Terms
 
 
 class GatewayPlan(msgspec.Struct, frozen=True):

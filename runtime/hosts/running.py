@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable, Mapping
 
 from runtime.hosts import keys
-from runtime.hosts.entry import Traffic
+from runtime.hosts.admission import Traffic
 from runtime.hosts.gateway import Gateway
+from runtime.hosts.image_codec import Shrinker
 from runtime.hosts.plan import GatewayPlan
-from runtime.hosts.shrink import Shrinker
 from runtime.hosts.sockets import Doors
 from runtime.message import Envelope, Message
 

@@ -16,10 +16,10 @@ from zmq.auth.thread import ThreadAuthenticator
 from zmq.utils.monitor import parse_monitor_message
 
 from runtime.clock import SystemClock, to_ns
-from runtime.codec import Frame
 from runtime.errors import TransportError
 from runtime.hosts import wire
-from runtime.hosts.table import Pair
+from runtime.hosts.hosts_table import Pair
+from runtime.messages.codec import Frame
 
 MAX_FRAME_BYTES = 8 << 20
 SMALL_QUEUE, BULK_QUEUE = 1024, 4

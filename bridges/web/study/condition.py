@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from bridges.web.canned import read_canned
-from bridges.web.wire import Seat
+from bridges.web.console.canned_phrases import read_canned
+from bridges.web.http.wire import Seat
 from runtime.errors import UserError, choices
 
 _NODE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from bridges.web.asking import Asking
-from bridges.web.messages import STUDY
+from bridges.web.console.signing import Asking
+from bridges.web.http.messages import STUDY
+from bridges.web.http.wire import Seat
 from bridges.web.study.session import Event, Story
-from bridges.web.wire import Seat
 from runtime.clock import to_ns
-from runtime.lease import Lease
+from runtime.control_messages.lease import Lease
 from runtime.msgs import SeatRequest
 
 IN_FORCE_NS = to_ns(3.0)

@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterable
 from pathlib import Path
 
-from bridges.web.lines import LineFile, read_lines
+from bridges.web.http.jsonl import LineFile, read_lines
 from bridges.web.study.protocol import Protocol
 from bridges.web.study.session import Event, Story, told
 from runtime.errors import UserError

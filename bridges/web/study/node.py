@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from bridges.robot_ports import OPTIONAL, TalkPorts
-from bridges.web.annotate.room import RecordingsDesk, recordings
-from bridges.web.asking import Asking
-from bridges.web.board import Recorders
-from bridges.web.idents import Idents
-from bridges.web.messages import Mark, StudySetting
-from bridges.web.page_host import PageHost, missing_libraries
-from bridges.web.picture import JpegCache
-from bridges.web.room import Room
-from bridges.web.session import Session, View
-from bridges.web.stop_words import STOP_WORDS, load_stop_words
+from bridges.web.console.feed import Recorders
+from bridges.web.console.signing import Asking
+from bridges.web.http.client import Session, View
+from bridges.web.http.ids import Idents
+from bridges.web.http.jpeg import JpegCache
+from bridges.web.http.listener import PageHost, missing_libraries
+from bridges.web.http.messages import Mark, StudySetting
+from bridges.web.http.page import Room
+from bridges.web.http.wire import NoteMark, Resume, SoundPiece, Stop, Talk, Talked, Talks
+from bridges.web.recordings.page import RecordingsDesk, recordings
+from bridges.web.speech.ports import VoicePorts
+from bridges.web.speech.push_to_talk import Talking
+from bridges.web.speech.stop_words import STOP_WORDS, load_stop_words
 from bridges.web.study import wire
 from bridges.web.study.condition import seat_problems
 from bridges.web.study.effect import Effect
@@ -29,14 +32,11 @@ from bridges.web.study.messages import StudyAnswer, StudyNote, StudyStep
 from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
 from bridges.web.study.session import Event, Refused, Story, words_of
 from bridges.web.study.views import experimenter_view, participant_view
-from bridges.web.talking import Talking
-from bridges.web.voice_ports import VoicePorts
-from bridges.web.wire import NoteMark, Resume, SoundPiece, Stop, Talk, Talked, Talks
 from runtime import Publisher, QoS, Subscription, on
-from runtime.call import current_call
 from runtime.clock import wall_time_ns
+from runtime.context import current_call
+from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError
-from runtime.lease import LEASE_TOPIC, Lease
 from runtime.message import Stamped
 from runtime.msgs import Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
 from runtime.qos import RELIABLE, URGENT

@@ -9,11 +9,11 @@ from typing import Literal
 
 import msgspec
 
+from bridges.web.questionnaire.questionnaire import Questionnaire, shipped, shipped_names
 from bridges.web.study.condition import Allowed, Condition
 from bridges.web.study.order import Order, order_of, rows_of
-from bridges.web.study.questionnaire import Questionnaire, shipped, shipped_names
-from bridges.web.toml_words import convert, parse_toml, read_text
 from runtime.errors import UserError
+from runtime.toml_errors import convert, parse_toml, read_text
 
 EXAMPLE = Path(__file__).with_name("clear-the-table.toml")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")

@@ -11,11 +11,11 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from bridges.web.http.wire import Seat
+from bridges.web.questionnaire.questionnaire import Value
 from bridges.web.study.condition import Allowed
 from bridges.web.study.protocol import Protocol
-from bridges.web.study.questionnaire import Value
 from bridges.web.study.steps import Step, steps_of
-from bridges.web.wire import Seat
 
 What = Literal[
     "begin", "consent", "answer", "submit", "trial", "condition", "skip", "mark", "note", "said", "withdraw"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bridges.web.questionnaire.questionnaire import Questionnaire
 from bridges.web.study.condition import Condition
 from bridges.web.study.protocol import Protocol, Task
-from bridges.web.study.questionnaire import Questionnaire
 
 Kind = Literal["consent", "questionnaire", "trial", "thanks"]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from bridges.web.wire import (
+from bridges.web.http.wire import (
     FromBrowser,
     Hello,
     NoteMark,

@@ -7,13 +7,13 @@ import math
 
 import msgspec
 
-from nodes.episodes.judging.dimensions import SEVEN, read_dimensions
-from nodes.episodes.minds.caller import ModelSpec, Servers
-from nodes.episodes.play.runner import Judges, Settings
+from nodes.episodes.agents.caller import ModelSpec, Servers
+from nodes.episodes.evaluation.dimensions import SEVEN, read_dimensions
 from nodes.episodes.results.show import print_list
 from nodes.episodes.results.store import Store
 from nodes.episodes.results.summary import summary_of
-from nodes.model_budget import Budget
+from nodes.episodes.runner.runner import Judges, Settings
+from nodes.models.budget import Budget
 from runtime.errors import UserError
 
 

@@ -11,22 +11,22 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.commands.asked import judges_of, print_run, settings_of
-from nodes.episodes.people.library import Library, read_folder
-from nodes.episodes.people.loader import is_published, read_published
-from nodes.episodes.people.profiles import Task
-from nodes.episodes.people.sampling import sample_uniform
-from nodes.episodes.play.by_hand import Terminal
-from nodes.episodes.play.lines import Lines
-from nodes.episodes.play.progress import Live, Progress, Quiet
-from nodes.episodes.play.runner import Judges, Settings, judge_unjudged, play_all, replayed
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.planning import mode_of, order_of, plan_episode, starter_library, tasks_of, win_of
+from nodes.episodes.dialogue.rules import Rules, check
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.store import Store
-from nodes.episodes.talk.plan import EpisodePlan
-from nodes.episodes.talk.planning import mode_of, order_of, plan_episode, starter_library, tasks_of, win_of
-from nodes.episodes.talk.rules import Rules, check
+from nodes.episodes.runner.by_hand import Terminal
+from nodes.episodes.runner.lines import Lines
+from nodes.episodes.runner.progress import Live, Progress, Quiet
+from nodes.episodes.runner.runner import Judges, Settings, judge_unjudged, play_all, replayed
+from nodes.episodes.scenarios.library import Library, read_folder
+from nodes.episodes.scenarios.loader import is_published, read_published
+from nodes.episodes.scenarios.profiles import Task
+from nodes.episodes.scenarios.sampling import sample_uniform
 from runtime.clock import wall_time_text
+from runtime.commands.new_name import new_name
 from runtime.errors import UserError, choices
-from runtime.new_name import new_name
 
 
 def library_of(name: str) -> Library:
@@ -139,8 +139,8 @@ def _seated(pairing: tuple[str, ...], task: Task) -> tuple[str, ...]:
 
 def _check_agents(pairings: list[tuple[str, ...]]) -> None:
     """Refuse an agent that cannot play before anything is played."""
-    from nodes.episodes.minds.brains import RULES, check_agent, read_script
-    from nodes.episodes.minds.caller import ModelSpec
+    from nodes.episodes.agents.caller import ModelSpec
+    from nodes.episodes.agents.registry import RULES, check_agent, read_script
 
     for spec in {agent for pairing in pairings for agent in pairing}:
         check_agent(spec)
@@ -151,7 +151,7 @@ def _check_agents(pairings: list[tuple[str, ...]]) -> None:
 
 
 def _dimensions_from(spec: dict[str, Any]) -> Any:
-    from nodes.episodes.judging.dimensions import Dimension
+    from nodes.episodes.evaluation.dimensions import Dimension
 
     return msgspec.convert(spec["dimensions"], tuple[Dimension, ...])
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.commands.asked import judges_of, print_run, settings_of
-from nodes.episodes.judging.checks import check_episode
-from nodes.episodes.judging.dimensions import SEVEN
-from nodes.episodes.play.runner import Settings, evaluate
+from nodes.episodes.evaluation.checks import check_episode
+from nodes.episodes.evaluation.dimensions import SEVEN
 from nodes.episodes.results.store import Store
-from runtime.episode_msgs import Score
+from nodes.episodes.runner.runner import Settings, evaluate
 from runtime.errors import UserError
+from runtime.msgs.episode import Score
 
 
 def score(asked: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
-from nodes.episodes.judging.averages import mean_scores, overall
+from nodes.episodes.evaluation.averages import mean_scores, overall
 from nodes.episodes.results.show import transcript
 from nodes.episodes.results.store import EpisodeRow, Store
 from runtime.errors import PolyrhythmError, UserError

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from nodes.episodes.minds.brains import RULES
-from nodes.episodes.talk.plan import EpisodePlan
+from nodes.episodes.agents.registry import RULES
+from nodes.episodes.dialogue.plan import EpisodePlan
 
 _ASYMMETRY = {
     "AGENTS": "each agent knows its own goal and secret, and of others what the relationship shows",

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.results.run_file import RunFile, to_json
-from runtime.episode_msgs import Score, Scores
+from runtime.msgs.episode import Score, Scores
 
 FIRST_JUDGE = 200
 """Calls under this seat number and above are judges'."""

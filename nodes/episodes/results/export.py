@@ -13,11 +13,11 @@ from typing import Any, TextIO
 
 import msgspec
 
-from nodes.episodes.judging.averages import mean_scores, overall
+from nodes.episodes.evaluation.averages import mean_scores, overall
 from nodes.episodes.results.show import episode_data
 from nodes.episodes.results.store import EpisodeRow, Store
-from runtime.episode_msgs import Turn
 from runtime.errors import UserError
+from runtime.msgs.episode import Turn
 
 ENVIRONMENT = "Environment"
 _DIMENSIONS = {

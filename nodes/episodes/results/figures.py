@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from nodes.episodes.judging.averages import mean_scores, overall
-from nodes.episodes.judging.dimensions import NAMES, SEVEN
+from nodes.episodes.evaluation.averages import mean_scores, overall
+from nodes.episodes.evaluation.dimensions import NAMES, SEVEN
 from nodes.episodes.results.estimates import (
     Mean,
     hard_tasks,
@@ -17,7 +17,7 @@ from nodes.episodes.results.estimates import (
     permutation_p,
 )
 from nodes.episodes.results.store import Store
-from runtime.agreement import five_point, pearson, randolph_kappa
+from nodes.statistics.agreement import five_point, pearson, randolph_kappa
 
 OVERALL = "overall"
 HARD_SHARE = 0.2

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.run_file import to_json
 from nodes.episodes.results.store import Store
-from nodes.episodes.talk.conduct import PromptRecord
-from nodes.episodes.talk.plan import EpisodePlan
-from runtime.episode_msgs import Outcome, Reply, Scores, Turn
 from runtime.errors import UserError
+from runtime.msgs.episode import Outcome, Reply, Scores, Turn
 
 UNKNOWN = "nobody yet"
 """Who plays a seat that has not answered."""
@@ -66,7 +66,7 @@ class LiveLog:
 
     def save_played(self, turns: Sequence[Turn], prompts: Sequence[PromptRecord], outcome: Outcome) -> None:
         """Keep the whole episode and, where it is done, what rules can tell of it."""
-        from nodes.episodes.judging.checks import check_episode
+        from nodes.episodes.evaluation.checks import check_episode
 
         self._store.save_played(self._plan.id, turns, prompts, outcome)
         if outcome.state == "done":

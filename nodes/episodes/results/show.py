@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nodes.episodes.judging.averages import mean_scores, overall
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.prompt import history_text, prompt_text, turn_text
+from nodes.episodes.dialogue.turn_based import PromptRecord
+from nodes.episodes.evaluation.averages import mean_scores, overall
 from nodes.episodes.results.store import EpisodeRow, Store
-from nodes.episodes.talk.conduct import PromptRecord
-from nodes.episodes.talk.plan import EpisodePlan
-from nodes.episodes.talk.prompt import history_text, prompt_text, turn_text
-from runtime.episode_msgs import Asks, Observation, Turn
 from runtime.errors import UserError
-from runtime.view import terminal_width
+from runtime.msgs.episode import Asks, Observation, Turn
+from runtime.supervision.view import terminal_width
 
 WIDE = 110
 """Fewer columns than these have no room for the episodes' whole names."""

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from nodes.episodes.minds.chat_wire import Answer
+from nodes.episodes.agents.chat_wire import Answer
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.results.evaluations import Evaluations
 from nodes.episodes.results.run_file import StoreError, json_list, to_json
-from nodes.episodes.talk.conduct import PromptRecord
-from nodes.episodes.talk.plan import EpisodePlan
-from runtime.episode_msgs import Outcome, Turn
 from runtime.errors import UserError
+from runtime.msgs.episode import Outcome, Turn
 
 
 class EpisodeRow(msgspec.Struct, frozen=True):

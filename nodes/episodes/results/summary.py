@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodes.episodes.judging.averages import mean_scores
+from nodes.episodes.evaluation.averages import mean_scores
 from nodes.episodes.results.store import Store
 
 

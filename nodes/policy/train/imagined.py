@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from nodes.kinematics import GRIPPER, grasp_point, to_odometry
 from nodes.sim.kitchen import KINDS, is_in_bin, lay_table
 from nodes.sim.messages import ObjectTruth
-from nodes.stretch import STOW, STRETCH_3
+from nodes.stretch.kinematics import GRIPPER, grasp_point, to_odometry
+from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.msgs import JointCommand, RobotState
 
 SIZES = {f"{colour}_{label}": (width, height) for label, colour, width, height, *_ in KINDS}

@@ -15,7 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.guard.node import Guard
-from nodes.kinematics import (
+from nodes.policy.model_inputs import Felt, Pose, feel, one_hot, pose_of, target_of
+from nodes.policy.onnx_session import PolicySession
+from nodes.policy.sight import spot_of
+from nodes.policy.skill_steps import (
+    HEAD_TOLERANCE_RAD,
+    LIFTED_OFF_M,
+    OPEN_M,
+    WRIST_TOLERANCE_RAD,
+    Progress,
+    begin,
+    step,
+)
+from nodes.policy.skills import LOOK, PICK, PLACE, Spot, plan
+from nodes.policy.train.imagined import SIZES, ImaginedRobot
+from nodes.robot.simulated import SimDriver
+from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
+from nodes.sim.messages import ObjectTruth, Truth
+from nodes.stretch.kinematics import (
     ARM,
     ARM_Z_M,
     DOWN_RAD,
@@ -31,23 +48,6 @@ from nodes.kinematics import (
     WRIST_YAW,
     look_at,
 )
-from nodes.policy.model_inputs import Felt, Pose, feel, one_hot, pose_of, target_of
-from nodes.policy.onnx_session import PolicySession
-from nodes.policy.sight import spot_of
-from nodes.policy.skill_steps import (
-    HEAD_TOLERANCE_RAD,
-    LIFTED_OFF_M,
-    OPEN_M,
-    WRIST_TOLERANCE_RAD,
-    Progress,
-    begin,
-    step,
-)
-from nodes.policy.skills import LOOK, PICK, PLACE, Spot, plan
-from nodes.policy.train.imagined import SIZES, ImaginedRobot
-from nodes.sim.driver import SimDriver
-from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
-from nodes.sim.messages import ObjectTruth, Truth
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.msgs import Action, GuardState, JointCommand, JointVector, RobotState, SeenObject, Skill
 

@@ -15,7 +15,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from nodes.kinematics import (
+from nodes.policy.model_tensors import COLUMNS
+from nodes.policy.skill_steps import OPEN_M, travel_lift_m
+from nodes.policy.skills import BELOW_TOP_M, GRASP_ABOVE_BOTTOM_M
+from nodes.stretch.kinematics import (
     ARM,
     ARM_Z_M,
     DOWN_RAD,
@@ -31,9 +34,6 @@ from nodes.kinematics import (
     WRIST_PITCH,
     WRIST_YAW,
 )
-from nodes.policy.model_tensors import COLUMNS
-from nodes.policy.skill_steps import OPEN_M, travel_lift_m
-from nodes.policy.skills import BELOW_TOP_M, GRASP_ABOVE_BOTTOM_M
 
 INPUTS = {"joints": 8, "velocity": 8, "grasp": 1, "target": 3, "size": 2, "skill": 7}
 FELT = sum(INPUTS.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from runtime.clock import to_ns
-from runtime.voice_msgs import SAMPLE_BYTES, SOUND_RATE_HZ
+from runtime.msgs import SAMPLE_BYTES, SOUND_RATE_HZ
 
 BLOCK_SAMPLES = 512
 BLOCK_BYTES = BLOCK_SAMPLES * SAMPLE_BYTES

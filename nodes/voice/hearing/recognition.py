@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from nodes.model_answers import ChatSettings
-from nodes.model_budget import Budget
+from nodes.models.answers import ChatSettings
+from nodes.models.budget import Budget
 from nodes.voice.hearing.clean_text import LONGEST_TEXT, clean
 from nodes.voice.program import run_program
 from nodes.voice.wav import as_wav

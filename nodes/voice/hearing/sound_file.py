@@ -11,7 +11,7 @@ import miniaudio
 from nodes.voice.hearing.blocks import BLOCK_BYTES, BLOCK_NS, BLOCK_SAMPLES, Block
 from runtime.clock import Clock
 from runtime.errors import UserError
-from runtime.voice_msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ
+from runtime.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ
 
 SILENT_END_S = 1.0  # after a file, so that its last words are heard to their end
 _NO_SOUND = "no sound that can be read; expected WAV, FLAC, MP3 or Ogg Vorbis"

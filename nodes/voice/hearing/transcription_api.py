@@ -10,9 +10,9 @@ import asyncio
 
 import openai
 
-from nodes.model_answers import ChatSettings, ModelError
-from nodes.model_budget import Budget
-from nodes.openai_sdk import model_error, new_sdk
+from nodes.models.answers import ChatSettings, ModelError
+from nodes.models.budget import Budget
+from nodes.models.openai_errors import model_error, new_sdk
 from nodes.voice.hearing.clean_text import clean
 from nodes.voice.wav import as_wav
 

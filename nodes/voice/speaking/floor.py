@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from runtime.clock import NS_PER_S
-from runtime.voice_msgs import Speech
+from runtime.msgs import Speech
 
 SPEECH_LASTS_S = 2.0
 """A microphone repeats that somebody speaks; after so long without a word from it nobody is waited for any more."""

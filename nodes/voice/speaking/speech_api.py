@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from nodes.model_answers import ChatSettings, ModelError, settings_from
-from nodes.model_budget import Budget, estimated_tokens
-from nodes.openai_sdk import is_free, model_error, new_sdk
+from nodes.models.answers import ChatSettings, ModelError, settings_from
+from nodes.models.budget import Budget, estimated_tokens
+from nodes.models.openai_errors import is_free, model_error, new_sdk
 from nodes.voice.speaking.playing import VoiceError
 from nodes.voice.speaking.synthesis import MOST_BYTES, decoded
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from nodes.voice.speaking.pieces import heard_words
 from nodes.voice.speaking.playing import Player
-from runtime.call import Call
+from runtime.context import Call
 from runtime.message import Envelope
 
 

@@ -1,0 +1,238 @@
+"""`MqttBridge`: the robot on MQTT, for dashboards, fleets and homes. Read-only unless its launch file allows verbs.
+
+Below `<site>/v1/<robot>/`: `connection` and `state` are retained, `telemetry` comes at most five times a second,
+`event` with QoS 1, and commands are taken from `cmd/<verb>`. Control loops and video never go this way. A dead broker
+costs the robot nothing: the bridge comes back by itself. docs/mqtt.md has the payloads.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import msgspec
+
+from bridges.mqtt.commands import STOPS, VERBS, Command, Gatekeeper, Reply
+from bridges.mqtt.outbox import News
+from bridges.mqtt.topics import Topics, discovery_documents
+from bridges.robot_ports import OPTIONAL, RobotPorts
+from runtime import Publisher, QoS, Subscription, every, on
+from runtime.clock import wall_time_ns
+from runtime.errors import ParameterError, choices
+from runtime.launch.robot_table import joint_names, load_limits
+from runtime.msgs import (
+    JOINTS,
+    Action,
+    EStop,
+    Feedback,
+    GuardState,
+    Interrupt,
+    RobotService,
+    RobotState,
+    RobotStatus,
+    Subtask,
+    Utterance,
+)
+from runtime.qos import RELIABLE, SOON, URGENT
+
+if TYPE_CHECKING:
+    from bridges.mqtt.client import Incoming
+
+MOST_WAITING = 100
+"""Commands that are accepted and not yet handed on; one that stops is taken beyond that, too."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class MqttBridge(RobotPorts):
+    """Connects to a broker with MQTT_USERNAME and MQTT_PASSWORD of the environment.
+
+    `commands` lists the verbs that are taken: say, stop, estop, resume, runstop, release, home, stow. `discovery` is
+    Home Assistant's prefix ("homeassistant"), or empty: no discovery. `limits` names the robot's, from `[run] robot`:
+    telemetry calls the joints as they do.
+    """
+
+    robot_parameter = "limits"
+
+    robot_state = Subscription(RobotState, "robot/state", qos=QoS(required=False, lifespan_s=1.0))
+    robot_status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)
+
+    utterance = Publisher(Utterance, "heard", qos=RELIABLE)
+    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
+    estop = Publisher(EStop, "estop", qos=RELIABLE)
+    service = Publisher(RobotService, "robot/service", qos=SOON)
+    button = Publisher(RobotService, "robot/runstop", qos=SOON)
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 1883,
+        site: str = "polyrhythm",
+        robot: str = "robot",
+        commands: tuple[str, ...] = (),
+        discovery: str = "",
+        tls: bool = False,
+        ca_file: str = "",
+        limits: str = "",
+    ) -> None:
+        self.topics = Topics(site, robot)
+        self.commands = tuple(commands)
+        self.discovery = discovery
+        self.place = (host, port, tls, ca_file)
+        self.gate = Gatekeeper(robot, self.commands, self.topics.replies)
+        self.accepted: deque[tuple[str, Command]] = deque()
+        self.news = News(joint_names(load_limits(limits)) if limits else JOINTS)
+
+    @classmethod
+    def check_parameters(
+        cls,
+        host: str = "127.0.0.1",
+        port: int = 1883,
+        site: str = "polyrhythm",
+        robot: str = "robot",
+        commands: tuple[str, ...] = (),
+        discovery: str = "",
+        tls: bool = False,
+        ca_file: str = "",
+        limits: str = "",
+    ) -> list[str]:
+        """What is missing, unknown, or would be open to everybody on the network."""
+        problems = Topics(site, robot).problems()
+        if importlib.util.find_spec("aiomqtt") is None:
+            problems.append("aiomqtt is not installed; the bridge needs it: pip install 'polyrhythm[mqtt]'")
+        unknown = [verb for verb in commands if verb not in VERBS]
+        if unknown:
+            problems.append(f"commands names {', '.join(map(repr, unknown))}; known: {choices(VERBS)}")
+        if not 0 < port < 65536:
+            problems.append(f"port is {port}; expected 1 to 65535")
+        if set(discovery) & set("+#"):
+            problems.append(f"discovery is {discovery!r}; expected a prefix without wildcards, like homeassistant")
+        if ca_file and not Path(ca_file).is_file():
+            problems.append(f"ca_file is {ca_file!r}: there is no such file")
+        if host not in LOOPBACK and not tls:
+            if os.environ.get("MQTT_USERNAME") or os.environ.get("MQTT_PASSWORD"):
+                problems.append(f"a password would go to {host} in the clear: set tls = true")
+            elif commands:
+                problems.append(f"commands by way of {host} need tls = true and MQTT_USERNAME, MQTT_PASSWORD")
+        return problems
+
+    def on_start(self) -> None:
+        """Raises ParameterError for what `check_parameters` finds, and in virtual time."""
+        host, port, tls, ca_file = self.place
+        topics = self.topics
+        problems = self.check_parameters(
+            host, port, topics.site, topics.robot, self.commands, self.discovery, tls, ca_file
+        )
+        if self.clock.is_virtual:
+            problems.append("a broker lives in real time; run without --virtual, or without this node")
+        if problems:
+            raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
+
+    # from the graph
+
+    @on(robot_state)
+    def keep_state(self, state: RobotState) -> None:
+        self.news.state = state
+
+    @on(robot_status)
+    def keep_status(self, status: RobotStatus) -> None:
+        self.news.status = status
+
+    @on(RobotPorts.guard)
+    def keep_guard(self, guard: GuardState) -> None:
+        self.news.guard = guard
+
+    @on(RobotPorts.said)
+    def tell_said(self, utterance: Utterance) -> None:
+        self.news.said = utterance.text
+        self.news.happened("said", utterance)
+
+    @on(RobotPorts.heard)
+    def tell_heard(self, utterance: Utterance) -> None:
+        self.news.happened("heard", utterance)
+
+    @on(RobotPorts.subtask)
+    def tell_subtask(self, subtask: Subtask) -> None:
+        self.news.subtask = subtask.text
+        self.news.happened("subtask", subtask)
+
+    @on(RobotPorts.action)
+    def tell_action(self, action: Action) -> None:
+        self.news.happened("action", action)
+
+    @on(RobotPorts.feedback)
+    def tell_feedback(self, feedback: Feedback) -> None:
+        self.news.happened("feedback", feedback)
+
+    @on(RobotPorts.interrupts)
+    def tell_interrupt(self, interrupt: Interrupt) -> None:
+        self.news.happened("interrupt", interrupt)
+
+    # to the graph: in a handler of its own, whose outputs stem from nothing that the long connection read
+
+    @every(hz=50)
+    def apply(self) -> None:
+        """Hand on what was accepted."""
+        while self.accepted:
+            verb, command = self.accepted.popleft()
+            ident = f"mqtt-{command.id}-{command.nonce}"  # whoever sends may count from 1 again
+            self.log.info("%s by MQTT (%s)", verb, command.id)
+            if verb == "say":
+                self.utterance.publish(Utterance(speaker="mqtt", text=command.text))
+            elif verb in ("stop", "resume"):
+                depth = cast(Literal["stop", "resume"], verb)
+                self.interrupt.publish(Interrupt(id=ident, depth=depth, text=f"{verb} by MQTT", by="mqtt"))
+            elif verb == "estop":
+                why = f"by MQTT ({command.id})"
+                self.estop.publish(EStop(source="mqtt", is_pressed=True, why=why))
+                self.estop.publish(EStop(source="mqtt", is_pressed=False, why=why))  # the guard latches it
+            else:
+                port = self.button if verb in ("runstop", "release") else self.service
+                known = cast(Literal["home", "stow", "runstop", "release"], verb)
+                port.publish(RobotService(id=ident, verb=known, by="mqtt"))
+
+    # with the broker
+
+    @every(hz=1)
+    async def serve(self) -> None:
+        """Hold a connection for as long as the node lives."""
+        from bridges.mqtt.client import Broker
+        from bridges.mqtt.connection import Link
+
+        host, port, tls, ca_file = self.place
+        name, word = os.environ.get("MQTT_USERNAME", ""), os.environ.get("MQTT_PASSWORD", "")
+        link = Link(
+            Broker(host, port, name, word, tls, ca_file),
+            self.topics,
+            self.news,
+            self.take if self.commands else None,
+            discovery=discovery_documents(self.discovery, self.topics, self.commands) if self.discovery else {},
+            reborn=f"{self.discovery}/status" if self.discovery else "",
+            clock=self.clock,
+            log=self.log,
+        )
+        await link.hold(self.random)
+
+    def take(self, incoming: Incoming) -> tuple[Reply, str]:
+        """Judge a command; the answer, and where to send it (or "")."""
+        verb = self.topics.verb_of(incoming.topic) or ""
+        command, reply = self.gate.judge(
+            verb, incoming.payload, is_retained=incoming.is_retained, now_ms=wall_time_ns() // 1_000_000
+        )
+        if command is not None and len(self.accepted) >= MOST_WAITING and verb not in STOPS:
+            reply = Reply(command.id, verb, False, f"more than {MOST_WAITING} commands at once")
+        elif command is not None:
+            self.accepted.append((verb, command))
+            return reply, command.reply_to
+        self.log.warning("cmd/%s refused: %s (%d so far)", verb[:40], reply.why, self.gate.refused)
+        return reply, self._reply_topic(incoming.payload)
+
+    def _reply_topic(self, payload: bytes) -> str:
+        """Where a refused command wants its answer, if that can be read and is allowed."""
+        try:
+            wanted = msgspec.json.decode(payload, type=dict[str, Any]).get("reply_to", "")
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return ""
+        return wanted if isinstance(wanted, str) and self.gate.may_reply_to(wanted) else ""

@@ -1,0 +1,84 @@
+"""`MqttBroker`: an MQTT broker inside a run, for those who have none.
+
+A node like any other: in a process of its own, started again where it dies, gone with the run. What it retains lives
+in its memory; the bridge tells everything anew to a broker that came back. For a desk, not for a fleet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import socket
+from pathlib import Path
+
+from runtime import Node, every
+from runtime.errors import ParameterError
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class MqttBroker(Node):
+    """Listens on this machine only, unless it has a certificate and MQTT_USERNAME, MQTT_PASSWORD of the environment.
+
+    Where the environment has these two, nobody is let in without them. With `cert_file` and `key_file` (PEM) it speaks
+    TLS and nothing else.
+    """
+
+    def __init__(self, host: str = "127.0.0.1", port: int = 1883, cert_file: str = "", key_file: str = "") -> None:
+        self.place = (host, port, cert_file, key_file)
+
+    @classmethod
+    def check_parameters(
+        cls, host: str = "127.0.0.1", port: int = 1883, cert_file: str = "", key_file: str = ""
+    ) -> list[str]:
+        """What is missing or taken, and what would be open to everybody on the network."""
+        problems = []
+        if importlib.util.find_spec("amqtt") is None:
+            problems.append("amqtt is not installed; the broker needs it: pip install 'polyrhythm[broker]'")
+        for name, file in (("cert_file", cert_file), ("key_file", key_file)):
+            if file and not Path(file).is_file():
+                problems.append(f"{name} is {file!r}: there is no such file")
+        if bool(cert_file) != bool(key_file):
+            problems.append("cert_file and key_file belong together: give both or neither")
+        has_login = os.environ.get("MQTT_USERNAME") and os.environ.get("MQTT_PASSWORD")
+        if host not in LOOPBACK and not (cert_file and has_login):
+            problems.append(f"at {host} others reach it: give cert_file, key_file and MQTT_USERNAME, MQTT_PASSWORD")
+        if not 0 < port < 65536:
+            problems.append(f"port is {port}; expected 1 to 65535")
+        elif why := _why_not_free(host, port):
+            problems.append(why)
+        return problems
+
+    def on_start(self) -> None:
+        """Raises ParameterError for what `check_parameters` finds, and in virtual time."""
+        if self.clock.is_virtual:
+            raise ParameterError(
+                f"node {self.name}: a broker lives in real time; run without --virtual, or without this node"
+            )
+        problems = self.check_parameters(*self.place)
+        if problems:
+            raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
+
+    @every(hz=1)
+    async def serve(self) -> None:
+        """Be the broker for as long as the node lives."""
+        from bridges.mqtt.broker import broker_at
+
+        async with broker_at(*self.place):
+            host, port, *_ = self.place
+            self.log.info("MQTT at %s:%d", host, port)
+            await asyncio.Event().wait()
+
+
+def _why_not_free(host: str, port: int) -> str:
+    """Why nobody could listen there now, in a sentence; "" where one could."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as problem:
+        why = f"it cannot listen at {host}:{port} ({problem.strerror})"
+        return f"{why}; does a broker run there already? Use that one without this node, or give this one another port"
+    return ""

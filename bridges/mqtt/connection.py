@@ -1,0 +1,167 @@
+"""`Link`: one robot's connection to a broker: birth, will and farewell, what is told and when, and coming back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from bridges.mqtt.client import Broker, Connection, Incoming, connect
+from bridges.mqtt.commands import Reply
+from bridges.mqtt.outbox import News
+from bridges.mqtt.topics import Document, Topics, telemetry_document
+from runtime.clock import Clock, to_ns, wall_time_ns
+from runtime.errors import TransportError
+
+PERIOD_S = 0.2
+"""Telemetry goes out at most this often, and so do changes of the state."""
+STATE_PERIOD_S = 1.0
+BACKOFF_S = (0.5, 30.0)
+GOODBYE_S = 0.5
+MOST_REPLIES = 200
+"""Answers that wait for the broker; further ones are not given."""
+
+
+class Link:
+    """Tells the news; `take` judges commands, or is None where none are listened to.
+
+    `discovery` is told at birth and whenever somebody says "online" on the topic `reborn` (Home Assistant's own birth).
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        topics: Topics,
+        news: News,
+        take: Callable[[Incoming], tuple[Reply, str]] | None,
+        *,
+        discovery: Mapping[str, bytes],
+        reborn: str,
+        clock: Clock,
+        log: logging.Logger,
+    ) -> None:
+        self._broker, self._topics, self._news, self._take = broker, topics, news, take
+        self._discovery, self._reborn = discovery, reborn
+        self._clock, self._log = clock, log
+        self._wants_discovery = False
+        self._replies: asyncio.Queue[tuple[str, Reply]] = asyncio.Queue(MOST_REPLIES)
+        self._fault: str | None = None
+
+    async def hold(self, chance: random.Random) -> None:
+        """Be connected until cancelled; where that fails, try again after a pause that grows."""
+        pause_s = BACKOFF_S[0]
+        while True:
+            start_ns = self._clock.now_ns()
+            try:
+                await self._connected()
+            except TransportError as problem:
+                self._tell(str(problem))
+            if self._clock.now_ns() - start_ns > to_ns(BACKOFF_S[1]):
+                pause_s = BACKOFF_S[0]
+            await self._clock.sleep(pause_s * (0.5 + chance.random()))
+            pause_s = min(2 * pause_s, BACKOFF_S[1])
+
+    async def _connected(self) -> None:
+        will = self._news.encoded({"state": "CONNECTION_BROKEN"})
+        identifier = f"{self._topics.robot[:10]}-{wall_time_ns() // 1000 % 16**12:x}"
+        async with connect(self._broker, identifier=identifier, will_topic=self._topics.connection, will=will) as wire:
+            tasks: list[asyncio.Task[None]] = []
+            try:
+                await self._be_born(wire)
+                self._tell("")
+                self._replies = asyncio.Queue(MOST_REPLIES)
+                tasks += [asyncio.create_task(one(wire)) for one in (self._write, self._read, self._answer)]
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            except asyncio.CancelledError:
+                await _cancel(tasks)
+                await self._say_goodbye(wire)
+                raise
+            finally:
+                await _cancel(tasks)
+
+    async def _be_born(self, wire: Connection) -> None:
+        await self._say(wire, "ONLINE")
+        if self._take is not None:
+            await wire.subscribe(self._topics.commands)
+        if self._reborn:
+            await wire.subscribe(self._reborn)
+        self._wants_discovery = True
+
+    async def _say_goodbye(self, wire: Connection) -> None:
+        try:
+            await asyncio.wait_for(self._say(wire, "OFFLINE"), GOODBYE_S)
+        except (TransportError, TimeoutError):
+            pass  # the broker is gone already, and nobody is left to be told
+
+    async def _say(self, wire: Connection, state: str) -> None:
+        await wire.publish(self._topics.connection, self._news.encoded({"state": state}), qos=1, retain=True)
+
+    async def _write(self, wire: Connection) -> None:
+        """State once a second and on change, telemetry, and events in order."""
+        news, topics = self._news, self._topics
+        shown: Document | None = None
+        shown_ns = told_ns = 0
+        while True:
+            if self._wants_discovery:
+                self._wants_discovery = False
+                for topic, payload in self._discovery.items():
+                    await wire.publish(topic, payload, qos=1, retain=True)
+            now_ns = self._clock.now_ns()
+            document = news.document()
+            if document != shown or now_ns - shown_ns >= to_ns(STATE_PERIOD_S):
+                shown, shown_ns = document, now_ns
+                await wire.publish(topics.state, news.encoded(document), qos=1, retain=True)
+            state = news.state
+            if state is not None and state.read_ns != told_ns:
+                told_ns = state.read_ns
+                await wire.publish(topics.telemetry, news.encoded(telemetry_document(state, news.joints)), qos=0)
+            await self._tell_events(wire)
+            await self._clock.sleep(PERIOD_S)
+
+    async def _tell_events(self, wire: Connection) -> None:
+        while self._news.events:
+            event = self._news.events.popleft()
+            try:
+                await wire.publish(self._topics.event, event, qos=1)
+            except TransportError:
+                self._news.not_told(event)
+                raise
+
+    async def _read(self, wire: Connection) -> None:
+        async for incoming in wire.incoming():
+            if incoming.topic == self._reborn:
+                self._wants_discovery = self._wants_discovery or incoming.payload == b"online"
+            elif self._take is not None:
+                reply, topic = self._take(incoming)
+                if topic and not self._replies.full():
+                    self._replies.put_nowait((topic, reply))
+
+    async def _answer(self, wire: Connection) -> None:
+        """In a task of its own: no command, least of all a stop, waits until the broker has the answer to another."""
+        while True:
+            topic, reply = await self._replies.get()
+            await wire.publish(topic, msgspec.json.encode(reply), qos=1)
+
+    def _tell(self, fault: str) -> None:
+        """In the log, once for each change."""
+        if fault == self._fault:
+            return
+        self._fault = fault
+        if fault:
+            self._log.warning("%s; it is tried again", fault)
+            return
+        self._log.info("connected; topics below %s/", self._topics.root)
+        if self._news.lost_events:
+            self._log.warning("%d events were lost while there was no broker", self._news.lost_events)
+            self._news.lost_events = 0
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

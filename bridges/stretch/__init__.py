@@ -1,0 +1,1 @@
+"""Hello Robot's Stretch 3 behind the robot protocol, by the maker's library."""

@@ -1,0 +1,226 @@
+"""`Deeds`: what people at the pages do becomes messages of the graph, where their role and their seat allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import hypot
+from typing import Literal
+
+from bridges.web.console import teleop as drive
+from bridges.web.console.draft_review import Supervision
+from bridges.web.console.feed import Board
+from bridges.web.console.ports import ConsolePorts
+from bridges.web.console.seat_requests import Seats
+from bridges.web.console.suspend_detector import Standstill
+from bridges.web.http.client import Session
+from bridges.web.http.messages import Mark
+from bridges.web.http.wire import (
+    Act,
+    Answer,
+    Ask,
+    Decide,
+    Drive,
+    Emergency,
+    Give,
+    Incoming,
+    NoteMark,
+    Place,
+    Plan,
+    Resume,
+    Say,
+    Stop,
+    Supervise,
+    Take,
+)
+from runtime.context import Call, current_call
+from runtime.msgs import TERMINAL, Action, EStop, SeenObject, Subtask, Utterance
+from runtime.msgs.robot_protocol import Hand, RobotLimits
+
+NEAR_M = 0.15
+"""A click means the thing of that name this near to where the page saw it."""
+OLDEST_SETPOINT_S = 0.25
+WORDS = {
+    "pick": "pick up",
+    "place": "place it at",
+    "look": "look at",
+    "point": "point at",
+    "hold": "hold still",
+    "nod": "nod",
+    "shake": "shake the head",
+}
+NEED_NOTHING = ("hold", "nod", "shake")
+
+
+class Deeds:
+    """One method per thing that a person may do (the server's thread)."""
+
+    def __init__(
+        self,
+        ports: ConsolePorts,
+        board: Board,
+        seats: Seats,
+        supervision: Supervision,
+        limits: RobotLimits,
+        hand: Hand,
+        speaker: str,
+        is_stop: Callable[[str], bool],
+    ) -> None:
+        self._ports = ports
+        self._board = board
+        self._seats = seats
+        self._supervision = supervision
+        self._limits = limits
+        self._hand = hand
+        self._speaker = speaker
+        self._is_stop = is_stop
+        self._standstill = Standstill()
+        self._idents = seats.idents
+
+    def beat(self, now_ns: int) -> None:
+        """Ten times a second."""
+        self._standstill.beat(now_ns)
+
+    def handle(self, session: Session, message: Incoming) -> None:
+        """Do what a person asks for."""
+        if isinstance(message, Stop):  # anybody may, whatever their role
+            self._seats.interrupt("stop", f"{session.name}: {message.why}")
+            return
+        if isinstance(message, Say) and session.role == "participant":
+            message = Say(voice="collaborator", text=message.text)
+        elif not session.is_operator:
+            session.notice("only an operator may do that")
+            return
+        now_ns = self._ports.clock.now_ns()
+        match message:
+            case Say():
+                self._say(session, message.voice, message.text)
+            case Resume():
+                self._resume(session)
+            case Emergency():
+                pressed = EStop(source=self._ports.name, is_pressed=True, why=f"pressed by {session.name}")
+                self._ports.estop.publish(pressed)
+            case NoteMark():
+                mark = Mark(label=message.label or "mark", note=message.note, by=session.name)
+                self._ports.mark.publish(mark)
+            case Take():
+                self._seats.take(message.seat, session, now_ns, force=message.force)
+            case Ask():
+                self._seats.ask(message.seat, session, now_ns)
+            case Answer():
+                self._seats.answer(message.seat, message.wish, session, is_granted=message.is_granted)
+            case Give():
+                self._seats.give(message.seat, session, now_ns)
+            case Drive():
+                self._drive(session, message)
+            case Supervise() | Decide() | Plan():
+                self._as_planner(session, message, now_ns)
+            case Act():
+                self._act(session, message)
+            case _:
+                session.notice(f"{type(message).__name__} is not expected now")
+
+    def _say(self, session: Session, voice: Literal["robot", "collaborator"], text: str) -> None:
+        text = " ".join(text.split())
+        if not text:
+            return
+        is_stop = voice == "collaborator" and self._is_stop(text)
+        if not session.words.allows(self._ports.clock.now_ns()) and not is_stop:
+            session.notice("not so fast: that was not said")
+        elif voice == "robot":
+            self._ports.say_said.publish(Utterance(speaker=self._speaker, text=text))
+        else:
+            self._ports.say_heard.publish(Utterance(speaker=session.name, text=text))
+
+    def _resume(self, session: Session) -> None:
+        guard, now_ns = self._ports.guard.latest(), self._ports.clock.now_ns()
+        if guard is not None and guard.estop:
+            for source in (self._ports.name, TERMINAL):
+                self._ports.estop.publish(EStop(source=source, is_pressed=False))
+            self._ports.order.publish(self._seats.asking.order("rearm", session.name, now_ns))
+        elif guard is not None and guard.mode == "disarmed":
+            self._ports.order.publish(self._seats.asking.order("arm", session.name, now_ns))
+        else:
+            self._seats.interrupt("resume", f"{session.name}: go on")
+
+    def _drive(self, session: Session, message: Drive) -> None:
+        if not self._seats.holds("policy", session):
+            session.notice("take the policy's seat first")
+            return
+        now_ns = self._ports.clock.now_ns()
+        if self._standstill.distrusts(now_ns):
+            return  # it may be a key that was let go meanwhile
+        state = self._ports.robot.stamped()
+        if state is None or state.age_s(now_ns) > OLDEST_SETPOINT_S:
+            session.notice("the robot's state is not known: not driving")
+            return
+        if unknown := drive.unknown_joints(message, self._limits.joints):
+            session.notice(f"no joints: {', '.join(unknown)}")
+            return
+        thing = self._thing(message.to) if message.to is not None and message.to.label else None
+        if message.to is not None and message.to.label and thing is None:
+            session.notice(f"there is no {message.to.colour} {message.to.label} there any more")
+            return
+        thing_m = (thing.x_m, thing.y_m, thing.z_m) if thing is not None else None
+        aim = drive.aim(message, self._limits, self._hand, state.message, thing_m)
+        if aim.why_not:
+            session.notice(aim.why_not)
+        asked = self._ports.setpoint.stamped()
+        is_known = asked is not None and asked.age_s(now_ns) <= OLDEST_SETPOINT_S
+        here = asked.message.position if asked is not None and is_known else state.message.position
+        # A person's command is as old as the robot's state it starts from, and as the picture they look at.
+        call = Call(now_ns)
+        call.read(state)
+        call.image_ns = max((view.seen_captured_ns for view in session.views.values()), default=0)
+        token = current_call.set(call)
+        try:
+            self._ports.command.publish(drive.command(message, self._limits, here, state.message.velocity, aim))
+        finally:
+            current_call.reset(token)
+
+    def _as_planner(self, session: Session, message: Supervise | Decide | Plan, now_ns: int) -> None:
+        if not self._seats.holds("planner", session):
+            session.notice("take the planner's seat first")
+        elif isinstance(message, Supervise):
+            self._supervision.set(message, self._board.subtask)
+        elif isinstance(message, Decide):
+            if why_not := self._supervision.decide(message, session.name, now_ns):
+                session.notice(why_not)
+        else:
+            self._plan(session, message)
+
+    def _plan(self, session: Session, message: Plan) -> None:
+        self._ports.plan.publish(
+            Subtask(
+                id=self._idents.next(),
+                text=message.text or message.verb,
+                verb=message.verb,
+                what=message.what,
+                where=message.where,
+                excluding=message.excluding,
+            )
+        )
+        if message.sentence:
+            self._say(session, "robot", message.sentence)
+
+    def _act(self, session: Session, message: Act) -> None:
+        if not self._seats.holds("vlm", session):
+            session.notice("take the VLM's seat first")
+            return
+        target = None if message.skill in NEED_NOTHING else self._thing(message)
+        if target is None and message.skill not in NEED_NOTHING:
+            session.notice(f"there is no {message.colour} {message.label} there any more")
+            return
+        what = f" the {target.colour} {target.label}".replace("  ", " ") if target is not None else ""
+        text = f"{WORDS[message.skill]}{what}"
+        self._ports.act.publish(Action(id=self._idents.next(), skill=message.skill, target=target, text=text))
+
+    def _thing(self, message: Act | Place) -> SeenObject | None:
+        """The thing seen that the page means."""
+        scene = self._ports.scene.latest()
+        near = [
+            (hypot(thing.x_m - message.x_m, thing.y_m - message.y_m), thing)
+            for thing in (scene.objects if scene is not None else ())
+            if (thing.label, thing.colour) == (message.label, message.colour)
+        ]
+        best = min(near, key=lambda pair: pair[0], default=None)
+        return best[1] if best is not None and best[0] <= NEAR_M else None

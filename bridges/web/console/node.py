@@ -1,0 +1,273 @@
+"""`Console`: serves the page, shows it the run, and speaks for the person who sits at it.
+
+The web server has a thread of its own (`bridges.web.http.server`); handlers here only note what arrives.
+In virtual time nobody can sit at a page, so there the console does nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import Any, cast
+
+from bridges.web.console.actions import Deeds
+from bridges.web.console.canned_phrases import CANNED, Canned, read_canned
+from bridges.web.console.documents import ConsoleDesk
+from bridges.web.console.draft_review import Supervision
+from bridges.web.console.feed import Board, Recorders
+from bridges.web.console.ports import ConsolePorts
+from bridges.web.console.seat_requests import Seats
+from bridges.web.console.shadows import Shadows
+from bridges.web.console.signing import Asking
+from bridges.web.http.auth import ROLES
+from bridges.web.http.ids import Idents
+from bridges.web.http.listener import PageHost, missing_libraries
+from bridges.web.http.messages import DraftDecision, Mark, SeatWord, StudySetting
+from bridges.web.http.page import Room
+from bridges.web.http.wire import Seat, decode
+from bridges.web.recordings.page import RecordingsDesk
+from bridges.web.recordings.page import recordings as the_recordings
+from bridges.web.speech.push_to_talk import Talking
+from bridges.web.speech.stop_words import STOP_WORDS, load_stop_words
+from runtime import on
+from runtime.clock import wall_time_ns
+from runtime.context import current_call
+from runtime.control_messages.fence import seat_index
+from runtime.control_messages.lease import Lease
+from runtime.errors import ParameterError
+from runtime.launch.nodes_table import load_name
+from runtime.message import Envelope, Stamped
+from runtime.msgs import (
+    Action,
+    Feedback,
+    GuardState,
+    Image,
+    Interrupt,
+    JointCommand,
+    RecorderState,
+    RobotState,
+    Subtask,
+    Utterance,
+)
+from runtime.msgs.robot_protocol import Hand, RobotLimits
+
+PLANNER = seat_index("planner")
+STATES_KEPT = 100
+"""Two seconds of the robot's states: longer than any picture is under way."""
+
+
+class Console(ConsolePorts):
+    """A page for wizards, viewers and participants; the log says where.
+
+    `address` other than this machine needs `certificate` and `key`. `port` 0 is any free one; `reached_as` are origins
+    under which a tunnel or a proxy leads here. `robot` names the limits of the robot that is driven, `hand` its
+    kinematics (a `runtime.msgs.robot_protocol.Hand`). `utterances` is a file of canned sentences. `head_camera_m`
+    says where the head camera is, for what is drawn over its image: ahead, left and up of the crossing
+    of its axes, and how far before it.
+    `stop_words` tells which sentences mean "stop", as "module:function": those are let through whatever came before.
+    `recordings` is a folder whose finished recordings can be rated on a page beside this one ("": no such page).
+    """
+
+    def __init__(
+        self,
+        address: str = "127.0.0.1",
+        port: int = 8420,
+        certificate: str = "",
+        key: str = "",
+        robot: str = "nodes.stretch.limits:STRETCH_3",
+        utterances: str = "",
+        speaker: str = "robot",
+        hand: str = "nodes.policy.inverse_kinematics:STRETCH_HAND",
+        reached_as: tuple[str, ...] = (),
+        head_camera_m: tuple[float, float, float, float] = (-0.07, 0.13, 1.33, 0.035),
+        recordings: str = "",
+        stop_words: str = STOP_WORDS,
+    ) -> None:
+        self._pages = PageHost(address, port, certificate, key, reached_as)
+        limits = load_name(robot)
+        if not isinstance(limits, RobotLimits):
+            raise ParameterError(
+                f"console: robot {robot!r} is no RobotLimits; expected one like nodes.stretch.limits:STRETCH_3"
+            )
+        self._limits = limits
+        self._hand = cast(Hand, load_name(hand))
+        self._speaker = speaker
+        self._recordings = recordings
+        self._shelf: RecordingsDesk | None = None
+        self._setting: dict[str, Any] = {
+            "joints": [
+                {"name": joint.name, "lowest": joint.lowest, "highest": joint.highest} for joint in limits.joints
+            ],
+            "head_camera": dict(zip(("x_m", "y_m", "z_m", "ahead_m"), head_camera_m, strict=True)),
+        }
+        self._is_stop = load_stop_words(stop_words)
+        self._canned = Canned(read_canned(Path(utterances) if utterances else CANNED))
+
+    @classmethod
+    def check_parameters(cls, **_: object) -> list[str]:
+        """Which libraries its pages miss here."""
+        return missing_libraries()
+
+    def on_start(self) -> None:
+        """Open the page and say where it is. Raises UserError where that cannot be."""
+        self._board = Board(self.clock.now_ns())
+        self._seats = Seats(self, Asking(getattr(self, "run_info", {})), Idents(self.name, self.clock.now_ns()))
+        self._supervision = Supervision(self, self._speaker)
+        self._shadows = Shadows(self._limits.joints)
+        self._recorders = Recorders()
+        self._talking = Talking(self, getattr(self, "run_info", {}))
+        self._states: deque[RobotState] = deque(maxlen=STATES_KEPT)
+        if self.clock.is_virtual:
+            self.log.warning("the console needs real time; nobody can sit at it in virtual time")
+            return
+        deeds = Deeds(
+            self, self._board, self._seats, self._supervision, self._limits, self._hand, self._speaker, self._is_stop
+        )
+        desk = ConsoleDesk(
+            self,
+            self._board,
+            self._seats,
+            self._supervision,
+            self._shadows,
+            deeds,
+            self._hand,
+            self._states,
+            self._setting,
+            self._canned,
+            self._recorders,
+            self._talking,
+        )
+        room = Room("console", "Console", "index.html", desk, decode, {role: role for role in ROLES})
+        room.gives_way = frozenset({"participant"})  # a study beside it decides what they see, and of whom
+        self._seats.sessions = room.sessions
+        self._shelf = (
+            RecordingsDesk(Path(self._recordings), lambda: wall_time_ns() * 1e-9) if self._recordings else None
+        )
+        beside = (the_recordings(self._shelf),) if self._shelf is not None else ()
+        self._pages.start(room, self.clock, self.log, beside=beside, node=self)
+
+    def on_stop(self) -> None:
+        """Close the page."""
+        self._pages.stop()
+        if self._shelf is not None:
+            self._shelf.close()
+
+    @on(ConsolePorts.robot)
+    def robot_read(self, state: RobotState) -> None:
+        self._states.append(state)
+
+    @on(ConsolePorts.head_image)
+    def head_seen(self, image: Image) -> None:
+        self._poke()
+
+    @on(ConsolePorts.wrist_image)
+    def wrist_seen(self, image: Image) -> None:
+        self._poke()
+
+    @on(ConsolePorts.room_image)
+    def room_seen(self, image: Image) -> None:
+        self._poke()
+
+    @on(ConsolePorts.recorder)
+    def note_recorder(self, state: RecorderState) -> None:
+        if (envelope := _envelope()) is not None:
+            self._recorders.take(Stamped(state, envelope))
+
+    @on(ConsolePorts.heard)
+    def note_heard(self, message: Utterance) -> None:
+        self._talking.note(message)
+        self._note(message)
+
+    @on(ConsolePorts.said)
+    def note_said(self, message: Utterance) -> None:
+        self._note(message)
+
+    @on(ConsolePorts.subtask)
+    def note_subtask(self, message: Subtask) -> None:
+        self._note(message)
+
+    @on(ConsolePorts.action)
+    def note_action(self, message: Action) -> None:
+        self._note(message)
+
+    @on(ConsolePorts.feedback)
+    def note_feedback(self, message: Feedback) -> None:
+        self._note(message)
+
+    @on(ConsolePorts.interrupts)
+    def note_interrupt(self, message: Interrupt) -> None:
+        self._note(message)
+
+    @on(ConsolePorts.leases)
+    def note_lease(self, lease: Lease) -> None:
+        self._seats.learn(lease)
+        if not lease.is_repetition:
+            text = f"{lease.holder} holds {lease.seat}" + (f", instead of {lease.displaced}" if lease.displaced else "")
+            self._board.tell("seat", lease.by or "guard", f"{text} ({lease.why})", self.clock.now_ns())
+            self._poke()
+
+    @on(ConsolePorts.candidate_subtask)
+    def see_subtask(self, message: Subtask) -> None:
+        self._see("planner", message)
+
+    @on(ConsolePorts.candidate_action)
+    def see_action(self, message: Action) -> None:
+        self._see("vlm", message)
+
+    @on(ConsolePorts.candidate_command)
+    def see_command(self, message: JointCommand) -> None:
+        self._see("policy", message)
+
+    @on(ConsolePorts.candidate_said)
+    def see_said(self, message: Utterance) -> None:
+        """A planner in shadow would say something."""
+        envelope = _envelope()
+        if envelope is not None and envelope.seat == PLANNER and envelope.source != self._seats.holder("planner"):
+            self._supervision.propose(message)
+
+    def _see(self, seat: Seat, message: Subtask | Action | JointCommand) -> None:
+        envelope = _envelope()
+        if envelope is None:
+            return
+        self._shadows.note(seat, envelope.source, message, envelope.published_ns)
+        is_shadow = envelope.source != self._seats.holder(seat)
+        if is_shadow and isinstance(message, Subtask):
+            self._supervision.propose(message)
+
+    @on(ConsolePorts.seat_words)
+    def note_seat_word(self, message: SeatWord) -> None:
+        self._note(message)
+
+    @on(ConsolePorts.draft_decisions)
+    def note_draft(self, message: DraftDecision) -> None:
+        self._note(message)
+
+    @on(ConsolePorts.settings)
+    def note_setting(self, message: StudySetting) -> None:
+        """A trial begins or ends whose condition may bring sentences of its own."""
+        own = [{"text": text, "as": voice, "key": key} for text, voice, key in message.utterances]
+        self._canned.set(own)
+        self._poke()
+
+    @on(ConsolePorts.marks)
+    def note_mark(self, message: Mark) -> None:
+        self._note(message)
+
+    @on(ConsolePorts.guard)
+    def note_guard(self, message: GuardState) -> None:
+        self._note(message)
+
+    def _note(self, message: Any) -> None:
+        envelope = _envelope()
+        if envelope is None:
+            return
+        self._board.take(message, topic=envelope.topic, at_ns=envelope.published_ns, provenance=envelope.provenance)
+        self._poke()
+
+    def _poke(self) -> None:
+        self._pages.poke()
+
+
+def _envelope() -> Envelope | None:
+    call = current_call.get()
+    return call.trigger.envelope if call is not None and call.trigger is not None else None

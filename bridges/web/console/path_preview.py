@@ -1,0 +1,67 @@
+"""Where the robot is about to go: the way of base and hand under the chunk or the command of now. Pure."""
+
+from __future__ import annotations
+
+from math import cos, sin
+from typing import Any
+
+from runtime.msgs import ActionChunk, JointCommand, RobotState
+from runtime.msgs.robot_protocol import Hand
+
+AHEAD_S = 1.5
+"""How far a single command is thought on."""
+POINTS = 12
+"""At most so many per line."""
+
+
+def path(state: RobotState, command: JointCommand | None, chunk: ActionChunk | None, hand: Hand) -> dict[str, Any]:
+    """Points of the odometry frame: the base's on the floor, and those of the hand."""
+    if chunk is not None and len(chunk.position):
+        return _of_chunk(state, chunk, hand)
+    if command is None:
+        return {"of": "", "base": [], "hand": []}
+    steps = range(1, POINTS + 1)
+    share = AHEAD_S / POINTS
+    pose, base = (state.base_x_m, state.base_y_m, state.base_heading_rad), []
+    points = [_in_odometry(pose, hand.point(state.position))]
+    for step in steps:
+        pose = _moved(pose, command.base_v_mps, command.base_w_radps, share)
+        base.append(_rounded(pose[:2]))
+        part = step / POINTS
+        between = tuple(
+            here + part * (goal - here) for here, goal in zip(state.position, command.position, strict=True)
+        )
+        points.append(_in_odometry(pose, hand.point(between)))
+    return {"of": "command", "base": base, "hand": points}
+
+
+def _of_chunk(state: RobotState, chunk: ActionChunk, hand: Hand) -> dict[str, Any]:
+    pose = (state.base_x_m, state.base_y_m, state.base_heading_rad)
+    every = max(1, len(chunk.position) // POINTS)
+    base: list[list[float]] = []
+    points: list[list[float]] = []
+    for step, position in enumerate(chunk.position):
+        pose = _moved(pose, float(chunk.base_v_mps[step]), float(chunk.base_w_radps[step]), chunk.step_s)
+        if step % every == 0 or step == len(chunk.position) - 1:
+            base.append(_rounded(pose[:2]))
+            points.append(_in_odometry(pose, hand.point(tuple(position.tolist()))))
+    return {"of": "chunk", "base": base, "hand": points}
+
+
+def _moved(pose: tuple[float, float, float], v_mps: float, w_radps: float, for_s: float) -> tuple[float, float, float]:
+    x, y, heading = pose
+    turned = heading + w_radps * for_s
+    middle = (heading + turned) / 2
+    return x + v_mps * for_s * cos(middle), y + v_mps * for_s * sin(middle), turned
+
+
+def _in_odometry(pose: tuple[float, float, float], point: tuple[float, float, float]) -> list[float]:
+    x, y, heading = pose
+    ahead, left, up = point
+    return _rounded(
+        (x + ahead * cos(heading) - left * sin(heading), y + ahead * sin(heading) + left * cos(heading), up)
+    )
+
+
+def _rounded(values: tuple[float, ...]) -> list[float]:
+    return [round(value, 3) for value in values]

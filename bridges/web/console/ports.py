@@ -1,0 +1,70 @@
+"""`ConsolePorts`: what the console hears and says in the graph."""
+
+from __future__ import annotations
+
+from bridges.robot_ports import OPTIONAL, RobotPorts
+from bridges.web.http.messages import DraftDecision, Mark, SeatWord, StudySetting
+from bridges.web.speech.ports import VoicePorts
+from runtime import Publisher, QoS, Subscription
+from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime.msgs import (
+    JOINTS,
+    Action,
+    ActionChunk,
+    EStop,
+    GuardOrder,
+    Image,
+    Interrupt,
+    JointCommand,
+    RecorderState,
+    RobotState,
+    RobotStatus,
+    SceneDescription,
+    SeatRequest,
+    Subtask,
+    Utterance,
+)
+from runtime.qos import RELIABLE, SOON, URGENT
+
+CANDIDATES = QoS(required=False, depth=8, candidates=True)
+"""Also what those say who hold no seat: to be shown, never acted upon."""
+
+
+class ConsolePorts(VoicePorts, RobotPorts):
+    """Everything that is heard is optional: a console shows what there is."""
+
+    provenance = "person"
+    robot_parameter = "robot"
+    made_for_joints = JOINTS
+
+    head_image = Subscription(Image, "head/image", qos=OPTIONAL)
+    wrist_image = Subscription(Image, "wrist/image", qos=OPTIONAL)
+    room_image = Subscription(Image, "room/image", qos=OPTIONAL)
+    robot = Subscription(RobotState, "robot/state", qos=OPTIONAL)
+    setpoint = Subscription(JointCommand, "robot/command", qos=OPTIONAL)
+    scene = Subscription(SceneDescription, "description", qos=OPTIONAL)
+    leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
+    recorder = Subscription(RecorderState, "recorder/state", qos=OPTIONAL)
+    chunk = Subscription(ActionChunk, "chunk", qos=OPTIONAL)
+    status = Subscription(RobotStatus, "robot/status", qos=OPTIONAL)
+    candidate_subtask = Subscription(Subtask, "subtask", qos=CANDIDATES)
+    candidate_action = Subscription(Action, "action", qos=CANDIDATES)
+    candidate_command = Subscription(JointCommand, "command", qos=CANDIDATES)
+    candidate_said = Subscription(Utterance, "said", qos=CANDIDATES)
+    marks = Subscription(Mark, "mark", qos=OPTIONAL)
+    seat_words = Subscription(SeatWord, "console/seat", qos=OPTIONAL)
+    settings = Subscription(StudySetting, "study/setting", qos=OPTIONAL)
+    draft_decisions = Subscription(DraftDecision, "console/draft", qos=OPTIONAL)
+
+    say_heard = Publisher(Utterance, "heard", qos=RELIABLE)
+    say_said = Publisher(Utterance, "said", qos=RELIABLE)
+    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
+    mark = Publisher(Mark, "mark", qos=RELIABLE)
+    request = Publisher(SeatRequest, "seat/request", qos=RELIABLE)
+    order = Publisher(GuardOrder, "guard/order", qos=SOON)
+    estop = Publisher(EStop, "estop", qos=URGENT)
+    seat_word = Publisher(SeatWord, "console/seat")
+    draft_decision = Publisher(DraftDecision, "console/draft", qos=RELIABLE)
+    plan = Publisher(Subtask, "console/subtask", qos=RELIABLE)
+    act = Publisher(Action, "console/action", qos=RELIABLE)
+    command = Publisher(JointCommand, "console/command")

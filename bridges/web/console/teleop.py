@@ -1,0 +1,122 @@
+"""From what a person holds down to a joint command: pure, one call per message of the browser.
+
+Nothing here repeats anything: a browser that falls silent makes no command, and the guard's lifespan does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import atan2, copysign, cos, hypot, pi, sqrt
+
+from bridges.web.http.wire import Drive, Place
+from runtime.msgs import JointCommand, JointVector, RobotState
+from runtime.msgs.robot_protocol import BaseLimit, Hand, JointLimit, PointM, RobotLimits, Twist
+
+TURN_RADPS = 0.8
+"""Fastest turn of the base; its wheels could do more than a person wants."""
+HAND_MPS, HAND_RADPS = 0.13, 0.8
+"""Fastest the hand goes along one axis (the lift does no more), and turns."""
+LEAD_S = 0.12
+"""How far ahead of the guard's output a goal is kept, so that it moves on until the next message."""
+STILL = 0.02
+"""Of a joint's speed: below it, a joint stands."""
+ARRIVED_M = 0.04
+ALIGNED_RAD = 0.35
+"""The base drives towards a spot once it looks there so well, and turns on the spot before."""
+BRAKE_SHARE = 0.7
+"""Of the base's acceleration, counted on when it comes to rest at a spot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What hand and goal add to the joints and the base; or why that goes nowhere."""
+
+    rates: Mapping[str, float] = field(default_factory=dict)
+    goals: Mapping[str, float] = field(default_factory=dict)
+    v_mps: float = 0.0
+    w_radps: float = 0.0
+    why_not: str = ""
+
+
+def aim(wanted: Drive, limits: RobotLimits, hand: Hand, state: RobotState, thing_m: PointM | None) -> Aim:
+    """What the held hand arrows, or the held "go there", ask for. `thing_m` is where the thing of `wanted.to` is."""
+    if wanted.hand:
+        speed, turn = HAND_MPS * wanted.scale, HAND_RADPS * wanted.scale
+        twist = Twist(
+            ahead_mps=wanted.hand.get("ahead", 0.0) * speed,
+            left_mps=wanted.hand.get("left", 0.0) * speed,
+            up_mps=wanted.hand.get("up", 0.0) * speed,
+            pitch_radps=wanted.hand.get("pitch", 0.0) * turn,
+            yaw_radps=wanted.hand.get("yaw", 0.0) * turn,
+        )
+        rates, v_mps = hand.rates(state.position, twist)
+        return Aim(rates=rates, v_mps=v_mps)
+    if wanted.to is None:
+        return Aim()
+    fastest = wanted.scale * limits.base.wheel_speed_mps
+    if thing_m is None:
+        v_mps, w_radps = towards(wanted.to, state, limits.base, fastest, wanted.scale * TURN_RADPS)
+        return Aim(v_mps=v_mps, w_radps=w_radps)
+    reaching = hand.above(state, thing_m)
+    v_mps = copysign(min(abs(reaching.base_v_mps), fastest), reaching.base_v_mps)
+    return Aim(goals=reaching.goals, v_mps=v_mps, why_not=reaching.why_not)
+
+
+def towards(
+    spot: Place, state: RobotState, base: BaseLimit, fastest_mps: float, fastest_radps: float
+) -> tuple[float, float]:
+    """Base speed and turn on the way to a spot on the floor: look there first, then drive, and stop before it."""
+    dx, dy = spot.x_m - state.base_x_m, spot.y_m - state.base_y_m
+    away_m = hypot(dx, dy)
+    if away_m < ARRIVED_M:
+        return 0.0, 0.0
+    off = (atan2(dy, dx) - state.base_heading_rad + pi) % (2 * pi) - pi
+    turn = copysign(min(fastest_radps, 1.5 * abs(off)), off)
+    if abs(off) > ALIGNED_RAD:
+        return 0.0, turn
+    brake = sqrt(2 * BRAKE_SHARE * base.acceleration_mps2 * max(0.0, away_m - ARRIVED_M / 2))
+    return min(fastest_mps, brake) * cos(off), turn
+
+
+def command(
+    wanted: Drive, limits: RobotLimits, setpoint: JointVector, velocity: JointVector, aim: Aim | None = None
+) -> JointCommand:
+    """The command for what is held: joints start from what the guard asks for now, so that taking over never jumps."""
+    aim = aim or Aim()
+    position = tuple(
+        _goal(wanted, aim, joint, here, speed)
+        for joint, here, speed in zip(limits.joints, setpoint, velocity, strict=True)
+    )
+    return JointCommand(
+        position=position,
+        base_v_mps=wanted.ahead * wanted.scale * limits.base.wheel_speed_mps + aim.v_mps,
+        base_w_radps=wanted.left * wanted.scale * TURN_RADPS + aim.w_radps,
+    )
+
+
+def unknown_joints(wanted: Drive, joints: Sequence[JointLimit]) -> list[str]:
+    """Names in the message that are no joints."""
+    names = {joint.name for joint in joints}
+    return sorted((set(wanted.jog) | set(wanted.goals)) - names)
+
+
+def _goal(wanted: Drive, aim: Aim, joint: JointLimit, here: float, velocity: float) -> float:
+    rate = wanted.jog.get(joint.name, 0.0) * joint.speed * wanted.scale + aim.rates.get(joint.name, 0.0)
+    goals = {**aim.goals, **wanted.goals}
+    if rate:
+        rate = copysign(min(abs(rate), joint.speed), rate)
+        goal = here + copysign(_lead(rate, joint), rate)
+    elif joint.name in goals:
+        lead = _lead(joint.speed * wanted.scale, joint)
+        goal = min(max(goals[joint.name], here - lead), here + lead)
+    elif abs(velocity) > STILL * joint.speed:
+        goal = here + copysign(velocity * velocity / (2 * joint.acceleration), velocity)  # come to rest, no way back
+    else:
+        goal = here
+    return min(max(goal, joint.lowest), joint.highest)
+
+
+def _lead(rate: float, joint: JointLimit) -> float:
+    """Where the guard's braking profile for this rate ends, and what is covered until the next message."""
+    return rate * rate / (2 * joint.acceleration) + abs(rate) * LEAD_S

@@ -1,0 +1,101 @@
+"""`Session`: one open page. What waits for it is bounded: one state, and a few frames per camera, are under way."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from bridges.web.http.auth import Pace, Role
+from bridges.web.http.jpeg import LinkPace
+
+MESSAGES_PER_S, MESSAGE_BURST = 250.0, 500.0
+WORDS_PER_S, WORDS_BURST = 3.0, 10.0
+STATE_PERIOD_S = 0.1
+STALLED_S = 10.0
+"""A page that answers nothing for so long is let go."""
+
+
+@dataclass(slots=True)
+class View:
+    """One camera on one page."""
+
+    pace: LinkPace = field(default_factory=LinkPace)
+    shown: tuple[str, int] = ("", 0)  # source and sequence of the last image sent
+    number: int = 0
+    sent_ns: int = 0
+    captured_ns: int = 0  # of the last image sent
+    seen_captured_ns: int = 0  # of the last image that is known to be on screen
+    under_way: dict[int, tuple[int, int]] = field(default_factory=dict)  # number -> sent, captured
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another frame may be sent before the last ones are answered."""
+        return len(self.under_way) < self.pace.window
+
+    def sends(self, now_ns: int) -> None:
+        """The next frame goes out now."""
+        self.number += 1
+        self.sent_ns = now_ns
+        self.under_way[self.number] = now_ns, self.captured_ns
+
+    def seen(self, number: int, now_ns: int) -> bool:
+        """The page has drawn that frame, and so all before it; False where it was not under way."""
+        if number not in self.under_way:
+            return False
+        sent_ns, self.seen_captured_ns = self.under_way[number]
+        self.under_way = {other: when for other, when in self.under_way.items() if other > number}
+        self.pace.answered((now_ns - sent_ns) * 1e-6)
+        return True
+
+
+class Session:
+    """What the server remembers of an open page."""
+
+    def __init__(self, ident: str, role: Role, name: str, token: str = "") -> None:
+        self.ident = ident
+        self.token = token
+        self.is_over = False  # its token was taken back, and somebody else is expected now
+        self.role = role
+        self.name = name
+        self.wake = asyncio.Event()
+        self.pace = Pace(MESSAGES_PER_S, MESSAGE_BURST)
+        self.words = Pace(WORDS_PER_S, WORDS_BURST)
+        self.views: dict[str, View] = {}
+        self.watched: tuple[str, ...] = ()
+        self.state_number = 0
+        self.state_sent_ns = 0
+        self.is_state_under_way = False
+        self.round_trip_ms: float | None = None
+        self.told = 0  # the last event that was sent
+        self.told_canned = 0  # the version of the sentences that was sent
+        self.notices: list[str] = []  # answers to this page alone
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether this person may do more than look and talk."""
+        return self.role == "operator"
+
+    def notice(self, text: str) -> None:
+        """Tell this person something; the newest few are kept."""
+        self.notices = [*self.notices[-4:], text]
+        self.wake.set()
+
+    def seen_state(self, number: int, now_ns: int) -> None:
+        """The page has drawn that state."""
+        if self.is_state_under_way and number == self.state_number:
+            self.is_state_under_way = False
+            self.round_trip_ms = (now_ns - self.state_sent_ns) * 1e-6
+            self.wake.set()
+
+    def seen_frame(self, camera: str, number: int, now_ns: int) -> None:
+        """The page has drawn that frame."""
+        view = self.views.get(camera)
+        if view is not None and view.seen(number, now_ns):
+            self.wake.set()
+
+    def is_stalled(self, now_ns: int) -> bool:
+        """Whether something that was sent has not been answered for too long."""
+        oldest = [sent_ns for view in self.views.values() for sent_ns, _ in view.under_way.values()]
+        if self.is_state_under_way:
+            oldest.append(self.state_sent_ns)
+        return bool(oldest) and now_ns - min(oldest) > STALLED_S * 1e9

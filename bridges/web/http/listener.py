@@ -1,0 +1,185 @@
+"""`PageHost`: a room from its start to its end. Nodes of one process that name the same address share its server."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import socket
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bridges.web.http.auth import Role, check_bind, check_certificate, check_origins
+from bridges.web.http.client import Session
+from bridges.web.http.page import Room
+from bridges.web.http.server import Server
+from runtime.clock import Clock
+from runtime.errors import ParameterError, UserError
+
+LIBRARIES = ("starlette", "uvicorn", "websockets")
+LAST_WORDS_S = 2.0
+"""How long the end of a run waits for open pages to draw the last news."""
+
+
+def missing_libraries() -> list[str]:
+    """A problem for `check` and `doctor` where what serves pages is not installed."""
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    return [f"its pages need {', '.join(missing)}: pip install 'polyrhythm[console]'"] if missing else []
+
+
+@dataclass(slots=True)
+class _Hall:
+    """The servers of this process, by host and port."""
+
+    servers: dict[tuple[str, int], Server] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_HALL = _Hall()
+
+
+def port_options(node: Any, port: int) -> str:
+    """What chooses any free port for this node, and for those of its run that share its address."""
+    parameters: Mapping[str, Mapping[str, Any]] = getattr(node, "run_info", {}).get("parameters", {})
+    names = {name for name, own in parameters.items() if own.get("port") == port} | {str(node.name)}
+    return " ".join(f"--set {name}.port=0" for name in sorted(names))
+
+
+def bind(host: str, port: int, options: str) -> socket.socket:
+    """A listening socket. Raises UserError where the address cannot be had, with the options that choose another."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen()  # a page that is opened at once waits instead of being refused
+        except OSError:
+            bound.close()
+            raise
+    except OSError as problem:
+        raise UserError(
+            f"console: cannot listen on {host} port {port} ({problem.strerror or problem}); end what listens there, "
+            f"or choose another port, 0 for any that is free: {options}"
+        ) from problem
+    return bound
+
+
+class PageHost:
+    """Where a page is to be had. Raises ParameterError where that would be open to others than are meant to see it."""
+
+    def __init__(
+        self, host: str, port: int, certificate: str = "", key: str = "", reached_as: Iterable[str] = ()
+    ) -> None:
+        check_bind(host, certificate, key)
+        if not 0 <= port <= 65535:
+            raise ParameterError(f"console: port is {port}; expected 0 to 65535")
+        self._host, self._port = host, port
+        self._certificate, self._key, self._reached_as = certificate, key, tuple(reached_as)
+        check_origins(self._reached_as)
+        self._server: Server | None = None
+        self._log: logging.Logger | logging.LoggerAdapter[Any] = logging.getLogger("console")
+        self._rooms: list[Room] = []
+
+    def start(
+        self,
+        room: Room,
+        clock: Clock,
+        log: logging.Logger | logging.LoggerAdapter[Any],
+        *,
+        beside: Iterable[Room] = (),
+        node: Any = None,
+    ) -> None:
+        """Open the room and those beside it, and log an address with its token for each role that the first admits.
+
+        `node`: whose page it is; none for a command's. Raises UserError where that cannot be.
+        """
+        with _HALL.lock:
+            known = _HALL.servers.get((self._host, self._port))
+            server = known or Server(clock, certificate=self._certificate, key=self._key, reached_as=self._reached_as)
+            for one in (room, *beside):
+                server.add(one)
+                self._rooms.append(one)
+            self._server = server
+            if known is None:
+                check_certificate(self._certificate, self._key)
+                options = "--port 0" if node is None else port_options(node, self._port)
+                server.start(bind(self._host, self._port, options), self._host)
+                _HALL.servers[self._host, self._port] = server
+        self._log = log
+        for token_role in room.roles:
+            if room.admits(token_role, server.rooms):  # another page may be for them
+                self._tell(server, room, token_role)
+
+    def renew(self, role: Role) -> None:
+        """Take back the token of that role, which opens no page any more, and log the next one's address."""
+        server, room = self._server, self._rooms[0] if self._rooms else None
+        if server is None or room is None:
+            return
+        server.renew(role)
+        self._tell(server, room, role)
+
+    def send_away(self) -> None:
+        """Close the pages whose token was taken back."""
+        if self._server is not None:
+            self._server.send_away()
+
+    def token(self, role: Role) -> str:
+        """What opens the page for that role now; "" where there is none."""
+        return self._server.tokens.by_role.get(role, "") if self._server is not None else ""
+
+    def _tell(self, server: Server, room: Room, token_role: Role) -> None:
+        scheme = "https" if self._certificate else "http"
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        path = "" if room.path == "console" else room.path
+        token = server.tokens.by_role[token_role]
+        self._log.info("%s: %s://%s:%d/%s#%s", room.roles[token_role], scheme, host, server.port, path, token)
+
+    def poke(self) -> None:
+        """There is something new to send (any thread)."""
+        if self._server is not None:
+            self._server.poke()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a page."""
+        return self._server is not None
+
+    def notice(self, role: Role, text: str) -> None:
+        """Tell everybody of that role something (the server's thread)."""
+        for session in self._sessions():
+            if session.role == role:
+                session.notice(text)
+
+    def roles_here(self) -> list[Role]:
+        """The roles of the open pages, but for those whose token was taken back."""
+        tokens = self._server.tokens if self._server is not None else None
+        return [
+            session.role
+            for session in self._sessions()
+            if tokens is not None and not tokens.was_taken_back(session.token)
+        ]
+
+    def _sessions(self) -> list[Session]:
+        return self._rooms[0].sessions if self._rooms else []
+
+    def stop(self, version: int | None = None) -> None:
+        """Close every page, once those that answer have drawn the document of that version."""
+        server = self._server
+        if server is None:
+            return
+        pause = threading.Event()
+        for _ in range(int(LAST_WORDS_S / 0.02) if version is not None else 0):
+            if all(one.told == version and not one.is_state_under_way for one in self._sessions()):
+                break
+            pause.wait(0.02)
+        with _HALL.lock:
+            for room in self._rooms:
+                server.remove(room)
+            server.poke()
+            if not server.rooms:
+                if _HALL.servers.get((self._host, self._port)) is server:
+                    del _HALL.servers[self._host, self._port]
+                server.stop()
+        self._server = None

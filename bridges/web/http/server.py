@@ -1,0 +1,399 @@
+"""The HTTP and WebSocket side: an ASGI application on uvicorn, in a thread with an asyncio loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import socket
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from bridges.web.http.auth import Door, Role, Tokens
+from bridges.web.http.capacity import MOST_CLIENTS, Places
+from bridges.web.http.client import STATE_PERIOD_S, Session, View
+from bridges.web.http.page import Room
+from bridges.web.http.static_files import guarded, read_files
+from bridges.web.http.wire import MAX_MESSAGE_BYTES, Emergency, Hello, Seen, Stop, Watch, encode, pack_frame
+from runtime.clock import Clock, to_ns
+from runtime.errors import UserError
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp
+    from starlette.websockets import WebSocket
+
+log = logging.getLogger("console")
+
+MOST_WAITING = 16
+"""Sockets that have not brought their token yet; one more sends the oldest of them away."""
+MOST_REASON_BYTES = 120  # of why a socket was closed; the protocol takes 123
+HANDSHAKE_S = 5.0
+"""How long a connection may take to its first request, and a socket to its token."""
+STOP_S = 2.0
+# Why a socket was closed, in WebSocket's private range; the page shows the words.
+BAD_TOKEN, TOO_LATE, TOO_FAST, NOT_UNDERSTOOD, STALLED, ELSEWHERE = 4401, 4408, 4429, 4400, 4410, 4303
+FULL = 4503
+TAKEN_BACK = "this address was for somebody whose part is over; ask for your own"
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """uvicorn takes a socket that was refused in words, such as one of another origin, for a mistake of ours."""
+    return "without completing handshake" not in record.getMessage()
+
+
+def _brief_http() -> type[asyncio.Protocol]:
+    """HTTP in which a connection that asks for nothing is closed after a while, so that it takes nobody's place."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class BriefHTTP(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+            super().connection_made(transport)
+            self.loop.call_later(HANDSHAKE_S, self._end_without_request)
+
+        def _end_without_request(self) -> None:
+            if not vars(self)["scope"] and not self.transport.is_closing():
+                self.transport.close()
+
+    return BriefHTTP
+
+
+class Server:
+    """Serves its rooms until it is stopped; rooms may come and go meanwhile (any thread)."""
+
+    def __init__(self, clock: Clock, *, certificate: str = "", key: str = "", reached_as: Iterable[str] = ()) -> None:
+        self.rooms: tuple[Room, ...] = ()  # the first of them stands at `/`
+        self.tokens = Tokens({})
+        self.port = 0
+        self._clock = clock
+        self._certificate, self._key = certificate, key
+        self._also = tuple(reached_as)
+        self._door = Door(frozenset())
+        self._places = Places()
+        self._waiting: list[asyncio.Timeout] = []  # of the sockets without a token, oldest first
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._server: uvicorn.Server | None = None
+        self._thread = threading.Thread(target=self._run, name="console-server")
+        self._files = read_files()
+
+    def add(self, room: Room) -> None:
+        """Open a room, with a token for each role that has none yet. Raises UserError where there is one already."""
+        if any(one.path == room.path for one in self.rooms):
+            raise UserError(f"there is a page /{room.path} at this address already; give one of the two another port")
+        self.tokens = self.tokens.with_roles(room.roles)
+        self.rooms = tuple(sorted((*self.rooms, room), key=lambda one: one.rank))
+
+    def renew(self, role: Role) -> str:
+        """Take that role's token back and return another. Pages that are open stay so until `send_away`."""
+        self.tokens = self.tokens.renewed(role)
+        return self.tokens.by_role[role]
+
+    def send_away(self) -> None:
+        """Close the pages whose token was taken back."""
+        for room in self.rooms:
+            for session in tuple(room.sessions):
+                session.is_over = self.tokens.was_taken_back(session.token)
+        self.poke()
+
+    def remove(self, room: Room) -> None:
+        """Close a room: who is in it is sent away at the next look."""
+        self.rooms = tuple(one for one in self.rooms if one is not room)
+
+    def start(self, bound: socket.socket, host: str) -> None:
+        """Begin to serve on this socket. Raises UserError where the libraries are not installed."""
+        try:
+            import uvicorn
+            import websockets  # noqa: F401  # uvicorn's WebSocket side
+
+            application = self._application()
+        except ImportError as problem:
+            bound.close()
+            raise UserError(
+                f"the console needs {problem.name}, which is not installed; pip install 'polyrhythm[console]'"
+            ) from problem
+        self.port = bound.getsockname()[1]
+        self._door = Door.of(host, self.port, has_tls=bool(self._certificate), also=self._also)
+        self._bound = bound
+        uvicorns = logging.getLogger("uvicorn.error")
+        uvicorns.setLevel(logging.WARNING)
+        uvicorns.addFilter(_is_worth_a_line)
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                application,
+                ws="websockets-sansio",
+                ws_max_size=MAX_MESSAGE_BYTES,
+                ws_per_message_deflate=False,
+                ws_ping_interval=5.0,
+                ws_ping_timeout=10.0,
+                http=_brief_http(),
+                lifespan="off",
+                loop="asyncio",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                limit_concurrency=4 * MOST_CLIENTS,
+                timeout_keep_alive=5,
+                timeout_graceful_shutdown=1,
+                ssl_certfile=self._certificate or None,
+                ssl_keyfile=self._key or None,
+            )
+        )
+        self._loop = asyncio.new_event_loop()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close every page's socket and end the thread."""
+        if self._server is not None:
+            self._server.should_exit = True
+        self.poke()
+        if self._thread.ident is not None:
+            self._thread.join(STOP_S)
+
+    def poke(self) -> None:
+        """There is something new to send (any thread)."""
+        if self._loop is None:
+            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        for room in self.rooms:
+            for session in room.sessions:
+                session.wake.set()
+
+    def _run(self) -> None:
+        assert self._server is not None
+        assert self._loop is not None
+        try:
+            self._loop.run_until_complete(self._serve(self._server))
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    async def _serve(self, server: uvicorn.Server) -> None:
+        beat = asyncio.create_task(self._beat())
+        try:
+            await server.serve(sockets=[self._bound])
+        finally:
+            beat.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await beat
+
+    async def _beat(self) -> None:
+        while True:
+            for room in self.rooms:
+                try:
+                    room.desk.beat(self._clock.now_ns())
+                except Exception:  # the other pages, and the next beats, still come
+                    log.exception("a beat of the page /%s failed", room.path)
+            await asyncio.sleep(0.1)
+
+    # --- HTTP
+
+    def _application(self) -> ASGIApp:
+        from starlette.applications import Starlette
+        from starlette.routing import Route, WebSocketRoute
+
+        application: Starlette = Starlette(
+            routes=[
+                Route("/", self._page),
+                Route("/static/{name}", self._file),
+                Route("/{room}", self._page),
+                WebSocketRoute("/socket", self._socket),
+                WebSocketRoute("/{room}/socket", self._socket),
+            ]
+        )
+        return guarded(application, lambda host: self._door.admits_host(host))
+
+    async def _page(self, request: Request) -> Response:
+        room = self._room(request.path_params.get("room", ""))
+        return self._reply(room.page if room is not None else "")
+
+    async def _file(self, request: Request) -> Response:
+        return self._reply(request.path_params["name"])
+
+    def _room(self, path: str) -> Room | None:
+        """The room of that path; the first one for none."""
+        return next((room for room in self.rooms if path in ("", room.path)), None)
+
+    def _reply(self, name: str) -> Response:
+        from starlette.responses import Response
+
+        found = self._files.get(name)
+        if found is None:
+            return Response("there is no such page\n", status_code=404, media_type="text/plain")
+        content, kind = found
+        return Response(content, headers={"content-type": kind})
+
+    # --- one WebSocket
+
+    async def _socket(self, socket: WebSocket) -> None:
+        from starlette.responses import PlainTextResponse
+        from starlette.websockets import WebSocketDisconnect
+
+        headers = socket.headers
+        if not self._door.admits_origin(headers.get("host"), headers.get("origin")):
+            await socket.send_denial_response(PlainTextResponse("another origin\n", status_code=403))
+            return
+        path = str(socket.path_params.get("room", ""))
+        room = self._room(path)
+        try:
+            await socket.accept()
+            if room is None:  # a page that was left open from another run
+                await socket.close(BAD_TOKEN, f"this run has no page /{path[:40]}; take an address that it printed")
+                return
+            hello = await self._hello(socket, room)
+            if hello is None:
+                return
+            message, role = hello
+            if refusal := self._places.refusal(role, self.tokens.by_role):
+                await socket.close(FULL, refusal)
+                return
+            self._places.take(role)
+            try:
+                await self._talk(socket, room, message, role)
+            finally:
+                self._places.leave(role)
+        except WebSocketDisconnect:
+            pass  # the page was closed, or its link
+
+    async def _talk(self, socket: WebSocket, room: Room, message: Hello, token_role: Role) -> None:
+        role = room.roles[token_role]
+        ident = message.session or secrets.token_hex(16)
+        session = Session(ident, role, message.name.strip() or role, message.token)
+        if any(other.ident == session.ident for other in room.sessions):
+            session.ident = secrets.token_hex(16)  # a duplicated tab is somebody else
+        room.sessions.append(session)
+        room.desk.came(session)
+        feed: asyncio.Task[None] | None = None
+        try:
+            await socket.send_text(encode({**room.desk.welcome(session), "rooms": self._doors(room, token_role)}))
+            feed = asyncio.create_task(self._feed_or_close(socket, session, room), name=f"feed {session.name}")
+            await self._listen(socket, session, room)
+        finally:
+            room.sessions.remove(session)
+            room.desk.left(session)
+            if feed is not None:
+                feed.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):  # its socket is closed
+                    await feed
+
+    def _doors(self, here: Room, role: Role) -> list[dict[str, Any]]:
+        """The rooms that this person may enter, where there is more than one."""
+        found = [
+            {"path": f"/{room.path}", "title": room.title, "here": room is here}
+            for room in self.rooms
+            if room.admits(role, self.rooms)
+        ]
+        return found if len(found) > 1 else []
+
+    async def _hello(self, socket: WebSocket, room: Room) -> tuple[Hello, Role] | None:
+        if len(self._waiting) >= MOST_WAITING:
+            self._waiting.pop(0).reschedule(asyncio.get_running_loop().time())
+        try:
+            async with asyncio.timeout(HANDSHAKE_S) as limit:
+                self._waiting.append(limit)
+                try:
+                    message = room.decode(await socket.receive_text())
+                finally:
+                    if limit in self._waiting:
+                        self._waiting.remove(limit)
+        except TimeoutError:
+            await socket.close(TOO_LATE, "no token in time")
+            return None
+        except (ValueError, KeyError):
+            await socket.close(BAD_TOKEN, "the first message is to bring the token")
+            return None
+        role = self.tokens.role_of(message.token) if isinstance(message, Hello) else None
+        if isinstance(message, Hello) and self.tokens.was_taken_back(message.token):
+            await socket.close(BAD_TOKEN, TAKEN_BACK)
+            return None
+        if role is None or not isinstance(message, Hello):
+            await socket.close(
+                BAD_TOKEN, "this address is of another run, or not whole; take the one that the run printed"
+            )
+            return None
+        if not room.admits(role, self.rooms):  # the token decides: it may be good for another page
+            other = next((f"/{one.path}" for one in self.rooms if one.admits(role, self.rooms)), "")
+            await socket.close(ELSEWHERE if other else BAD_TOKEN, other or "the token is for no page that is here")
+            return None
+        return message, role
+
+    async def _listen(self, socket: WebSocket, session: Session, room: Room) -> None:
+        while True:
+            try:
+                text = await socket.receive_text()
+                message = room.decode(text)
+            except (ValueError, KeyError) as problem:
+                why = f"not understood: {problem}".encode()[:MOST_REASON_BYTES].decode(errors="ignore")
+                await socket.close(NOT_UNDERSTOOD, why)
+                return
+            now_ns = self._clock.now_ns()
+            if not session.pace.allows(now_ns):
+                if isinstance(message, Stop | Emergency):  # whatever came before it
+                    room.desk.handle(session, message)
+                await socket.close(TOO_FAST, "too many messages")
+                return
+            if isinstance(message, Seen):
+                if message.camera:
+                    session.seen_frame(message.camera, message.n, now_ns)
+                else:
+                    session.seen_state(message.n, now_ns)
+            elif isinstance(message, Watch):
+                session.watched = message.cameras
+                session.wake.set()
+            else:
+                room.desk.handle(session, message)
+
+    async def _feed_or_close(self, socket: WebSocket, session: Session, room: Room) -> None:
+        """A page that cannot be fed is let go, so that it comes back: nobody drives by a picture that stands still."""
+        try:
+            await self._feed(socket, session, room)
+        except Exception as problem:  # noqa: BLE001  # whatever it is, the page is not left as it is
+            if socket.client_state.name == socket.application_state.name == "CONNECTED":  # it was not just closed
+                log.warning("the page of %s cannot be fed: %s: %s", session.name, type(problem).__name__, problem)
+            with contextlib.suppress(Exception):  # it is closed already
+                await socket.close(1011, "this page could not be fed")
+
+    async def _feed(self, socket: WebSocket, session: Session, room: Room) -> None:
+        """Send what is new, as fast as it is answered."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(session.wake.wait(), STATE_PERIOD_S / 2)
+            session.wake.clear()
+            now_ns = self._clock.now_ns()
+            if room not in self.rooms:
+                await socket.close(1001, "this page is closed")
+                return
+            if session.is_over:
+                await socket.close(BAD_TOKEN, TAKEN_BACK)
+                return
+            if session.is_stalled(now_ns):
+                await socket.close(STALLED, "this page has answered nothing for too long")
+                return
+            is_due = now_ns - session.state_sent_ns >= to_ns(STATE_PERIOD_S) or bool(session.notices)
+            if is_due and not session.is_state_under_way:
+                session.state_number += 1
+                document = room.desk.state(session, now_ns)
+                session.state_sent_ns, session.is_state_under_way = now_ns, True
+                await socket.send_text(encode(document))
+            if session.role != "participant":
+                await self._send_frames(socket, session, room)
+
+    async def _send_frames(self, socket: WebSocket, session: Session, room: Room) -> None:
+        for camera in session.watched:
+            view = session.views.setdefault(camera, View()) if len(session.views) < 8 else session.views.get(camera)
+            now_ns = self._clock.now_ns()
+            if view is None or not view.has_room or now_ns - view.sent_ns < to_ns(view.pace.pause_s):
+                continue
+            frame = room.desk.frame(camera, view, now_ns)
+            if frame is None:
+                continue
+            header, jpeg = frame
+            view.sends(now_ns)
+            await socket.send_bytes(pack_frame({**header, "n": view.number}, jpeg))

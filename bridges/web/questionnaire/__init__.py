@@ -1,0 +1,1 @@
+"""Questionnaires as data: items, scales and answers, for studies and for ratings."""

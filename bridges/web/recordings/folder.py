@@ -1,0 +1,161 @@
+"""`Shelf`: the recordings of a folder that are finished, and those of them that are open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bridges.web.http.client import Session
+from bridges.web.questionnaire.questionnaire import Item
+from bridges.web.recordings.documents import AnnotationDesk
+from bridges.web.recordings.ratings import Rating, Ratings, ratings_file, read_ratings
+from bridges.web.recordings.reader_process import Reading
+from bridges.web.recordings.recording import Recorded
+from runtime.bag.parts import parts_of
+from runtime.errors import UserError
+
+RATED = ".ratings.jsonl"
+QUIET_S = 3.0
+"""A file that was written to within that time is still being recorded."""
+MOST_LISTED = 60
+MOST_OPEN = 3
+"""Recordings in memory at a time; one holds 4800 pictures at most."""
+
+
+@dataclass(slots=True)
+class Book:
+    """A recording that is open, and its ratings."""
+
+    desk: AnnotationDesk
+    recorded: Recorded
+    ratings: Ratings
+
+
+class Shelf:
+    """Called in the server's thread only. `now_s` is Unix time."""
+
+    def __init__(
+        self,
+        folder: Path,
+        scales: tuple[Item, ...],
+        now_s: Callable[[], float],
+        rater: Callable[[Session], str],
+    ) -> None:
+        self.folder = folder
+        self.scales = scales
+        self.now_s = now_s
+        self.rater = rater
+        self.books: dict[str, Book] = {}  # the one that was opened last at the end
+        self.problems: dict[str, str] = {}
+        self._reading: dict[str, Reading] = {}
+
+    def names(self) -> list[dict[str, Any]]:
+        """The finished recordings, newest first, each with how many have rated it."""
+        found = []
+        for path in (*self.folder.glob("*.mcap"), *self.folder.glob("*/*.mcap")):
+            try:
+                if _is_part(path) or not path.stat().st_size:
+                    continue  # a part is shown with the first one
+                written_s = max(part.stat().st_mtime for part in parts_of(path))
+            except OSError:
+                continue  # it is gone again
+            if self.now_s() - written_s >= QUIET_S:
+                found.append((written_s, path))
+        newest = sorted(found, reverse=True)[:MOST_LISTED]
+        return [
+            {"name": str(path.relative_to(self.folder)), "at_s": round(at_s), "raters": len(_raters(path))}
+            for at_s, path in newest
+        ]
+
+    def ask(self, name: str) -> str:
+        """Open a recording, once it is read; returns why not, or ""."""
+        if name in self.books:
+            self.books[name] = self.books.pop(name)
+            return ""
+        if name not in {one["name"] for one in self.names()}:  # a path that leads elsewhere is none of these
+            return "there is no such recording, or it is not finished yet"
+        if name not in self._reading:
+            self._reading[name] = Reading(self.folder / name)
+        self.problems.pop(name, None)
+        return ""
+
+    def look(self, wanted: Iterable[str]) -> bool:
+        """Take in what has been read, and read on only what somebody wants; True where there is something new."""
+        is_news, wanted = False, set(wanted)
+        for name, reading in list(self._reading.items()):
+            if name not in wanted:  # who leafs through the list does not start a process for each
+                reading.stop()
+                del self._reading[name]
+                continue
+            result = reading.result()
+            if result is None:
+                continue
+            del self._reading[name]
+            is_news = True
+            if isinstance(result, str):
+                self.problems[name] = result
+                continue
+            try:
+                ratings = Ratings(ratings_file(self.folder / name))
+            except UserError as problem:
+                self.problems[name] = str(problem)
+                continue
+            desk = AnnotationDesk(result, ratings, self.scales, self.now_s, self.rater)
+            self.books[name] = Book(desk, result, ratings)
+        self._put_back(wanted)
+        return is_news
+
+    def _put_back(self, wanted: set[str]) -> None:
+        for name in [name for name in self.books if name not in wanted][: max(0, len(self.books) - MOST_OPEN)]:
+            self.books.pop(name).ratings.close()
+
+    def is_full(self, wanted: Iterable[str], name: str) -> bool:
+        """Whether others have so many recordings open that there is no room for this one."""
+        return len({*wanted, name}) > MOST_OPEN
+
+    def all_ratings(self) -> list[Rating]:
+        """Of every recording here, each under its recording: two may tell of the same episode, or have one name."""
+        return [
+            msgspec.structs.replace(rating, episode=str(path).removesuffix(RATED))
+            for pattern in ("*.ratings.jsonl", "*/*.ratings.jsonl")
+            for path in self.folder.glob(pattern)
+            for rating in _read(path).values()
+        ]
+
+    def scores(self) -> dict[tuple[str, str, str], float]:
+        """The judge's, of the recordings that are open."""
+        return {
+            (str(ratings_file(self.folder / name)).removesuffix(RATED), *key): score
+            for name, book in self.books.items()
+            for key, score in book.recorded.scores.items()
+        }
+
+    def close(self) -> None:
+        """Everything goes back."""
+        for reading in self._reading.values():
+            reading.stop()
+        self._reading.clear()
+        for book in self.books.values():
+            book.ratings.close()
+        self.books.clear()
+
+
+def _read(path: Path) -> dict[tuple[str, str, str, str], Rating]:
+    try:
+        return read_ratings(path)
+    except UserError:
+        return {}  # what is no file of ratings has none
+
+
+def _is_part(path: Path) -> bool:
+    """Whether it only goes on with a recording that is there, too."""
+    first = path.with_name(f"{path.stem.rpartition('-')[0]}{path.suffix}")
+    return path.stem.rpartition("-")[2].isdecimal() and first.is_file() and path in parts_of(first)
+
+
+def _raters(recording: Path) -> set[str]:
+    return {one.rater for one in _read(ratings_file(recording)).values() if one.score is not None}

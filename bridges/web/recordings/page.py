@@ -1,0 +1,167 @@
+"""`RecordingsDesk`: beside console and study, the page on which finished recordings are scrubbed and rated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from bridges.web.http.client import Session, View
+from bridges.web.http.page import Room
+from bridges.web.http.wire import FromBrowser, Hello, Seen, Watch
+from bridges.web.questionnaire.questionnaire import shipped
+from bridges.web.recordings.documents import VIEWER, Rate, Seek, greeting, watched
+from bridges.web.recordings.folder import Book, Shelf
+from bridges.web.recordings.ratings import agreement
+
+ROLES = {"operator": "operator", "viewer": VIEWER}
+LIST_NS = 2_000_000_000
+_NAME = re.compile(r"\w[\w -]{0,31}")
+
+
+class Open(FromBrowser, frozen=True, tag="open"):
+    """Which recording is to be rated, and by whom; no recording: back to the list."""
+
+    recording: Annotated[str, msgspec.Meta(max_length=400)] = ""
+    rater: Annotated[str, msgspec.Meta(max_length=32)] = ""
+
+
+_Incoming = Hello | Seen | Watch | Seek | Rate | Open
+_decoder: msgspec.json.Decoder[_Incoming] = msgspec.json.Decoder(_Incoming)
+
+
+def decode(text: str | bytes) -> _Incoming:
+    """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
+    return _decoder.decode(text)
+
+
+class _Reader:
+    """One page: what it has open, in whose name, and what it was told."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.rater = ""
+        self.shown = ""
+        self.listed: list[dict[str, Any]] | None = None
+        self.agreed: list[dict[str, Any]] | None = None
+
+
+class RecordingsDesk:
+    """Serves a folder; called in the server's thread only. `now_s` is Unix time."""
+
+    def __init__(self, folder: Path, now_s: Callable[[], float]) -> None:
+        scales = shipped("seven-dimensions")
+        assert scales is not None
+        self._readers: dict[str, _Reader] = {}
+        self._shelf = Shelf(folder, scales.item, now_s, lambda session: self._readers[session.ident].rater)
+        self._sessions: dict[str, Session] = {}
+        self._listed_ns = -LIST_NS
+        self._list: list[dict[str, Any]] = []
+        self._agreement: list[dict[str, Any]] = []
+
+    def close(self) -> None:
+        """The run is over."""
+        self._shelf.close()
+
+    def welcome(self, session: Session) -> dict[str, Any]:
+        """The scales; a recording comes when it is opened."""
+        return greeting(session, self._shelf.scales, None)
+
+    def state(self, session: Session, now_ns: int) -> dict[str, Any]:
+        """The list, the recording that was opened, its ratings, and the agreement: each where it is new."""
+        reader, book = self._readers[session.ident], self._book(session)
+        document: dict[str, Any] = {}
+        if book is not None:
+            if reader.shown != reader.name:
+                reader.shown = reader.name
+                session.told = 0
+                document["recording"] = book.desk.recording()
+            document |= book.desk.news(session) if session.role != VIEWER else {}
+        if reader.listed != self._list:
+            reader.listed = self._list
+            document["shelf"] = self._list
+        if reader.agreed != self._agreement:
+            reader.agreed = self._agreement
+            document["agreement"] = self._agreement
+        notices, session.notices = session.notices, []
+        return {**document, "t": "state", "n": session.state_number, "notices": notices}
+
+    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
+        """The frame of the moment that the page is at."""
+        session = self._sessions.get(watched(camera)[0])
+        book = self._book(session) if session is not None else None
+        return book.desk.frame(camera, view, now_ns) if book is not None else None
+
+    def came(self, session: Session) -> None:
+        """A page was opened."""
+        self._sessions[session.ident] = session
+        self._readers[session.ident] = _Reader()
+
+    def left(self, session: Session) -> None:
+        """A page is gone."""
+        if (book := self._book(session)) is not None:
+            book.desk.left(session)
+        self._sessions.pop(session.ident, None)
+        self._readers.pop(session.ident, None)
+
+    def beat(self, now_ns: int) -> None:
+        """Ten times a second: what was read, and now and then what there is to read. Without a page, nothing."""
+        if not self._readers:
+            return
+        wanted = {reader.name for reader in self._readers.values() if reader.name}
+        is_news = self._shelf.look(wanted)
+        for ident, reader in self._readers.items():
+            if problem := self._shelf.problems.get(reader.name):
+                self._sessions[ident].notice(problem)
+                reader.name = ""
+        if is_news or now_ns - self._listed_ns >= LIST_NS:
+            self._listed_ns = now_ns
+            self._list = self._shelf.names()
+            found = agreement(self._shelf.all_ratings(), self._shelf.scales, self._shelf.scores())
+            self._agreement = [asdict(one) for one in found]
+
+    def handle(self, session: Session, message: Any) -> None:
+        """Open a recording, go to a moment of it, rate it."""
+        reader, book = self._readers[session.ident], self._book(session)
+        if isinstance(message, Open):
+            self._open(session, reader, message)
+        elif book is None:
+            session.notice("open a recording first")
+        else:
+            book.desk.handle(session, message)
+
+    def _open(self, session: Session, reader: _Reader, message: Open) -> None:
+        rater = message.rater.strip()
+        if session.role != VIEWER and message.recording and (not _NAME.fullmatch(rater) or rater == VIEWER):
+            session.notice("give a name or code to rate under: letters, digits, spaces and -")
+            return
+        if message.recording and any(
+            (one.name, one.rater) == (message.recording, rater) for one in self._readers.values() if one is not reader
+        ):
+            session.notice(f"somebody rates this as {rater} on another page; close that one, or take another name")
+            return
+        others = {one.name for one in self._readers.values() if one.name and one is not reader}
+        if message.recording and self._shelf.is_full(others, message.recording):
+            session.notice("others have other recordings open; there is no room for one more")
+            return
+        if message.recording and (problem := self._shelf.ask(message.recording)):
+            session.notice(problem)
+            return
+        if (book := self._book(session)) is not None:
+            book.desk.left(session)
+        reader.name, reader.rater, reader.shown = message.recording, rater, ""
+        for view in session.views.values():
+            view.shown = ("", 0)
+
+    def _book(self, session: Session) -> Book | None:
+        reader = self._readers.get(session.ident)
+        return self._shelf.books.get(reader.name) if reader is not None else None
+
+
+def recordings(desk: RecordingsDesk) -> Room:
+    """The room of that desk, for the operators and viewers of the address that it is opened at."""
+    return Room("recordings", "Recordings", "annotate.html", desk, decode, ROLES)

@@ -1,0 +1,145 @@
+"""Ratings beside a recording: JSON lines that only grow, read so that the newest of each counts; agreement, export."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from bridges.web.http.jsonl import LineFile, read_lines
+from bridges.web.questionnaire.questionnaire import Item
+from nodes.statistics.agreement import five_point, pearson, randolph_kappa
+from runtime.errors import UserError
+
+CLASSES = 5
+RUN = "run"
+"""The name of a run's own recording; ratings that were given under it are taken for those of the run's folder."""
+
+
+class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One annotator's word on one agent in one dimension; `score` None takes it back."""
+
+    episode: str
+    rater: str
+    name: str
+    dimension: str
+    score: int | None
+    rationale: str = ""
+    at_s: float = 0.0
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What a later rating takes the place of."""
+        return self.episode, self.rater, self.name, self.dimension
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def ratings_file(recording: Path) -> Path:
+    """Where the ratings of a recording are."""
+    return recording.with_suffix(".ratings.jsonl")
+
+
+def name_of(recording: Path) -> str:
+    """What it is called among others: every run's is named run.mcap, and known by the run's folder."""
+    return recording.resolve().parent.name if recording.stem == RUN else recording.stem
+
+
+def read_ratings(path: Path) -> dict[tuple[str, str, str, str], Rating]:
+    """The newest of each. Raises UserError with the line that is none; a torn last line is left out."""
+    rows = read_lines(path, Rating, "rating") if path.exists() else []
+    if path.name == ratings_file(Path(RUN)).name:
+        name = name_of(path.with_name(RUN))
+        rows = [msgspec.structs.replace(row, episode=name) if row.episode == RUN else row for row in rows]
+    return {rating.key: rating for rating in rows}
+
+
+class Ratings:
+    """The ratings of one recording while people rate: one process writes, each word is on the disk at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.by_key = read_ratings(path)
+        try:
+            self._lines = LineFile(path)
+        except OSError as problem:
+            raise UserError(f"{path}: cannot be written ({problem.strerror})") from problem
+        try:
+            fcntl.flock(self._lines.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            self._lines.close()
+            raise UserError(f"{path}: another annotate writes here; use its addresses, or end it") from problem
+        self._lines.mend(path)
+
+    def save(self, rating: Rating) -> None:
+        """Return once it is on the disk. Raises OSError where it cannot be."""
+        self._lines.write(rating)
+        self.by_key[rating.key] = rating
+
+    def close(self) -> None:
+        """Let others write."""
+        self._lines.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """One dimension: Randolph's kappa among people on five classes, Pearson of their means with the model's scores."""
+
+    dimension: str
+    raters: int
+    items: int  # agents of recordings that somebody rated
+    kappa: float | None
+    matched: int  # of these, how many the model scored, too
+    pearson: float | None
+
+
+def agreement(
+    ratings: Iterable[Rating], scales: Sequence[Item], scores: Mapping[tuple[str, str, str], float]
+) -> list[Agreement]:
+    """For each dimension that was rated; `scores` by (episode, agent, dimension)."""
+    given = [rating for rating in ratings if rating.score is not None]
+    found = []
+    for scale in scales:
+        items: dict[tuple[str, str], list[int]] = {}
+        own = [rating for rating in given if rating.dimension == scale.id]
+        for rating in own:
+            assert rating.score is not None
+            items.setdefault((rating.episode, rating.name), []).append(rating.score)
+        if not items:
+            continue
+        classes = [[five_point(score, scale.low, scale.high) for score in values] for values in items.values()]
+        pairs = [
+            (sum(values) / len(values), scores[episode, name, scale.id])
+            for (episode, name), values in items.items()
+            if (episode, name, scale.id) in scores
+        ]
+        found.append(
+            Agreement(
+                scale.id,
+                len({rating.rater for rating in own}),
+                len(items),
+                randolph_kappa(classes, CLASSES),
+                len(pairs),
+                pearson([human for human, _ in pairs], [machine for _, machine in pairs]),
+            )
+        )
+    return found
+
+
+def exported(ratings: Iterable[Rating], form: str) -> str:
+    """The ratings that stand, as "jsonl" (which `polyrhythm episodes score --ratings` takes) or "csv"."""
+    rows = sorted((one for one in ratings if one.score is not None), key=lambda one: one.key)
+    fields = ("episode", "rater", "name", "dimension", "score", "rationale")
+    if form == "jsonl":
+        return "".join(_encoder.encode({name: getattr(row, name) for name in fields}).decode() + "\n" for row in rows)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(fields)
+    writer.writerows([getattr(row, name) for name in fields] for row in rows)
+    return out.getvalue()

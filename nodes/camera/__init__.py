@@ -1,0 +1,1 @@
+"""Cameras: a webcam, stream or video file by OpenCV, and an Intel RealSense with depth."""

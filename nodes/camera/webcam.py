@@ -1,0 +1,195 @@
+"""`Camera`: a webcam or other video device, an RTSP stream, or a video file, as the robot's camera.
+
+An image carries the time at which its frame was taken, as near to the sensor as can be had: the driver's own stamp of a
+Linux video device, else the moment at which the frame arrived. A camera that stalls, goes away or cannot be opened is a
+fault that is told once and on `head/camera`; no old frame is ever published again, and it is tried until it works.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runtime import Message, Node, Publisher, every
+from runtime.clock import to_ns
+from runtime.errors import ParameterError
+from runtime.msgs import Image
+from runtime.rates import rate_problem
+
+if TYPE_CHECKING:
+    from nodes.camera.calibration import Lens
+    from nodes.camera.video_source import Source
+
+READS_HZ = 60
+"""How often a frame is asked for; the call waits for the next one, so a slower camera sets the pace."""
+REOPEN_S = 2.0
+JITTER_NS = to_ns(0.005)
+"""A frame that is a little early counts: a camera of 30 Hz that is asked for 10 would else come to 7.5."""
+ROTATIONS = (0, 90, 180, 270)
+
+
+class CameraState(Message, kind="state"):
+    """Whether a camera sees, and if not, why."""
+
+    camera: str
+    is_live: bool
+    why: str = ""
+
+
+class Camera(Node):
+    """Publishes frames at most `fps` times a second.
+
+    `source` is a device ("0" or "/dev/video0"), an "rtsp://" or "http://" address, or a video file, which is shown at
+    its own pace and, with `loop`, again and again. `width` and `height` are what published images are scaled to
+    (0: as they come), `rotate_deg` turns them clockwise, `calibration` is a TOML file (docs/new-robot.md).
+    """
+
+    image = Publisher(Image, "head/image")
+    state = Publisher(CameraState, "head/camera")
+
+    def __init__(
+        self,
+        source: str | int = 0,
+        camera: str = "head",
+        fps: float = 10.0,
+        width: int = 0,
+        height: int = 0,
+        rotate_deg: int = 0,
+        calibration: str = "",
+        loop: bool = True,
+        stall_s: float = 1.0,
+    ) -> None:
+        if rotate_deg not in ROTATIONS:
+            raise ParameterError(f"camera: rotate_deg is {rotate_deg}; known: {', '.join(map(str, ROTATIONS))}")
+        if (width == 0) != (height == 0) or width < 0 or height < 0:
+            raise ParameterError(f"camera: {width} x {height} pixels; expected both positive, or both 0: as they come")
+        if problem := rate_problem(fps):
+            raise ParameterError(f"camera: fps is {fps}; {problem}")
+        if not 0 < stall_s < math.inf:
+            raise ParameterError(f"camera: stall_s is {stall_s}; expected a positive number")
+        self.source = str(source)
+        self.camera = camera
+        self.period_ns = to_ns(1 / fps)
+        self.size = (width, height)
+        self.rotate_deg = rotate_deg
+        self.calibration = calibration
+        self.loop = loop
+        self.stall_ns = to_ns(stall_s)
+        self._open: Source | None = None
+        self._lens: Lens | None = None
+        self._tried_ns = 0
+        self._frame_ns = -1  # capture time of the newest frame
+        self._alive_ns = 0  # when it was handed over
+        self._next_ns = 0
+        self._fault: str | None = None  # "" while all is well, None before it is known
+        self._is_closing = False
+
+    @classmethod
+    def check_parameters(cls, source: str | int = 0, calibration: str = "", **_: object) -> list[str]:
+        """A file that is not there, or no calibration; whether a device works is known when it runs."""
+        problems = []
+        if _is_file(str(source)) and not Path(str(source)).is_file():
+            problems.append(f"source is {source!r}: there is no such video file; devices are numbers or /dev/video*")
+        if calibration and not Path(calibration).is_file():
+            problems.append(f"calibration is {calibration!r}: there is no such file")
+        elif calibration:
+            from nodes.camera.calibration import Lens
+
+            try:
+                Lens.load(calibration, 0, (0, 0))
+            except ParameterError as problem:
+                problems.append(str(problem))
+        return problems
+
+    def on_start(self) -> None:
+        """Read the calibration. Raises ParameterError where it cannot be used."""
+        from nodes.camera.calibration import Lens
+
+        problems = self.check_parameters(self.source, self.calibration)
+        if problems:
+            raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
+        self._lens = Lens.load(self.calibration, self.rotate_deg, self.size)
+        self._tried_ns = self.clock.now_ns() - to_ns(REOPEN_S)
+        self._alive_ns = self.clock.now_ns()
+
+    def on_stop(self) -> None:
+        self._is_closing = True
+        if self._open is not None:
+            self._open.close()
+
+    @every(hz=READS_HZ, blocking=True)
+    def capture(self) -> None:
+        """Wait for the next frame, and publish it where one is due."""
+        source = self._open or self._try()
+        if source is None or self._lens is None:
+            return
+        captured_ns = source.grab()
+        if captured_ns is None:
+            if source.lost:
+                self._lose(source)
+            return
+        if captured_ns <= self._frame_ns:
+            return  # a device that hands out a frame twice
+        self._frame_ns, self._alive_ns = captured_ns, self.clock.now_ns()
+        self._tell("")
+        if captured_ns < self._next_ns - JITTER_NS:
+            return
+        rgb = source.decode()
+        if rgb is None:
+            return
+        self._next_ns = max(self._next_ns, captured_ns - self.period_ns) + self.period_ns
+        rgb, focal_px = self._lens.apply(rgb)
+        self.image.publish(Image(camera=self.camera, captured_ns=captured_ns, rgb=rgb, focal_px=focal_px))
+
+    @every(hz=5)
+    def watch(self) -> None:
+        """Notice a camera that delivers nothing, while `capture` may be waiting for it."""
+        if self._open is not None and self.clock.now_ns() - self._alive_ns > self.stall_ns:
+            self._tell(f"{self._where} has delivered no frame for {self.stall_ns * 1e-9:g} s")
+
+    @property
+    def _where(self) -> str:
+        return f"camera {self.camera} ({_without_password(self.source)})"
+
+    def _try(self) -> Source | None:
+        from nodes.camera.video_source import open_source, why_not_open
+
+        now_ns = self.clock.now_ns()
+        if self._is_closing or now_ns - self._tried_ns < to_ns(REOPEN_S):
+            return None
+        self._tried_ns = now_ns
+        self._open = open_source(self.source, _is_file(self.source), self.loop, self.clock)
+        if self._open is None:
+            why = why_not_open(self.source, _is_file(self.source))
+            self._tell(f"{self._where} cannot be opened: {why}; it is tried again every {REOPEN_S:g} s")
+        else:
+            self._alive_ns = self.clock.now_ns()
+        return self._open
+
+    def _lose(self, source: Source) -> None:
+        self._tell(f"{self._where}: {source.lost}")
+        source.close()
+        self._open = None
+        self._is_closing = _is_file(self.source) and not self.loop  # it would begin again
+        self._tried_ns = self.clock.now_ns()
+
+    def _tell(self, fault: str) -> None:
+        """Once for each change."""
+        if fault == self._fault or (fault and self._fault):
+            return
+        if fault:
+            self.log.warning("%s", fault)
+        else:
+            self.log.info("%s sees", self._where)
+        self._fault = fault
+        self.state.publish(CameraState(camera=self.camera, is_live=not fault, why=fault))
+
+
+def _is_file(source: str) -> bool:
+    return not source.isdecimal() and not source.startswith("/dev/") and "://" not in source
+
+
+def _without_password(source: str) -> str:
+    scheme, separator, rest = source.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}" if separator else source

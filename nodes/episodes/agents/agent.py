@@ -1,0 +1,81 @@
+"""`Agent`: one seat's node. No timers, no threads: it answers when it is asked, and stops thinking when interrupted.
+
+What it does is its brain's affair (`brains.py`); a brain sees a `Sight` and nothing else.
+"""
+
+from __future__ import annotations
+
+from nodes.episodes.agents.registry import make_brain, provenance_of
+from nodes.episodes.dialogue.observation import Brain, Sight
+from runtime import Node, Publisher, Subscription, UserError, on
+from runtime.msgs.episode import Briefing, Observation, Reply, Turn
+from runtime.qos import RELIABLE
+
+
+class Agent(Node):
+    """Plays a seat; remap `episode/seat` to the seat's own topic. A fence voids what it is about to say."""
+
+    seat = "planner"
+
+    observation = Subscription(Observation, "episode/seat")
+    reply = Publisher(Reply, "episode/reply", qos=RELIABLE)
+
+    def __init__(self, brain: str = "rules", temperature: float = 0.7) -> None:
+        self.briefing: Briefing | None = None
+        self.turns: list[Turn] = []
+        self.answered = 0
+        self._spec = brain
+        self._temperature = temperature
+        self._brain: Brain | None = None
+
+    @classmethod
+    def with_brain(cls, brain: Brain) -> Agent:
+        """An agent whose brain was made by the caller."""
+        agent = cls()
+        agent._brain = brain
+        return agent
+
+    @classmethod
+    def check_parameters(cls, brain: str = "rules", temperature: float = 0.7) -> list[str]:
+        """What is wrong with these parameters, in sentences."""
+        if not 0.0 <= temperature <= 2.0:
+            return [f"temperature is {temperature:g}; expected 0 to 2"]
+        try:
+            make_brain(brain, temperature=temperature)
+        except UserError as problem:
+            return [str(problem)]
+        return []
+
+    def on_start(self) -> None:
+        if self._brain is None:
+            self._brain = make_brain(self._spec, temperature=self._temperature)
+            self.reply.provenance = provenance_of(self._spec)
+
+    @on(observation)
+    async def observe(self, observation: Observation) -> None:
+        """Take in what happened, and answer where an answer is asked for."""
+        if observation.briefing is not None:
+            self.briefing = observation.briefing
+        if self.briefing is None:
+            self.log.error("%s was asked before it was briefed; is its seat remapped?", self.name)
+            return
+        newest = self.turns[-1].index if self.turns else -1  # what an interruption kept us from answering comes again
+        self.turns.extend(turn for turn in observation.heard if turn.index > newest)
+        if observation.asks == "nothing" or self._brain is None:
+            return
+        sight = Sight(self.briefing, tuple(self.turns), observation)
+        choice = await self._brain.choose(sight, self.clock, self.random)
+        self.answered += 1
+        self.reply.publish(
+            Reply(
+                episode=observation.episode,
+                seat=self.briefing.seat,
+                ask=observation.ask,
+                act=choice.act,
+                urgency=choice.urgency,
+                failure=choice.failure,
+                note=choice.note,
+                held=tuple(turn.index for turn in sight.turns),
+                prompt_sha=choice.prompt_sha,
+            )
+        )

@@ -1,0 +1,103 @@
+"""How the offline agent trades what it knows for what it seeks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from nodes.episodes.agents.goals import says_any, wish_of
+from nodes.episodes.agents.requests import negotiate_wishes
+from nodes.episodes.agents.voice import Voice, is_closing
+from runtime.msgs.episode import Act, Turn
+
+_QUESTION = re.compile(r"\babout (?!something else)(?P<what>[^?]{2,120})\?", re.I)
+_PERSON = re.compile(r"[A-Z][\w'-]+ [A-Z][\w'-]+")
+
+
+def trade_knowledge(voice: Voice) -> Act:
+    """Answer what was asked, ask what is sought, offer what is known; go when there is nothing left to learn."""
+    facts = voice.facts
+    heard = " ".join(turn.argument for turn in voice.theirs)
+    said = " ".join(turn.argument for turn in voice.mine)
+    may_tell = {key: text for key, text in facts.knows.items() if not says_any(f"{key} {text}", voice.forbidden)}
+    shared = [key for key in may_tell if names(heard, key)]
+    asked = [key for key in shared if not names(said, key)]
+    told = [key for key in may_tell if names(said, key)]
+    missing = [key for key in facts.seeks if not _answered(voice.theirs, key)]
+    last = voice.theirs[-1].argument if voice.theirs else ""
+    if asked:
+        key = asked[0]
+        text = may_tell[key]
+        fact = _told(voice, key, text)
+        ask = f" And what do you know about {missing[0]}?" if missing else ""
+        return voice.say(
+            f"Oh, I can help with that. {fact}{ask}",
+            f"Funny you mention it. {fact}{ask}",
+            f"Yes, I know that one. {fact}{ask}",
+        )
+    question = re.split(r"(?<=[.!?])\s+", last)[-1]
+    hidden = [key for key in facts.knows if key not in may_tell and names(question, key)]
+    if hidden and question.endswith("?"):
+        ask = f" What do you know about {missing[0]}?" if missing else ""
+        evasion = voice.say(
+            f"That's nothing I can talk about, {voice.other}.{ask}",
+            f"Let's talk about something else, shall we?{ask}",
+        )
+        if not is_closing(evasion):
+            return evasion
+    if (found := _QUESTION.search(question)) and not any(names(found["what"], key) for key in facts.knows):
+        ask = f" Do you know anything about {missing[0]}?" if missing else ""
+        unknown = voice.say(
+            f"I'm afraid I can't tell you anything about {found['what']}.{ask}",
+            f"{found['what'][0].upper()}{found['what'][1:]}? That's news to me, sorry.{ask}",
+        )
+        if not is_closing(unknown):
+            return unknown
+    times_asked = {key: sum(names(turn.argument, key) for turn in voice.mine) for key in missing}
+    if missing and min(times_asked.values()) < 2:
+        key = min(missing, key=lambda each: times_asked[each])
+        lead = voice.greets()
+        return voice.say(
+            f"{lead}Do you happen to know anything about {key}?",
+            f"{lead}There's one thing I'd like to know. What can you tell me about {key}?",
+            f"{lead}I keep wondering about {key}. What do you know about {key}?",
+        )
+    untold = [key for key in may_tell if key not in told]
+    if untold and len(voice.mine) < 9:
+        key = untold[0]
+        back = voice.chance.choice((" Does that ring a bell?", " Does that mean anything to you?", "", " And you?"))
+        lead = voice.greets()
+        return voice.say(
+            f"{lead}{_told(voice, key, may_tell[key])}{back}",
+            f"{lead}Let me tell you something: {_told(voice, key, may_tell[key])}{back}",
+        )
+    if len(voice.mine) < 3 or (wish_of(voice.briefing.goal, voice.forbidden).request and len(voice.mine) < 8):
+        return negotiate_wishes(voice)
+    return voice.farewell()
+
+
+def names(text: str, key: str) -> bool:
+    """Whether the text names that thing or person."""
+    return says_any(text, (key,))
+
+
+def _answered(theirs: Sequence[Turn], key: str) -> bool:
+    """Whether somebody said something about it that is no question."""
+    for turn in theirs:
+        for sentence in re.split(r"(?<=[.!?])\s+", turn.argument):
+            if names(sentence, key) and not sentence.rstrip().endswith("?") and "can't tell" not in sentence:
+                return True
+    return False
+
+
+def _told(voice: Voice, key: str, text: str) -> str:
+    """What is known, as one says it: of a person, of a thing, or in the words it was given in."""
+    if not text:
+        return f"I know {key}."
+    text = text.rstrip(".")
+    if names(text, key):
+        return text[0].upper() + text[1:] + "."
+    if _PERSON.fullmatch(key):
+        return voice.chance.choice((f"I know {key}: {text}.", f"There's {key}: {text}.", f"{key}, you know: {text}."))
+    whole = f"{key[0].upper()}{key[1:]}"
+    return voice.chance.choice((f"As for {key}: {text}.", f"{whole}? As far as I know: {text}.", f"{whole}: {text}."))

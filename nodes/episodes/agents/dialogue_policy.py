@@ -1,0 +1,64 @@
+"""The offline agent: pursues its own goal by rules. Pure: a sight and a random generator in, a choice out.
+
+It bargains where the scenario has a deal (`bargaining`), trades what it knows (`knowing`), works where it has something
+to do with its hands, and otherwise argues for what it wants (`wishing`). It never says its secret, nor what it hides.
+"""
+
+from __future__ import annotations
+
+import random
+
+from nodes.episodes.agents.bargaining import bargain_items, bargain_number
+from nodes.episodes.agents.beliefs import trade_knowledge
+from nodes.episodes.agents.requests import argue, negotiate_wishes, work_and_talk
+from nodes.episodes.agents.voice import Voice, is_farewell
+from nodes.episodes.dialogue.observation import Choice, Sight
+from runtime.msgs.episode import Act
+
+
+def decide(sight: Sight, chance: random.Random) -> Choice:
+    """What the seat does now; in asynchronous talk with an urgency."""
+    if sight.observation.asks == "bid":
+        return _bid(sight, chance)
+    return Choice(act=_act(sight, chance))
+
+
+def _act(sight: Sight, chance: random.Random) -> Act:
+    voice = Voice(sight, chance)
+    deal, facts = voice.briefing.deal, voice.facts
+    if any(turn.kind == "leave" for turn in voice.theirs) and len(sight.others) == 1:
+        return Act(kind="leave")
+    if voice.mine and is_farewell(voice.mine[-1]):
+        return Act(kind="leave")
+    if deal is not None and deal.unit and (facts.wants or facts.target is not None or facts.reserve is not None):
+        return bargain_number(voice)
+    if deal is not None and deal.items and facts.worth:
+        return bargain_items(voice)
+    if facts.does and facts.role == "robot":
+        return work_and_talk(voice)
+    if facts.says:
+        return argue(voice)
+    if facts.knows or facts.seeks:
+        return trade_knowledge(voice)
+    return negotiate_wishes(voice)
+
+
+def _bid(sight: Sight, chance: random.Random) -> Choice:
+    """How much to say now: addressed by a question a lot, having just spoken little; now and then a nod."""
+    seen = sight.observation
+    last = next((turn for turn in reversed(sight.turns) if turn.kind != "none"), None)
+    if seen.speaking:
+        words = seen.so_far.split()
+        if sight.briefing.deal and len(words) > 12 and chance.random() < 0.15:
+            return Choice(act=_act(sight, chance), urgency=0.85)
+        if len(words) > 6 and chance.random() < 0.3:
+            return Choice(act=Act(kind="speak", argument=chance.choice(["Mhm.", "I see.", "Right."])), urgency=0.4)
+        return Choice(urgency=0.0)
+    urgency = 0.45 + 0.1 * chance.random()
+    if last is not None and last.speaker != sight.name:
+        urgency = 0.7 if last.argument.rstrip().endswith("?") else 0.6
+        if sight.name.split()[0] in last.argument:
+            urgency += 0.1
+    elif last is not None and not seen.silence_s:
+        return Choice(urgency=0.1)
+    return Choice(act=_act(sight, chance), urgency=round(urgency + 0.05 * chance.random(), 3))

@@ -1,0 +1,105 @@
+"""What plays a seat, by a short text: "rules", "script:FILE", "replay:RUN.sqlite#EPISODE", "human", "MODEL[@URL]"."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from nodes.episodes.agents.dialogue_policy import decide
+from nodes.episodes.dialogue.observation import Brain, Choice, Sight
+from runtime import Clock, UserError
+from runtime.msgs.episode import Act
+
+RULES = ("rules", "scripted")
+"""Names of the offline agent."""
+
+
+class RulesBrain:
+    """The offline agent by rules; chance depends on seed, scenario and ask, so it can be asked again."""
+
+    def __init__(self) -> None:
+        self._seed: int | None = None
+
+    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+        if self._seed is None:
+            self._seed = chance.getrandbits(64) ^ zlib.crc32(sight.briefing.scenario.encode())
+        return decide(sight, random.Random(self._seed + sight.observation.ask))
+
+
+class ScriptedBrain:
+    """Says its lines one after the other, one each time that it is asked, then nothing."""
+
+    def __init__(self, acts: Iterable[Act]) -> None:
+        self._acts = list(acts)
+
+    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+        place = sight.observation.ask - 1
+        return Choice(act=self._acts[place], urgency=0.6) if place < len(self._acts) else Choice(urgency=0.0)
+
+
+EXPECTED = 'expected one a line, as a text in double quotes or as {"kind": ..., "argument": ...}'
+
+
+def read_script(path: Path) -> list[Act]:
+    """The acts of a .jsonl file, one {"kind", "argument", "to"} or one string a line. Raises UserError."""
+    acts = []
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UserError(
+            f"{path}: cannot be read: {problem.strerror if isinstance(problem, OSError) else problem}"
+        ) from problem
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            raw = msgspec.json.decode(line)
+            acts.append(Act(kind="speak", argument=raw) if isinstance(raw, str) else msgspec.convert(raw, Act))
+        except msgspec.MsgspecError as problem:
+            raise UserError(f"{path}:{number}: no act ({problem}); {EXPECTED}") from problem
+    if not acts:
+        raise UserError(f"{path}: holds no acts; {EXPECTED}")
+    return acts
+
+
+def make_brain(spec: str, *, temperature: float = 0.7) -> Brain:
+    """The brain of that text, for a node of a launch file. Raises UserError for an empty one."""
+    check_agent(spec)
+    if spec in RULES:
+        return RulesBrain()
+    if spec == "human":
+        raise UserError(
+            "agent 'human' plays at the terminal of polyrhythm episodes run; in a launch file a person plays in the "
+            'browser: use = "bridges.web.episode.node:PersonAtPage", as in polyrhythm run sotopia-chat'
+        )
+    if spec.startswith("script:"):
+        return ScriptedBrain(read_script(Path(spec.removeprefix("script:"))))
+    if spec.startswith("replay:"):
+        raise UserError(f"agent {spec!r}: a log is replayed by polyrhythm episodes run, not in a launch file")
+    from nodes.episodes.agents.model_brain import model_brain
+
+    return model_brain(spec, temperature=temperature)
+
+
+def provenance_of(spec: str) -> str:
+    """What the messages of an agent with that brain say of who speaks, as KIND:NAME."""
+    is_scripted = spec in RULES or spec.startswith("script:")
+    return f"script:{spec.removeprefix('script:')}" if is_scripted else f"model:{spec}"
+
+
+def agent_of(provenance: str) -> str:
+    """Who plays, as `--agents` names it, from what the envelope of a reply says."""
+    kind, _, name = provenance.partition(":")
+    if kind == "person":
+        return "human"
+    return name if kind == "model" or name in RULES else provenance
+
+
+def check_agent(spec: str) -> None:
+    """Raise UserError where the text names no agent."""
+    if not spec.strip() or any(mark in spec for mark in "\n\t"):
+        raise UserError(f"agent {spec!r}: expected rules, scripted, script:FILE, replay:RUN, human or MODEL[@URL]")

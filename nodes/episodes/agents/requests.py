@@ -1,0 +1,221 @@
+"""How the offline agent asks for what its goal names: it opens, gives reasons, answers, offers, settles.
+
+Where the scenario has lines for the seat (`Facts.says`: opening, reasons, a question, an offer, a yes), they are said,
+in answer to what was just said. Where it has none, the words are made from the goal's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from nodes.episodes.agents.goals import wish_of
+from nodes.episodes.agents.voice import SETTLED, Voice, is_closing
+from runtime.msgs.episode import Act
+
+_REQUEST = re.compile(r"\b(?:could|would|can|will) you (?:please |maybe |perhaps )?(?P<what>[^?.;]{4,160})\?", re.I)
+FEW = 2
+"""With so few things to do one hears people out before doing them."""
+
+BEATS = 5
+"""So many lines tell a whole story: the last one says yes."""
+
+
+def argue(voice: Voice) -> Act:
+    """Say the seat's own lines in order, each in answer to what was said; yes only after another's reasons."""
+    lines = [line for line in voice.facts.says if line in voice.unsaid()]
+    others = {turn.speaker: 0 for turn in voice.theirs}
+    for turn in voice.theirs:
+        others[turn.speaker] += turn.kind == "speak"
+    settled = [turn for turn in voice.sight.turns if turn.kind == "speak" and SETTLED.search(turn.argument)]
+    if settled and any(turn.speaker == voice.me for turn in settled):
+        return voice.farewell()
+    if settled:
+        yes = lines[-1] + " " if lines else ""
+        thanks = (f"Thank you, {voice.other}.",) if not yes else ()
+        return voice.say(f"{yes}Then it's settled.", f"{yes}I'm glad. Let's do it that way.", *thanks)
+    if len(lines) > 1 or (lines and len(voice.facts.says) < BEATS):
+        lead = voice.greets() or voice.takes_up(lines[0])
+        return Act(kind="speak", argument=lead + lines[0])
+    if lines and others and max(others.values()) >= len(voice.facts.says) - 1:
+        return voice.say(
+            f"{lines[0]} Let's do it that way.", f"{lines[0]} That sounds fair to me.", f"{lines[0]} Then it's settled."
+        )
+    if not lines and voice.heard_thanks():
+        return voice.farewell()
+    return voice.say(
+        f"I've said what I can, {voice.other}. What would you do in my place?",
+        f"Take your time, {voice.other}.",
+        "Shall we leave it there for now?",
+    )
+
+
+def work_and_talk(voice: Voice) -> Act:
+    """Do what is to be done with one's hands, one thing at a time, and leave alone what somebody asks for."""
+    asked = " ".join(turn.argument for turn in voice.theirs if turn.kind == "speak")
+    done = " ".join(turn.argument for turn in voice.mine if turn.kind == "action")
+    left = [what for what in voice.facts.does if what not in done and not _is_spared(what, asked)]
+    if not all(_is_told(what, voice) for what in voice.facts.seeks):
+        left = []  # what to do is still to be found out
+    lines = voice.unsaid()
+    spoke_last = bool(voice.mine) and voice.mine[-1].kind == "speak"
+    talks_first = bool(lines) and len(voice.facts.does) <= FEW
+    has_opened = not lines or lines[0] != voice.facts.says[0]  # an opening that was talked over is said again first
+    if left and spoke_last and has_opened and not talks_first:
+        return Act(kind="action", argument=f"puts the {left[0]}")
+    if lines:
+        return Act(kind="speak", argument=voice.takes_up(lines[0]) + lines[0])
+    if left:
+        return Act(kind="action", argument=f"puts the {left[0]}")
+    spared = [what for what in voice.facts.does if what not in done]
+    but = f", and not the {spared[0].split(' in the ')[0]}, as you asked" if spared else ""
+    if any("I am done" in turn.argument for turn in voice.mine):
+        return voice.farewell()
+    if not done:
+        return voice.say(f"Then I leave the {voice.facts.does[0].split(' in the ')[0]} where it is.")
+    count = len(voice.facts.does) - len(spared)
+    things = "that is where it belongs" if count == 1 else f"{count} things are where they belong"
+    return voice.say(f"I am done: {things}{but}.")
+
+
+def _is_told(what: str, voice: Voice) -> bool:
+    """Whether somebody has said it, other than in a question."""
+    told = " ".join(turn.argument for turn in voice.theirs if turn.kind == "speak")
+    return any(what in part.lower() and not part.endswith("?") for part in re.split(r"(?<=[.!?]) ", told))
+
+
+def _is_spared(what: str, asked: str) -> bool:
+    """Whether somebody wants that thing left: a sentence with its first word and a no."""
+    word = re.escape(what.split()[0])
+    pattern = rf"\b(?:not|but|except|leave|stays?)\b[^.!?]*\b{word}\b|\b{word}\b[^.!?]*\b(?:stays?|not)\b"
+    return bool(re.search(pattern, asked, re.I))
+
+
+def negotiate_wishes(voice: Voice) -> Act:
+    """Ask, give a reason, hear the other out, offer a trade, settle."""
+    wish = wish_of(voice.briefing.goal, voice.forbidden)
+    stage = len(voice.mine)
+    asked = _asked_of_me(voice)
+    wanted = wish.request or (f"let me {wish.aim}" if wish.aim else "")
+    if any(SETTLED.search(turn.argument) for turn in voice.sight.turns if turn.kind == "speak"):
+        if any(SETTLED.search(turn.argument) for turn in voice.mine):
+            return voice.farewell()
+        return voice.say(
+            f"Good, then it's settled. Thank you, {voice.other}.",
+            f"I'm glad, {voice.other}. Then we have an understanding.",
+        )
+    if stage == 0:
+        return _open(voice, wish.request, wish.question, wish.aim)
+    if asked and asked == wanted:
+        return voice.say(
+            f"Then we want the same, {voice.other}. Let's do it that way.",
+            "That is just what I want as well. Then it's settled.",
+        )
+    if voice.heard_yes():
+        return voice.say(
+            f"Thank you, {voice.other}, that means a lot. Let's do it that way.",
+            f"Then it's settled, {voice.other}. Thank you.",
+        )
+    if asked and stage >= 3 and wanted and not (wish.refusal and stage == 3):
+        return voice.say(
+            f"That sounds fair: I {_mirrored(asked)}, and you {wanted}. That is settled, then?",
+            f"All right, {voice.other}. I'll do my part if you do yours. Let's do it that way.",
+        )
+    if asked and stage >= 4 and not wanted:
+        return voice.say(
+            f"You have a point, {voice.other}. All right, I'll {_mirrored(asked)}. That is settled, then.",
+            f"All right, {voice.other}, for you I'll {_mirrored(asked)}. Let's do it that way.",
+        )
+    if asked and stage == 2 and not wish.refusal:
+        trade = f" If I {_mirrored(asked)}, would you {wanted}?" if wanted else " I think I can do that, gladly."
+        return voice.say(
+            f"Let me meet you halfway.{trade}",
+            f"I don't want either of us to lose out, {voice.other}.{trade}",
+        )
+    if asked and stage == 1 and not wish.refusal:
+        return voice.say(
+            f"I understand that this matters to you. To {_mirrored(asked)} is not easy for me, though. "
+            "What makes it so important?",
+            f"Hm. I'd want to think about that, {voice.other}. Why is it so important to you?",
+        )
+    if wish.refusal and stage <= 3 and (asked or voice.theirs):
+        reason = f" {wish.reasons[0]}" if wish.reasons else ""
+        against = voice.say(
+            f"I'd rather not {wish.refusal}, {voice.other}.{reason}",
+            f"To be honest, I'd prefer not to {wish.refusal}.{reason}",
+        )
+        if not is_closing(against):
+            return against
+    if wish.reasons and stage <= 4:
+        told = [reason for reason in wish.reasons if not any(reason in turn.argument for turn in voice.mine)]
+        if told:
+            ask = f" So, could you {wish.request}?" if wish.request else ""
+            return voice.say(
+                f"You see, {_lower(told[0])}{ask}",
+                f"{told[0]} That's why it matters to me.",
+                f"{told[0]} I hope you understand, {voice.other}.",
+            )
+    if wish.question and stage <= 3:
+        return voice.say(
+            f"You would tell me {wish.question}, wouldn't you?",
+            f"I don't mean to pry, but I'd really like to know {wish.question}.",
+            f"Between us, {voice.other}: {wish.question}?",
+        )
+    if wanted and stage <= 5:
+        return voice.say(
+            f"I would not ask if it weren't important to me. Could you {wanted}?",
+            f"It would make a real difference, {voice.other}. What would you need from me in return?",
+            f"Think about it: in the end it helps both of us if you {wanted}.",
+            f"What is holding you back, {voice.other}?",
+        )
+    if stage <= 4:
+        return voice.say(
+            f"I see it a little differently, {voice.other}, but go on. What would be a good outcome for you?",
+            f"That's fair, {voice.other}. I can live with that.",
+            "Let's find something that works for both of us.",
+        )
+    return voice.farewell()
+
+
+def _open(voice: Voice, request: str, question: str, aim: str) -> Act:
+    lead = voice.greets() or voice.takes_up("")
+    if request:
+        return voice.say(
+            f"{lead}There is something I wanted to ask you. Could you {request}?",
+            f"{lead}I'll come straight to it: would you {request}?",
+        )
+    if question:
+        return voice.say(
+            f"{lead}I was hoping you could help me. I'd like to know {question}.",
+            f"{lead}I've been wondering {question}. What do you think?",
+        )
+    if aim:
+        return voice.say(
+            f"{lead}I'd like to {aim}, and I hope we can do that together.",
+            f"{lead}What I have in mind is this: I would like to {aim}.",
+        )
+    return voice.say(
+        f"{lead}How are you doing with all this?",
+        f"{lead}I'm glad we can talk about this. Where do you stand?",
+    )
+
+
+def _asked_of_me(voice: Voice) -> str:
+    """The others' newest request, as a verb phrase; "" where none was made."""
+    for turn in reversed(voice.theirs):
+        found = _REQUEST.search(turn.argument) if turn.kind == "speak" else None
+        if found and not re.match(r"come a little|make it|need|move|tell me|say", found["what"]):
+            return found["what"].strip()
+    return ""
+
+
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:] if re.match(r"(The|There|A|An|It|They|He|She|One|Some)\b", text) else text
+
+
+def _mirrored(request: str) -> str:
+    """A request made to me as I say it: "lend me your drill" -> "lend you my drill"."""
+    swap: dict[str, str] = {"me": "you", "my": "your", "your": "my", "you": "me", "mine": "yours", "yours": "mine"}
+    swap |= {"i": "you", "myself": "yourself", "yourself": "myself"}
+    replace: Callable[[re.Match[str]], str] = lambda found: swap[found[0].lower()]  # noqa: E731
+    return re.sub(rf"\b(?:{'|'.join(swap)})\b", replace, request, flags=re.I)

@@ -1,0 +1,71 @@
+"""SCRIPT: one model that knows everything writes the whole episode at once; the acts are then played as written."""
+
+from __future__ import annotations
+
+import msgspec
+
+from nodes.episodes.agents.caller import Caller
+from nodes.episodes.agents.repair import UnreadableError, read_act, read_object
+from nodes.episodes.dialogue.plan import EpisodePlan
+from runtime.msgs.episode import ACT_KINDS, Act
+
+SCRIPT_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "script": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "speaker": {"type": "string"},
+                    "action_type": {"type": "string", "enum": list(ACT_KINDS)},
+                    "argument": {"type": "string"},
+                },
+                "required": ["speaker", "action_type", "argument"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["script"],
+    "additionalProperties": False,
+}
+
+
+def script_prompt(plan: EpisodePlan) -> str:
+    """Everything about everybody, and the task to write it."""
+    return (
+        f"Write the script of an episode between {', '.join(plan.names)}, who act towards their own private goals.\n\n"
+        f"{plan.briefings[0].background}\n\n"
+        f"At most {plan.rules.max_turns} turns. action_type is one of {', '.join(ACT_KINDS)}. Answer with one JSON "
+        'object and nothing else: {"script": [{"speaker": "NAME", "action_type": "...", "argument": "..."}]}'
+    )
+
+
+async def write_script(plan: EpisodePlan, caller: Caller) -> list[tuple[int, Act]]:
+    """The script as (seat, act). Raises OutageError, or UnreadableError after one re-ask."""
+    prompt = script_prompt(plan)
+    try:
+        return read_script(await caller.ask(prompt, SCRIPT_SCHEMA, "script"), plan)
+    except UnreadableError as problem:
+        again = f"{prompt}\n\nYour last answer could not be read ({problem}). Answer again, as asked."
+        return read_script(await caller.ask(again, SCRIPT_SCHEMA, "re-ask"), plan)
+
+
+def read_script(text: str, plan: EpisodePlan) -> list[tuple[int, Act]]:
+    """The turns in an answer, cut at the turn limit. Raises UnreadableError naming the turn."""
+    rows = read_object(text).get("script")
+    if not isinstance(rows, list) or not rows:
+        raise UnreadableError("script is no list of turns")
+    seats = {name.casefold(): seat for seat, name in enumerate(plan.names)}
+    seats |= {name.split()[0].casefold(): seat for seat, name in enumerate(plan.names)}
+    found = []
+    for number, row in enumerate(rows[: plan.rules.max_turns], start=1):
+        speaker = str(row.get("speaker", "")) if isinstance(row, dict) else ""
+        seat = seats.get(speaker.strip().casefold())
+        if seat is None:
+            raise UnreadableError(
+                f"turn {number}: there is no speaker {speaker[:60]!r}; known: {', '.join(plan.names)}"
+            )
+        act, _ = read_act(msgspec.json.encode(row).decode())
+        found.append((seat, act))
+    return found

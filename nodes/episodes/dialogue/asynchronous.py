@@ -1,0 +1,322 @@
+"""`Floor`: asynchronous talk. Whoever wants to speak bids; speech takes time, can be cut off, overlaps, or stays away.
+
+Pure like `conduct.py`. While somebody speaks, the others are asked after each sentence: an urgency above `INTERRUPT`
+takes the floor at once, and what was said is kept only as far as it really got; one or two words ("mhm") or a gesture
+overlap and take nothing. When nobody wants to speak there is silence, and after `patience_s` of it the talk is stale.
+
+A person leaves an ask open until there is something to say: nobody waits for it, and it may be answered at any time.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nodes.episodes.dialogue.messages import Pause
+from nodes.episodes.dialogue.rules import Rules, problem_of, winner
+from nodes.episodes.dialogue.turn_based import Conduct, PromptRecord, Sent
+from runtime.msgs import Interrupt
+from runtime.msgs.episode import Act, Briefing, Observation, Reply, Turn
+
+INTERRUPT = 0.8
+WISH = 0.2
+"""A bid below this is none."""
+
+AGAIN = 0.15
+"""So much less urgent counts the bid of whoever spoke last."""
+
+CLASH = 0.03
+"""Two bids as close as this begin at the same time; the weaker breaks off."""
+
+SILENCE_S = 2.0
+BACKCHANNEL_WORDS = 2
+
+
+@dataclass(slots=True)
+class Speech:
+    """What one seat is saying."""
+
+    seat: int
+    act: Act
+    began_s: float
+    number: int
+    note: str
+    ends_s: tuple[float, ...]  # of each sentence, since it began
+
+    @property
+    def words(self) -> list[str]:
+        return self.act.argument.split()
+
+
+class Floor(Conduct):
+    """One asynchronous episode from the first bids to its outcome."""
+
+    def __init__(self, episode: str, briefings: Sequence[Briefing], rules: Rules, chance: random.Random) -> None:
+        super().__init__(episode, briefings, rules, chance)
+        self._speech: Speech | None = None
+        self._next: tuple[int, Act, str] | None = None  # who begins when the gap is over
+        self._bids: dict[int, tuple[Act, float]] = {}
+        self._open: dict[int, int] = {}  # seat -> the ask that a person may answer at any time
+        self._people: set[int] = set()  # seats that have left an ask open
+        self._token = 0
+        self._sentence = 0
+        self._silence_s = 0.0
+        self._last_seat = -1
+
+    def begin(self, now_s: float) -> Sent:
+        sent = Sent()
+        if self.number == 0 and self.outcome is None:
+            self.number = 1
+            self._ask_all(sent, now_s)
+        return sent
+
+    def reply(self, reply: Reply, now_s: float) -> Sent:
+        """Take in a bid: an interruption or overlap of who speaks now, or a wish to speak next."""
+        sent = Sent()
+        if not self.expects(reply):
+            self.refused += 1
+            return sent
+        if reply.is_open:
+            self._leave_open(reply, sent, now_s)
+            return sent
+        was_open = self._open.pop(reply.seat, None) is not None
+        self._answered(reply.seat)
+        self.prompts.append(PromptRecord(reply.seat, reply.ask, self.number, reply.held, reply.prompt_sha))
+        if reply.failure:
+            return self.fail(f"{self.names[reply.seat]} did not answer: {reply.failure}", now_s, sent)
+        act, urgency = reply.act, min(1.0, max(0.0, reply.urgency))
+        present = [self.names[seat] for seat in self._present]
+        problem = problem_of(act, self.names[reply.seat], present, self.names)
+        if problem or reply.note.startswith("unreadable"):
+            self.failures += 1
+            act, urgency = Act(), 0.0
+        speech = self._speech
+        if speech is not None and reply.seat != speech.seat:
+            self._while_speaking(reply.seat, act, urgency, speech, now_s, sent)
+        elif not (was_open and act.kind == "none"):  # nobody waited for a person's nothing
+            self._bids[reply.seat] = (act, urgency)
+        else:
+            return sent
+        self._decide_if_free(sent, now_s)
+        return sent
+
+    def expects(self, reply: Reply) -> bool:
+        is_open = self._open.get(reply.seat) == reply.ask
+        return super().expects(reply) or (is_open and self.outcome is None)
+
+    def again(self, asked: Mapping[int, Observation]) -> list[tuple[int, Observation]]:
+        self._waiting.update(self._open)
+        self._open.clear()
+        return super().again(asked)
+
+    def _leave_open(self, reply: Reply, sent: Sent, now_s: float) -> None:
+        """A silent person is a silent participant: the talk goes on."""
+        if self._open.get(reply.seat) == reply.ask:
+            return
+        self._answered(reply.seat)
+        self._open[reply.seat] = reply.ask
+        self._people.add(reply.seat)
+        self._decide_if_free(sent, now_s)
+
+    def _decide_if_free(self, sent: Sent, now_s: float) -> None:
+        if self.outcome is None and self._speech is None and self._next is None and not self._waiting:
+            self._decide(sent, now_s)
+
+    def waited(self, token: int, now_s: float) -> Sent:
+        """A sentence, a gap or a silence is over."""
+        sent = Sent()
+        if token != self._token or self.outcome is not None:
+            return sent
+        if self._next is not None:
+            seat, act, note = self._next
+            self._next = None
+            self._speak(seat, act, note, now_s, sent)
+        elif self._speech is not None:
+            self._sentence_over(self._speech, now_s, sent)
+        else:
+            self._ask_all(sent, now_s)
+        return sent
+
+    def _decide(self, sent: Sent, now_s: float) -> None:
+        """All bids are in, but those of silent people, and nobody speaks."""
+        bids, self._bids = self._bids, {}
+        for seat, (act, _) in sorted(bids.items()):
+            if act.kind == "leave" and seat in self._present:
+                self._record(seat, act, now_s, 0.0, "", sent)
+                if self._ended(now_s, sent):
+                    return
+        wishes = []
+        for seat, (act, urgency) in sorted(bids.items()):
+            urgency -= AGAIN if seat == self._last_seat else 0.0
+            if act.kind not in ("none", "leave") and urgency >= WISH:
+                wishes.append((urgency, self._chance.random(), seat, act))
+        if not wishes:
+            self._be_silent(sent, now_s)
+            return
+        self._silence_s = 0.0
+        wishes.sort(key=lambda wish: (-wish[0], wish[1]))
+        urgency, _, seat, act = wishes[0]
+        if len(wishes) > 1 and urgency - wishes[1][0] < CLASH and wishes[1][3].kind == act.kind == "speak":
+            self._break_off(wishes[1][2], wishes[1][3], seat, now_s, sent)
+        self._next = (seat, act, "")
+        for _, _, other, _ in wishes[1:]:
+            if other in self._people:  # what a person typed waits for the floor and is not asked for again
+                self._bids[other] = bids[other]
+        self._pause(round(0.2 + 0.8 * (1.0 - urgency), 3), sent)
+
+    def _be_silent(self, sent: Sent, now_s: float) -> None:
+        """Ask again after a while, less and less often; people may be silent as long as an answer may take."""
+        has_people = any(seat in self._open for seat in self._present)
+        patience_s = max(self.rules.patience_s, self.answer_s if has_people else 0.0)
+        pause_s = max(SILENCE_S, self._silence_s / 4.0)
+        self._silence_s += pause_s
+        if self._silence_s > patience_s:
+            self._end(f"stale: nobody spoke for {patience_s:g} s", sent, now_s)
+        else:
+            self._pause(pause_s, sent)
+
+    def _break_off(self, seat: int, act: Act, winner_seat: int, now_s: float, sent: Sent) -> None:
+        """Two began at once; this one says a few words and yields."""
+        words = act.argument.split()[:3]
+        said = Act(kind="speak", argument=" ".join(words) + " -", to=act.to)
+        lasts_s = len(words) / self.rules.words_per_s
+        self._record(seat, said, now_s, lasts_s, f"overlaps {self.names[winner_seat]} and yields", sent)
+
+    def _speak(self, seat: int, act: Act, note: str, now_s: float, sent: Sent) -> None:
+        if act.kind != "speak":
+            self._record(seat, act, now_s, 0.0, note, sent)
+            self._last_seat = seat
+            self.number += 1
+            if not self._ended(now_s, sent, played=self.number - 1):
+                self._ask_all(sent, now_s)
+            return
+        ends = _sentence_ends(act.argument)
+        seconds = tuple(end / self.rules.words_per_s for end in ends)
+        self._speech = Speech(seat, act, now_s, self.number, note, seconds)
+        self._sentence = 0
+        self._pause(seconds[0], sent)
+
+    def _sentence_over(self, speech: Speech, now_s: float, sent: Sent) -> None:
+        self._sentence += 1
+        if self._sentence >= len(speech.ends_s):
+            self._speech_over(speech, len(speech.words), now_s, sent, note=speech.note)
+            if self.outcome is None:
+                self._ask_all(sent, now_s)
+            return
+        said = speech.words[: self._words_said(speech, now_s)]
+        for seat in self._present:
+            if seat != speech.seat and seat not in self._waiting and self._hears(seat, speech.act):
+                self._ask_bid(seat, sent, speaking=self.names[speech.seat], so_far=" ".join(said))
+        self._pause(speech.ends_s[self._sentence] - speech.ends_s[self._sentence - 1], sent)
+
+    def _while_speaking(self, seat: int, act: Act, urgency: float, speech: Speech, now_s: float, sent: Sent) -> None:
+        if act.kind == "none" or urgency < WISH:
+            return
+        speaker = self.names[speech.seat]
+        is_short = len(act.argument.split()) <= BACKCHANNEL_WORDS
+        if act.kind == "leave":
+            self._record(seat, act, now_s, 0.0, f"overlaps {speaker}", sent)
+            self._ended(now_s, sent)
+        elif act.kind != "speak" or (is_short and urgency <= INTERRUPT):
+            self._record(seat, act, now_s, 0.0, f"overlaps {speaker}", sent)
+        elif urgency > INTERRUPT:
+            said = self._words_said(speech, now_s)
+            cause = f"{self.episode}/{len(self.turns)}"
+            name = self.names[seat]
+            sent.interrupts.append(Interrupt(id=cause, depth="replan", text=act.argument, by=name))
+            self._speech_over(speech, said, now_s, sent, note=f"interrupted by {name}")
+            if self.outcome is None:
+                self._waiting.clear()  # the moderator's fence voids what the others were about to say
+                self._speak(seat, act, f"interrupts {speaker}", now_s, sent)
+
+    def _words_said(self, speech: Speech, now_s: float) -> int:
+        return min(len(speech.words), max(1, round((now_s - speech.began_s) * self.rules.words_per_s)))
+
+    def _speech_over(self, speech: Speech, words: int, now_s: float, sent: Sent, *, note: str) -> None:
+        self._speech = None
+        self._last_seat = speech.seat
+        is_whole = words >= len(speech.words)
+        text = speech.act.argument if is_whole else " ".join(speech.words[:words]) + " -"
+        act = Act(kind="speak", argument=text, to=speech.act.to)
+        self._record(speech.seat, act, speech.began_s, now_s - speech.began_s, note, sent)
+        self.number += 1
+        self._ended(now_s, sent, played=self.number - 1)
+
+    def _record(self, seat: int, act: Act, at_s: float, lasts_s: float, note: str, sent: Sent) -> None:
+        turn = Turn(
+            index=len(self.turns),
+            number=self.number,
+            speaker=self.names[seat],
+            kind=act.kind,
+            argument=act.argument,
+            to=act.to,
+            at_s=round(at_s, 3),
+            lasts_s=round(lasts_s, 3),
+            note=note,
+        )
+        self.turns.append(turn)
+        sent.turns.append(turn)
+        if act.kind == "leave":
+            self._present.remove(seat)
+            self._left.append(self.names[seat])
+            self._waiting.pop(seat, None)
+            self._open.pop(seat, None)
+            self._bids.pop(seat, None)
+
+    def _ended(self, now_s: float, sent: Sent, *, played: int | None = None) -> bool:
+        reasons = []
+        if self.turns and (won := winner(self.rules.wins, self.turns[-1:])):
+            reasons.append(won)
+        if len(self._present) < 2:
+            reasons.append(f"left: {', '.join(self._left)}")
+        if played is not None and played >= self.rules.max_turns:
+            reasons.append(f"turn limit: {self.rules.max_turns} turns")
+        if reasons:
+            self._end("; ".join(reasons), sent, now_s)
+        return bool(reasons)
+
+    def _hears(self, seat: int, act: Act) -> bool:
+        return not act.to or self.names[seat] in act.to
+
+    def _ask_all(self, sent: Sent, now_s: float) -> None:
+        for seat in self._present:
+            if seat not in self._waiting and seat not in self._bids:
+                self._ask_bid(seat, sent)
+        if not self._waiting:
+            self._decide(sent, now_s)  # all who are here are people, and none has to say anything
+
+    def _ask_bid(self, seat: int, sent: Sent, *, speaking: str = "", so_far: str = "") -> None:
+        observation = self._observation(
+            seat,
+            "bid",
+            speaking=speaking,
+            so_far=so_far,
+            silence_s=self._silence_s,
+            is_last=self.number >= self.rules.max_turns,
+            ask=self._open.get(seat),
+        )
+        if seat in self._open:  # the same ask, with what is new
+            sent.observations.append((seat, observation))
+        else:
+            self._send_ask(seat, sent, observation)
+
+    def _pause(self, seconds: float, sent: Sent) -> None:
+        self._token += 1
+        sent.pause = Pause(token=self._token, seconds=max(0.001, seconds))
+
+
+def _sentence_ends(text: str) -> list[int]:
+    """After how many words each sentence of the text ends."""
+    ends: list[int] = []
+    count = 0
+    for part in re.findall(r"[^.!?]+[.!?]*", text) or [text]:
+        words = len(part.split())
+        if words:
+            count += words
+            ends.append(count)
+    total = len(text.split())
+    if not ends or ends[-1] != total:
+        ends = [end for end in ends if end < total] + [max(total, 1)]
+    return ends

@@ -1,0 +1,16 @@
+"""What the moderator's own machinery says to itself; what participants hear and say is in `runtime.msgs.episode`."""
+
+from __future__ import annotations
+
+from runtime.message import Message
+
+
+class Pause(Message):
+    """The moderator's note to itself: nothing happens for that long, unless the token is void by then."""
+
+    token: int
+    seconds: float
+
+
+class Begin(Message):
+    """Starts the episode; later ones change nothing."""

@@ -1,0 +1,48 @@
+"""What a seat knows when it is asked (`Sight`), what it answers (`Choice`), and who decides (`Brain`)."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from runtime import Clock
+from runtime.msgs.episode import Act, Briefing, Observation, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """All that one seat knows when it is asked: its briefing, the turns it perceived, and the question."""
+
+    briefing: Briefing
+    turns: tuple[Turn, ...]
+    observation: Observation
+
+    @property
+    def name(self) -> str:
+        """Who this seat is."""
+        return self.briefing.name
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The other participants."""
+        return tuple(name for name in self.briefing.participants if name != self.briefing.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a brain answers; `failure` where it could not be asked at all."""
+
+    act: Act = field(default_factory=Act)
+    urgency: float = 0.5
+    note: str = ""
+    failure: str = ""
+    prompt_sha: str = ""
+
+
+class Brain(Protocol):
+    """Decides what a seat does."""
+
+    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+        """One act, or a bid for the floor."""
+        ...

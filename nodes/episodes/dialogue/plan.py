@@ -1,0 +1,58 @@
+"""`EpisodePlan`: one episode before it is played, as plain data; the log keeps it, and a resume needs no more."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from nodes.episodes.dialogue.rules import Rules
+from runtime.msgs.episode import Briefing, Deal, Facts
+
+Mode = Literal["AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS"]
+MODES: tuple[Mode, ...] = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
+
+
+class Truth(msgspec.Struct, frozen=True):
+    """What evaluators know of one participant: everything."""
+
+    name: str
+    character: str
+    goal: str
+    profile: str
+    secret: str = ""
+    secret_words: tuple[str, ...] = ()
+    facts: Facts = Facts()
+    is_human: bool = False
+
+
+class EpisodePlan(msgspec.Struct, frozen=True):
+    """Scenario, participants with what each may know, rules, mode and seed."""
+
+    id: str
+    task: str
+    scenario: str
+    context: str
+    kind: str
+    relationship: str
+    briefings: tuple[Briefing, ...]
+    truths: tuple[Truth, ...]
+    rules: Rules
+    agents: tuple[str, ...]  # what plays each seat, as given to `make_brain`
+    mode: Mode = "AGENTS"
+    name_only: bool = False
+    deal: Deal | None = None
+    seed: int = 0
+    codename: str = ""
+    tags: tuple[str, ...] = ()
+    robot_seat: int | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The participants by seat."""
+        return tuple(briefing.name for briefing in self.briefings)
+
+    @property
+    def transparency(self) -> str:
+        """Who knows what of whom, in a word for the log."""
+        return self.mode + (", name-only characters" if self.name_only else "")

@@ -1,0 +1,181 @@
+"""From a task and a library to an `EpisodePlan`: briefings are made here and nowhere else, through `visibility`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+
+import msgspec
+
+from nodes.episodes.dialogue.plan import MODES, EpisodePlan, Mode, Truth
+from nodes.episodes.dialogue.rules import ORDERS, Order, Rules, WinCheck
+from nodes.episodes.scenarios.library import Library, starter
+from nodes.episodes.scenarios.markup import EVERYONE, text_for
+from nodes.episodes.scenarios.profiles import Task, Win
+from nodes.episodes.scenarios.sampling import sample_constrained
+from nodes.episodes.scenarios.visibility import Cast, View, cast_of, full_view, view
+from nodes.episodes.scenarios.visibility import Mode as Seen
+from runtime.errors import UserError, choices
+from runtime.msgs.episode import Briefing, Facts
+
+
+def plan_episode(
+    library: Library,
+    task: Task,
+    agents: Sequence[str],
+    *,
+    rules: Rules | None = None,
+    mode: Mode = "AGENTS",
+    name_only: bool = False,
+    seed: int = 0,
+    wins: tuple[Win, ...] = (),
+) -> EpisodePlan:
+    """The plan of one episode; one agent for all seats, or one per seat. Raises UserError for what does not fit."""
+    cast = cast_of(library, task)
+    scenario = cast.scenario
+    given = tuple(agents) * scenario.seats if len(agents) == 1 else tuple(agents)
+    if len(given) != scenario.seats:
+        given = given + given[-1:] * (scenario.seats - len(given)) if 1 < len(given) < scenario.seats else given
+    if len(given) != scenario.seats:
+        raise UserError(f"task {task.id}: {len(given)} agents for {scenario.seats} seats; give one, or one per seat")
+    rules = rules or Rules()
+    for win in wins:
+        try:
+            win.check_seats(scenario.seats)
+        except ValueError as problem:
+            raise UserError(f"task {task.id}: {problem}") from problem
+    names = tuple(person.name for person in cast.people)
+    checks = tuple(_win_check(win, names) for win in (*scenario.wins, *wins))
+    rules = msgspec.structs.replace(rules, wins=rules.wins + checks)
+    return EpisodePlan(
+        id=episode_id(task.id, given, seed, mode, name_only, rules),
+        task=task.id,
+        scenario=scenario.id,
+        context=text_for(scenario.context, EVERYONE),
+        codename=scenario.codename,
+        kind=scenario.kind,
+        tags=scenario.tags,
+        relationship=scenario.relationship.word,
+        briefings=tuple(_briefing(cast, seat, mode, name_only) for seat in range(scenario.seats)),
+        truths=tuple(_truth(cast, seat, given[seat]) for seat in range(scenario.seats)),
+        rules=rules,
+        agents=given,
+        mode=mode,
+        name_only=name_only,
+        deal=scenario.deal,
+        seed=seed,
+        robot_seat=scenario.robot_seat,
+    )
+
+
+def _win_check(win: Win, names: Sequence[str]) -> WinCheck:
+    return WinCheck(
+        pattern=win.pattern,
+        who="*" if win.seat is None else names[win.seat],
+        kind=win.kind,
+        text=win.text,
+        winner="" if win.winner is None else names[win.winner],
+    )
+
+
+def win_of(text: str) -> Win:
+    """A win check as typed: "PATTERN" (said by anyone) or "SEAT=PATTERN". Raises UserError."""
+    seat, mark, pattern = text.partition("=")
+    is_seated = bool(mark) and seat.strip().isdecimal()
+    try:
+        return Win(pattern=pattern if is_seated else text, seat=int(seat) if is_seated else None)
+    except ValueError as problem:
+        raise UserError(f"win check {text[:80]!r}: {problem}") from problem
+
+
+def episode_id(task: str, agents: Sequence[str], seed: int, mode: str, name_only: bool, rules: Rules) -> str:
+    """The same for the same episode in every run; safe as a file name."""
+    what = repr((task, tuple(agents), seed, mode, name_only, rules))
+    return f"{task}-s{seed}-{hashlib.sha256(what.encode()).hexdigest()[:8]}"
+
+
+def _briefing(cast: Cast, seat: int, mode: Mode, name_only: bool) -> Briefing:
+    known: View
+    if mode in ("SCRIPT", "SCRIPT-TURNS"):
+        known = full_view(cast, name_only=name_only)
+    else:
+        seen = Seen.MINDREADERS if mode == "MINDREADERS" else Seen.AGENTS
+        known = view(cast, seat, seen, name_only=name_only)
+    person = cast.people[seat]
+    scenario = cast.scenario
+    return Briefing(
+        seat=seat,
+        name=person.name,
+        scenario=known.context,
+        participants=tuple(other.name for other in known.people),
+        goal=known.goal(seat),
+        background=known.text(),
+        kind=scenario.kind,
+        deal=scenario.deal,
+        facts=scenario.facts_of(seat) if scenario.facts else Facts(),
+        secret="" if name_only else person.secret,
+        secret_words=() if name_only else person.secret_words,
+        transparency=mode,
+    )
+
+
+def _truth(cast: Cast, seat: int, agent: str) -> Truth:
+    person = cast.people[seat]
+    return Truth(
+        name=person.name,
+        character=person.id,
+        goal=text_for(cast.scenario.goals[seat], EVERYONE),
+        profile=full_view(cast).background(seat),
+        secret=person.secret,
+        secret_words=person.secret_words,
+        facts=cast.scenario.facts_of(seat),
+        is_human=agent == "human",
+    )
+
+
+@cache
+def starter_library() -> Library:
+    """The set that comes with the package, read once."""
+    return starter()
+
+
+def tasks_of(library: Library, *, per_scenario: int = 1, seed: int = 0) -> list[Task]:
+    """The library's own tasks; where it has none, casts of every scenario that honour its constraints."""
+    return list(library.tasks.values()) or sample_constrained(library, per_scenario, seed=seed)
+
+
+def plan_of_task(
+    task: str,
+    *,
+    order: str,
+    mode: str,
+    max_turns: int,
+    wins: Sequence[str] = (),
+    library: Library | None = None,
+) -> EpisodePlan:
+    """The plan of one named task of the starter set, for a launch file. Raises UserError with the names there are."""
+    library = library or starter_library()
+    tasks = {each.id: each for each in tasks_of(library)}
+    by_scenario = {each.scenario: each for each in reversed(tasks.values())}
+    found = tasks.get(task) or by_scenario.get(task)
+    if found is None:
+        raise UserError(f"there is no task {task[:80]!r}; known: {choices(by_scenario)}")
+    rules = Rules(order=order_of(order), max_turns=max_turns)
+    return plan_episode(library, found, ["rules"], rules=rules, mode=mode_of(mode), wins=tuple(map(win_of, wins)))
+
+
+def order_of(text: str) -> Order:
+    """The turn order of that name. Raises UserError with the known ones."""
+    for order in ORDERS:
+        if order == text:
+            return order
+    raise UserError(f"order is {text!r}; known: {', '.join(ORDERS)}")
+
+
+def mode_of(text: str) -> Mode:
+    """The mode of that name, in any case. Raises UserError with the known ones."""
+    for mode in MODES:
+        if mode == text.upper():
+            return mode
+    raise UserError(f"mode is {text!r}; known: {', '.join(MODES)}")

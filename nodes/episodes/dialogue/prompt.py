@@ -1,0 +1,89 @@
+"""The text that a model playing a participant is given: its briefing, what it has perceived, and what to answer.
+
+Pure: the log keeps briefing and the turns held, and gives back the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from runtime.msgs.episode import Briefing, Observation, Turn
+
+ACT_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "action_type": {"type": "string", "enum": ["speak", "non-verbal communication", "action", "none", "leave"]},
+        "argument": {"type": "string"},
+        "to": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["action_type", "argument", "to"],
+    "additionalProperties": False,
+}
+BID_SCHEMA: dict[str, object] = {
+    **ACT_SCHEMA,
+    "properties": {**ACT_SCHEMA["properties"], "urgency": {"type": "number"}},  # type: ignore[dict-item]
+    "required": ["action_type", "argument", "to", "urgency"],
+}
+
+_ROLE = """You play {name}. Act and speak as {name} would, in character, and work towards {name}'s private goal \
+without giving away what {name} would keep quiet. Others see only what you say and do."""
+
+_HOW = """Available action types: {available}
+- speak: say something; put the words into "argument".
+- non-verbal communication: a look, a gesture; describe it in "argument".
+- action: something physical; describe it in "argument".
+- none: do nothing this time.
+- leave: end your part, when your goal is reached, cannot be reached, or the talk is over.
+"to" names who alone perceives it (a whisper, a private message); [] means everybody. Speak briefly and naturally, and \
+do not repeat yourself."""
+
+_JSON = 'Answer with one JSON object and nothing else: {"action_type": "...", "argument": "...", "to": []}'
+_BID = """Others may speak at any time. "urgency" from 0 to 1 says how much you want to speak now: 0 stay silent, 0.5 \
+when nobody else wants to, above 0.8 interrupt. Answer with one JSON object and nothing else: {"action_type": "...", \
+"argument": "...", "to": [], "urgency": 0.5}"""
+
+
+@lru_cache(maxsize=4096)  # a turn is in every later prompt of everybody who heard it
+def turn_text(turn: Turn) -> str:
+    """A turn as those who perceive it read it."""
+    done = {
+        "none": "did nothing",
+        "leave": "left" + (f": {turn.argument}" if turn.argument else ""),
+        "speak": f'said: "{turn.argument}"',
+        "non-verbal communication": f"[non-verbal] {turn.argument}",
+        "action": f"[action] {turn.argument}",
+    }[turn.kind]
+    private = f" (privately to {', '.join(turn.to)})" if turn.to else ""
+    note = f" [{turn.note}]" if turn.note.startswith(("interrupted", "overlaps", "interrupts")) else ""
+    return f"Turn {turn.number}: {turn.speaker}{private} {done}{note}"
+
+
+def history_text(turns: Iterable[Turn]) -> str:
+    """What has happened, one line per turn, without the silent ones."""
+    return "\n".join(turn_text(turn) for turn in turns if turn.kind != "none") or "(nothing has happened yet)"
+
+
+def background_text(briefing: Briefing) -> str:
+    """What a participant knows at the start: the view that `visibility` made, and whose goal is to be pursued."""
+    return f"{briefing.background}\n\nYou are {briefing.name}. Your private goal: {briefing.goal}"
+
+
+def prompt_text(briefing: Briefing, turns: Sequence[Turn], observation: Observation) -> str:
+    """The whole prompt of one ask."""
+    parts = [
+        _ROLE.format(name=briefing.name),
+        background_text(briefing),
+        "So far:\n" + history_text(turns),
+    ]
+    if observation.speaking:
+        parts.append(f'{observation.speaking} is speaking and has said so far: "{observation.so_far}"')
+    if observation.silence_s:
+        parts.append(f"Nobody has spoken for {observation.silence_s:.1f} s.")
+    if observation.is_last:
+        parts.append("This is your last turn.")
+    parts.append(f"You are at turn {observation.turn}. " + _HOW.format(available=", ".join(observation.available)))
+    if observation.problem:
+        parts.append(f"Your last answer was refused: {observation.problem}. Answer again.")
+    parts.append(_BID if observation.asks == "bid" else _JSON)
+    return "\n\n".join(parts)

@@ -1,0 +1,130 @@
+"""Turn order and termination as pure functions: who is asked next, and why an episode ends.
+
+`none` acts count towards a stale end; acts of seats that were not asked do not exist.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from runtime.errors import UserError, choices
+from runtime.msgs.episode import ACT_KINDS, Act, ActKind, Turn
+
+Order = Literal["round-robin", "simultaneous", "random", "asynchronous", "script"]
+ORDERS: tuple[Order, ...] = ("round-robin", "simultaneous", "random", "asynchronous")
+
+
+class WinCheck(msgspec.Struct, frozen=True):
+    """A scenario's `Win` with the names of those who sit on its seats."""
+
+    pattern: str
+    who: str = "*"  # who must do it; "*": anyone
+    kind: ActKind = "speak"
+    text: str = ""  # what the log calls it
+    winner: str = ""  # "": whoever did it
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """How an episode is played."""
+
+    order: Order = "round-robin"
+    max_turns: int = 20
+    max_stale: int = 2  # so many silent acts in a row are borne
+    wins: tuple[WinCheck, ...] = ()
+    script: tuple[int, ...] = ()  # the seats in turn, where the order is "script"
+    words_per_s: float = 2.8  # of speech, where the order is asynchronous
+    patience_s: float = 8.0  # of silence, where the order is asynchronous
+
+    def problems(self) -> list[str]:
+        """What cannot work, in sentences."""
+        found = []
+        if self.order not in (*ORDERS, "script"):
+            found.append(f"order is {self.order!r}; known: {', '.join(ORDERS)}")
+        if self.max_turns < 1:
+            found.append(f"max_turns is {self.max_turns}; expected at least 1")
+        if self.max_stale < 0:
+            found.append(f"max_stale is {self.max_stale}; expected 0 or more")
+        if not 0 < self.words_per_s < 100:
+            found.append(f"words_per_s is {self.words_per_s}; expected more than 0 and less than 100")
+        for win in self.wins:
+            try:
+                re.compile(win.pattern)
+            except re.error as problem:
+                found.append(f"the win check {win.pattern!r} is no regular expression: {problem}")
+        return found
+
+
+def check(rules: Rules) -> None:
+    """Raise UserError with the first problem of the rules."""
+    for problem in rules.problems():
+        raise UserError(f"the rules of an episode: {problem}")
+
+
+def seats_to_ask(rules: Rules, turn: int, present: Sequence[int], seats: int, chance: random.Random) -> tuple[int, ...]:
+    """The seats that act in that turn (from 1), of those that are present."""
+    if not present:
+        return ()
+    if rules.order == "simultaneous":
+        return tuple(present)
+    if rules.order == "random":
+        return (chance.choice(list(present)),)
+    if rules.order == "script":
+        return (rules.script[turn - 1],) if turn <= len(rules.script) else ()
+    first = (turn - 1) % seats
+    return (min(present, key=lambda seat: (seat - first) % seats),)
+
+
+def problem_of(act: Act, speaker: str, present: Sequence[str], everyone: Sequence[str]) -> str:
+    """Why an act cannot be played; "" where it can."""
+    if act.kind not in ACT_KINDS:
+        return f"action_type is {act.kind!r}; known: {', '.join(ACT_KINDS)}"
+    for name in act.to:
+        if name == speaker:
+            return f"{speaker} cannot send a private message to {speaker}"
+        if name not in everyone:
+            return f"there is no {name!r} to send a private message to; known: {choices(set(everyone) - {speaker})}"
+        if name not in present:
+            return f"{name} has left and hears no private messages"
+    if act.kind in ("speak", "non-verbal communication", "action") and not act.argument.strip():
+        return f"{act.kind} needs an argument: what is said or done"
+    return ""
+
+
+def why_ended(rules: Rules, turns: Sequence[Turn], number: int, present: Sequence[str], left: Sequence[str]) -> str:
+    """The exact reason why the episode ends after turn `number`; "" where it goes on."""
+    reasons = []
+    if won := winner(rules.wins, [turn for turn in turns if turn.number == number]):
+        reasons.append(won)
+    if len(present) < 2:
+        reasons.append(f"left: {', '.join(left)}" if left else "too few participants")
+    if number >= rules.max_turns:
+        reasons.append(f"turn limit: {rules.max_turns} turns")
+    if (silent := silent_at_end(turns)) > rules.max_stale:
+        reasons.append(f"stale: {silent} silent acts in a row")
+    if rules.order == "script" and not reasons and number >= len(rules.script):
+        reasons.append("the script is over")
+    return "; ".join(reasons)
+
+
+def winner(wins: Sequence[WinCheck], acts: Sequence[Turn]) -> str:
+    """Who has won the game with one of these acts, and how; "" for nobody."""
+    for act in acts:
+        for win in wins:
+            if act.kind == win.kind and win.who in ("*", act.speaker) and re.search(win.pattern, act.argument, re.I):
+                return f"won: {win.winner or act.speaker} ({win.text or win.pattern})"
+    return ""
+
+
+def silent_at_end(turns: Sequence[Turn]) -> int:
+    """How many acts from the end back are `none`."""
+    count = 0
+    for turn in reversed(turns):
+        if turn.kind != "none":
+            break
+        count += 1
+    return count

@@ -1,0 +1,104 @@
+"""A language model as judge: all it may know, reasoning before each score, temperature 0, ranges checked, by name.
+
+A failed evaluation is a state of its own: no score is made up, and none is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nodes.episodes.agents.caller import Caller, OutageError
+from nodes.episodes.agents.repair import UnreadableError, clean, read_object
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.prompt import history_text
+from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
+from runtime.msgs.episode import Score, Scores, Turn
+
+
+def judge_prompt(plan: EpisodePlan, turns: Sequence[Turn], dimensions: Sequence[Dimension]) -> str:
+    """All about everybody, what happened, and what to answer."""
+    people = "\n\n".join(
+        f"{truth.name}\nProfile: {truth.profile}\nSecret: {truth.secret or '(none)'}\nPrivate goal: {truth.goal}"
+        for truth in plan.truths
+    )
+    scales = "\n".join(f"- {one.name}, {one.low} to {one.high}: {one.instruction}" for one in dimensions)
+    shape = '{"evaluations": {"NAME": {"DIMENSION": {"reasoning": "...", "score": 0}}}}'
+    return (
+        f"Judge an episode between {', '.join(plan.names)}.\n\nScenario: {plan.context}\n\n{people}\n\n"
+        f"What happened:\n{history_text(turns)}\n\n"
+        f"Score every participant on every dimension, with whole numbers:\n{scales}\n\n"
+        "Each participant knew only their own goal and what the relationship shows. Write the reasoning first, then "
+        f"the score. Answer with one JSON object and nothing else, with the participants' full names as keys:\n{shape}"
+    )
+
+
+def judge_schema(plan: EpisodePlan, dimensions: Sequence[Dimension]) -> dict[str, object]:
+    """The JSON schema of an evaluation; `reasoning` stands before `score`."""
+    one = {
+        "type": "object",
+        "properties": {"reasoning": {"type": "string"}, "score": {"type": "integer"}},
+        "required": ["reasoning", "score"],
+        "additionalProperties": False,
+    }
+    person = _object({dimension.name: one for dimension in dimensions})
+    return _object({"evaluations": _object(dict.fromkeys(plan.names, person))})
+
+
+def _object(properties: dict[str, object] | dict[str, dict[str, object]]) -> dict[str, object]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def read_scores(text: str, plan: EpisodePlan, dimensions: Sequence[Dimension]) -> tuple[Score, ...]:
+    """The scores in an answer, by name. Raises UnreadableError naming participant and dimension."""
+    found = read_object(text)
+    people = found.get("evaluations", found)
+    if not isinstance(people, dict):
+        raise UnreadableError("evaluations is no object")
+    by_name = {str(name).strip().casefold(): value for name, value in people.items()}
+    scores = []
+    for name in plan.names:
+        person = by_name.get(name.casefold(), by_name.get(name.split()[0].casefold()))
+        if not isinstance(person, dict):
+            raise UnreadableError(f"there is no evaluation of {name}; found {', '.join(map(str, people)) or '(none)'}")
+        for dimension in dimensions:
+            part = person.get(dimension.name)
+            if isinstance(part, list | tuple) and len(part) == 2:
+                part = {"reasoning": part[0], "score": part[1]}
+            if not isinstance(part, dict) or "score" not in part:
+                raise UnreadableError(f"{name}: {dimension.name} is missing")
+            problem = dimension.problem_of(part["score"])
+            if problem:
+                raise UnreadableError(f"{name}: {problem}")
+            reasoning = clean(str(part.get("reasoning", "")))
+            scores.append(Score(name=name, dimension=dimension.name, score=float(part["score"]), reasoning=reasoning))
+    return tuple(scores)
+
+
+async def judge_by_model(
+    judge: str,
+    caller: Caller,
+    plan: EpisodePlan,
+    turns: Sequence[Turn],
+    dimensions: Sequence[Dimension] = SEVEN,
+) -> Scores:
+    """One evaluation; after an unreadable or out-of-range answer one re-ask, then a failed evaluation."""
+    prompt, schema = judge_prompt(plan, turns, dimensions), judge_schema(plan, dimensions)
+    why = ""
+    for attempt in range(2):
+        again = f"\n\nYour last answer cannot be used ({why}). Answer again, as asked." if attempt else ""
+        try:
+            text = await caller.ask(prompt + again, schema, "judge")
+            scores = read_scores(text, plan, dimensions)
+        except OutageError as problem:
+            why = str(problem)
+            break
+        except UnreadableError as problem:
+            why = str(problem)
+        else:
+            return Scores(episode=plan.id, judge=judge, state="done", scores=scores)
+    return Scores(episode=plan.id, judge=judge, state="failed", scores=(), why=why)

@@ -1,0 +1,222 @@
+"""Episodes in which people at the terminal take part: time runs as theirs does, and nobody waits for their typing.
+
+The talk stays in virtual time, held back to the pace of the clock on the wall. A line counts when it is typed: beside
+somebody's speech it interrupts, in silence it takes the floor, on one's turn it is the turn. Lines are kept with their
+times, so that a resumed episode has them happen again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from nodes.episodes.agents.caller import AnswerStore, sha_of
+from nodes.episodes.agents.chat_wire import Answer
+from nodes.episodes.agents.human import HOW, Typed, act_from_line, problem_of_line, urgency_of
+from nodes.episodes.dialogue.prompt import turn_text
+from nodes.episodes.dialogue.rules import problem_of
+from nodes.episodes.results.show import folded
+from nodes.episodes.runner.lines import END, Lines
+from runtime import Node, Publisher, QoS, Simulation, Subscription, on
+from runtime.clock import NS_PER_S, SystemClock
+from runtime.msgs.episode import Act, Briefing, Observation, Reply, Turn
+from runtime.supervision.view import terminal_width
+
+PATIENCE_S = 300.0
+"""So long may a person be silent in asynchronous talk before it is stale."""
+
+
+class Terminal:
+    """Where people read, on standard error so that scripts have standard output, and where they type."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+        self._prompt = ""
+
+    def show(self, text: str) -> None:
+        """Print a line; whoever is in the middle of theirs is asked anew below it."""
+        shown = folded(text, terminal_width(sys.stderr))
+        print(("\n" if self._prompt else "") + shown, file=sys.stderr, flush=True)
+        self._prompt = ""
+
+    def prompt(self, name: str) -> None:
+        """Whose line is waited for, if that is not what stands there."""
+        if name != self._prompt:
+            self._prompt = name
+            print(f"{name}> ", end="", file=sys.stderr, flush=True)
+
+    def took(self) -> None:
+        """A line was typed: the cursor is on a line of its own."""
+        self._prompt = ""
+
+
+class PersonAtTerminal(Node):
+    """A person's seat: prints what the seat perceives as it happens; its questions stay open until there is a line."""
+
+    provenance = "person"
+
+    observation = Subscription(Observation, "episode/seat")
+    turn = Subscription(Turn, "episode/turn", qos=QoS(required=False))
+    reply = Publisher(Reply, "episode/reply")
+
+    def __init__(self) -> None:
+        self.briefing: Briefing | None = None
+        self.question: Observation | None = None
+        self.held: list[int] = []
+        self.terminal: Terminal | None = None
+        self._shown = ""  # of the speech that goes on
+
+    @on(observation)
+    def asked(self, observation: Observation) -> None:
+        """Something is asked, or somebody speaks who may be interrupted."""
+        if observation.briefing is not None and self.briefing is None:
+            self.briefing = observation.briefing
+            self._show(f"\nYou are {self.briefing.name}.\n{self.briefing.background}\n\n{HOW}\n")
+        assert self.briefing is not None
+        if observation.problem:
+            self._show(f"That does not work: {observation.problem}")
+        if observation.speaking and observation.so_far.startswith(self._shown):
+            lead = "" if self._shown else f"{observation.speaking}: "
+            self._show(f"{lead}{observation.so_far[len(self._shown) :].strip()} ...")
+            self._shown = observation.so_far
+        if observation.asks != "nothing":
+            self.question = observation
+        if observation.asks == "bid":
+            self.reply.publish(
+                Reply(
+                    episode=observation.episode,
+                    seat=self.briefing.seat,
+                    ask=observation.ask,
+                    act=Act(),
+                    is_open=True,
+                )
+            )
+
+    @on(turn)
+    def perceive(self, turn: Turn) -> None:
+        """An act as it happened; of the own ones only those that were cut short."""
+        if self.briefing is None or not turn.is_for(self.briefing.name):
+            return
+        self.held.append(turn.index)
+        is_own = turn.speaker == self.briefing.name
+        if turn.kind == "none" or (is_own and "interrupted by" not in turn.note):
+            return
+        shown, self._shown = self._shown, ""
+        if shown and turn.argument.startswith(shown):
+            note = f" [{turn.note}]" if turn.note else ""
+            self._show(f"    ... {turn.argument[len(shown) :].strip() or '.'}{note}")
+        else:
+            self._show(turn_text(turn))
+
+    def _show(self, text: str) -> None:
+        if self.terminal is not None:
+            self.terminal.show(text)
+
+
+class ByHand:
+    """The pace of an episode with people in it (`Simulation.run_async`), and the way of their lines into it."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        people: Sequence[PersonAtTerminal],
+        terminal: Terminal,
+        store: AnswerStore,
+    ) -> None:
+        self._simulation = simulation
+        self._people = people
+        self._terminal = terminal
+        self._store = store
+        self._clock = SystemClock()
+        self._count: dict[int, int] = {}
+        for person in people:
+            person.terminal = terminal
+
+    async def until(self, next_ns: int | None) -> bool:
+        """Wait until the next event may happen, or somebody types; False where neither will ever be."""
+        person = next((one for one in self._people if one.question is not None), None)
+        now_ns = self._simulation.scheduler.now_ns
+        if person is not None and (typed := self._stored(person)) is not None:
+            if next_ns is None or typed.at_ns < next_ns:
+                self._put_in(person, typed)
+            else:
+                self._simulation.scheduler.now_ns = next_ns
+            return True
+        if person is None and next_ns is None:
+            return False
+        if person is not None:
+            self._terminal.prompt(_name(person))
+        began_ns = self._clock.now_ns()
+        wait_s = None if next_ns is None else (next_ns - now_ns) / NS_PER_S
+        has_line = person is not None and await self._terminal.lines.wait(wait_s)
+        if person is None:
+            await self._clock.sleep(wait_s or 0.0)
+        if not has_line or person is None:
+            self._simulation.scheduler.now_ns = now_ns if next_ns is None else next_ns
+            return True
+        line = self._terminal.lines.take()
+        self._terminal.took()
+        passed_ns = self._clock.now_ns() - began_ns
+        at_ns = now_ns + passed_ns if next_ns is None else min(now_ns + passed_ns, next_ns - 1)
+        self._simulation.scheduler.now_ns = max(now_ns, at_ns)
+        if line is not END and (problem := problem_of_line(line)):
+            self._terminal.show(f"That does not work: {problem}")
+            return True
+        act = Act(kind="leave") if line is END else act_from_line(line)
+        question = person.question
+        assert question is not None
+        if act.kind == "none" and question.asks == "bid":
+            return True  # silence is what an open question is anyway
+        if problem := self._problem(person, act):
+            self._terminal.show(f"That does not work: {problem}")
+            return True
+        self._keep(person, Typed(act, self._simulation.scheduler.now_ns))
+        return True
+
+    def _problem(self, person: PersonAtTerminal, act: Act) -> str:
+        briefing, question = person.briefing, person.question
+        assert briefing is not None
+        assert question is not None
+        return problem_of(act, briefing.name, (briefing.name, *question.recipients), briefing.participants)
+
+    def _stored(self, person: PersonAtTerminal) -> Typed | None:
+        """What this person did next before the run was stopped."""
+        assert person.briefing is not None
+        seat = person.briefing.seat
+        text = self._store.find_answer(seat, self._count.get(seat, 0) + 1, sha_of(person.briefing.background))
+        return None if text is None else msgspec.json.decode(text, type=Typed)
+
+    def _keep(self, person: PersonAtTerminal, typed: Typed) -> None:
+        """Commit what was typed before anything follows from it."""
+        briefing = person.briefing
+        assert briefing is not None
+        answer = Answer(msgspec.json.encode(typed).decode(), 0, 0)
+        number, sha = self._count.get(briefing.seat, 0) + 1, sha_of(briefing.background)
+        self._store.keep_answer(briefing.seat, number, "person", "human", briefing.background, sha, answer)
+        self._put_in(person, typed)
+
+    def _put_in(self, person: PersonAtTerminal, typed: Typed) -> None:
+        briefing, question = person.briefing, person.question
+        assert briefing is not None
+        assert question is not None
+        self._count[briefing.seat] = self._count.get(briefing.seat, 0) + 1
+        self._simulation.scheduler.now_ns = max(self._simulation.scheduler.now_ns, typed.at_ns)
+        person.question = None
+        self._simulation.publish(
+            "episode/reply",
+            Reply(
+                episode=question.episode,
+                seat=briefing.seat,
+                ask=question.ask,
+                act=typed.act,
+                urgency=urgency_of(typed.act),
+                held=tuple(person.held),
+            ),
+            source=person.name,
+        )
+
+
+def _name(person: PersonAtTerminal) -> str:
+    return person.briefing.name if person.briefing is not None else person.name

@@ -1,0 +1,222 @@
+"""An embodied episode in the same log: what a recording of the robot graph holds becomes turns, judged like any other.
+
+Utterances on `heard` are the person's, those on `said` the robot's; what the robot's policy finished or failed at is an
+act of the robot; an interrupt that cut it short is noted on the act. The log links the recording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import to_builtins
+
+from nodes.episodes.agents.caller import Servers
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.planning import plan_of_task, starter_library
+from nodes.episodes.evaluation.averages import mean_scores
+from nodes.episodes.evaluation.dimensions import NAMES
+from nodes.episodes.results.card import card_of
+from nodes.episodes.results.run_file import check_is_new
+from nodes.episodes.results.show import episode_text, find_episode
+from nodes.episodes.results.store import Store
+from nodes.episodes.runner.runner import Judges, Settings, judge_and_keep, play_and_keep
+from nodes.sim.actor import EARLIER
+from runtime.bag.file import BagReader
+from runtime.bag.parts import zero_ns_of
+from runtime.clock import wall_time_text
+from runtime.commands.new_name import new_name
+from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.msgs import Action, Feedback, Interrupt, Utterance
+from runtime.msgs.episode import ActKind, Outcome, Turn
+
+_TOPICS = ("heard", "said", "action", "feedback", "interrupt")
+
+
+def embody(asked: argparse.Namespace) -> int:
+    """Write the run's file for one embodied episode, recorded or played now, and judge it; beside it one as text."""
+    plan = embodied_plan(asked.task)
+    path: Path | None = asked.out or (asked.recording.with_suffix(".sqlite") if asked.recording else None)
+    if path is None:
+        path = new_name(Path("runs") / f"embodied-{wall_time_text()}.sqlite")
+    check_is_new(path)  # before the body plays: that takes a while
+    recording = asked.recording or play_body(plan, path.with_suffix(".mcap"), seed=asked.seed, overrides=asked.set)
+    turns, seconds = turns_of(recording, plan)
+    if not turns:
+        raise UserError(f"{recording}: nobody says or does anything in it")
+    outcome = Outcome(
+        episode=plan.id, state="done", reason=f"recorded: {seconds:.1f} s", turns=len(turns), seconds=round(seconds, 3)
+    )
+    judges = Judges(("rules",))
+    settings = Settings(Servers(), judges)
+    plans = [plan]
+    if asked.beside_text:
+        plans.append(plan_of_task(asked.task, order="asynchronous", mode="AGENTS", max_turns=20))
+    with Store.create(path, {"judges": list(judges.specs), "dimensions": to_builtins(judges.dimensions)}) as store:
+        store.add(plans)
+        store.set_card({**card_of(plans, judges.specs), "modalities": ["text", "speech", "physical action"]})
+        store.save_played(plan.id, turns, [], outcome)
+        store.link_recording(plan.id, str(recording))
+        asyncio.run(judge_and_keep(plan, turns, store, settings))
+        for text_plan in plans[1:]:
+            asyncio.run(play_and_keep(text_plan, store, settings))
+        for each in reversed(plans):
+            print(episode_text(store, find_episode(store, each.id)), end="\n\n")
+        if asked.beside_text:
+            print(_side_by_side(store, plans[1].id, plan.id))
+    print(f"\nrun: {path}", file=sys.stderr)
+    return 0
+
+
+def play_body(plan: EpisodePlan, recording: Path, *, seed: int, overrides: Sequence[str]) -> Path:
+    """Let the robot graph play the scenario in virtual time with the simulated robot and people; the recording.
+
+    Raises UserError where the scenario has no lines for people, PolyrhythmError where the robot's run cannot start.
+    """
+    values = changes_for(plan, overrides)
+    recording.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "runtime", "run", "laptop", "--virtual", "--json", "--seed", str(seed)]
+    command += ["--record", str(recording), "--out", str(recording.with_suffix(""))]
+    command += [part for value in values for part in ("--set", value)]
+    print("the robot graph plays it in virtual time; this takes about half a minute of CPU ...", file=sys.stderr)
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    if not recording.is_file():
+        raise PolyrhythmError(f"the robot's run wrote no recording: {done.stderr.strip()[-400:]}")
+    return recording
+
+
+def changes_for(plan: EpisodePlan, overrides: Sequence[str] = ()) -> list[str]:
+    """What `--set` makes of launch/laptop.toml: the scenario's people, lines, goals and things. Raises UserError."""
+    scenario = starter_library().scenarios[plan.scenario]
+    if not scenario.cues:
+        raise UserError(
+            f"task {plan.task}: its scenario has no cues, so no simulated person can play it; record a run with "
+            "a person (polyrhythm run laptop --record FILE.mcap) and name it: polyrhythm episodes embody FILE.mcap "
+            f"--task {plan.task}"
+        )
+    assert plan.robot_seat is not None
+    people = [truth.facts for seat, truth in enumerate(plan.truths) if seat != plan.robot_seat]
+    parameters = {
+        "cues": [
+            f"{cue.when} | {cue.after_s:g} | {plan.names[cue.seat].split()[0]} | {cue.say}" for cue in scenario.cues
+        ],
+        "order": scenario.order,
+        "binned": _things(what for facts in people for what in facts.does),
+        "left": _things(what for facts in people for what in facts.spares),
+    }
+    robot = plan.names[plan.robot_seat].split()[0]
+    classes = [one for one in overrides if one.partition("=")[0].endswith(".use")]  # another class, other parameters
+    values = ["collaborator.use=nodes.sim.actor:Actor", *classes, f"planner.speaker={robot}", f"vlm.speaker={robot}"]
+    values += [f"collaborator.{name}={msgspec.json.encode(value).decode()}" for name, value in parameters.items()]
+    return values + [one for one in overrides if one not in classes]
+
+
+def _things(wanted: Iterable[str]) -> list[str]:
+    """The names of the things in "red cup in the bin", as the simulator calls them: "red_cup"."""
+    return list(dict.fromkeys("_".join(what.split()[:2]) for what in wanted))
+
+
+def _side_by_side(store: Store, text: str, body: str) -> str:
+    """The two episodes' scores and figures in one table."""
+    lines = [f"{'':34}{'as text':>12}{'with a body':>14}"]
+    means = [mean_scores(store.scores(episode)) for episode in (text, body)]
+    for name in means[0]:
+        for dimension in NAMES:
+            values = [mean.get(name, {}).get(dimension) for mean in means]
+            cells = ["-" if value is None else f"{value:g}" for value in values]
+            lines.append(f"{name:28.28}{dimension:6}{cells[0]:>12}{cells[1]:>14}")
+    turns = [store.turns(episode) for episode in (text, body)]
+    for what, kind in (("things said", "speak"), ("things done", "action")):
+        counts = [sum(turn.kind == kind for turn in one) for one in turns]
+        lines.append(f"{what:34}{counts[0]:>12}{counts[1]:>14}")
+    seconds = [max((turn.at_s + turn.lasts_s for turn in one), default=0.0) for one in turns]
+    lines.append(f"{'seconds':34}{seconds[0]:>12.0f}{seconds[1]:>14.0f}")
+    return "\n".join(lines)
+
+
+def embodied_plan(task: str) -> EpisodePlan:
+    """The plan of a scenario with a robot in it. Raises UserError for one without."""
+    library = starter_library()
+    with_robot = [name for name, scenario in library.scenarios.items() if scenario.is_embodied]
+    try:
+        plan = plan_of_task(task, order="asynchronous", mode="AGENTS", max_turns=1000, library=library)
+    except UserError as problem:
+        raise UserError(f"there is no task {task[:70]!r} with a robot; known: {choices(with_robot)}") from problem
+    if plan.robot_seat is None:
+        raise UserError(f"task {task!r} has no robot in it; those with one: {choices(with_robot)}")
+    agents = tuple("robot" if seat == plan.robot_seat else "person" for seat in range(len(plan.names)))
+    return msgspec.structs.replace(plan, agents=agents, id=f"{plan.task}-embodied")
+
+
+def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
+    """The acts in a recording by run time, and how long it lasts. Raises RecordingError where it cannot be read."""
+    assert plan.robot_seat is not None
+    robot = plan.names[plan.robot_seat]
+    people = [name for name in plan.names if name != robot]
+    found: list[tuple[int, str, ActKind, str, str]] = []
+    doing: dict[str, str] = {}
+    cut = ""
+    first_ns = last_ns = 0
+    reader = BagReader(recording)
+    for message in reader:
+        ns = message.log_time_ns
+        first_ns, last_ns = first_ns or ns, max(last_ns, ns)
+        if message.topic not in _TOPICS:
+            continue
+        ns = message.envelope.published_ns
+        if message.topic in ("heard", "said"):
+            said = message.message(Utterance)
+            if message.topic == "heard" and said.speaker == EARLIER:
+                continue  # before the scenario, and by nobody in it
+            speaker = robot if message.topic == "said" else _person(said.speaker, people)
+            found.append((ns, speaker, "speak", said.text, ""))
+        elif message.topic == "action":
+            action = message.message(Action)
+            for text in doing.values():  # a new action replaces the one under way
+                found.append((ns, robot, "action", text + " (broken off)", cut))
+            doing.clear()
+            cut = ""
+            doing[action.id] = action.text or f"{action.skill} {_thing(action)}".strip()
+        elif message.topic == "interrupt":
+            interrupt = message.message(Interrupt)
+            cut = f"interrupted by {interrupt.by}: {interrupt.text}" if interrupt.depth != "resume" else cut
+        else:
+            feedback = message.message(Feedback)
+            if feedback.status != "running" and feedback.action_id in doing:
+                text = doing.pop(feedback.action_id)
+                failed = feedback.status == "failure"
+                note = cut or (feedback.why if failed else "")
+                found.append((ns, robot, "action", text + (" (failed)" if failed else ""), note if failed else ""))
+                cut = ""
+    noted_ns = zero_ns_of(reader.metadata)
+    start_ns = first_ns - reader.wall_offset_ns if noted_ns is None else noted_ns
+    turns = [
+        Turn(
+            index=index,
+            number=index + 1,
+            speaker=speaker,
+            kind=kind,
+            argument=text,
+            at_s=max(0.0, round((ns - start_ns) * 1e-9, 3)),
+            note=note,
+        )
+        for index, (ns, speaker, kind, text, note) in enumerate(sorted(found, key=lambda one: one[0]))
+    ]
+    return turns, (last_ns - first_ns) * 1e-9
+
+
+def _person(speaker: str, people: list[str]) -> str:
+    """The participant that a speaker is: by name where it fits, else the first one."""
+    for name in people:
+        if speaker.casefold() in (name.casefold(), name.split()[0].casefold()):
+            return name
+    return people[0]
+
+
+def _thing(action: Action) -> str:
+    return f"the {action.target.colour} {action.target.label}" if action.target is not None else ""

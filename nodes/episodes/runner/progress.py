@@ -1,0 +1,70 @@
+"""Shows a run while it goes on: how many episodes, what they cost, how long it will still take."""
+
+from __future__ import annotations
+
+import sys
+from typing import Protocol, Self, TextIO
+
+from nodes.episodes.agents.caller import Servers
+from nodes.episodes.dialogue.plan import EpisodePlan
+from runtime.msgs.episode import Outcome
+
+
+class Progress(Protocol):
+    """Is told of every episode that was played."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def played(self, plan: EpisodePlan, outcome: Outcome) -> None:
+        """An episode is over."""
+        ...
+
+
+class Quiet:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+    def played(self, plan: EpisodePlan, outcome: Outcome) -> None:
+        """Shows nothing."""
+
+
+class Live:
+    """A bar on the terminal, or on another file that is one."""
+
+    def __init__(self, total: int, servers: Servers, file: TextIO | None = None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._servers = servers
+        self._failed = 0
+        self._bar = Progress(
+            TextColumn("episodes"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[cost]}"),
+            console=Console(file=file or sys.stderr),
+        )
+        self._task = self._bar.add_task("episodes", total=total, cost="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def played(self, plan: EpisodePlan, outcome: Outcome) -> None:
+        self._failed += outcome.state == "failed"
+        budget = self._servers.budget
+        tokens = budget.prompt_tokens + budget.completion_tokens
+        parts = [f"{budget.calls} calls, {tokens} tokens" if budget.calls else ""]
+        parts += [f"{budget.money:.4f} spent" if budget.money else "", f"{self._failed} failed" if self._failed else ""]
+        self._bar.update(self._task, advance=1, cost=", ".join(part for part in parts if part))

@@ -1,0 +1,256 @@
+"""Plays episodes and keeps them: each in its own virtual time, many at once on one loop, models asked concurrently."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nodes.episodes.agents.agent import Agent
+from nodes.episodes.agents.caller import AnswerStore, Ask, Caller, ModelSpec, NoStore, OutageError, Servers
+from nodes.episodes.agents.model_brain import ModelBrain
+from nodes.episodes.agents.registry import RULES, RulesBrain, ScriptedBrain, check_agent, read_script
+from nodes.episodes.agents.repair import UnreadableError
+from nodes.episodes.agents.script_mode import write_script
+from nodes.episodes.dialogue.messages import Begin
+from nodes.episodes.dialogue.moderator import Moderator
+from nodes.episodes.dialogue.observation import Brain
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.turn_based import Conduct
+from nodes.episodes.evaluation.by_model import judge_by_model
+from nodes.episodes.evaluation.by_rules import JUDGE, judge_by_rules
+from nodes.episodes.evaluation.checks import check_episode
+from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
+from nodes.episodes.results.evaluations import FIRST_JUDGE
+from nodes.episodes.results.show import find_episode
+from nodes.episodes.results.store import EpisodeAnswers, Store
+from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, Terminal
+from runtime import Simulation, UserError
+from runtime.launch.graph import NodeSpec
+from runtime.message import Stamped
+from runtime.msgs.episode import Act, Outcome, Scores, Turn
+
+WRITER = 100
+"""Seat number under which the calls of a script's writer are logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """Who evaluates: names like agents' ("rules", "MODEL[@URL]"), and on which dimensions."""
+
+    specs: tuple[str, ...] = (JUDGE,)
+    dimensions: tuple[Dimension, ...] = SEVEN
+
+
+@dataclass(slots=True)
+class Settings:
+    """How a run is played; `ask` stands in for all servers where it is given."""
+
+    servers: Servers
+    judges: Judges
+    jobs: int = 8
+    temperature: float = 0.7
+    stream: bool = False
+    latency_s: float = 0.0
+    ask: Ask | None = None
+    by_hand: Terminal | None = None  # where people play
+
+
+Progress = Callable[[EpisodePlan, Outcome], None]
+
+
+def brain_of(plan: EpisodePlan, seat: int, settings: Settings, answers: EpisodeAnswers) -> Brain:
+    """What plays a seat that no person plays. Raises UserError where its text names nothing."""
+    spec = plan.agents[seat]
+    check_agent(spec)
+    if spec in RULES:
+        return RulesBrain()
+    if spec.startswith("script:"):
+        return ScriptedBrain(read_script(Path(spec.removeprefix("script:"))))
+    if spec.startswith("replay:"):
+        return ScriptedBrain(replayed(spec.removeprefix("replay:"), plan, seat))
+    model = ModelSpec.parse(spec, temperature=settings.temperature, stream=settings.stream)
+    caller = Caller(model, settings.servers, answers, seat, settings.ask)
+    return ModelBrain(caller, latency_s=settings.latency_s)
+
+
+def replayed(spec: str, plan: EpisodePlan, seat: int) -> list[Act]:
+    """The acts of that seat in RUN#EPISODE, or in the episode of the same task and seed."""
+    path, _, episode = spec.partition("#")
+    with Store.read(Path(path)) as store:
+        if not episode:
+            same = [row for row in store.episodes() if row.task == plan.task and row.seed == plan.seed]
+            if not same:
+                raise UserError(f"{path}: holds no episode of task {plan.task} with seed {plan.seed} to replay")
+            episode = same[0].id
+        row = find_episode(store, episode)
+        if plan.names[seat] not in row.names:
+            raise UserError(f"{path}: {plan.names[seat]} is not in episode {row.id}, but {' and '.join(row.names)}")
+        turns = store.turns(row.id)
+    return [
+        Act(kind=turn.kind, argument=turn.argument, to=turn.to) for turn in turns if turn.speaker == plan.names[seat]
+    ]
+
+
+async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -> Conduct:
+    """Play one episode to its outcome; nothing is written but answers of models and people, and turns with them."""
+    brains: Sequence[Brain | None]
+    if plan.mode == "SCRIPT" and _is_model(plan.agents[0]):
+        model = ModelSpec.parse(plan.agents[0], temperature=settings.temperature, stream=settings.stream)
+        caller = Caller(model, settings.servers, answers, WRITER, settings.ask)
+        try:
+            script = await write_script(plan, caller)
+        except (OutageError, UnreadableError) as problem:
+            return _not_played(plan, f"failed: the script's writer: {problem}")
+        rules = msgspec.structs.replace(plan.rules, order="script", script=tuple(seat for seat, _ in script))
+        plan = msgspec.structs.replace(plan, rules=rules)
+        brains = [
+            ScriptedBrain([act for writer, act in script if writer == seat]) for seat in range(len(plan.briefings))
+        ]
+    else:
+        if plan.mode in ("SCRIPT", "SCRIPT-TURNS"):  # one writer for all
+            plan = msgspec.structs.replace(plan, agents=plan.agents[:1] * len(plan.agents))
+        brains = [
+            None if spec == "human" else brain_of(plan, seat, settings, answers)
+            for seat, spec in enumerate(plan.agents)
+        ]
+    return await conduct_episode(plan, brains, answers.pending_turns, settings.by_hand, answers)
+
+
+async def conduct_episode(
+    plan: EpisodePlan,
+    brains: Sequence[Brain | None],
+    happened: list[Turn],
+    terminal: Terminal | None = None,
+    store: AnswerStore | None = None,
+) -> Conduct:
+    """Moderator and agents on a bus of their own, in virtual time, to the outcome; None is a person at the terminal."""
+    has_people = None in brains and plan.rules.order == "asynchronous"
+    moderator = Moderator(plan, PATIENCE_S if has_people else 0.0)
+    nodes = [PersonAtTerminal() if brain is None else Agent.with_brain(brain) for brain in brains]
+    seats = [
+        NodeSpec(f"seat{seat}", type(node), instance=node, remap={"episode/seat": f"episode/seat{seat}"})
+        for seat, node in enumerate(nodes)
+    ]
+    simulation = Simulation(NodeSpec("moderator", Moderator, instance=moderator), *seats, seed=plan.seed)
+
+    def observe(stamped: Stamped[Any]) -> None:
+        if isinstance(stamped.message, Turn):
+            happened.append(stamped.message)
+
+    simulation.observe(observe)
+    simulation.publish("episode/begin", Begin())
+    people = [node for node in nodes if isinstance(node, PersonAtTerminal)]
+    if people and terminal is None:
+        raise UserError("human plays at a terminal: polyrhythm episodes run --agents human,...")
+    pace = ByHand(simulation, people, terminal, store or NoStore()) if people and terminal is not None else None
+    try:
+        await simulation.run_async(pace)
+    finally:
+        simulation.close()
+    conduct = moderator.conduct
+    if conduct.outcome is None:
+        conduct.fail("nobody had anything more to do", moderator.seconds)
+    if pace is not None and terminal is not None and conduct.outcome is not None:
+        terminal.show(f"\nThe episode is over: {conduct.outcome.reason}\n")
+    return conduct
+
+
+def _not_played(plan: EpisodePlan, reason: str) -> Conduct:
+    conduct = Moderator(plan).conduct
+    conduct.fail(reason.removeprefix("failed: "), 0.0)
+    return conduct
+
+
+def _is_model(spec: str) -> bool:
+    return spec not in RULES and spec != "human" and not spec.startswith(("script:", "replay:"))
+
+
+async def evaluate(
+    plan: EpisodePlan, turns: Sequence[Turn], settings: Settings, answers: EpisodeAnswers, judge: str
+) -> Scores:
+    """One judge's scores of one episode."""
+    if judge == JUDGE:
+        return judge_by_rules(plan, turns)
+    model = replace(ModelSpec.parse(judge, temperature=0.0), max_tokens=4000)
+    seat = FIRST_JUDGE + zlib.crc32(judge.encode()) % 1_000_000
+    caller = Caller(model, settings.servers, answers, seat, settings.ask)
+    return await judge_by_model(judge, caller, plan, turns, settings.judges.dimensions)
+
+
+async def play_and_keep(plan: EpisodePlan, store: Store, settings: Settings) -> Outcome:
+    """Play an episode, keep it, and have it judged."""
+    answers = store.answers(plan.id)
+    conduct = await play(plan, settings, answers)
+    assert conduct.outcome is not None
+    store.save_played(plan.id, conduct.turns, conduct.prompts, conduct.outcome)
+    if conduct.outcome.state == "done":
+        await judge_and_keep(plan, conduct.turns, store, settings)
+    return conduct.outcome
+
+
+async def judge_and_keep(plan: EpisodePlan, turns: Sequence[Turn], store: Store, settings: Settings) -> None:
+    """All judges that have not judged this episode yet, and the checks."""
+    store.save_checks(plan.id, check_episode(plan, turns))
+    done = {scores.judge for scores in store.scores(plan.id) if scores.state == "done"}
+    answers = store.answers(plan.id)
+    for judge in settings.judges.specs:
+        if judge not in done:
+            store.save_scores(await evaluate(plan, turns, settings, answers, judge))
+
+
+async def judge_unjudged(store: Store, settings: Settings) -> None:
+    """Judge the episodes that are done and miss a judge: those at which a run was stopped, or whose judge failed."""
+    for episode in dict.fromkeys(name for judge in settings.judges.specs for name in store.unjudged(judge)):
+        await judge_and_keep(store.plan(episode), store.turns(episode), store, settings)
+
+
+async def play_all(
+    plans: Sequence[EpisodePlan], store: Store, settings: Settings, progress: Progress | None = None
+) -> bool:
+    """Play all of them, `jobs` at a time; whether all are done. When the budget is spent, the rest stays waiting."""
+    with few_collections():
+        return await _play_all(plans, store, settings, progress)
+
+
+@contextmanager
+def few_collections() -> Iterator[None]:
+    """Let the garbage collector run seldom: thousands of live episodes are many objects to walk through each time."""
+    usual = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
+async def _play_all(plans: Sequence[EpisodePlan], store: Store, settings: Settings, progress: Progress | None) -> bool:
+    waiting = iter(plans)
+    all_done = True
+    is_spent = False
+
+    async def work() -> None:
+        nonlocal all_done, is_spent
+        for plan in waiting:
+            if is_spent:
+                all_done = False
+                return
+            outcome = await play_and_keep(plan, store, settings)
+            if outcome.state != "done":
+                all_done = False
+                is_spent = is_spent or "the budget of" in outcome.reason
+            if progress is not None:
+                progress(plan, outcome)
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(max(1, min(settings.jobs, len(plans)))):
+            group.create_task(work(), name=f"episodes-{number}")
+    return all_done

@@ -1,0 +1,134 @@
+"""Who may speak: the fences of interrupts and the leases of seats, as a pure part of the guard. Both only ever grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from runtime.clock import to_ns
+from runtime.control_messages.fence import SEATS, Fence, Seat, raised
+from runtime.control_messages.lease import Kind, Lease
+from runtime.message import Epochs
+from runtime.msgs import Interrupt, SeatRequest
+
+RENEWED_WITHIN_S = 0.6
+"""A person's lease ends when it was not renewed for so long: the tool or the link to it is gone.
+
+Its last command holds for the guard's lifespan only, so that the robot is held long before.
+"""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What matters here of a rung of the seat's ladder: to whom it may hand over."""
+
+    to: str = ""
+
+
+class Home(msgspec.Struct, frozen=True):
+    """Who sits on a seat when nobody took it, and who may be put there: from the launch file."""
+
+    holder: str
+    shadows: tuple[str, ...] = ()
+    kinds: dict[str, Kind] = {}
+    ladder: tuple[Step, ...] = ()
+
+
+class Authority:
+    """Issues fences and leases. A seat without a home in the launch file is nobody's to take."""
+
+    def __init__(self, homes: Mapping[str, Home] | None = None) -> None:
+        self.epochs: Epochs = (0, 0, 0)
+        self.last = Fence(epochs=self.epochs)
+        self.homes: dict[Seat, Home] = {seat: homes[seat] for seat in SEATS if homes and seat in homes}
+        self.leases: dict[Seat, Lease] = {
+            seat: Lease(seat=seat, holder=home.holder, number=0, kind=home.kinds.get(home.holder, "model"))
+            for seat, home in self.homes.items()
+        }
+        self._renewed_ns: dict[Seat, int] = {}
+
+    def restore(self, epochs: Epochs, leases: Mapping[str, Lease], now_ns: int) -> None:
+        """Go on where an earlier guard stopped; never back."""
+        self.epochs = (
+            max(self.epochs[0], epochs[0]),
+            max(self.epochs[1], epochs[1]),
+            max(self.epochs[2], epochs[2]),
+        )
+        self.last = Fence(epochs=self.epochs)
+        for seat, lease in leases.items():
+            if seat in self.homes and lease.number >= self.leases[lease.seat].number:
+                self.leases[lease.seat] = lease
+                self._renewed_ns[lease.seat] = now_ns
+
+    def fence(self, interrupt: Interrupt) -> Fence:
+        """The fence that an interrupt raises."""
+        self.epochs = raised(self.epochs, interrupt.depth)
+        self.last = Fence(
+            epochs=self.epochs,
+            interrupt_id=interrupt.id,
+            depth=interrupt.depth,
+            text=interrupt.text,
+            by=interrupt.by,
+        )
+        return self.last
+
+    def allows_ladder(self, request: SeatRequest) -> bool:
+        """Whether the launch file itself asks for this hand-over, which then needs no person."""
+        home = self.homes.get(request.seat)
+        is_of_ladder = request.do == "take" and request.kind == "script" and request.holder != ""
+        return is_of_ladder and home is not None and any(step.to == request.holder for step in home.ladder)
+
+    def decide(self, request: SeatRequest, source: str, now_ns: int, *, is_proven: bool) -> Lease | str:
+        """The lease that a request leads to, or why there is none ("" for a renewal)."""
+        seat, now = request.seat, self.leases.get(request.seat)
+        if now is None:
+            return f"the launch file has no [seats.{seat}]"
+        if not is_proven:
+            return f"{request.do} {seat} by {request.by or source!r} is not proven with the run's token"
+        if request.do == "renew":
+            if now.holder != source or request.holder != source:
+                return f"{source} does not hold the seat {seat}"
+            # It is worth what its stamp says: one that was held up on its way does not lengthen a lease.
+            self._renewed_ns[seat] = max(self._renewed_ns.get(seat, 0), min(request.stamp_ns, now_ns))
+            return ""
+        if request.do == "give":
+            return self._give(seat, now_ns, by=request.by, why="given back")
+        return self._take(request, source, now_ns)
+
+    def expired(self, now_ns: int) -> list[Lease]:
+        """The leases that go home because a person's tool is silent, as new leases."""
+        late = [
+            seat
+            for seat, lease in self.leases.items()
+            if self._must_be_renewed(lease) and now_ns - self._renewed_ns.get(seat, 0) > to_ns(RENEWED_WITHIN_S)
+        ]
+        return [self._give(seat, now_ns, by="guard", why="the link to the holder is lost") for seat in late]
+
+    def _take(self, request: SeatRequest, source: str, now_ns: int) -> Lease | str:
+        seat, home = request.seat, self.homes[request.seat]
+        known = (home.holder, *home.shadows)
+        holder = request.holder or source
+        if holder not in known and holder != source:
+            return f"{holder!r} is no candidate for the seat {seat}; candidates: {', '.join(known)}"
+        kind = home.kinds.get(holder, "model") if holder in known else request.kind
+        if self.leases[seat].holder == holder:
+            return f"{holder} holds the seat {seat} already"
+        return self._issue(seat, holder, kind, now_ns, by=request.by, why="taken")
+
+    def _give(self, seat: Seat, now_ns: int, *, by: str, why: str) -> Lease:
+        home = self.homes[seat]
+        return self._issue(seat, home.holder, home.kinds.get(home.holder, "model"), now_ns, by=by, why=why)
+
+    def _issue(self, seat: Seat, holder: str, kind: Kind, now_ns: int, *, by: str, why: str) -> Lease:
+        before = self.leases[seat]
+        displaced = before.holder if before.holder != holder else ""
+        lease = Lease(
+            seat=seat, holder=holder, number=before.number + 1, kind=kind, by=by, displaced=displaced, why=why
+        )
+        self.leases[seat] = lease
+        self._renewed_ns[seat] = now_ns
+        return lease
+
+    def _must_be_renewed(self, lease: Lease) -> bool:
+        home = self.homes[lease.seat]
+        return lease.holder not in (home.holder, *home.shadows)

@@ -1,0 +1,102 @@
+"""`Senses`: what the robot shows of itself that must stop it, as a pure part of the guard: silence, runstop, touch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+
+from runtime.clock import to_ns
+from runtime.msgs import RobotState, RobotStatus
+from runtime.msgs.robot_protocol import RobotLimits
+
+FUTURE_NS = to_ns(0.005)
+"""How far ahead a stamp may be; further would stretch what it stands for."""
+
+STILL_MPS, STILL_PER_S = 0.005, 0.01
+"""What is measured of a robot that stands; m/s of the base, m/s or rad/s of a joint."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSettings:
+    """What a launch file may choose; speeds only below the robot's ceilings."""
+
+    lifespan_s: float = 0.150
+    max_state_age_s: float = 0.200  # held within 250 ms of the last word of the robot
+    max_image_age_s: float = 1.0
+    longest_step_s: float = 0.040  # a late tick moves no further than this much time allows
+    max_effort_percent: float = 95.0  # of a joint or the base, for longer than `effort_s`: it pushes against something
+    effort_s: float = 0.3
+    driver_silence_s: float = 1.0  # a driver that is silent for longer is not alive: stop, to be lifted by a person
+
+
+class Senses:
+    """The newest robot state and status, and which of what they show is new."""
+
+    def __init__(self, limits: RobotLimits, settings: GuardSettings) -> None:
+        self.limits = limits
+        self.settings = settings
+        self.state: RobotState | None = None
+        self.is_runstopped = False
+        self._was_runstopped = False
+        self._touching: frozenset[str] = frozenset()
+        self._pushing_since_ns: dict[int, int] = {}
+        self._pushed: frozenset[int] = frozenset()
+
+    def saw(self, state: RobotState) -> None:
+        """Take in what the robot measures; nonsense counts as nothing."""
+        if is_whole(state.position, len(self.limits.joints)):
+            self.state = state
+
+    def told(self, status: RobotStatus) -> None:
+        """Take in what the robot says of itself."""
+        self.is_runstopped = status.is_runstopped
+
+    def is_stale(self, now_ns: int) -> bool:
+        """Whether what is known of the robot is too old to move by; what is stamped ahead of time has no age."""
+        return self._is_older(self.settings.max_state_age_s, now_ns)
+
+    def is_silent(self, now_ns: int) -> bool:
+        """Whether the driver has been silent for so long that it counts as dead."""
+        return self._is_older(self.settings.driver_silence_s, now_ns)
+
+    @property
+    def is_still(self) -> bool:
+        """Whether the robot itself, not only what is asked of it, stands."""
+        state = self.state
+        if state is None:
+            return False
+        speeds = (state.base_w_radps, *state.velocity)
+        return abs(state.base_v_mps) <= STILL_MPS and all(abs(speed) <= STILL_PER_S for speed in speeds)
+
+    def news(self, now_ns: int) -> tuple[str, str]:
+        """Who stops the robot and why, where the newest state or status shows a reason that is new; or ("", "")."""
+        pressed, self._was_runstopped = self.is_runstopped and not self._was_runstopped, self.is_runstopped
+        if pressed:
+            return "runstop", "the robot's runstop is pressed"
+        state = self.state
+        if state is None:
+            return "", ""
+        touching = frozenset(state.contact)
+        new, self._touching = sorted(touching - self._touching), touching
+        return ("contact", f"contact: {', '.join(new)}") if new else self._pushes(state, now_ns)
+
+    def _is_older(self, age_s: float, now_ns: int) -> bool:
+        state = self.state
+        return state is None or not -FUTURE_NS <= now_ns - state.read_ns <= to_ns(age_s)
+
+    def _pushes(self, state: RobotState, now_ns: int) -> tuple[str, str]:
+        """A joint that begins to push harder than allowed for longer than allowed; the gripper is meant to."""
+        most, now = self.settings.max_effort_percent, {}
+        for place, (limit, effort) in enumerate(zip(self.limits.joints, state.effort, strict=False)):
+            if abs(effort) >= most and limit.name != "gripper":
+                now[place] = self._pushing_since_ns.get(place, now_ns)
+        self._pushing_since_ns = now
+        long = frozenset(place for place, since_ns in now.items() if now_ns - since_ns > to_ns(self.settings.effort_s))
+        new, self._pushed = sorted(long - self._pushed), long
+        names = ", ".join(self.limits.joints[place].name for place in new)
+        return ("effort", f"effort above {most:g} % for {self.settings.effort_s:g} s: {names}") if new else ("", "")
+
+
+def is_whole(position: tuple[float, ...], size: int) -> bool:
+    """Whether there is one finite number for each joint."""
+    return len(position) == size and all(isfinite(value) for value in position)

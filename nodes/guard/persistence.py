@@ -1,0 +1,131 @@
+"""`Ledger`: what a guard must still know after a restart; `Keeper`: in one small file that is replaced whole."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runtime.control_messages.lease import Lease
+from runtime.message import Epochs
+
+FILE_NAME = "guard.json"
+
+
+class Ledger(msgspec.Struct, frozen=True):
+    """Epochs, leases, what is latched: why, or "" where it is not; and the run in which a guard was armed last."""
+
+    epochs: Epochs = (0, 0, 0)
+    leases: dict[str, Lease] = {}
+    stop: str = ""
+    estop: str = ""
+    armed_in: str = ""
+
+
+def place_of(where: str, run_info: Mapping[str, Any]) -> Path | None:
+    """The file's path; None in virtual time and in tests.
+
+    "run" keeps it for as long as the run, so that every run starts afresh, as suits a simulator. "machine" keeps it
+    from run to run, per launch file, as a real robot needs: its emergency stop outlives everything but its re-arming.
+    """
+    registry, launch_file = run_info.get("registry"), run_info.get("launch_file")
+    if not registry or not launch_file:
+        return None
+    if where == "run":
+        return Path(registry) / FILE_NAME
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "polyrhythm" / Path(launch_file).stem / FILE_NAME
+
+
+def read(path: Path) -> Ledger | None:
+    """What the file says; None where there is none. Raises OSError, and ValueError where it is not readable as such."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    try:
+        return msgspec.json.decode(data, type=Ledger)
+    except msgspec.MsgspecError as problem:
+        raise ValueError(f"{path} is damaged: {problem}") from problem
+
+
+class Disk:
+    """What a keeper asks of the disk; each call may raise OSError."""
+
+    def write(self, path: Path, data: bytes) -> None:
+        """The whole of a file, which is made where it is not there."""
+        path.write_bytes(data)
+
+    def overwrite(self, path: Path, data: bytes) -> None:
+        """The same in the room that the file has on the disk already; it must be there."""
+        with path.open("r+b", buffering=0) as file:
+            file.write(data)
+            file.truncate()
+
+    def sync(self, path: Path) -> None:
+        """Wait until a file, or what stands in a folder, is on the disk itself."""
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+    def replace(self, draft: Path, path: Path) -> None:
+        """Put the draft in the file's place, all of it or nothing."""
+        draft.replace(path)
+
+
+class Keeper:
+    """Keeps the newest ledger in a file: at once against the death of any process, soon after against a power cut.
+
+    `note` is called on the guard's thread, which must not wait for a disk; `sync` on one that may.
+    """
+
+    def __init__(self, path: Path, known: Ledger | None = None, disk: Disk | None = None) -> None:
+        self.path = path
+        self._disk = disk or Disk()
+        self._newest = known or Ledger()
+        self._synced = known
+        self._swap = threading.Lock()  # held while a draft takes the file's place, and never while anything is synced
+
+    def note(self, ledger: Ledger) -> None:
+        """Replace the file where something has changed; it may not yet be on the disk itself. Raises OSError.
+
+        A disk that is full has no room for a draft; then the file itself is written over, which its block has room for.
+        """
+        if ledger == self._newest:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self.path.with_name(self.path.name + ".new")
+        data = msgspec.json.encode(ledger)
+        try:
+            self._disk.write(draft, data)
+        except OSError as problem:
+            with self._swap:
+                try:
+                    self._disk.overwrite(self.path, data)
+                except OSError:
+                    raise problem from None
+                self._newest = ledger
+            return
+        with self._swap:
+            self._disk.replace(draft, self.path)
+            self._newest = ledger
+
+    def sync(self) -> None:
+        """Bring the newest ledger to the disk itself. Raises OSError."""
+        draft = self.path.with_name(self.path.name + ".sync")
+        while (ledger := self._newest) is not self._synced and ledger != Ledger():
+            self._disk.write(draft, msgspec.json.encode(ledger))
+            self._disk.sync(draft)
+            with self._swap:
+                is_newest = ledger is self._newest
+                if is_newest:  # what was noted meanwhile is not to be put back
+                    self._disk.replace(draft, self.path)
+            if is_newest:
+                self._disk.sync(self.path.parent)
+                self._synced = ledger

@@ -1,0 +1,165 @@
+"""`InterruptRecords`: one record for each interrupt, with the time to each of its effects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.clock import to_ns
+from runtime.context import current_call
+from runtime.control_messages.fence import Fence
+from runtime.msgs import Effect, GuardState, Interrupt, InterruptRecord
+from runtime.qos import RELIABLE
+
+BOUND_S = 3.0
+"""Effects that have not come by then are told as missing; a Stretch's base needs 1 s to stand."""
+MOST_OPEN = 64
+
+DUE: dict[str, tuple[str, ...]] = {
+    "amend": ("fenced", "vlm"),
+    "replan": ("fenced", "held", "planner", "policy"),
+    "stop": ("fenced", "held", "at_rest", "planner", "vlm", "policy"),
+    "resume": ("resumed",),
+}
+"""Which effects each depth has; a replan holds and need not come to rest before the next action begins."""
+
+_EFFECTS = {"planner cancelled": "planner", "vlm voided": "vlm", "chunk flushed": "policy"}
+
+
+@dataclass
+class Open:
+    """An interrupt whose effects are still awaited; effects as stamps."""
+
+    interrupt: Interrupt
+    cause: str
+    heard_ns: int
+    raised_ns: int
+    effects: dict[str, int] = field(default_factory=dict)
+
+
+class InterruptRecords(Node):
+    """Listens and publishes; decides nothing."""
+
+    interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    fence = Subscription(Fence, "fence", qos=QoS(required=False))
+    effects = Subscription(Effect, "interrupt/effect", qos=QoS(required=False))
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False, depth=16))
+    record = Publisher(InterruptRecord, "interrupt/record", qos=RELIABLE)
+
+    def __init__(self) -> None:
+        self.open: dict[str, Open] = {}
+        self.stops: dict[str, int] = {}  # the last ones, by id: when they were heard or felt
+        self.early: dict[str, dict[str, int]] = {}  # effects that came before their interrupt
+        self.state: GuardState | None = None
+
+    @on(interrupts)
+    def begin(self, interrupt: Interrupt) -> None:
+        call = current_call.get()
+        trigger = call.trigger if call is not None else None
+        now_ns = self.clock.now_ns()
+        raised_ns = trigger.envelope.published_ns if trigger is not None else now_ns
+        heard_ns = (trigger.envelope.utterance_ns or raised_ns) if trigger is not None else now_ns
+        cause = (trigger.envelope.cause or trigger.envelope.ident) if trigger is not None else ""
+        if interrupt.depth == "stop":
+            self.stops[interrupt.id] = heard_ns
+            while len(self.stops) > MOST_OPEN:
+                del self.stops[next(iter(self.stops))]
+        if len(self.open) >= MOST_OPEN:
+            self._close(next(iter(self.open)))
+        if interrupt.id in self.open:
+            self._close(interrupt.id)
+        one = self.open[interrupt.id] = Open(interrupt, cause, heard_ns, raised_ns)
+        one.effects.update(self.early.pop(interrupt.id, {}))
+        self._look(one)
+        self._close_if_complete(one)
+
+    @on(fence)
+    def fenced(self, fence: Fence) -> None:
+        self._note(fence.interrupt_id, "fenced")
+
+    @on(effects)
+    def effected(self, effect: Effect) -> None:
+        self._note(effect.interrupt_id, _EFFECTS[effect.effect])
+
+    @on(guard)
+    def follow(self, state: GuardState) -> None:
+        self.state = state
+        for one in tuple(self.open.values()):
+            self._look(one)
+            self._close_if_complete(one)
+
+    @every(hz=5)
+    def tick(self) -> None:
+        """Close what has waited long enough."""
+        now_ns = self.clock.now_ns()
+        for ident, one in tuple(self.open.items()):
+            if now_ns - one.raised_ns > to_ns(BOUND_S):
+                self._close(ident)
+
+    def on_stop(self) -> None:
+        for ident in tuple(self.open):
+            self._close(ident)
+
+    def _look(self, one: Open) -> None:
+        """What the guard's newest word says about it."""
+        state, depth = self.state, one.interrupt.depth
+        if state is None:
+            return
+        is_held = state.held_ns and state.mode in ("stopped", "holding", "disarmed")
+        if depth == "stop" and state.mode == "stopped" and state.held_ns:
+            one.effects.setdefault("held", max(state.held_ns, one.heard_ns))
+            if state.at_rest_ns:
+                one.effects.setdefault("at_rest", max(state.at_rest_ns, one.heard_ns))
+        elif depth == "replan" and (is_held or state.mode == "armed") and "fenced" in one.effects:
+            one.effects.setdefault("held", max(state.held_ns, one.heard_ns))
+        elif depth == "resume" and state.mode != "stopped":
+            one.effects.setdefault("resumed", self.clock.now_ns())
+
+    def _note(self, ident: str, effect: str) -> None:
+        call = current_call.get()
+        trigger = call.trigger if call is not None else None
+        at_ns = trigger.envelope.published_ns if trigger is not None else self.clock.now_ns()
+        one = self.open.get(ident)
+        if one is not None:
+            for other in tuple(self.open.values()):
+                # What a later interrupt has brought about has also come about for those before it: of two stops in
+                # one breath the second cancels the handler that was to tell of the first.
+                if other.raised_ns <= one.raised_ns:
+                    other.effects.setdefault(effect, max(at_ns, other.raised_ns))
+                    self._look(other)
+                    self._close_if_complete(other)
+        elif ident:
+            self.early.setdefault(ident, {}).setdefault(effect, at_ns)
+            while len(self.early) > MOST_OPEN:
+                del self.early[next(iter(self.early))]
+
+    def _note_on(self, one: Open) -> str:
+        """What became of a false alarm: how long it kept the robot, from the words that stopped it on."""
+        stopped_ns, resumed_ns = self.stops.get(one.interrupt.takes_back), one.effects.get("resumed")
+        if not one.interrupt.takes_back:
+            return ""
+        if stopped_ns is None or resumed_ns is None:
+            return "false alarm, not resumed"
+        return f"false alarm, resumed after {(resumed_ns - stopped_ns) * 1e-9:.1f} s"
+
+    def _close_if_complete(self, one: Open) -> None:
+        if all(effect in one.effects for effect in DUE[one.interrupt.depth]):
+            self._close(one.interrupt.id)
+
+    def _close(self, ident: str) -> None:
+        one = self.open.pop(ident)
+        times = {f"{name}_ms": max(0, at_ns - one.heard_ns) * 1e-6 for name, at_ns in one.effects.items()}
+        self.record.publish(
+            InterruptRecord(
+                id=ident,
+                depth=one.interrupt.depth,
+                by=one.interrupt.by,
+                text=one.interrupt.text,
+                cause=one.cause,
+                heard_ns=one.heard_ns,
+                takes_back=one.interrupt.takes_back,
+                note=self._note_on(one),
+                missing=tuple(name for name in DUE[one.interrupt.depth] if name not in one.effects),
+                **times,
+            )
+        )

@@ -1,0 +1,137 @@
+"""`Reflex`: what is heard and felt becomes an interrupt within one hop, before any model has looked at it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from nodes.interrupts.intent import understand
+from runtime import Node, Publisher, QoS, Subscription, on
+from runtime.clock import to_ns
+from runtime.context import current_call
+from runtime.msgs import GuardState, Interrupt, RobotState, Utterance
+from runtime.qos import URGENT
+
+Depth = Literal["amend", "replan", "stop", "resume"]
+
+TAKE_BACK_S = 30.0
+"""For how long a stop may be taken back as a false alarm; later "go on" resumes, and everything is decided afresh."""
+MOST_STOPS = 64
+
+
+def depths_of(text: str, *, is_stopped: bool) -> tuple[Depth, ...]:
+    """The interrupts that an utterance raises, in the order they are to be sent.
+
+    "Go on" resumes only a robot that was stopped. A new order to a stopped robot also lifts the stop.
+    """
+    wants = understand(text).wants
+    if wants == "stop":
+        return ("stop",)
+    if wants == "resume":
+        return ("resume",) if is_stopped else ()
+    if wants == "order":
+        return ("replan", "resume") if is_stopped else ("replan",)
+    return ("amend",) if wants == "amend" else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One stop since the robot moved last."""
+
+    ident: str
+    by: str
+    is_sure: bool
+    raised_ns: int
+
+
+def taken_back(text: str, speaker: str, stops: Sequence[Stop], now_ns: int) -> str:
+    """Which stop these words take back as a false alarm: the last one's id, or "".
+
+    Only who caused every stop since the robot moved last may do that, by words alone, and only for a while: what was
+    felt was no mistake, and after half a minute the world is another one. A stop for a bare "ah" is taken back by an
+    "okay" too; any other needs words that say so.
+    """
+    if not stops or any(stop.by != speaker or now_ns - stop.raised_ns > to_ns(TAKE_BACK_S) for stop in stops):
+        return ""
+    meaning = understand(text)
+    is_unsure = not any(stop.is_sure for stop in stops)
+    return stops[-1].ident if meaning.takes_back or (meaning.is_listening and is_unsure) else ""
+
+
+class Reflex(Node):
+    """Listens to people and to the robot's contact sensing.
+
+    On a thread of its own: what blocks the event loop of its process must not stand before a stop.
+    """
+
+    realtime = True
+
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    state = Subscription(RobotState, "robot/state", qos=QoS(required=False))
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
+    interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.stops: deque[Stop] = deque(maxlen=MOST_STOPS)
+        self.was_guard_stopped = False
+        self.touching: frozenset[str] = frozenset()
+        self.is_stopped = False
+
+    def on_start(self) -> None:
+        understand("stop")  # reads the tables, so that the first stop does not wait for it
+
+    @on(heard)
+    def listen(self, utterance: Utterance) -> None:
+        text, speaker = utterance.text, utterance.speaker
+        stop = taken_back(text, speaker, self.stops, self.clock.now_ns()) if self.is_stopped else ""
+        depths = depths_of(text, is_stopped=self.is_stopped)
+        if stop and depths in ((), ("resume",)):
+            self._raise("resume", text, speaker, takes_back=stop)
+            return
+        for depth in depths:
+            self._raise(depth, text, speaker)
+
+    @on(state)
+    def feel(self, state: RobotState) -> None:
+        """Contact stops once, when it begins; a thing that goes on touching is the guard's affair."""
+        touching = frozenset(state.contact)
+        new = sorted(touching - self.touching)
+        self.touching = touching
+        if new:
+            self._raise("stop", f"contact: {', '.join(new)}", "contact")
+
+    @on(guard)
+    def follow(self, state: GuardState) -> None:
+        """A stop by anyone, or the end of one, as the guard sees it."""
+        was_stopped, self.was_guard_stopped = self.was_guard_stopped, state.mode == "stopped"
+        self.is_stopped = state.mode == "stopped"
+        if was_stopped and not self.is_stopped:
+            self.stops.clear()
+
+    @on(interrupts)
+    def notice(self, interrupt: Interrupt) -> None:
+        """Stops that others have raised: what was felt, the console, a ladder."""
+        call = current_call.get()
+        if call is not None and call.trigger is not None and call.trigger.envelope.source == self.name:
+            return
+        if interrupt.depth == "stop":
+            self._note(interrupt)
+
+    def _raise(self, depth: Depth, text: str, by: str, *, takes_back: str = "") -> None:
+        self.count += 1
+        is_sure = depth != "stop" or by == "contact" or understand(text).is_sure
+        interrupt = Interrupt(
+            id=f"{self.name}-{self.count}", depth=depth, text=text, by=by, is_sure=is_sure, takes_back=takes_back
+        )
+        if depth in ("stop", "resume"):
+            self.is_stopped = depth == "stop"
+        if depth == "stop":
+            self._note(interrupt)
+        self.interrupt.publish(interrupt)
+
+    def _note(self, interrupt: Interrupt) -> None:
+        self.stops.append(Stop(interrupt.id, interrupt.by, interrupt.is_sure, self.clock.now_ns()))

@@ -1,0 +1,1 @@
+"""Clients of models: OpenAI-compatible servers with budgets and dialects, and ONNX files."""

@@ -1,0 +1,147 @@
+"""What a language model's server is asked for and how its text becomes a typed answer, without any HTTP.
+
+Model output is data: an answer is a struct with bounded fields or it is refused. One repair is tried, for what models
+do to good JSON: fences around it, words before it, commas too many.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from runtime.errors import PolyrhythmError
+from runtime.messages.msgspec_cache import from_json
+
+A = TypeVar("A")
+
+LONGEST_ANSWER = 65_536
+OPENAI_URL = "https://api.openai.com/v1"
+MOST_TOKENS = 2000
+"""Of an answer, where nobody says otherwise."""
+
+_FENCE = re.compile(r"```[a-zA-Z]*")
+_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+
+
+class ModelError(PolyrhythmError):
+    """A model's server did not answer, or not with what was asked; the text never holds a key."""
+
+    def __init__(self, text: str, *, may_retry: bool = False, retry_after_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.may_retry = may_retry
+        self.retry_after_s = retry_after_s
+
+
+class BudgetError(ModelError):
+    """All calls that this run may make are made; `spent` says which budget that is, without the server's name."""
+
+    def __init__(self, text: str, *, spent: str = "") -> None:
+        super().__init__(text)
+        self.spent = spent
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings:
+    """Where the model is and how long, how often and how it may be asked."""
+
+    base_url: str
+    model: str
+    api_key: str = field(default="", repr=False)
+    deadline_s: float = 5.0
+    max_calls: int = 200
+    max_tokens: int = MOST_TOKENS
+    stream: bool = False
+    prefix: str = "OPENAI"  # of the environment variables that name server, model and key
+
+    @property
+    def where(self) -> str:
+        """The server's host and port, which is all that messages show of its address."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.hostname or self.base_url}" + (f":{parts.port}" if parts.port else "")
+
+    def problems(self) -> list[str]:
+        """What is wrong with these settings, in sentences; empty where nothing is."""
+        found = []
+        if urlsplit(self.base_url).scheme not in ("http", "https"):
+            found.append(f"base_url is {self.base_url!r}; expected http://... or https://...")
+        if not self.model:
+            found.append(f"no model is named; set the parameter model or the environment variable {self.prefix}_MODEL")
+        if not self.api_key and self.base_url.rstrip("/") == OPENAI_URL:
+            found.append(
+                f"{self.prefix}_API_KEY is not set; set it, or {self.prefix}_BASE_URL to a server that needs no key"
+            )
+        if not 0.0 < self.deadline_s <= 60.0:
+            found.append(f"deadline_s is {self.deadline_s}; expected more than 0 and at most 60")
+        if self.max_calls < 1:
+            found.append(f"max_calls is {self.max_calls}; expected at least 1")
+        if self.max_tokens < 1:
+            found.append(f"max_tokens is {self.max_tokens}; expected at least 1")
+        return found
+
+
+def settings_from(
+    prefix: str,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    base_url: str,
+    model: str,
+    default_url: str = OPENAI_URL,
+    default_model: str,
+    deadline_s: float,
+    max_calls: int,
+    max_tokens: int = MOST_TOKENS,
+    stream: bool = False,
+) -> ChatSettings:
+    """Parameters, else e.g. OPENAI_BASE_URL and OPENAI_MODEL, else the defaults; the key only from OPENAI_API_KEY.
+
+    `max_tokens` and `stream` are for those that answer with text. The prefix differs per seat, so that the key of a
+    cloud planner is never sent to a VLM's server.
+    """
+    return ChatSettings(
+        base_url=base_url or environment.get(f"{prefix}_BASE_URL", "") or default_url,
+        model=model or environment.get(f"{prefix}_MODEL", "") or default_model,
+        api_key=environment.get(f"{prefix}_API_KEY", ""),
+        deadline_s=deadline_s,
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        stream=stream,
+        prefix=prefix,
+    )
+
+
+def read_answer(text: str, kind: type[A]) -> A:
+    """The answer that the text holds, after at most one repair. Raises ModelError where it holds none."""
+    if len(text) > LONGEST_ANSWER:
+        raise ModelError(f"the model's answer has {len(text)} characters; at most {LONGEST_ANSWER} are read")
+    try:
+        return _decode(text, kind)
+    except msgspec.MsgspecError:
+        try:
+            return _decode(repaired(text), kind)
+        except msgspec.MsgspecError as problem:
+            raise ModelError(f"the model's answer is not what was asked for: {problem}") from problem
+
+
+def repaired(text: str) -> str:
+    """The text without a model's thoughts, fences, words around the outermost braces and trailing commas."""
+    text = _FENCE.sub("", _THOUGHT.sub("", text))
+    start, end = text.find("{"), text.rfind("}")
+    if 0 <= start < end:
+        text = text[start : end + 1]
+    return _TRAILING_COMMA.sub(lambda match: match.group(1) or "", text)
+
+
+def quoted(text: str) -> str:
+    """Somebody's words as one JSON string on one line, so that they cannot pass for the prompt's own."""
+    return msgspec.json.encode(text[:500]).decode()
+
+
+def _decode(text: str, kind: type[A]) -> A:
+    return from_json(text.encode("utf-8", errors="replace"), kind)

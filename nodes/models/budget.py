@@ -1,0 +1,235 @@
+"""`Budget`: what asking models may cost, in calls, tokens and money, and what it has cost so far.
+
+Tokens that a server does not tell of, as for a request that was cancelled, are estimated, and told as such.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nodes.models.answers import BudgetError, ModelError
+from runtime.control_messages.health import Spending
+from runtime.launch.budgets_table import Budgets, RunBudget
+from runtime.messages.msgspec_cache import from_json
+
+CHARACTERS_PER_TOKEN = 4.0
+TOKENS_PER_IMAGE = 1100
+"""What a 640 x 480 image costs at most with the models that say how they count; smaller ones cost less."""
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What a node has spent so far; kept over the deaths of a process."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    estimated_tokens: int = 0
+    money: float = 0.0
+
+
+@dataclass(slots=True)
+class Budget:
+    """What all calls that share it may cost together; 0: no limit. Prices are in money per million tokens."""
+
+    max_calls: int = 0
+    max_tokens: int = 0
+    max_money: float = 0.0
+    prompt_price: float = 0.0
+    completion_price: float = 0.0
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    estimated_tokens: int = 0  # of the tokens above
+    spent: str = ""  # why a call was refused, for good: what is spent does not come back
+    keep: Callable[[Budget], None] | None = field(default=None, repr=False)  # called when something has changed
+    run: RunBudget = field(default_factory=RunBudget)  # what all nodes of the run may spend together
+    others: Callable[[], Sequence[Spent]] = field(default=tuple, repr=False)  # what the other nodes have spent
+
+    @property
+    def tokens(self) -> int:
+        """All of them."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def money(self) -> float:
+        """What the tokens so far cost at the given prices."""
+        return (self.prompt_tokens * self.prompt_price + self.completion_tokens * self.completion_price) * 1e-6
+
+    def refusal(self, prompt_tokens: int = 0) -> str:
+        """Why no call with a prompt of that length may be made any more, or ""; the prompt alone must be affordable."""
+        if self.max_calls and self.calls >= self.max_calls:
+            self.spent = f"the budget of {self.max_calls} calls is spent"
+        elif self.max_tokens and self.tokens + prompt_tokens >= self.max_tokens:
+            self.spent = f"the budget of {self.max_tokens} tokens is spent ({self.tokens} used)"
+        elif self.max_money and self.money + prompt_tokens * self.prompt_price * 1e-6 >= self.max_money:
+            self.spent = f"the budget of {self.max_money:g} is spent ({self.money:.4f} used)"
+        else:
+            self.spent = self._run_refusal(prompt_tokens) or self.spent
+        return self.spent
+
+    def _run_refusal(self, prompt_tokens: int) -> str:
+        calls, tokens, money = self._together()
+        run = self.run
+        if run.calls and calls >= run.calls:
+            return f"the run's budget of {run.calls} calls is spent"
+        if run.tokens and tokens + prompt_tokens >= run.tokens:
+            return f"the run's budget of {run.tokens} tokens is spent ({tokens} used)"
+        if run.money and money + prompt_tokens * self.prompt_price * 1e-6 >= run.money:
+            return f"the run's budget of {run.money:g} is spent ({money:.4f} used)"
+        return ""
+
+    def _together(self) -> tuple[int, int, float]:
+        """Calls, tokens and money of all nodes of the run."""
+        all_spent = (*self.others(), self.so_far()) if self.run != RunBudget() else ()
+        return (
+            sum(one.calls for one in all_spent),
+            sum(one.prompt_tokens + one.completion_tokens for one in all_spent),
+            sum(one.money for one in all_spent),
+        )
+
+    def so_far(self) -> Spent:
+        """What was spent, as it is kept."""
+        return Spent(self.calls, self.prompt_tokens, self.completion_tokens, self.estimated_tokens, self.money)
+
+    def longest_answer(self, wanted: int, prompt_tokens: int = 0) -> int:
+        """So many tokens may be asked for that the answer does not go beyond the budget; at least one."""
+        most = wanted
+        if self.max_tokens:
+            most = min(most, self.max_tokens - self.tokens - prompt_tokens)
+        if self.max_money and self.completion_price:
+            left = self.max_money - self.money - prompt_tokens * self.prompt_price * 1e-6
+            most = min(most, int(left * 1e6 / self.completion_price))
+        _, tokens, money = self._together()
+        if self.run.tokens:
+            most = min(most, self.run.tokens - tokens - prompt_tokens)
+        if self.run.money and self.completion_price:
+            left = self.run.money - money - prompt_tokens * self.prompt_price * 1e-6
+            most = min(most, int(left * 1e6 / self.completion_price))
+        return max(1, most)
+
+    def take_call(self, where: str, prompt_tokens: int = 0, *, longest_answer: int = 1) -> int:
+        """Count a call to `where` before it leaves; how long its answer may be, at most `longest_answer`.
+
+        Raises BudgetError where no such call may be made any more, ModelError where it cannot be noted.
+        """
+        try:
+            if spent := self.refusal(prompt_tokens):
+                raise BudgetError(f"{where} is not asked any more: {spent}", spent=spent)
+            self.calls += 1
+            self._keep()
+            return self.longest_answer(longest_answer, prompt_tokens)
+        except OSError as problem:
+            raise ModelError(f"{where} is not asked: the call cannot be noted ({problem.strerror})") from problem
+
+    def count_tokens(self, prompt: int, completion: int, *, is_estimate: bool = False) -> None:
+        """What an answer cost."""
+        self.prompt_tokens += prompt
+        self.completion_tokens += completion
+        if is_estimate:
+            self.estimated_tokens += prompt + completion
+        self._keep()
+
+    def spending(self, model: str) -> Spending:
+        """For health, `top` and the summary."""
+        return Spending(
+            model=model,
+            calls=self.calls,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            estimated_tokens=self.estimated_tokens,
+            money=round(self.money, 6),
+            max_calls=self.max_calls,
+            max_tokens=self.max_tokens,
+            max_money=self.max_money,
+            spent=self.spent,
+        )
+
+    def _keep(self) -> None:
+        if self.keep is not None:
+            self.keep(self)
+
+
+def budget_of(node: str, run_info: dict[str, Any], max_calls: int) -> Budget:
+    """A node's budget in this run: its [budgets.models.NODE], or else its own most calls; and [budgets.run].
+
+    What it spent before it was restarted is spent: the file of that stands in the run's own folder, beside those of the
+    other nodes. In virtual time all nodes share `run_info`, which holds the same.
+    """
+    budgets = Budgets.of(run_info)
+    limits = budgets.models.get(node)
+    budget = Budget(max_calls=max_calls)
+    if limits is not None:
+        budget = Budget(
+            max_calls=limits.calls or max_calls,
+            max_tokens=limits.tokens,
+            max_money=limits.money,
+            prompt_price=limits.input_price,
+            completion_price=limits.output_price,
+        )
+    budget.run = budgets.run
+    if registry := run_info.get("registry"):
+        purse = _Purse(Path(str(registry)), node)
+        purse.restore(budget)
+        budget.keep, budget.others = purse.keep, purse.others
+    elif budgets.run != RunBudget():
+        shelf = _Shelf(run_info.setdefault("spent", {}), node)
+        budget.keep, budget.others = shelf.keep, shelf.others
+    return budget
+
+
+def estimated_tokens(characters: int, images: int = 0) -> int:
+    """About how many tokens a text and its images are."""
+    return round(characters / CHARACTERS_PER_TOKEN) + images * TOKENS_PER_IMAGE
+
+
+class _Purse:
+    """Keeps what was spent in a file, so that a process that dies and is started again does not begin at nothing."""
+
+    def __init__(self, folder: Path, node: str) -> None:
+        self._folder = folder
+        self._path = folder / f"spent-{node}.json"
+
+    def restore(self, budget: Budget) -> None:
+        """Count what an earlier process of the run has spent."""
+        try:
+            spent = from_json(self._path.read_bytes(), Spent)
+        except (OSError, msgspec.MsgspecError):
+            return  # nothing spent yet; the file is replaced whole, so it is never half there
+        budget.calls, budget.prompt_tokens = spent.calls, spent.prompt_tokens
+        budget.completion_tokens, budget.estimated_tokens = spent.completion_tokens, spent.estimated_tokens
+
+    def keep(self, budget: Budget) -> None:
+        """Write it down before the call leaves. Raises OSError: what cannot be counted is not to be spent."""
+        draft = self._path.with_name(self._path.name + ".new")
+        draft.write_bytes(msgspec.json.encode(budget.so_far()))
+        draft.replace(self._path)
+
+    def others(self) -> Sequence[Spent]:
+        """What the other nodes' files say. Raises OSError where one cannot be read: what it holds is not guessed."""
+        paths = (path for path in self._folder.glob("spent-*.json") if path != self._path)
+        try:
+            return tuple(from_json(path.read_bytes(), Spent) for path in paths)
+        except msgspec.MsgspecError as problem:
+            raise OSError(errno.EIO, f"what others have spent is damaged: {problem}") from problem
+
+
+class _Shelf:
+    """The same among nodes of one process, as plain data."""
+
+    def __init__(self, spent: dict[str, Any], node: str) -> None:
+        self._spent = spent
+        self._node = node
+
+    def keep(self, budget: Budget) -> None:
+        """For the other nodes to see."""
+        self._spent[self._node] = msgspec.to_builtins(budget.so_far())
+
+    def others(self) -> Sequence[Spent]:
+        """What they have spent."""
+        return tuple(msgspec.convert(one, Spent) for node, one in self._spent.items() if node != self._node)

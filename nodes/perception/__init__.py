@@ -1,0 +1,1 @@
+"""From pictures to things: colours, depth as points, the table, and what stands on it."""

@@ -1,0 +1,342 @@
+"""What stands in front of a depth camera: things on the table and boxes beside it, from one image alone.
+
+The table is the largest level surface well above the lowest one seen; what rises from it is grouped by where it stands,
+named by its colour and its proportions. Nothing here knows the scene. Positions are in the frame of the camera pose
+that the caller passes (the odometry frame).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.perception.colors import name_colour
+from nodes.perception.point_cloud import Bools, Floats, Index, Pixels, Spots, Together, View, back_project, grouped
+from nodes.perception.table_plane import Hull, find_levels
+from nodes.stretch.body import Capsule
+from runtime.msgs import SeenObject
+
+THING_LEAST_M = 0.012
+"""Lowest a thing's points may be above the table: below is the table's own noise."""
+THING_MOST_M = 0.30
+FLOATING_M = 0.06
+"""A group whose lowest point is higher than this above the table does not stand on it."""
+THING_CELL_M, BOX_CELL_M = 0.014, 0.03
+THING_LEAST_PX, BOX_LEAST_PX = 8, 60
+THING_WIDEST_M = 0.20
+ONE_THING_M = 0.12
+"""A group wider than this may be several things that touch."""
+BALL_ERROR_M = 0.0035
+CAP_M, CAP_LEAST_PX = 0.007, 4
+"""What is at most this far below a thing's top is its upper end."""
+CUT_FACTOR = 0.4
+"""How much less sure a thing is of which only a part is seen."""
+CUT_BEHIND_M, CUT_SHARE = 0.03, 0.12
+"""A part is hidden where this share of the pixels around it is this much nearer."""
+BOX_SIDES_M = (0.15, 0.60)
+BOX_LEAST_HEIGHT_M = 0.15
+BOX_ABOVE_TABLE_M = 0.12
+"""What reaches higher is a wall, a person or the robot."""
+OWN_BODY_RADIUS_M = 0.34
+"""Around the head camera, seen from above: the robot's own base and mast."""
+
+
+def find_objects(
+    rgb: NDArray[np.uint8],
+    depth_m: NDArray[np.float32],
+    focal_px: float,
+    camera_rotation: Floats,
+    camera_position: Floats,
+    *,
+    own: tuple[Capsule, ...] = (),
+    table_z_m: float | None = None,
+) -> tuple[SeenObject, ...]:
+    """Things standing on the table, then boxes beside it, each nearest first.
+
+    `own` is left out of the picture; `table_z_m` helps where too little of the table is seen. Empty without depth.
+    """
+    points = back_project(depth_m, focal_px, camera_rotation, camera_position).transpose(2, 0, 1).reshape(3, -1)
+    is_known = depth_m > 0.0
+    levels = find_levels(points, is_known, depth_m, focal_px)
+    table_z = levels.table_z if levels.table_z is not None else table_z_m
+    if table_z is None:
+        return ()
+    view = View(points, rgb, depth_m, focal_px, camera_position, own)
+    is_known = is_known.reshape(-1)
+    above = _above_table(view, is_known, table_z, levels.hull)
+    beside = _beside_table(view, is_known, levels.floor_z, table_z, levels.hull)
+    on_table, on_floor = view.pixels_of_others(above, beside)
+    return _things(on_table, view, table_z) + _boxes(on_floor, view, levels.floor_z, table_z)
+
+
+def place_is_empty(
+    depth_m: NDArray[np.float32],
+    focal_px: float,
+    camera_rotation: Floats,
+    camera_position: Floats,
+    place_m: tuple[float, float, float],
+    *,
+    margin_m: float = 0.06,
+) -> bool:
+    """Whether the camera looks right through that place: the thing that was there is gone.
+
+    False where the place is out of view or hidden by something nearer.
+    """
+    right, down, forward = (np.array(place_m) - camera_position) @ camera_rotation
+    if forward <= 0.1:
+        return False
+    height, width = depth_m.shape
+    column, row = int(focal_px * right / forward + width / 2), int(focal_px * down / forward + height / 2)
+    if not (2 <= row < height - 2 and 2 <= column < width - 2):
+        return False
+    patch = depth_m[row - 1 : row + 2, column - 1 : column + 2]
+    return bool(np.all((patch > forward + margin_m) | (patch == 0.0)))
+
+
+def _above_table(view: View, is_known: Bools, table_z: float, hull: Hull | None) -> Spots:
+    """What rises from the table."""
+    z = view.points[2]
+    spots = view.at(np.flatnonzero(is_known & (z > table_z + THING_LEAST_M) & (z < table_z + THING_MOST_M)))
+    return spots if hull is None else spots.only(hull.has(spots.points, 0.03))
+
+
+def _beside_table(view: View, is_known: Bools, floor_z: float, table_z: float, hull: Hull | None) -> Spots:
+    """What stands on the floor and ends below the table or a little above, without the robot's own base and mast."""
+    z = view.points[2]
+    spots = view.at(np.flatnonzero(is_known & (z > floor_z + 0.12) & (z < table_z + BOX_ABOVE_TABLE_M)))
+    points = spots.points
+    camera_x, camera_y = view.camera[:2].astype(np.float32)
+    away_x, away_y = points[0] - camera_x, points[1] - camera_y
+    is_beside: Bools = np.greater(away_x * away_x + away_y * away_y, np.float32(OWN_BODY_RADIUS_M**2))
+    if hull is not None:
+        is_beside &= ~hull.has(points, 0.025)
+    return spots.only(is_beside)
+
+
+def _things(pixels: Pixels, view: View, table_z: float) -> tuple[SeenObject, ...]:
+    groups = _by_colour(*grouped(pixels, THING_CELL_M))
+    if not groups:
+        return ()
+    together = Together(groups)
+    of_each = zip(groups, _outlines(together), _balls(together), strict=True)
+    found = (_thing(group, outline, ball, view, table_z) for group, outline, ball in of_each)
+    return _nearest_first([seen for seen in found if seen is not None], view)
+
+
+def _by_colour(pixels: Pixels, ends: Index) -> list[Pixels]:
+    """The groups large enough for a thing; where one is too wide for a single thing, its parts of one colour."""
+    if not len(ends):
+        return []
+    starts = np.concatenate([[0], ends[:-1]])
+    extent = np.maximum.reduceat(pixels.points[:2], starts, axis=1)
+    extent -= np.minimum.reduceat(pixels.points[:2], starts, axis=1)
+    parts: list[Pixels] = []
+    for group, width in zip(pixels.cut_at(ends), extent.max(axis=0).tolist(), strict=True):
+        if len(group) < THING_LEAST_PX:
+            continue
+        if width < ONE_THING_M:
+            parts.append(group)
+            continue
+        for code in np.flatnonzero(np.bincount(group.codes) >= THING_LEAST_PX):
+            same = group.only(np.flatnonzero(group.codes == code))
+            one_colour, same_ends = grouped(same, THING_CELL_M)
+            parts += [part for part in one_colour.cut_at(same_ends) if len(part) >= THING_LEAST_PX]
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """How far a group of pixels reaches in the picture and upward, and the middle of its upper end."""
+
+    top_px: int
+    bottom_px: int
+    left_px: int
+    right_px: int
+    v_px: float
+    u_px: float
+    lowest_z: float
+    top_z: float
+    x: float
+    y: float
+
+
+def _outlines(together: Together) -> list[_Outline]:
+    """Of all groups at once, for each is small."""
+    starts, lengths, z = together.starts, together.lengths, together.points[2]
+    places = np.stack([together.rows, together.columns])
+    least, most = np.minimum.reduceat(places, starts, axis=1), np.maximum.reduceat(places, starts, axis=1)
+    middle = np.add.reduceat(places, starts, axis=1) / lengths
+    heights = [np.sort(part) for part in np.split(z, starts[1:])]
+    tops = np.array([float(height[int(0.98 * (len(height) - 1))]) for height in heights])
+    is_cap = z > np.repeat((tops - CAP_M).astype(np.float32), lengths)
+    # Of fewer pixels there is no middle: then the whole group's.
+    is_cap |= np.repeat(np.add.reduceat(is_cap, starts, dtype=np.int64) < CAP_LEAST_PX, lengths)
+    cap = together.points[:2].take(np.flatnonzero(is_cap), axis=1)
+    numbers = np.add.reduceat(is_cap, starts, dtype=np.int64)
+    first = np.cumsum(numbers) - numbers
+    # Half-way between the extremes, which a hidden inside does not move, averaged with the mean.
+    between = np.minimum.reduceat(cap, first, axis=1).astype(np.float64)
+    between += np.maximum.reduceat(cap, first, axis=1)
+    between /= 2
+    between += np.add.reduceat(cap, first, axis=1).astype(np.float64) / numbers
+    between /= 2
+    (top, left), (bottom, right), (v, u), (x, y) = (
+        (one.tolist() for one in part) for part in (least, most, middle, between)
+    )
+    lowest = [float(height[0]) for height in heights]
+    return [
+        _Outline(*values) for values in zip(top, bottom, left, right, v, u, lowest, tops.tolist(), x, y, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ball:
+    """The sphere closest to some points; the error is a root mean square, infinite where there is none."""
+
+    x: float
+    y: float
+    z: float
+    radius: float
+    error: float
+
+
+def _balls(together: Together) -> list[_Ball]:
+    """For each group of points the sphere closest to it; all groups at once, for each is small."""
+    lengths, starts = together.lengths, together.starts
+    local = together.points.astype(np.float64)
+    origin = np.add.reduceat(local, starts, axis=1) / lengths
+    local -= np.repeat(origin, lengths, axis=1)
+    x, y, z = local
+    squared = x * x + y * y + z * z
+    moments = np.array([x * x, y * y, z * z, x * y, x * z, y * z, x * squared, y * squared, z * squared, squared])
+    xx, yy, zz, xy, xz, yz, xs, ys, zs, s = np.add.reduceat(moments, starts, axis=1)
+    # Around their own mean: matrix * centre = right / 2, by Cramer's rule.
+    a, b, c = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    determinant = xx * a + xy * b + xz * c
+    is_solid = determinant > 1e-9 * (xx + yy + zz) ** 3 / 27  # or all points are in one plane
+    half = 0.5 / np.where(is_solid, determinant, 1.0)
+    d, e, f = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
+    centre = np.array([a * xs + b * ys + c * zs, b * xs + d * ys + e * zs, c * xs + e * ys + f * zs]) * half
+    radius_squared = s / lengths + (centre * centre).sum(axis=0)
+    is_solid &= (radius_squared > 0.0) & (radius_squared < 0.04)
+    radius = np.sqrt(np.where(is_solid, radius_squared, 0.0))
+    away = local - np.repeat(centre, lengths, axis=1)
+    away *= away
+    off = np.sqrt(away[0] + away[1] + away[2]) - np.repeat(radius, lengths)
+    error = np.where(is_solid, np.sqrt(np.add.reduceat(off * off, starts) / lengths), np.inf)
+    return [_Ball(*ball) for ball in zip(*(centre + origin).tolist(), radius.tolist(), error.tolist(), strict=True)]
+
+
+def _thing(pixels: Pixels, outline: _Outline, ball: _Ball, view: View, table_z: float) -> SeenObject | None:
+    """One group of pixels as a thing, or None where it is too wide or not standing on the table."""
+    if outline.lowest_z > table_z + FLOATING_M:
+        return None
+    top = outline.top_z
+    height = top - table_z
+    is_round = (
+        ball.error < BALL_ERROR_M
+        and abs(ball.z + ball.radius - top) < 0.012
+        and abs(ball.z - ball.radius - table_z) < 0.025
+    )
+    if is_round:
+        x, y, width, length = ball.x, ball.y, 2 * ball.radius, 2 * ball.radius
+        height = 2 * ball.radius
+    else:
+        x, y = outline.x, outline.y
+        (_, sides, _) = cv2.minAreaRect(np.ascontiguousarray(pixels.points[:2].T))
+        # Pixel centres lie half a pixel inside the outline, on average.
+        pixel = float(view.depth_m[pixels.rows[0], pixels.columns[0]]) / view.focal_px
+        width, length = min(sides) + 0.5 * pixel, max(sides) + 0.5 * pixel
+    if not 0.015 < width < THING_WIDEST_M or length > THING_WIDEST_M:
+        return None
+    label, confidence = _label(is_round, width, length, height)
+    return SeenObject(
+        label=label,
+        colour=name_colour(pixels.codes, pixels.value),
+        x_m=x,
+        y_m=y,
+        z_m=table_z + height / 2,
+        width_m=width,
+        height_m=height,
+        u_px=outline.u_px,
+        v_px=outline.v_px,
+        confidence=confidence * (CUT_FACTOR if _is_cut(pixels, outline, view) else 1.0),
+    )
+
+
+def _is_cut(pixels: Pixels, outline: _Outline, view: View) -> bool:
+    """Whether the picture's border or something nearer hides a part of the thing."""
+    rows, columns = pixels.rows, pixels.columns
+    height, width = view.depth_m.shape
+    top, bottom, left, right = outline.top_px, outline.bottom_px, outline.left_px, outline.right_px
+    if top <= 1 or left <= 1 or bottom >= height - 2 or right >= width - 2:
+        return True
+    nearest = float(view.depth_m[rows, columns].min())
+    around = view.depth_m[top - 1 : bottom + 2, left - 1 : right + 2]
+    is_before = (around > 0.0) & (around < nearest - CUT_BEHIND_M)
+    if not is_before.any():
+        return False
+    mask = np.zeros(around.shape, dtype=np.uint8)
+    mask[rows - (top - 1), columns - (left - 1)] = 1
+    ring = cv2.dilate(mask, np.ones((3, 3), dtype=np.uint8)) - mask
+    return bool(np.count_nonzero(is_before & (ring > 0)) > CUT_SHARE * np.count_nonzero(ring))
+
+
+def _label(is_round: bool, width: float, length: float, height: float) -> tuple[str, float]:
+    """The kind by proportions, and how sure that is."""
+    across = (width + length) / 2
+    if is_round:
+        return "ball", 0.9
+    if height > 0.13 or height > 2.0 * across:
+        return "bottle", 0.9
+    if length > 1.45 * width and length > 0.09:
+        return "cup", 0.5  # lying on its side
+    if height > 1.18 * across:
+        return "cup", 0.9
+    if height > 0.5 * across:
+        return "block", 0.8
+    return "bowl", 0.6
+
+
+def _boxes(pixels: Pixels, view: View, floor_z: float, table_z: float) -> tuple[SeenObject, ...]:
+    """Large boxes that stand beside the table."""
+    pixels, ends = grouped(pixels, BOX_CELL_M)
+    found = (_box(group, view, floor_z, table_z) for group in pixels.cut_at(ends) if len(group) >= BOX_LEAST_PX)
+    return _nearest_first([seen for seen in found if seen is not None], view)
+
+
+def _box(pixels: Pixels, view: View, floor_z: float, table_z: float) -> SeenObject | None:
+    z, rows, columns = pixels.points[2], pixels.rows, pixels.columns
+    place = int(0.97 * (len(z) - 1))
+    top = float(np.partition(z, place)[place])
+    if not floor_z + BOX_LEAST_HEIGHT_M < top < table_z + BOX_ABOVE_TABLE_M - 0.02:
+        return None
+    rim = np.flatnonzero(z > top - 0.025)
+    if len(rim) < 8:
+        return None
+    (x, y), sides, _ = cv2.minAreaRect(np.ascontiguousarray(pixels.points[:2].take(rim, axis=1).T))
+    if not (BOX_SIDES_M[0] < min(sides) and max(sides) < BOX_SIDES_M[1]):
+        return None
+    height, width = view.depth_m.shape
+    cut = int((columns <= 1).sum() + (columns >= width - 2).sum() + (rows >= height - 2).sum() + (rows <= 1).sum())
+    return SeenObject(
+        label="bin",
+        colour=name_colour(pixels.codes, pixels.value),
+        x_m=float(x),
+        y_m=float(y),
+        z_m=(floor_z + top) / 2,
+        width_m=float(min(sides)),
+        height_m=top - floor_z,
+        u_px=int(columns.sum()) / len(pixels),
+        v_px=int(rows.sum()) / len(pixels),
+        confidence=0.9 * (1.0 if cut < 4 else CUT_FACTOR),
+    )
+
+
+def _nearest_first(found: list[SeenObject], view: View) -> tuple[SeenObject, ...]:
+    camera_x, camera_y = float(view.camera[0]), float(view.camera[1])
+    return tuple(sorted(found, key=lambda seen: math.hypot(seen.x_m - camera_x, seen.y_m - camera_y)))

@@ -1,0 +1,56 @@
+"""`polyrhythm bag COMMAND`: recordings: info, diff, recover, cut, merge, plot, export, why.
+
+Finds the subcommand; each lives in a module of its own, imported when asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+
+from nodes.recording.bag.progress import told_at_terminal
+from runtime.commands.command_line import answered
+from runtime.errors import os_sentence
+
+COMMANDS = {
+    "info": ("nodes.recording.bag.info", "topics, rates, gaps, ages, drops, duration, parts"),
+    "diff": ("nodes.recording.bag.diff", "whether two recordings hold the same messages; the first difference"),
+    "recover": ("nodes.recording.bag.recover", "write what can be read of a damaged recording into a sound one"),
+    "cut": ("nodes.recording.bag.cut", "keep a span of time, or some topics"),
+    "merge": ("nodes.recording.bag.merge", "join the parts of one run"),
+    "plot": ("nodes.recording.bag.plot", "rates, ages, joints and events as a picture"),
+    "export": ("nodes.recording.bag.export", "to a LeRobot dataset, JSON lines, CSV or videos"),
+    "latency": ("nodes.recording.bag.latency", "how long handlers took, as a trace for virtual time"),
+    "why": ("nodes.recording.bag.why", "what led to the robot's command at a point of time"),
+}
+
+
+def main(argv: list[str]) -> int:
+    """Run one subcommand. 0 did it, 1 ran and failed (or: differs, lossy), 2 was asked wrongly."""
+    if not argv or argv[0] in ("-h", "--help"):
+        width = max(map(len, COMMANDS))
+        print("usage: polyrhythm bag COMMAND RUN.mcap ...\n")
+        for name, (_, does) in COMMANDS.items():
+            print(f"  {name:{width}}  {does}")
+        print("\nexample: polyrhythm bag info runs/20261121-113639-laptop/run.mcap")
+        print("polyrhythm bag COMMAND --help tells more")
+        return 0 if argv else 2
+    if argv[0] not in COMMANDS:
+        print(f"polyrhythm bag: unknown command {argv[0]!r}; known: {', '.join(COMMANDS)}", file=sys.stderr)
+        return 2
+    run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[argv[0]][0]).main
+
+    def obey() -> int:
+        with told_at_terminal(is_wanted="--json" not in argv):
+            return run(argv[1:])
+
+    try:
+        return answered(f"polyrhythm bag {argv[0]}", obey)
+    except SystemExit as end:  # argparse: asked wrongly, or --help
+        return int(end.code or 0)
+    except BrokenPipeError:
+        raise  # `polyrhythm bag info RUN.mcap | head` is no failure
+    except OSError as problem:
+        print(f"polyrhythm bag {argv[0]}: {os_sentence(problem)}", file=sys.stderr)
+        return 1

@@ -1,0 +1,168 @@
+"""`polyrhythm bag plot`: rates, image ages, joints and events of a recording over run time, as one picture."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nodes.recording.bag.recording import (
+    Recording,
+    add_recording,
+    check_picture,
+    envelope_or_none,
+    is_journal,
+    tell_damage,
+)
+from runtime.errors import RecordingError
+
+KEPT = 20_000
+"""Points of one curve; a longer run is thinned out evenly."""
+BINS = 2000
+"""Of the rates, at most; in a longer run, or one whose stamps are damaged, a bin is longer than a second."""
+AGED = ("robot/command", "command", "guard/state", "description", "head/image")
+"""Whose image ages are drawn: from the camera to the motors."""
+EVENTS = ("heard", "said", "interrupt", "subtask", "action", "feedback")
+
+
+class Curve:
+    """Points over time, thinned out evenly where there are too many."""
+
+    def __init__(self) -> None:
+        self.points: list[tuple[float, Any]] = []
+        self._stride = 1
+        self._seen = 0
+
+    def add(self, at_s: float, value: Any) -> None:
+        """Take in the next point."""
+        if self._seen % self._stride == 0:
+            self.points.append((at_s, value))
+            if len(self.points) > KEPT:
+                self.points = self.points[::2]
+                self._stride *= 2
+        self._seen += 1
+
+
+class Curves:
+    """What is drawn of a recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.counts: dict[str, dict[int, int]] = {}  # topic -> second -> messages
+        self.ages_ms: dict[str, Curve] = {}
+        self.joints = Curve()
+        self.joint_names = recording.joints
+        self.events: dict[str, list[float]] = {}
+        start_ns = recording.start_ns
+        self.begin_s = self.end_s = (recording.begin_ns - start_ns) * 1e-9
+        for message in recording.gone_through("reading"):
+            envelope = envelope_or_none(message)
+            if envelope is None:
+                continue
+            at_s = (envelope.published_ns - start_ns) * 1e-9
+            if is_journal(message):
+                continue
+            self.end_s = max(self.end_s, at_s)
+            if message.topic != envelope.topic:
+                continue  # the recorder's own view of another topic
+            if not message.topic.startswith(("health/", "calls/")):
+                seconds = self.counts.setdefault(message.topic, {})
+                seconds[int(at_s)] = seconds.get(int(at_s), 0) + 1
+            if envelope.image_ns and message.topic in AGED:
+                age_ms = (envelope.published_ns - envelope.image_ns) * 1e-6
+                self.ages_ms.setdefault(message.topic, Curve()).add(at_s, age_ms)
+            if message.topic in EVENTS:
+                self.events.setdefault(message.topic, []).append(at_s)
+            if message.schema == "RobotState":
+                try:
+                    self.joints.add(at_s, tuple(message.document["position"]))
+                except (RecordingError, KeyError, TypeError):
+                    continue
+
+
+def draw(curves: Curves, path: Path, title: str) -> None:
+    """Write the picture as a PNG."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(4, 1, figsize=(14, 13), sharex=True, layout="constrained")
+    rates, ages, joints, events = axes
+    length_s = curves.end_s - curves.begin_s
+    streams = {topic: seconds for topic, seconds in curves.counts.items() if sum(seconds.values()) > length_s}
+    order = sorted(streams, key=lambda topic: -sum(streams[topic].values()))
+    colours = {topic: pyplot.get_cmap("tab20")(number % 20) for number, topic in enumerate(order)}
+    for topic in order:
+        starts_s, per_s = rate(streams[topic], curves.begin_s, curves.end_s)
+        mean_hz = sum(streams[topic].values()) / max(length_s, 1e-9)
+        rates.step(starts_s, per_s, where="post", color=colours[topic], label=f"{topic}  {mean_hz:.1f} Hz")
+    rates.set_ylabel("messages in a second")
+    rates.set_yscale("symlog", linthresh=1)
+    rates.set_yticks([0, 1, 2, 5, 10, 20, 50, 100], ["0", "1", "2", "5", "10", "20", "50", "100"])
+    rates.set_ylim(bottom=0)
+    for topic in AGED:
+        if topic in curves.ages_ms and len(curves.ages_ms[topic].points) > 20:
+            colour = colours.get(topic)
+            ages.plot(*_columns(curves.ages_ms[topic].points), ".", markersize=3, color=colour, label=topic)
+    ages.set_ylim(bottom=0)
+    ages.set_ylabel("age of the oldest image behind it, ms")
+    for index, name in enumerate(curves.joint_names):
+        rows = [(at_s, values[index]) for at_s, values in curves.joints.points if index < len(values)]
+        if rows:
+            joints.plot(*_columns(rows), linewidth=1, label=name)
+    joints.set_ylabel("joints, m or rad")
+    names = [name for name in EVENTS if name in curves.events]
+    names.reverse()  # from a person's words at the top to the robot's at the bottom
+    events.eventplot(
+        [curves.events[name] for name in names] or [[]], lineoffsets=list(range(len(names) or 1)), linelengths=0.7
+    )
+    events.set_yticks(range(len(names)), names)
+    events.set_xlabel("run time, s")
+    for one in (rates, ages, joints):
+        if one.get_legend_handles_labels()[0]:
+            one.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False, markerscale=4)
+    for one in axes:
+        one.grid(color="#e5e7eb")
+        one.set_axisbelow(True)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=100)
+    pyplot.close(figure)
+
+
+def rate(seconds: Mapping[int, int], begin_s: float, end_s: float) -> tuple[list[float], list[float]]:
+    """Messages a second by the second, or by so many that there are BINS at most; without the last, partial one."""
+    width = max(1, math.ceil((end_s - begin_s) / BINS))
+    bins: dict[int, int] = {}
+    for second, number in seconds.items():
+        bins[second // width] = bins.get(second // width, 0) + number
+    first = int(begin_s) // width
+    whole = range(first, max(first + 1, int(end_s) // width))
+    return [float(place * width) for place in whole], [bins.get(place, 0) / width for place in whole]
+
+
+def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [point[0] for point in points], [point[1] for point in points]
+
+
+def main(argv: list[str]) -> int:
+    """`polyrhythm bag plot`: 0, or 1 where there is nothing to draw."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm bag plot",
+        description="Rates, ages, joints and events over run time as a PNG; polyrhythm report draws the timeline.",
+        epilog="example: polyrhythm bag plot run.mcap --out plot.png",
+    )
+    add_recording(parser)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN-plot.png beside it")
+    asked = parser.parse_args(argv)
+    check_picture(asked.out)
+    recording = Recording(asked.recording)
+    curves = Curves(recording)
+    if not curves.counts:
+        raise RecordingError(f"{asked.recording}: holds no messages, so there is nothing to draw")
+    out = asked.out or asked.recording.with_name(f"{asked.recording.stem}-plot.png")
+    draw(curves, out, str(asked.recording))
+    print(out)
+    tell_damage(recording)
+    return 0

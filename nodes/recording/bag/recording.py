@@ -1,0 +1,194 @@
+"""`Recording`: all parts of a recorded run as one row of messages, with what is known of the run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nodes.recording.bag.progress import with_progress
+from runtime.bag.file import BagReader, BagWriter
+from runtime.bag.parts import BEGIN, ZERO, begin_ns_of, parts_of, what_differs, zero_ns_of
+from runtime.bag.record import BagMessage
+from runtime.errors import RecordingError, UserError
+from runtime.message import Envelope
+from runtime.msgs import JOINTS
+
+JOURNAL_S = 2.0
+"""A handler call is in the recording at most this long after it ended."""
+PICTURES = (".png", ".svg", ".pdf")
+
+
+class Recording:
+    """One run, however many files it has. Raises RecordingError where a file is none of ours, or of another run."""
+
+    def __init__(self, path: Path, parts: list[Path] | None = None) -> None:
+        self.path = path
+        self._left_out: list[str] = []
+        self.readers = [BagReader(path)] if parts is None else [BagReader(part) for part in parts]
+        for part in parts_of(path)[1:] if parts is None else ():
+            try:
+                self.readers.append(BagReader(part))
+            except RecordingError as problem:
+                self._left_out.append(f"{problem}; left out, though it is named as a part of this recording")
+        read = {reader.path.name for reader in self.readers}
+        for reader in self.readers:
+            following = Path(reader.metadata.get("end", {}).get("continues", "")).name
+            if following and following not in read:
+                is_there = reader.path.with_name(following).is_file()
+                why = "which is not read with it" if is_there else "which is not there"
+                self._left_out.append(f"{reader.path}: goes on in {following}, {why}")
+        self.about = self.readers[0].metadata.get("run", {})
+        for reader in self.readers[1:]:
+            check_same_run(self.readers[0], reader)
+
+    def __iter__(self) -> Iterator[BagMessage]:
+        for reader in self.readers:
+            yield from reader
+
+    def gone_through(self, doing: str) -> Iterator[BagMessage]:
+        """All messages; a person at a terminal is told how far it is."""
+        counts = [reader.promised for reader in self.readers]
+        known = [count for count in counts if count is not None]
+        return with_progress(self, doing, sum(known) if len(known) == len(counts) else None)
+
+    @property
+    def end(self) -> dict[str, str]:
+        """What was noted at the end; empty where the recording was cut off."""
+        ends = [reader.metadata.get("end", {}) for reader in self.readers]
+        return next((end for end in reversed(ends) if end and "continues" not in end), ends[-1])  # in whatever order
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every part was closed and is whole; known once the messages were read."""
+        return not self._left_out and all(reader.is_complete for reader in self.readers)
+
+    @property
+    def damage(self) -> list[str]:
+        """What could not be read, in sentences; known once the messages were read."""
+        return [text for reader in self.readers for text in reader.damage] + self._left_out
+
+    @property
+    def is_virtual(self) -> bool:
+        return self.about.get("clock") == "virtual"
+
+    @cached_property
+    def start_ns(self) -> int:
+        """Run time zero as a monotonic stamp; that of the first message where the recording does not say."""
+        noted_ns = zero_ns_of(self.readers[0].metadata)
+        return self._first_ns() if noted_ns is None else noted_ns
+
+    def _first_ns(self) -> int:
+        known = [(reader, reader.damage, reader.is_complete) for reader in self.readers]
+        envelopes = (envelope for message in self if (envelope := envelope_or_none(message)) is not None)
+        first = next(envelopes, None)
+        for reader, damage, is_complete in known:  # what is known once the messages were read stays so
+            reader.damage, reader.is_complete = damage, is_complete
+        return first.published_ns if first is not None else 0
+
+    @property
+    def begin_ns(self) -> int:
+        """Where it begins: at run time zero, or where it was cut out of its run."""
+        noted_ns = [begin_ns_of(reader.metadata) for reader in self.readers]
+        pieces_ns = [one for one in noted_ns if one is not None]
+        return min(pieces_ns) if len(pieces_ns) == len(noted_ns) else self.start_ns
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The robot's joints, in the order of joint vectors; a Stretch's where no other robot was named."""
+        names = self.noted("joints")
+        is_told = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        return tuple(names) if is_told else JOINTS
+
+    @property
+    def played(self) -> tuple[str, ...]:
+        """The nodes that another recording stood in for in this run."""
+        names = self.noted("replayed")
+        return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+
+    def noted(self, key: str) -> Any:
+        """A value noted at the end or at the start, decoded; None where there is none."""
+        text = self.end.get(key, self.about.get(key))
+        if text is None:
+            return None
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            return text
+
+
+def is_journal(message: BagMessage) -> bool:
+    """Whether it tells of calls before it, and of log lines; nothing happened when it was recorded."""
+    return message.schema == "Calls" or message.topic == "log"
+
+
+def check_same_run(first: BagReader, other: BagReader) -> None:
+    """Raise RecordingError where the two files are of different runs."""
+    what = what_differs(*(reader.metadata.get("run", {}) for reader in (first, other)))
+    if what:
+        raise RecordingError(
+            f"{other.path}: is of another run than {first.path} ({what}); two runs are not one recording"
+        )
+
+
+def envelope_or_none(message: BagMessage) -> Envelope | None:
+    """The envelope, or None where it cannot be read."""
+    try:
+        return message.envelope
+    except RecordingError:
+        return None
+
+
+def file_names(topics: Iterable[str]) -> dict[str, str]:
+    """A name for each topic that a file may have, and no other topic has: "head/image" is head_image."""
+    names: dict[str, str] = {}
+    for topic in sorted(topics):
+        name = wanted = topic.replace("/", "_") or "_"
+        number = 2
+        while name in names.values():
+            name, number = f"{wanted}-{number}", number + 1
+        names[topic] = name
+    return names
+
+
+def tell_damage(*recordings: Recording) -> None:
+    """Say on standard error what could not be read; standard output may be for a script."""
+    for text in dict.fromkeys(text for recording in recordings for text in recording.damage):
+        print(f"! {text}", file=sys.stderr)
+
+
+def check_out(path: Path, *sources: Recording) -> None:
+    """Raise UserError where the file to be written is one of those that are read."""
+    if any(path.resolve() == reader.path.resolve() for source in sources for reader in source.readers):
+        raise UserError(f"{path}: is the recording itself; choose another file to write")
+
+
+def check_picture(path: Path | None) -> None:
+    """Raise UserError where the name is none of a picture."""
+    if path is not None and path.suffix.lower() not in PICTURES:
+        raise UserError(f"{path}: expected a name that ends in {', '.join(PICTURES)}")
+
+
+def copy_head(source: Recording, path: Path, note: dict[str, str]) -> BagWriter:
+    """A new recording that says the same of its run, and how it came about."""
+    check_out(path, source)
+    about = {key: value for key, value in source.about.items() if key not in (ZERO, BEGIN)}
+    if not source.is_virtual:
+        about[ZERO] = str(source.start_ns)
+    if source.begin_ns > source.start_ns:
+        about[BEGIN] = str(source.begin_ns)
+    writer = BagWriter(path, {**about, **note}, wall_offset_ns=source.readers[0].wall_offset_ns)
+    for reader in source.readers[:1]:
+        for name, data in reader.attachments.items():
+            writer.attach(name, "application/toml" if name.endswith(".toml") else "application/octet-stream", data)
+    return writer
+
+
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """The argument that every subcommand has."""
+    parser.add_argument("recording", type=Path, metavar="RUN.mcap", help="a recording of polyrhythm run")

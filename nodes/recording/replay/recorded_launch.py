@@ -1,0 +1,99 @@
+"""The launch of a recorded run, as its recording tells it: the launch file with what was added and overridden."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nodes.recording.bag.recording import Recording
+from runtime.errors import RecordingError
+from runtime.launch.file import Launch, add_node, in_order, override, resolve
+from runtime.launch.provenance import git_state, machine, versions
+
+LAUNCH_FILE_NAME = "launch.toml"
+
+
+@dataclass(frozen=True)
+class LaunchSource:
+    """What the launch was made of; a recording of the replay holds it again, and can so be replayed itself."""
+
+    text: str
+    added: tuple[str, ...]
+    overrides: tuple[str, ...]
+
+
+def recorded_launch(recording: Recording, overrides: list[str]) -> Launch:
+    """The launch of the recorded run, with what it was overridden with then and now. Raises PolyrhythmError."""
+    tables = recorded_tables(recording, launch_source(recording, overrides))
+    for table in _node_tables(tables):
+        table.pop("latency", None)  # calls are run again at their recorded times
+    return resolve(tables, path=recording.path)
+
+
+def launch_source(recording: Recording, overrides: list[str]) -> LaunchSource:
+    """The recorded run's launch file, with what was added and overridden then and now. Raises RecordingError."""
+    text = next(
+        (
+            reader.attachments[LAUNCH_FILE_NAME]
+            for reader in recording.readers
+            if LAUNCH_FILE_NAME in reader.attachments
+        ),
+        None,
+    )
+    if text is None:
+        raise RecordingError(f"{recording.path}: holds no launch file, so its nodes are not known")
+    try:
+        return LaunchSource(
+            text.decode(), _noted(recording, "added"), (*_noted(recording, "overrides"), *in_order(overrides))
+        )
+    except UnicodeDecodeError as problem:
+        raise RecordingError(f"{recording.path}: its launch file cannot be read ({problem})") from problem
+
+
+def _noted(recording: Recording, key: str) -> tuple[str, ...]:
+    noted = recording.noted(key)
+    return tuple(text for text in noted if isinstance(text, str)) if isinstance(noted, list) else ()
+
+
+def recorded_tables(recording: Recording, source: LaunchSource) -> dict[str, Any]:
+    """The recorded launch as tables; latencies taken from a file are left out, for the file may be gone."""
+    try:
+        tables = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as problem:
+        raise RecordingError(f"{recording.path}: its launch file cannot be read ({problem})") from problem
+    for node in source.added:
+        add_node(tables, node)
+    for change in source.overrides:
+        override(tables, change)
+    for table in _node_tables(tables):
+        if "trace" in str(table.get("latency", "")):
+            del table["latency"]
+    return tables
+
+
+def _node_tables(tables: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those that are tables; `resolve` says what is wrong with the others."""
+    nodes = tables.get("nodes")
+    return [table for table in nodes.values() if isinstance(table, dict)] if isinstance(nodes, dict) else []
+
+
+def what_changed(recording: Recording) -> list[str]:
+    """In what this process is not made as the recorded run was, in sentences: it may be why results differ."""
+    found = []
+    there = recording.about.get("machine", "")
+    if there and there != machine():
+        found.append(f"the run was made on {there}; this is {machine()}")
+    then = recording.about.get("git", "")
+    now = git_state(Path(recording.about.get("launch_file", "")).parent) if then else ""
+    if now and (now != then or then.endswith("-dirty")):
+        found.append(f"the run was made at {then} in git; this is {now}")
+    noted = recording.noted("versions")
+    before = noted if isinstance(noted, dict) else {}
+    other = [
+        f"{name} {before[name]} then, {number} now"
+        for name, number in versions().items()
+        if before.get(name, number) != number
+    ]
+    return found + ([f"other packages: {'; '.join(other)}"] if other else [])

@@ -1,0 +1,98 @@
+"""`Tape`: what some nodes of a recording said, one message after the other, as the typed values that they published."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nodes.recording import images as recorded_image
+from nodes.recording.bag.recording import Recording, envelope_or_none
+from nodes.recording.replay.gaps import Shift, Types, spoken
+from nodes.recording.replay.inputs import DEPTH
+from runtime.bag.record import BagMessage
+from runtime.errors import RecordingError
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Image
+
+Steps = Mapping[str, Sequence[int]]
+"""By node, as `Gaps.steps`."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A message and when it is to be said, from the start."""
+
+    stamped: Stamped[Any]
+    due_ns: int
+
+
+def dues_of(recording: Recording, sources: Mapping[str, Types], steps: Steps) -> dict[str, deque[int]]:
+    """When each of these nodes speaks, from the start; a time for every message."""
+    begin_ns = recording.begin_ns
+    dues: dict[str, deque[int]] = {name: deque() for name in sources}
+    shifts = {name: Shift(steps.get(name, ())) for name in sources}
+    for message in recording:
+        envelope = spoken(message, sources)
+        if envelope is not None:
+            dues[envelope.source].append(envelope.published_ns - begin_ns + shifts[envelope.source].of_next_ns())
+    return dues
+
+
+class Tape:
+    """Messages in recorded order. `skipped` counts what could not be read; an image without its depth is one."""
+
+    def __init__(self, recording: Recording, sources: Mapping[str, Types], steps: Steps) -> None:
+        self.skipped = 0
+        self._begin_ns = recording.begin_ns
+        self._sources = sources
+        self._shifts = {name: Shift(steps.get(name, ())) for name in sources}
+        self._topics = {topic for types in sources.values() for topic in types}
+        self._rows = self._read(recording)
+        self.next = next(self._rows, None)
+        """What comes next; None at the end."""
+
+    def take(self) -> Stamped[Any]:
+        """The next message, which the tape moves past."""
+        taken, self.next = self.next, next(self._rows, None)
+        assert taken is not None
+        return taken.stamped
+
+    def _read(self, recording: Recording) -> Iterator[Row]:
+        image: tuple[BagMessage, Envelope, int] | None = None  # waits for its depth, which stands behind it
+        for message in recording:
+            topic = message.topic.removesuffix(DEPTH)
+            if message.topic not in self._topics and topic not in self._topics:
+                continue
+            envelope = envelope_or_none(message)
+            if envelope is None or envelope.topic not in self._sources.get(envelope.source, {}):
+                continue
+            if image is not None:
+                is_depth = message.topic == image[0].topic + DEPTH and envelope.ident == image[1].ident
+                yield from self._typed(*image, depth=message if is_depth else None)
+                image = None
+                if is_depth:
+                    continue
+            if message.topic != envelope.topic:
+                continue  # the recorder's own view of a message
+            due_ns = envelope.published_ns - self._begin_ns + self._shifts[envelope.source].of_next_ns()
+            if message.schema == recorded_image.SCHEMA_NAME:
+                image = message, envelope, due_ns
+            else:
+                yield from self._typed(message, envelope, due_ns)
+        if image is not None:
+            yield from self._typed(*image)
+
+    def _typed(
+        self, message: BagMessage, envelope: Envelope, due_ns: int, depth: BagMessage | None = None
+    ) -> Iterator[Row]:
+        kind = self._sources[envelope.source][envelope.topic]
+        try:
+            if kind is Image:
+                image, _ = recorded_image.image_of(message.document, depth.document if depth is not None else None)
+                yield Row(Stamped(image, envelope), due_ns)
+            else:
+                yield Row(Stamped(message.message(kind), envelope), due_ns)
+        except RecordingError:
+            self.skipped += 1

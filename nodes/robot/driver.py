@@ -1,0 +1,185 @@
+"""`Driver`: the only node that talks to the robot; it obeys `robot/command` and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+from typing import cast
+
+from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.errors import UserError
+from runtime.launch.robot_table import joint_names, load_limits
+from runtime.msgs import JOINTS, JointCommand, RobotService, RobotState, RobotStatus
+from runtime.msgs.robot_protocol import Robot, RobotError, RobotLimits
+
+Parameter = int | float | str | bool
+
+METHODS = ("start", "read", "status", "command", "advance", "stop", "home", "stow", "runstop", "close")
+"""What a `Robot` does, and a driver asks of it."""
+COMMAND_LIFESPAN_S = 0.15
+SERVICE_LIFESPAN_S = 2.0
+TICKS_PER_STATUS = 10
+
+
+class Driver(Node):
+    """Applies the newest command while it is fresh, stops the robot otherwise, and publishes what the robot feels.
+
+    `robot` names a class that keeps the `Robot` protocol, as "module:Class"; `robot_params` are its arguments. `limits`
+    names what its guard takes it for, as "module:NAME", from `[run] robot` of the launch file ("": a Stretch).
+    A `robot/service` by a person homes or stows it, while nobody commands it. Runstop and release come by another
+    topic, because homing may take half a minute and a runstop waits for nothing.
+    """
+
+    realtime = True
+    robot_parameter = "limits"
+
+    command = Subscription(JointCommand, "robot/command", qos=QoS(lifespan_s=COMMAND_LIFESPAN_S))
+    service = Subscription(RobotService, "robot/service", qos=QoS(required=False, lifespan_s=SERVICE_LIFESPAN_S))
+    button = Subscription(RobotService, "robot/runstop", qos=QoS(required=False, lifespan_s=SERVICE_LIFESPAN_S))
+    state = Publisher(RobotState, "robot/state")
+    status = Publisher(RobotStatus, "robot/status")
+
+    def __init__(
+        self,
+        robot: str = "nodes.sim.robot:SimRobot",
+        robot_params: dict[str, Parameter] | None = None,
+        limits: str = "",
+    ) -> None:
+        self._robot_name = robot
+        self._joints = joint_names(load_limits(limits)) if limits else JOINTS
+        self._robot_params = dict(robot_params or {})
+        self._is_commanded = False
+        self._ticks = 0
+        self._told = ("", "")
+        self._was_runstopped = False
+        self.robot: Robot | None = None
+
+    @classmethod
+    def check_parameters(
+        cls, robot: str = "", robot_params: dict[str, Parameter] | None = None, limits: str = "", **_: object
+    ) -> list[str]:
+        """What is wrong with the robot's class, or its arguments; it is neither made nor moved."""
+        if not robot:
+            return []
+        try:
+            found = robot_class(robot)
+        except UserError as problem:
+            return [str(problem)]
+        lacking = [name for name in METHODS if not callable(getattr(found, name, None))]
+        if lacking:
+            return [f"robot {robot!r} is no robot: it lacks {', '.join(lacking)}; docs/new-robot.md says what one does"]
+        try:
+            inspect.signature(found).bind(**robot_params or {})
+        except TypeError as problem:
+            return [f"robot {robot!r} does not take these robot_params: {problem}"]
+        own = getattr(found, "limits", None)  # of the class where it knows them before it is started
+        joints = joint_names(load_limits(limits)) if limits else JOINTS
+        return [_others(robot, own, joints)] if isinstance(own, RobotLimits) and joint_names(own) != joints else []
+
+    def on_start(self) -> None:
+        """Connect to the robot; never moves it. Raises UserError for a real robot in virtual time."""
+        if self.clock.is_virtual and getattr(robot_class(self._robot_name), "is_hardware", False):
+            raise UserError(
+                f"node {self.name}: robot {self._robot_name!r} is a real one and does not wait for virtual time; run "
+                'without --virtual, or with a simulated one, such as "nodes.robot.kinematic:KinematicRobot"'
+            )
+        self.robot = make_robot(self._robot_name, self._robot_params)
+        self.robot.start(self.clock.now_ns())
+        own = getattr(self.robot, "limits", None)
+        if isinstance(own, RobotLimits) and joint_names(own) != self._joints:
+            raise UserError(f"node {self.name}: {_others(self._robot_name, own, self._joints)}")
+
+    def on_stop(self) -> None:
+        """Leave the robot standing."""
+        if self.robot is None:
+            return
+        try:
+            self.robot.stop()
+        finally:  # closing is what lets go of the motors, and of the robot for the next run
+            self.robot.close()
+
+    @every(hz=50)
+    def control(self) -> None:
+        """Let the robot's time pass, read it, command it.
+
+        State and status are published before the command is looked at: what is measured stems from no image or
+        utterance, and would otherwise hand the age of old commands on to every new one.
+        """
+        robot = self.robot
+        if robot is None:
+            return
+        robot.advance(self.clock.now_ns())
+        self.state.publish(robot.read(self.clock.now_ns()))
+        self._ticks += 1
+        status = robot.status(self.clock.now_ns())
+        if self._ticks % TICKS_PER_STATUS == 1 or status.is_runstopped is not self._was_runstopped:
+            self._tell(status)  # a runstop at once: the guard lets go of a robot that is pressed to stand
+        self._was_runstopped = status.is_runstopped
+        command = self.command.latest()  # None once it is older than its lifespan, checked here and now
+        is_usable = command is not None and is_complete(command, len(self._joints))
+        if command is not None and is_usable:
+            robot.command(command)
+        else:
+            robot.stop()
+        if is_usable is not self._is_commanded:
+            self._is_commanded = is_usable
+            self.log.info("commands arrive" if is_usable else "no usable command: the robot stands still")
+
+    @on(service, blocking=True)
+    def serve(self, service: RobotService) -> None:
+        """Home or stow; in a thread, because that blocks on a real robot."""
+        robot = self.robot
+        if robot is None or service.verb not in ("home", "stow"):
+            self.log.warning("%s by %s refused: robot/service takes home and stow", service.verb, service.by)
+        elif self._is_commanded:
+            self.log.warning("%s by %s refused: the robot is under command; disarm first", service.verb, service.by)
+        else:
+            try:
+                robot.home() if service.verb == "home" else robot.stow()
+            except RobotError as problem:
+                self.log.warning("%s by %s refused: %s", service.verb, service.by, problem)
+
+    @on(button)
+    def press(self, service: RobotService) -> None:
+        """The robot's own runstop, by message."""
+        if self.robot is None or service.verb not in ("runstop", "release"):
+            self.log.warning("%s by %s refused: robot/runstop takes runstop and release", service.verb, service.by)
+        else:
+            self.robot.runstop(service.verb == "runstop")
+
+    def _tell(self, status: RobotStatus) -> None:
+        self.status.publish(status)
+        if (status.mode, status.why) != self._told and (status.mode != "ready" or self._told[0]):
+            self.log.info("robot: %s%s", status.mode, f": {status.why}" if status.why else "")
+        self._told = (status.mode, status.why)
+
+
+def is_complete(command: JointCommand, joints: int = len(JOINTS)) -> bool:
+    """Whether a command has one finite position per joint and finite velocities."""
+    values = (*command.position, command.base_v_mps, command.base_w_radps)
+    return len(command.position) == joints and all(math.isfinite(value) for value in values)
+
+
+def _others(robot: str, limits: RobotLimits, joints: tuple[str, ...]) -> str:
+    return (
+        f"robot {robot!r} has the joints {', '.join(joint_names(limits))}, but its guard is told of "
+        f"{', '.join(joints)}; name the limits of this very robot in [run] robot"
+    )
+
+
+def robot_class(name: str) -> type[Robot]:
+    """The class of a "module:Class" name. Raises UserError where there is none."""
+    module_name, _, class_name = name.partition(":")
+    try:
+        return cast(type[Robot], getattr(importlib.import_module(module_name), class_name))
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(f'robot {name!r} cannot be loaded: {error}; expected "module:Class"') from error
+
+
+def make_robot(name: str, params: dict[str, Parameter]) -> Robot:
+    """The robot of a "module:Class" name. Raises UserError where there is none, or its arguments do not fit."""
+    try:
+        return robot_class(name)(**params)
+    except TypeError as error:
+        raise UserError(f"robot {name!r} does not take these robot_params: {error}") from error

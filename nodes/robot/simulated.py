@@ -1,0 +1,62 @@
+"""`SimDriver`: drives the simulated robot, and shows its world to the simulated cameras and collaborator."""
+
+from __future__ import annotations
+
+from nodes.robot.driver import Driver
+from nodes.sim.messages import BodyPart, Truth, World
+from nodes.sim.robot import SimRobot
+from runtime import Publisher, QoS, Subscription, every, on
+from runtime.errors import UserError
+
+
+class SimDriver(Driver):
+    """A driver whose robot is a `SimRobot`; the collaborator's hand and foot arrive on `sim/body`.
+
+    Where `robot_params` name no `seed`, the run's seed lays the table.
+    """
+
+    world = Publisher(World, "sim/world")
+    truth = Publisher(Truth, "sim/truth")
+    body = Subscription(BodyPart, "sim/body", qos=QoS(required=False))
+
+    _skipped_at_start_s = _told_skipped_s = 0.0
+
+    def on_start(self) -> None:
+        """Build the scene, laid by the run's seed. Raises UserError where the robot is not a simulated one."""
+        self._robot_params.setdefault("seed", int(getattr(self, "run_info", {}).get("seed", 0)))
+        super().on_start()
+        if not isinstance(self.robot, SimRobot):
+            raise UserError(
+                f"node {self.name}: SimDriver drives a SimRobot, not {self._robot_name!r}; "
+                f"use nodes.robot.driver:Driver"
+            )
+
+    @on(body)
+    def move_person(self, part: BodyPart) -> None:
+        """Put a part of the collaborator where it says."""
+        try:
+            self._sim.move_person(part.part, (part.x_m, part.y_m, part.z_m))
+        except ValueError as error:
+            self.log.warning("sim/body: %s", error)
+
+    @every(hz=50)
+    def show_world(self) -> None:
+        """For the cameras."""
+        skipped_s = self._sim.skipped_s
+        if self._ticks <= 1:
+            self._skipped_at_start_s = self._told_skipped_s = skipped_s  # while all others were loaded
+        elif skipped_s > self._told_skipped_s:
+            self._told_skipped_s = skipped_s
+            left_out_s = skipped_s - self._skipped_at_start_s
+            self.log.warning("the simulation is behind real time and has left out %.2f s so far", left_out_s)
+        self.world.publish(self._sim.world())
+
+    @every(hz=10)
+    def tell_truth(self) -> None:
+        """For the collaborator and the judge, never for a policy."""
+        self.truth.publish(self._sim.truth())
+
+    @property
+    def _sim(self) -> SimRobot:
+        assert isinstance(self.robot, SimRobot), "on_start has checked it"
+        return self.robot

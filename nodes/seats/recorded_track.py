@@ -1,0 +1,124 @@
+"""`Score`: what the holder of a seat once said, read from a recording, to be said again at the same pace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from runtime.bag.file import BagReader
+from runtime.bag.parts import parts_of, zero_ns_of
+from runtime.clock import to_ns
+from runtime.control_messages.fence import SEATS, Seat
+from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime.errors import UserError, choices
+from runtime.message import Message
+
+SPOKEN: dict[Seat, tuple[str, ...]] = {
+    "planner": ("subtask",),
+    "vlm": ("action", "description"),
+    "policy": ("command",),
+}
+"""What a recording says on a seat: its decisions. How actions went in that run is no news of this one."""
+
+IDS = ("id", "subtask_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One message and when it is due, in ns after the beginning."""
+
+    at_ns: int
+    topic: str
+    message: Message
+
+
+@dataclass
+class Score:
+    """The notes of one seat in order, and how far they are played; nothing is played twice."""
+
+    name: str
+    notes: tuple[Note, ...]
+    place: int = 0
+
+    @property
+    def length_s(self) -> float:
+        """From the first to the last note."""
+        return self.notes[-1].at_ns * 1e-9 if self.notes else 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything is played."""
+        return self.place >= len(self.notes)
+
+    def begin(self) -> None:
+        """From the start again."""
+        self.place = 0
+
+    def due(self, elapsed_ns: int) -> list[Note]:
+        """What is to be said now: every event, and of each state the newest only, as a late player skips old ones."""
+        start = self.place
+        while not self.is_over and self.notes[self.place].at_ns <= elapsed_ns:
+            self.place += 1
+        found = self.notes[start : self.place]
+        newest = {note.topic: note for note in found if note.message.message_kind == "state"}
+        return [note for note in found if newest.get(note.topic, note) is note]
+
+
+def read_score(
+    path: Path, seat: Seat, types: Mapping[str, type[Message]], *, from_s: float = 0.0, for_s: float | None = None
+) -> Score:
+    """What the seat's holder, whoever that was, said on these topics; from so many seconds of run time on.
+
+    The ids of its actions and subtasks get the recording's name before them: nobody takes them for those of this run.
+    Raises RecordingError for a file that is none, and UserError where the holder said nothing there.
+    """
+    name = path.parent.name if path.name == "run.mcap" and path.parent.name else path.stem
+    place, holder, seen = SEATS.index(seat), "", set[str]()
+    start_ns: int | None = None
+    notes: list[tuple[int, str, Message]] = []
+    for part in parts_of(path):
+        reader = BagReader(part)
+        start_ns = zero_ns_of(reader.metadata) if start_ns is None else start_ns
+        holder = holder or _first_holder(reader.metadata.get("run", {}), seat)
+        for record in reader:
+            envelope = record.envelope
+            start_ns = envelope.published_ns if start_ns is None else start_ns
+            if record.topic == LEASE_TOPIC:
+                lease = record.message(Lease)
+                holder = lease.holder if lease.seat == seat else holder
+            if envelope.seat == place:
+                seen.add(record.topic)
+            message = types.get(record.topic)
+            at_ns = envelope.published_ns - start_ns - to_ns(from_s)
+            is_within = at_ns >= 0 and (for_s is None or at_ns <= to_ns(for_s))
+            is_holder_s = envelope.source == holder if holder else envelope.seat == place
+            if message is not None and is_within and is_holder_s:
+                notes.append((at_ns, record.topic, _renamed(record.message(message), name)))
+    if not notes:
+        raise UserError(
+            f"{path}: nobody on the seat {seat} said anything on {choices(types)} there; "
+            f"the seat's topics in the recording: {choices(seen)}"
+        )
+    notes.sort(key=lambda note: note[0])
+    first_ns = notes[0][0]
+    return Score(name, tuple(Note(at_ns - first_ns, topic, message) for at_ns, topic, message in notes))
+
+
+def _first_holder(about: Mapping[str, str], seat: Seat) -> str:
+    """Who held the seat when the recorded run began; "" where that is not noted."""
+    try:
+        seats = msgspec.json.decode(about.get("seats", "{}"), type=dict[str, dict[str, Any]])
+    except msgspec.MsgspecError:
+        return ""
+    return str(seats.get(seat, {}).get("holder", ""))
+
+
+def _renamed(message: Message, name: str) -> Message:
+    idents = {field: getattr(message, field, "") for field in IDS}
+    changes = {field: f"{name}/{ident}" for field, ident in idents.items() if ident}
+    renamed: Message = msgspec.structs.replace(cast(Any, message), **changes)
+    return renamed

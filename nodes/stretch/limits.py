@@ -1,0 +1,28 @@
+"""What kind of robot a Stretch 3 is: joint ranges, speeds and accelerations, base, stow posture, cameras.
+
+Nominal values of Hello Robot's stretch_body 0.7.31 for model SE3 (its `default` motion profile, padded ranges); a real
+robot's driver reads its own.
+"""
+
+from runtime.msgs import JOINTS
+from runtime.msgs.robot_protocol import BaseLimit, JointLimit, RobotLimits
+
+STRETCH_3 = RobotLimits(
+    joints=(
+        JointLimit("lift", 0.0, 1.10, 0.13, 0.30),
+        JointLimit("arm", 0.0, 0.52, 0.30, 0.40),
+        JointLimit("wrist_yaw", -1.35, 4.50, 2.0, 10.0),
+        JointLimit("wrist_pitch", -1.571, 0.451, 2.0, 10.0),
+        JointLimit("wrist_roll", -2.911, 2.918, 2.0, 12.0),
+        JointLimit("gripper", 0.0, 0.12, 0.12, 1.0),
+        JointLimit("head_pan", -3.88, 1.84, 3.0, 14.0),
+        JointLimit("head_tilt", -1.61, 0.34, 3.0, 14.0),
+    ),
+    base=BaseLimit(wheel_speed_mps=0.30, acceleration_mps2=0.30, track_m=0.3153),
+)
+
+assert tuple(joint.name for joint in STRETCH_3.joints) == JOINTS
+
+WHEEL_DIAMETER_M = 0.1016
+STOW = (0.30, 0.0, 3.0, -0.62, 0.0, 0.0, 0.0, 0.0)
+"""Joint positions of the stowed robot, in the order of JOINTS."""

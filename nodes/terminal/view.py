@@ -1,0 +1,202 @@
+"""`TerminalView`: a run on the terminal, as a board that is drawn anew or, where there is no terminal, as lines."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from nodes.terminal.board import Board, Line, ProcessState
+from runtime.clock import Clock, SystemClock
+from runtime.control_messages.health import Health
+from runtime.control_messages.lease import Lease, LeaseLine
+from runtime.message import Stamped
+from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
+from runtime.supervision.view import plain
+
+INTERRUPT_STYLES = {"stop": "bold red", "resume": "green", "amend": "yellow", "replan": "yellow"}
+LOUD = ("warning", "error", "critical", "output")
+
+SHOWN = {
+    f"{kind.__module__}:{kind.__qualname__}": kind
+    for kind in (Utterance, Subtask, Action, Feedback, Interrupt, GuardState, Health, Lease)
+}
+"""The types of message that are shown, by their names in a recording."""
+
+
+class TerminalView:
+    """Shows processes, rates, the conversation and what the robot is about; not what candidates in shadow say.
+
+    With `live`, a board drawn at each `refresh`; else one line for each thing worth telling, with the run time. Colours
+    only on a terminal.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        live: bool,
+        console: Console | None = None,
+        clock: Clock | None = None,
+        start_ns: int | None = None,
+        shows_info: bool = False,
+    ) -> None:
+        """`start_ns`: run time zero of a recorded run, which is shown again. `shows_info`: all that nodes log."""
+        self._clock = clock or SystemClock()
+        self._made_ns = self._clock.now_ns()
+        self._start_ns = self._made_ns if start_ns is None else start_ns
+        self._newest_ns = 0 if start_ns is None else start_ns
+        self._is_virtual = start_ns is not None  # its time is that of its messages
+        self._shows_info = shows_info
+        self._is_running = False
+        self._console = console or Console(highlight=False)
+        self.board = Board(title)
+        self._texts: dict[str, str] = {}
+        self._texts_heard: deque[str] = deque(maxlen=4)
+        self._show: dict[type, Callable[[Stamped[Any]], None]] = {
+            Utterance: self._utterance,
+            Subtask: self._subtask,
+            Action: self._action,
+            Feedback: self._feedback,
+            Interrupt: self._interrupt,
+            GuardState: self._guard,
+            Health: self._health,
+            Lease: self._lease,
+        }
+        self._leases = LeaseLine()
+        self._live: Live | None = None
+        if live:
+            self._live = Live(console=self._console, screen=True, auto_refresh=False)
+            self._live.start()
+        else:
+            self._console.print(title, style="bold", soft_wrap=True)
+
+    def message(self, stamped: Stamped[Any]) -> None:
+        """Take note of a message; most types are not shown."""
+        show = self._show.get(type(stamped.message))
+        if show is None or self._leases.is_shadow(stamped.envelope):
+            return
+        published_ns = stamped.envelope.published_ns
+        if not self._is_virtual and not self._newest_ns and published_ns < self._made_ns:
+            # Older than this view: the run has a clock of its own, which starts at zero.
+            self._is_virtual = True
+            self._start_ns = 0
+        self._newest_ns = max(self._newest_ns, published_ns)
+        show(stamped)
+
+    def process(self, name: str, pid: int, state: str) -> None:
+        """A process changed its state."""
+        self.board.processes[name] = ProcessState(pid, state)
+        if state == "running" and not self._is_running:
+            self._is_running = True
+            self._start_ns = self._clock.now_ns()  # the run begins; what came before was loading
+        if state not in ("running", "stopped"):
+            style = "red" if state.startswith("failed") else "yellow" if state == "restarted" else "dim"
+            self._tell(self._now_s(), name, f"{state} [pid {pid}]", style, is_talk=state not in ("started",))
+
+    def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
+        """A log line; only warnings and worse are shown, and what a process prints, if not all is wanted."""
+        at_s = self._now_s() if at_s is None else at_s
+        if level in LOUD:
+            last = text.splitlines()[-1] if text.strip() else text
+            self.board.warning = plain(f"{at_s:7.1f} {source}: {last}")
+            style = "red" if level in ("error", "critical") else "yellow"
+            self._tell(at_s, source, f"{level}: {text}", style, is_talk=False)
+        elif self._shows_info:
+            self._tell(at_s, source, text, "")
+
+    def refresh(self, now_ns: int) -> None:
+        """Draw the board."""
+        if self._live is None:
+            return
+        self.board.run_s = (now_ns - self._start_ns) * 1e-9
+        size = self._console.size
+        self._live.update(self.board.draw(now_ns, size.width, size.height), refresh=True)
+
+    def close(self) -> None:
+        """Give the terminal back, with what was said left on it."""
+        if self._live is None:
+            return
+        self._live.stop()
+        self._live = None
+        self._console.print(self.board.title, style="bold", soft_wrap=True)
+        for line in self.board.lines:
+            self._print(line)
+
+    def _utterance(self, stamped: Stamped[Utterance]) -> None:
+        message = stamped.message
+        style = "bold" if stamped.envelope.topic == "said" else "bold blue"
+        self._texts_heard.append(message.text)
+        self._tell(self._at_s(stamped), message.speaker, f"“{message.text}”", style)
+
+    def _subtask(self, stamped: Stamped[Subtask]) -> None:
+        if plain(stamped.message.text) != self.board.plan:
+            self.board.plan = plain(stamped.message.text)
+            self._tell(self._at_s(stamped), "plan", stamped.message.text, "", is_talk=False)
+
+    def _action(self, stamped: Stamped[Action]) -> None:
+        message = stamped.message
+        text = plain(message.text or message.skill)
+        if self._texts.get(message.id) == text:
+            return
+        self._texts = {message.id: text}
+        self.board.action, self.board.action_status = text, ""
+        self._tell(self._at_s(stamped), "action", text, "", is_talk=False)
+
+    def _feedback(self, stamped: Stamped[Feedback]) -> None:
+        message = stamped.message
+        is_news = message.action_id in self._texts and message.status != self.board.action_status
+        if not is_news:
+            return
+        self.board.action_status = message.status
+        if message.status != "running":
+            why = f": {message.why}" if message.status == "failure" and message.why else ""
+            style = "green" if message.status == "success" else "red"
+            text = f"{message.status}: {self._texts[message.action_id]}{why}"
+            self._tell(self._at_s(stamped), "action", text, style, is_talk=False)
+
+    def _interrupt(self, stamped: Stamped[Interrupt]) -> None:
+        message = stamped.message
+        style = INTERRUPT_STYLES[message.depth]
+        # What was said is on the line above already.
+        text = "" if message.text in self._texts_heard else f": {message.text}".replace(f": {message.by}: ", ": ")
+        self._tell(self._at_s(stamped), "interrupt", f"{message.depth} by {message.by}{text}", style)
+
+    def _guard(self, stamped: Stamped[GuardState]) -> None:
+        before, self.board.guard = self.board.guard, stamped.message
+        if before is None or (before.mode, before.estop) != (stamped.message.mode, stamped.message.estop):
+            style = "red" if stamped.message.mode == "stopped" else ""
+            text = stamped.message.sentence
+            self._tell(self._at_s(stamped), "guard", text, style, is_talk=False)
+
+    def _lease(self, stamped: Stamped[Lease]) -> None:
+        self._leases.take(stamped.message)
+
+    def _health(self, stamped: Stamped[Health]) -> None:
+        self.board.take_health(stamped.message, stamped.envelope.published_ns)
+        if "recorder" in stamped.message.node:
+            self.board.recording_s = self._at_s(stamped)
+
+    def _tell(self, at_s: float, who: str, text: str, style: str, *, is_talk: bool = True) -> None:
+        """Print the line or, on the board, keep those that belong to the conversation."""
+        line = Line(at_s, plain(who), plain(text), style)
+        if is_talk:
+            self.board.lines.append(line)
+        if self._live is None:
+            self._print(line)
+
+    def _print(self, line: Line) -> None:
+        is_early = not (self._is_running or self._is_virtual or self._newest_ns)  # the run has no time yet
+        at = "[loading] " if is_early else f"[{line.at_s:5.1f} s] "
+        self._console.print(Text.assemble((at, "dim"), (f"{line.who}: {line.text}", line.style)), soft_wrap=True)
+
+    def _at_s(self, stamped: Stamped[Any]) -> float:
+        return (stamped.envelope.published_ns - self._start_ns) * 1e-9
+
+    def _now_s(self) -> float:
+        now_ns = self._newest_ns if self._is_virtual else self._clock.now_ns()
+        return (now_ns - self._start_ns) * 1e-9

@@ -1,0 +1,80 @@
+"""Which files are one recording: its parts, by their names and by what the head of each says of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from runtime.bag.file import head_of
+
+_KEYS = ("folder", "seed", "launch_file", "git", "clock", "parameters")
+_OF_PROCESSES = ("supervisor_pid", "started_ns")
+"""Of a run in real time; without a supervisor each file says when it was begun itself."""
+_LONGEST = 80
+
+ZERO, BEGIN = "zero_ns", "begin_ns"
+"""What a head says of time, where a recording is a piece of a run: stamps of run time zero, and of where it begins."""
+
+
+def part_of(path: Path, number: int) -> Path:
+    """The file of that part of a recording: run.mcap, run-2.mcap, run-3.mcap..."""
+    return path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+
+
+def parts_of(path: Path) -> list[Path]:
+    """The files of a recording in order; more than one where it was split, or its recorder was started again.
+
+    A file so named that is the recording of another run is no part.
+    """
+    number, numbered = 2, []
+    while (following := part_of(path, number)).is_file():
+        numbered.append(following)
+        number += 1
+    first = head_of(path) if numbered else None
+    if first is None:
+        return [path, *numbered]
+    heads = {part: head_of(part) for part in numbered}
+    return [path, *(part for part, head in heads.items() if head is None or (head and not what_differs(first, head)))]
+
+
+def remove_recording(path: Path, successor: Mapping[str, str]) -> None:
+    """Delete a recording, all its parts, for another run to be recorded there; other recordings stay.
+
+    Where its first file is gone already, the others go that the same place was named for. Raises OSError.
+    """
+    is_known = head_of(path) is not None
+    for part in parts_of(path):
+        head = None if part == path or is_known else head_of(part)
+        if head is None or (head and all(head.get(key) == successor.get(key) for key in ("folder", "parameters"))):
+            part.unlink(missing_ok=True)
+
+
+def zero_ns_of(metadata: Mapping[str, Mapping[str, str]]) -> int | None:
+    """Run time zero of a recording, as a monotonic stamp; None where it does not say, and is its first message's."""
+    if metadata.get("run", {}).get("clock") == "virtual":
+        return 0
+    return _stamp(metadata.get("run", {}).get(ZERO)) or _stamp(metadata.get("start", {}).get(ZERO))
+
+
+def begin_ns_of(metadata: Mapping[str, Mapping[str, str]]) -> int | None:
+    """From when on it holds what happened, where it is a piece of its run; None where it holds that from the start."""
+    return _stamp(metadata.get("run", {}).get(BEGIN))
+
+
+def _stamp(text: str | None) -> int | None:
+    stamp_ns = int(text) if text is not None and text.isdecimal() and len(text) < 20 else None
+    return stamp_ns if stamp_ns is not None and stamp_ns < 1 << 63 else None
+
+
+def what_differs(first: Mapping[str, str], other: Mapping[str, str]) -> str:
+    """What tells the two runs apart, as "key is X, not Y"; empty where they are one."""
+    is_told = all(_OF_PROCESSES[0] in head for head in (first, other))
+    for key in (*_KEYS, *(_OF_PROCESSES if is_told else ())):
+        one, two = first.get(key, ""), other.get(key, "")
+        if one != two:
+            return f"{key} is {_short(two)!r}, not {_short(one)!r}"
+    return ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

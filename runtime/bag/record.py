@@ -1,0 +1,60 @@
+"""`BagMessage`: one message of a recording, whose parts are decoded when they are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from runtime.bag.schema import ENVELOPE_KEY, Document, decode_message, envelope_of
+from runtime.errors import RecordingError
+from runtime.message import Envelope, M
+from runtime.messages.msgspec_cache import from_json
+
+
+class _Head(msgspec.Struct):
+    """The part of a recorded message that is read without reading all of it."""
+
+    envelope: dict[str, Any] = msgspec.field(name=ENVELOPE_KEY)
+
+
+@dataclass(frozen=True)
+class BagMessage:
+    """One message of a recording; its parts are decoded when asked for."""
+
+    topic: str
+    schema: str  # name of the message type, or "foxglove.CompressedImage"
+    log_time_ns: int
+    data: bytes
+    type_name: str = ""  # the message type as "module:Class"
+    schema_data: bytes = b""
+    sequence: int = 0
+
+    @cached_property
+    def envelope(self) -> Envelope:
+        """Where the message came from, and when. Raises RecordingError where there is none."""
+        try:
+            return envelope_of(from_json(self.data, _Head).envelope)
+        except (msgspec.MsgspecError, KeyError, RecursionError) as error:
+            raise RecordingError(f"topic {self.topic!r}: a message has no readable envelope ({error})") from error
+
+    @cached_property
+    def document(self) -> Document:
+        """The message as a dictionary, without its envelope."""
+        try:
+            document: Document = msgspec.json.decode(self.data, type=dict[str, Any])
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise RecordingError(f"topic {self.topic!r}: a message is no JSON object ({error})") from error
+        document.pop(ENVELOPE_KEY, None)
+        return document
+
+    def message(self, expected: type[M]) -> M:
+        """The message as that type. Raises RecordingError where it does not fit."""
+        try:
+            return decode_message(self.document, expected)
+        except (msgspec.MsgspecError, ValueError, KeyError, RecursionError) as error:
+            raise RecordingError(
+                f"topic {self.topic!r}: a {self.schema} is no {expected.__name__} ({error})"
+            ) from error

@@ -1,0 +1,180 @@
+"""Attaching to a running graph: choose the run, hear its topics, publish into it; the run itself notices nothing."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import itertools
+import os
+import signal
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+
+from runtime.clock import SystemClock, to_ns
+from runtime.context import captured_ns_of, inherit
+from runtime.errors import PolyrhythmError, UserError, choices
+from runtime.launch.process_plan import TopicInfo
+from runtime.message import Envelope, Message
+from runtime.messages.codec import Frame, decode_envelope
+from runtime.supervision.registry import FoundRun, find_runs
+from runtime.transport.taps import Injector, Tap
+
+_TURN_S = 0.1  # how long an interruption may wait
+_CONNECT_S = 3.0
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One message as it came in."""
+
+    topic: str
+    frames: Sequence[Frame]
+    received_ns: int
+    size_bytes: int  # on the wire: of what came in a bundle, its share; arrays in shared memory count in full
+
+    @property
+    def envelope(self) -> Envelope:
+        """Its envelope. Raises CodecError."""
+        return decode_envelope(self.frames[1])
+
+
+class Interruption:
+    """A `with` block in which Ctrl-C and SIGTERM set `is_set` instead of ending the program somewhere."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def __enter__(self) -> Interruption:
+        self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.is_set = True
+
+
+def add_run_argument(parser: argparse.ArgumentParser) -> None:
+    """Let the user choose among several runs."""
+    parser.add_argument("--run", metavar="NAME|PID", help="which run, where several go on: its name or its pid")
+
+
+def attach(wanted: str | None) -> FoundRun:
+    """The run that is meant. Raises PolyrhythmError where none goes on, UserError where the choice is not clear."""
+    return choose(find_runs(), wanted)
+
+
+def choose(runs: Sequence[FoundRun], wanted: str | None) -> FoundRun:
+    """The one of these runs that is meant, by name or pid."""
+    if not runs:
+        raise PolyrhythmError("no graph runs; start one in another terminal, like: polyrhythm run hello")
+    titles = choices(run.title for run in runs)
+    found = [run for run in runs if wanted is None or wanted in (run.info.name, str(run.info.supervisor_pid))]
+    if not found:
+        raise UserError(f"--run {wanted}: no such run; running: {titles}")
+    if len(found) > 1:
+        raise UserError(f"several graphs run: {titles}; choose one with --run NAME or --run PID")
+    return found[0]
+
+
+def topic_of(run: FoundRun, name: str) -> TopicInfo:
+    """What is known of a topic. Raises UserError where the run has none of that name."""
+    if name not in run.info.topics:
+        raise UserError(f"{run.title} has no topic {name!r}; its topics: {choices(run.info.topics)}")
+    return run.info.topics[name]
+
+
+def hear(
+    run: FoundRun,
+    topics: Iterable[str],
+    interruption: Interruption,
+    for_s: float | None = None,
+    turn_s: float = _TURN_S,
+) -> Generator[Arrival | None]:
+    """Messages as they come, and None whenever there is none for `turn_s`.
+
+    Ends after `for_s` seconds, at an interruption, and at the end of the run.
+    """
+    clock = SystemClock()
+    end_ns = None if for_s is None else clock.now_ns() + to_ns(for_s)
+    kinds = {topic: topic_of(run, topic).kind for topic in topics}
+    tap = Tap(run.folder, run.info.processes, kinds, f"tool-{os.getpid()}-{next(_numbers)}")
+    try:
+        while not interruption.is_set and (end_ns is None or clock.now_ns() < end_ns):
+            frames = tap.receive(turn_s)
+            if frames is not None and len(frames) >= 2:
+                yield Arrival(bytes(frames[0]).decode(errors="replace"), frames, clock.now_ns(), tap.size_bytes)
+            elif run.is_alive:
+                yield None
+            else:
+                return
+    finally:
+        tap.close()
+
+
+class Sender:
+    """Publishes messages on one topic of a run under a name of its own, made by a person.
+
+    What the guard's process hears (an emergency stop, an order, a wish for a seat, and where the reflex is beside the
+    guard, words) waits for that process only: a frozen recorder or planner must not keep anybody from stopping the
+    robot. `unreached` names those who did not answer. Anything else goes to all who hear the topic, or to nobody.
+    """
+
+    def __init__(self, run: FoundRun, topic: str, *, provenance: str, source: str = "") -> None:
+        """Connects. Raises PolyrhythmError where a process that must hear the topic does not answer."""
+        info = topic_of(run, topic)
+        hearers = sorted(name for name, plan in run.info.processes.items() if topic in plan.hears)
+        needed = _guards_process(run)
+        self._topic = topic
+        self._provenance = provenance
+        self._source = source or f"pub-{os.getpid()}"
+        self._clock = SystemClock()
+        self._seq = 0
+        self._injector = Injector(run.folder, info.kind, hearers, needed if needed in hearers else "")
+        self.unreached = missing = self._injector.await_ready(_CONNECT_S)
+        self.hearers = [name for name in hearers if name not in missing]
+        if missing and (needed in missing or needed not in hearers):
+            self._injector.close()
+            raise PolyrhythmError(
+                f"{', '.join(missing)} did not answer within {_CONNECT_S:g} s, so nothing was published; "
+                "polyrhythm nodes tells how it fares"
+            )
+
+    def publish(self, message: Message) -> Envelope:
+        """Send one message; the envelope that it got."""
+        self._seq += 1
+        now_ns = self._clock.now_ns()
+        envelope = inherit(
+            None,
+            topic=self._topic,
+            source=self._source,
+            seq=self._seq,
+            now_ns=now_ns,
+            origin=message.message_origin,
+            own_ns=captured_ns_of(message, now_ns),
+            provenance=self._provenance,
+        )
+        self._injector.publish(envelope, message)
+        return envelope
+
+    def close(self) -> None:
+        """Send what is queued and disconnect."""
+        self._injector.close()
+
+
+def user_name() -> str:
+    """Who asks; by number where this machine knows no name for them, as in many containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
+
+
+def _guards_process(run: FoundRun) -> str:
+    """The process of the node that issues fences and leases; "" where there is none."""
+    names = {plan.authority for plan in run.info.processes.values()}
+    return next((run.info.nodes[name].process for name in sorted(names) if name in run.info.nodes), "")

@@ -1,0 +1,84 @@
+"""`Tally`: what became of the messages of a run, from what each node told last of itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from runtime.control_messages.health import Health
+from runtime.message import Stamped
+from runtime.supervision.view import View
+
+
+class Tally:
+    """A view that hands all on to another one and keeps the accounts that go by.
+
+    A process that was killed takes what it counted since its last account, at most a second, with it.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._last: dict[tuple[str, int], Health] = {}  # by node and life
+
+    def message(self, stamped: Stamped[Any]) -> None:
+        """A message that was published."""
+        health = stamped.message
+        if isinstance(health, Health) and health.node == stamped.envelope.source:
+            self._last[health.node, health.pid] = health
+        self._view.message(stamped)
+
+    def process(self, name: str, pid: int, state: str) -> None:
+        """A process changed its state."""
+        self._view.process(name, pid, state)
+
+    def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
+        """A log line."""
+        self._view.log(level, source, text, at_s)
+
+    def refresh(self, now_ns: int) -> None:
+        """Time to draw again."""
+        self._view.refresh(now_ns)
+
+    def close(self) -> None:
+        """The run is over."""
+        self._view.close()
+
+    def as_data(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """By node and topic: received, delivered, waiting, and dropped by reason."""
+        found: dict[str, dict[str, dict[str, Any]]] = {}
+        for (node, _), health in sorted(self._last.items()):
+            for port in health.ports:
+                new = {"received": 0, "delivered": 0, "waiting": 0, "dropped": {}}
+                counted = found.setdefault(node, {}).setdefault(port.topic, new)
+                counted["received"] += port.received
+                counted["delivered"] += port.delivered
+                counted["waiting"] += port.waiting
+                counted["dropped"] = dict(Counter(counted["dropped"]) + Counter(port.dropped))
+        return found
+
+    def lines(self) -> list[str]:
+        """The same in words: the sum, and each subscription that lost something; and whose handlers failed."""
+        return self._messages() + [
+            f"{node}: {number} handler calls ended in an error; the log tells where" for node, number in self._errors()
+        ]
+
+    def _errors(self) -> list[tuple[str, int]]:
+        errors: Counter[str] = Counter()
+        for (node, _), health in self._last.items():
+            errors[node] += health.errors
+        return sorted((node, number) for node, number in errors.items() if number)
+
+    def _messages(self) -> list[str]:
+        counts = [(node, topic, one) for node, topics in self.as_data().items() for topic, one in topics.items()]
+        if not counts:
+            return []
+        received, delivered, waiting = (
+            sum(one[key] for _, _, one in counts) for key in ("received", "delivered", "waiting")
+        )
+        dropped = sum(sum(one["dropped"].values()) for _, _, one in counts)
+        lines = [f"messages: {received} received; {delivered} delivered, {dropped} dropped, {waiting} waiting"]
+        for node, topic, one in counts:
+            if one["dropped"]:
+                reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(one["dropped"].items()))
+                lines.append(f"  {node}, of {one['received']} on {topic}: {reasons}")
+        return lines

@@ -1,0 +1,68 @@
+"""Leases: who holds a seat. What anybody else says in that seat's name reaches recorders and comparers only.
+
+The guard alone issues leases; their number only grows. Every subscription asks its process's `LeaseLine`, so a
+hand-over takes effect wherever the lease has arrived, with no node between the holder and those who listen to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from runtime.control_messages.fence import SEATS, Seat
+from runtime.message import Envelope, Message
+
+LEASE_TOPIC = "lease"
+
+Kind = Literal["model", "person", "script", "replay"]
+
+
+class Lease(Message):
+    """Who holds a seat from now on; repeated at a low rate for late joiners."""
+
+    seat: Seat
+    holder: str  # the source whose messages count; "" nobody's
+    number: int  # fencing number: a lease with a smaller one is void
+    kind: Kind = "model"
+    by: str = ""  # who asked for it
+    displaced: str = ""  # the holder before, which goes on in shadow
+    why: str = ""
+    is_repetition: bool = False
+
+    def repeated(self) -> Lease:
+        """The same lease, marked as known already."""
+        return Lease(
+            seat=self.seat,
+            holder=self.holder,
+            number=self.number,
+            kind=self.kind,
+            by=self.by,
+            displaced=self.displaced,
+            why=self.why,
+            is_repetition=True,
+        )
+
+
+class LeaseLine:
+    """The leases that a process knows of. Without one for a seat, everybody may speak for it."""
+
+    def __init__(self, holders: Mapping[str, str] | None = None, topics: Mapping[str, str] | None = None) -> None:
+        """`holders`: seat to node, at the start. `topics`: those that belong to one seat, whoever publishes there."""
+        self._holders = [(holders or {}).get(seat) for seat in SEATS]
+        self._numbers = [0, 0, 0]
+        self.seat_topics = {topic: SEATS.index(seat) for topic, seat in (topics or {}).items() if seat in SEATS}
+        """Those that belong to one seat, and its place in the epoch vector."""
+
+    def take(self, lease: Lease) -> None:
+        """Take in a lease; an older one than is known changes nothing."""
+        place = SEATS.index(lease.seat)
+        if lease.number >= self._numbers[place]:
+            self._holders[place], self._numbers[place] = lease.holder, lease.number
+
+    def is_shadow(self, envelope: Envelope) -> bool:
+        """Whether this message speaks for a seat that its source does not hold."""
+        place = envelope.seat if envelope.seat >= 0 else self.seat_topics.get(envelope.topic, -1)
+        if place < 0:
+            return False
+        holder = self._holders[place]
+        return holder is not None and holder != envelope.source

@@ -1,0 +1,331 @@
+"""Runs the nodes of one process in real time: lanes, their runners, and messages to and from other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import resource
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from runtime.bag.journal import calls_topic
+from runtime.clock import SystemClock, to_ns
+from runtime.control_messages.fence import Fence, FenceLine
+from runtime.control_messages.lease import Lease, LeaseLine
+from runtime.errors import PolyrhythmError
+from runtime.execution.deep_queue import DeepPort
+from runtime.execution.lane import Lane
+from runtime.execution.node_host import HostedNode
+from runtime.execution.reporting import health_of
+from runtime.execution.runners import LaneRunner, LoopRunner, Source, ThreadRunner, run_guarded
+from runtime.launch.budgets_table import Budgets
+from runtime.launch.graph import NodeSpec, health_topic
+from runtime.message import Envelope, Message, Stamped
+from runtime.os_realtime import CONTROL_PRIORITY
+from runtime.ports import Subscription
+
+_HEALTH_PERIOD_S = 1.0
+_JOIN_S = 1.0
+_LAST_WRITES_S = 6.0  # for what waits for a recorder at the end; within the supervisor's patience with it
+_MOST_TOLD = 32
+_FOR_ALL = frozenset((Fence, Lease))  # they concern the whole process
+_SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for another thread of its process
+
+Publish = Callable[[Envelope, Message], None]
+PublishAll = Callable[[Envelope, Sequence[Message]], None]
+Deliver = Callable[[Stamped[Any]], None]
+Lost = Callable[[str, str, int], None]
+OpenSource = Callable[[Mapping[str, type[Message]], Deliver, Lost], Source]
+
+
+class Executor:
+    """The nodes of one process. `types` are those of the topics heard; `publish` sends to the other processes.
+
+    `open_source` gives a control loop its own way to the topics that nobody else in the process hears;
+    `shared_types` are the others.
+    """
+
+    def __init__(
+        self,
+        specs: Iterable[NodeSpec],
+        types: Mapping[str, type[Message]],
+        *,
+        publish: Publish,
+        publish_all: PublishAll,
+        finish: Callable[[str, bool, str], None],
+        seed: int,
+        run_info: dict[str, Any],
+        keeps_journal: bool = False,
+        leases: LeaseLine | None = None,
+        authority: str = "",
+        open_source: OpenSource | None = None,
+        each_second: Callable[[], None] = lambda: None,
+        unacknowledged: Callable[[], Mapping[str, Mapping[str, int]]] = dict,
+        control_priority: int = CONTROL_PRIORITY,
+    ) -> None:
+        """`authority` names the node whose fences and leases count; "" anybody's."""
+        self._each_second = each_second
+        self._unacknowledged = unacknowledged
+        self._control_priority = control_priority
+        self.clock = SystemClock()
+        self.shared_types = dict(types)
+        self._sources: dict[int, Source] = {}  # by id of the lane
+        self._publish = publish
+        self._publish_all = publish_all
+        self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
+        self._runners: list[LaneRunner] = []
+        self._health_seq = 0
+        self._told: set[tuple[str, str]] = set()
+        self._calls_seq: dict[str, int] = {}
+        self._fence = FenceLine()
+        self._leases = leases or LeaseLine()
+        self._authority = authority
+        self._by_seat: dict[str, list[LaneRunner]] = {}
+        self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
+        self._early_lock = threading.Lock()
+        self.hosted: list[HostedNode] = []
+        paths = Budgets.of(run_info).paths
+        for spec in specs:
+            hosted = HostedNode(
+                spec.build(),
+                name=spec.name,
+                clock=self.clock,
+                seed=seed,
+                send=self.send,
+                send_all=self.send_all,
+                fence=self._fence,
+                leases=self._leases,
+                finish=finish,
+                hz=spec.hz,
+                remap=spec.remap,
+                everything=types,
+                paths=paths,
+            )
+            vars(hosted.node)["run_info"] = run_info
+            if keeps_journal and not spec.cls.subscribes_all:
+                hosted.keep_journal()
+            self.hosted.append(hosted)
+        if open_source is not None:
+            self._open_sources(open_source)
+
+    def _open_sources(self, open_source: OpenSource) -> None:
+        hearers = Counter(port.topic for hosted in self.hosted for port in hosted.subscriptions.values())
+        for lane in _control_lanes(self.hosted):
+            ports = {port.topic: port for _, port in lane.listeners if hearers[port.topic] == 1}
+            own = {
+                topic: message
+                for topic, message in self.shared_types.items()
+                if topic in ports and not issubclass(message, Fence | Lease)  # those concern the whole process
+            }
+            if own:
+                deliver = ports[next(iter(own))].push if len(own) == 1 else partial(_push, ports)
+                self._sources[id(lane)] = open_source(own, deliver, self.lost)
+                for topic in own:
+                    del self.shared_types[topic]
+
+    @property
+    def topics_kept(self) -> list[str]:
+        """The topics whose newest message is there for those who come late."""
+        return [port.topic for hosted in self.hosted for port in hosted.publishers if port.qos.late_join]
+
+    def prepare(self) -> None:
+        """Start the nodes (models are loaded here) and route their topics; nothing ticks yet."""
+        self._loop = loop = asyncio.get_running_loop()
+        for hosted in self.hosted:
+            self._start(hosted)
+            for lane in hosted.lanes:
+                runner = self._runner(hosted, lane, loop)
+                self._runners.append(runner)
+                self._by_seat.setdefault(type(hosted.node).seat, []).append(runner)
+                for _, port in lane.listeners:
+                    self._routes.setdefault(port.topic, []).append((port, runner.wake))
+            for port in hosted.subscriptions.values():
+                if not port.has_handler:
+                    self._routes.setdefault(port.topic, []).append((port, _nothing))
+
+    def _start(self, hosted: HostedNode) -> None:
+        try:
+            hosted.start(self.clock.now_ns())
+        except PolyrhythmError:
+            raise
+        except Exception as problem:
+            hosted.node.log.exception("on_start failed")
+            raise PolyrhythmError(f"on_start of {hosted.name} failed: {type(problem).__name__}: {problem}") from problem
+
+    def _runner(self, hosted: HostedNode, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
+        is_realtime = lane.style == "plain" and type(hosted.node).realtime
+        if lane.style == "blocking" or is_realtime:
+            priority = self._control_priority if is_realtime else None
+            return ThreadRunner(hosted, lane, self.clock, priority=priority, source=self._sources.get(id(lane)))
+        return LoopRunner(hosted, lane, self.clock, loop)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until `stop` is set; then stop the nodes, each with a last word on its health."""
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        gc.collect()
+        gc.freeze()
+        start_ns = self.clock.now_ns()
+        for hosted in self.hosted:
+            for lane in hosted.lanes:
+                lane.start(start_ns)
+        with self._early_lock:  # a device's thread may publish meanwhile: after these
+            for envelope, message in self._early or ():
+                self._send_now(envelope, message)
+            self._early = None
+        for runner in self._runners:
+            runner.start()
+        while not stop.is_set():
+            try:
+                await asyncio.wait_for(stop.wait(), _HEALTH_PERIOD_S)
+            except TimeoutError:
+                self._publish_health()
+                self._each_second()
+        await self._stop()
+
+    async def _stop(self) -> None:
+        for runner in self._runners:
+            runner.stop()
+        tasks = [runner.task for runner in self._runners if isinstance(runner, LoopRunner) and runner.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=_JOIN_S)
+        for runner in self._runners:
+            if isinstance(runner, ThreadRunner):
+                runner.join(_JOIN_S)
+        recorders = [hosted for hosted in self.hosted if type(hosted.node).subscribes_all]
+        end_ns = self.clock.now_ns() + to_ns(_LAST_WRITES_S)
+        for hosted in recorders:
+            await self._hear_out(hosted, end_ns)
+        self._publish_health()
+        for hosted in recorders:
+            await self._hear_out(hosted, end_ns + to_ns(_JOIN_S))
+        for hosted in self.hosted:
+            try:
+                hosted.node.on_stop()
+            except Exception:
+                hosted.failures.count += 1
+                hosted.node.log.exception("on_stop failed")
+
+    async def _hear_out(self, hosted: HostedNode, end_ns: int) -> None:
+        """Let a recorder have what waits for it; what it has not got by then is lost, and it is told so."""
+        ports = [port for port in hosted.subscriptions.values() if isinstance(port, DeepPort)]
+        for lane in hosted.lanes:
+            if not any(port in ports for _, port in lane.listeners) or f"{hosted.name}-{lane.key}" in self.stuck:
+                continue
+            while (now_ns := self.clock.now_ns()) < end_ns and (work := lane.take(now_ns)) is not None:
+                run_guarded(hosted, work)
+                await asyncio.sleep(0)  # more of it may be on its way here
+        for port in ports:
+            for stamped in port.give_up():
+                hosted.node.on_missed(stamped)
+
+    @property
+    def stuck(self) -> list[str]:
+        """The threads whose handler did not end when the process stopped."""
+        return [
+            runner._thread.name for runner in self._runners if isinstance(runner, ThreadRunner) and not runner.join(0)
+        ]
+
+    def send(self, envelope: Envelope, message: Message) -> None:
+        """Hand a message to the nodes of this process and to the transport (any thread)."""
+        if self._early is None or not self._keep_early(envelope, (message,)):
+            self._send_now(envelope, message)
+
+    def send_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
+        """The same with messages that were published at once; the envelope is that of the first."""
+        if self._early is not None and self._keep_early(envelope, messages):
+            return
+        if envelope.topic in self._routes or type(messages[0]) in _FOR_ALL:
+            for number, message in enumerate(messages):
+                self.deliver(Stamped(message, envelope.later(number)))
+        self._publish_all(envelope, messages)
+
+    def _keep_early(self, envelope: Envelope, messages: Sequence[Message]) -> bool:
+        """Keep what is published until all nodes listen; False where they do by now."""
+        with self._early_lock:
+            if self._early is None:
+                return False
+            self._early.extend((envelope.later(number), message) for number, message in enumerate(messages))
+            return True
+
+    def _send_now(self, envelope: Envelope, message: Message) -> None:
+        if envelope.topic in self._routes or type(message) in _FOR_ALL:
+            self.deliver(Stamped(message, envelope))
+        self._publish(envelope, message)
+
+    def deliver(self, stamped: Stamped[Any]) -> None:
+        """Hand a message to the nodes of this process that subscribe to its topic (any thread)."""
+        if type(stamped.message) in _FOR_ALL and not self._obeys(stamped):
+            return
+        for port, wake in self._routes.get(stamped.envelope.topic, ()):
+            port.push(stamped)
+            wake()
+
+    def _obeys(self, stamped: Stamped[Any]) -> bool:
+        """Take in a fence or a lease; False where it is not from the one who may issue them."""
+        if self._authority not in ("", stamped.envelope.source):
+            return False
+        if isinstance(stamped.message, Lease):
+            self._leases.take(stamped.message)
+        else:
+            self._void(self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause))
+        return True
+
+    def _void(self, seats: Iterable[str]) -> None:
+        for seat in seats:
+            for runner in self._by_seat.get(seat, ()):
+                self._loop.call_soon_threadsafe(runner.void)
+
+    def lost(self, topic: str, reason: str, number: int) -> None:
+        """Count messages that the transport knows to be lost, at every subscription that they were for."""
+        self._tell_once(topic, reason)
+        for port, _ in self._routes.get(topic, ()):
+            port.lose(reason.partition(":")[0], number)
+
+    def _tell_once(self, topic: str, reason: str) -> None:
+        """Log the first message that could not be read for some reason; a flood of them fills no log."""
+        kind, _, why = reason.partition(": ")
+        key = (topic, why[:80])
+        if why and key not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(key)
+            logging.getLogger("bus").warning("%s on %s: %s", kind, topic, why)
+
+    def _publish_health(self) -> None:
+        self._health_seq += 1
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        unacknowledged = self._unacknowledged()
+        for hosted in self.hosted:
+            health = health_of(
+                hosted,
+                pid=os.getpid(),
+                cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
+                rss_mb=round(usage.ru_maxrss / 1024, 1),
+                unacknowledged=unacknowledged,
+            )
+            topic = health_topic(hosted.name)
+            self.send(Envelope(topic, hosted.name, self._health_seq, self.clock.now_ns()), health)
+            calls = hosted.journal.take(hosted.name) if hosted.journal is not None else None
+            if calls is not None:
+                topic = calls_topic(hosted.name)
+                self._calls_seq[topic] = self._calls_seq.get(topic, 0) + 1
+                self.send(Envelope(topic, hosted.name, self._calls_seq[topic], self.clock.now_ns()), calls)
+
+
+def _control_lanes(nodes: Iterable[HostedNode]) -> Iterator[Lane]:
+    """The lanes of plain handlers of realtime nodes."""
+    for hosted in nodes:
+        if type(hosted.node).realtime:
+            yield from (lane for lane in hosted.lanes if lane.style == "plain")
+
+
+def _push(ports: Mapping[str, Subscription[Any]], stamped: Stamped[Any]) -> None:
+    ports[stamped.envelope.topic].push(stamped)
+
+
+def _nothing() -> None:
+    """Nobody waits for this port: it is read when somebody looks."""

@@ -1,0 +1,231 @@
+"""`Lane`: a row of handlers of which one runs at a time, and what it runs next. No threads, no sockets.
+
+The plain handlers of a node share one lane, its blocking handlers share one (the worker thread), each async handler has
+its own. The executors in real and in virtual time differ only in who drives the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from itertools import compress
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from runtime.clock import NS_PER_S, to_ns
+from runtime.histogram import TimerStats
+from runtime.message import Stamped
+from runtime.node import Style, Timer
+from runtime.ports import Subscription
+
+MOST_TO_CATCH_UP = 100  # ticks; what was missed before them is skipped
+
+
+class TimerState:
+    """One timer of one node: when its next tick is due, and how the past ones went."""
+
+    def __init__(self, timer: Timer, hz: float) -> None:
+        self.timer = timer
+        self.hz = hz
+        self.start_ns = 0
+        self.next_tick = 0
+        self.stats = TimerStats()
+        self.due_ns = 0  # kept rather than computed: asked for at each message
+        self.has_run = False  # since the lane handled a message
+
+    def start(self, now_ns: int) -> None:
+        """Set the phase: the first tick is due now, or its part of a period later."""
+        self.start_ns = self.due_ns = now_ns + round(self.timer.phase * NS_PER_S / self.hz)
+        self.next_tick = 0
+
+    def take(self, now_ns: int) -> bool:
+        """True where a tick is due. Missed ones are skipped and counted, or run one by one; the phase is kept."""
+        due_ns = self.due_ns
+        if now_ns < due_ns:
+            return False
+        next_ns = self._tick_ns(self.next_tick + 1)
+        if now_ns < next_ns:  # nearly always: no tick was missed
+            self.stats.tick(now_ns, now_ns - due_ns, 0)
+            self.next_tick += 1
+            self.due_ns = next_ns
+            return True
+        newest = max(self.next_tick, int((now_ns - self.start_ns) * self.hz / NS_PER_S))
+        while self._tick_ns(newest) > now_ns:
+            newest -= 1  # the float above may be one tick ahead
+        while self._tick_ns(newest + 1) <= now_ns:
+            newest += 1  # or behind
+        if self.timer.overrun == "catch-up":
+            newest = max(self.next_tick, newest - MOST_TO_CATCH_UP + 1)
+        skipped = newest - self.next_tick
+        self.stats.tick(now_ns, now_ns - self._tick_ns(newest), skipped)
+        self.next_tick = newest + 1
+        self.due_ns = self._tick_ns(self.next_tick)
+        return True
+
+    def _tick_ns(self, tick: int) -> int:
+        """Start + k x period, in whole nanoseconds without drift."""
+        return self.start_ns + round(tick * NS_PER_S / self.hz)
+
+
+_due_of = attrgetter("due_ns")
+
+
+class Deadline:
+    """The watch over one port: when it will have been silent for too long."""
+
+    def __init__(self, handler: str, port: Subscription[Any]) -> None:
+        assert port.qos.deadline_s is not None
+        self.handler = handler
+        self.port = port
+        self.period_ns = to_ns(port.qos.deadline_s)
+        self.due_ns = 0
+        self._missed_after_ns = -1  # the arrival after which it was silent, as told already
+
+    def start(self, now_ns: int) -> None:
+        """Nothing has come yet, and the time runs from now on."""
+        self.port.arrived_ns = max(self.port.arrived_ns, now_ns)
+        self.due_ns = self.port.arrived_ns + self.period_ns
+
+    def take(self, now_ns: int) -> bool:
+        """True once for each silence that is too long."""
+        if now_ns < self.due_ns:
+            return False
+        arrived_ns = self.port.arrived_ns
+        self.due_ns = arrived_ns + self.period_ns
+        if now_ns < self.due_ns:
+            return False  # something came since
+        self.due_ns = now_ns + self.period_ns  # look again then; a message wakes nobody for this
+        if arrived_ns == self._missed_after_ns:
+            return False
+        self._missed_after_ns = arrived_ns
+        self.port.deadlines_missed += 1
+        return True
+
+
+class Work(msgspec.Struct):
+    """One run of a handler that a lane hands out; made for every message."""
+
+    handler: str
+    style: Style
+    stamped: Stamped[Any] | None
+
+
+class Lane:
+    """Handlers that never overlap. Due timers and deadlines go first, then waiting messages, port by port in turn.
+
+    A timer that is due again at once lets the messages go before it that wait by then: a handler that takes longer
+    than its period would else be all that the node ever does.
+    """
+
+    def __init__(self, style: Style, key: str) -> None:
+        self.style = style
+        self.key = key
+        self.timers: list[TimerState] = []
+        self.deadlines: list[Deadline] = []
+        self.listeners: list[tuple[str, Subscription[Any]]] = []
+        self.is_busy = False
+        self._turn = 0
+        self._queues: list[Collection[Stamped[Any]]] = []
+        self._due_ns: int | None = 0  # asked for at each message; 0: to be found out
+        self._has_ticked = False  # since a message was handled
+        self._owed = 0  # messages that go before a timer that is due again
+
+    def take(self, now_ns: int) -> Work | None:
+        """What to run now, or None."""
+        due_ns = self._due_ns
+        if due_ns is not None and now_ns >= due_ns:
+            return self._take_due(now_ns) or self._take_message() or self._take_due(now_ns)
+        return self._take_message()
+
+    def _take_message(self) -> Work | None:
+        """The next message that waits, or None; what was too old is gone then, and stands in the way of no tick."""
+        listeners, queues = self.listeners, self._queues
+        number = len(listeners)
+        if len(queues) != number:
+            queues = self._queues = [port.waiting for _, port in listeners]
+        if number == 1:
+            if not queues[0]:
+                return None
+            handler, port = listeners[0]
+            stamped = port.pop()
+            if self._has_ticked:
+                self._note_message()
+            return None if stamped is None else Work(handler, self.style, stamped)
+        # A recorder asks dozens of empty ports at each message: no loop of our own over them.
+        if not any(queues):
+            return None
+        if self._has_ticked:
+            self._note_message()
+        filled = list(compress(range(number), queues))
+        for turn in filled if len(filled) < 2 else sorted(filled, key=self._steps_to):
+            handler, port = listeners[turn]
+            stamped = port.pop()
+            if stamped is not None:
+                self._turn = (turn + 1) % number
+                return Work(handler, self.style, stamped)
+        return None
+
+    def _steps_to(self, turn: int) -> int:
+        """How many ports have their turn before that one."""
+        return (turn - self._turn) % len(self.listeners)
+
+    def _note_message(self) -> None:
+        if self._owed > 1:
+            self._owed -= 1
+            return
+        self._owed, self._has_ticked = 0, False
+        for state in self.timers:
+            state.has_run = False
+
+    def _take_due(self, now_ns: int) -> Work | None:
+        """A tick or a deadline that is due. While there is another, `_due_ns` stays in the past."""
+        work = None
+        timers = self.timers
+        if len(timers) > 1:
+            timers = sorted(timers, key=_due_of)  # the one that waits for longest: a late one holds up no other
+        for state in timers:
+            if state.has_run and now_ns >= state.due_ns and self.has_messages:
+                self._owed = self._owed or sum(port.pending for _, port in self.listeners)
+                continue
+            if state.take(now_ns):
+                state.has_run = self._has_ticked = True
+                self._owed = 0
+                work = Work(state.timer.name, self.style, None)
+                break
+        else:
+            for deadline in self.deadlines:
+                if deadline.take(now_ns):
+                    work = Work(deadline.handler, self.style, None)
+                    break
+        self._due_ns = self._first_due_ns()
+        return work
+
+    def _first_due_ns(self) -> int | None:
+        if len(self.timers) == 1 and not self.deadlines:
+            return self.timers[0].due_ns
+        dues_ns = [state.due_ns for state in self.timers] + [deadline.due_ns for deadline in self.deadlines]
+        return min(dues_ns, default=None)
+
+    def next_due_ns(self) -> int | None:
+        """When the next tick or deadline is due; None without any."""
+        due_ns = self._due_ns = self._first_due_ns()
+        return due_ns
+
+    def due_after_ns(self, now_ns: int) -> int | None:
+        """The same, from what is known where that is still to come."""
+        due_ns = self._due_ns
+        return due_ns if due_ns is None or due_ns > now_ns else self.next_due_ns()
+
+    def start(self, now_ns: int) -> None:
+        """Set the phase of the timers, and let the deadlines run."""
+        for state in self.timers:
+            state.start(now_ns)
+        for deadline in self.deadlines:
+            deadline.start(now_ns)
+        self._due_ns = 0
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether a message waits for a handler of this lane."""
+        return any(port.pending for _, port in self.listeners)

@@ -1,0 +1,290 @@
+"""`HostedNode`: a node made ready to run: its ports bound, its handlers in lanes, its calls and what they send.
+
+No threads, no sockets.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from runtime.bag.journal import Journal, JournalClock, JournalLog
+from runtime.clock import Clock
+from runtime.context import Call, captured_ns_of, current_call, inherit
+from runtime.context_log import CallNotes
+from runtime.control_messages.fence import FenceLine, seat_index
+from runtime.control_messages.lease import LeaseLine
+from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
+from runtime.execution.failures import Failures
+from runtime.execution.lane import Deadline, Lane, TimerState, Work
+from runtime.launch.budgets_table import PathBudget, meters_for
+from runtime.message import Envelope, Message, array_fields
+from runtime.messages.codec import holds_arrays
+from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
+from runtime.ports import Publisher, Subscription
+from runtime.snapshot import WorkerView
+
+Send = Callable[[Envelope, Message], None]
+SendAll = Callable[[Envelope, Sequence[Message]], None]
+"""Messages that were published at once; the envelope is that of the first."""
+
+
+class HostedNode:
+    """A node bound to a clock, a seed and a way to send."""
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        name: str,
+        clock: Clock,
+        seed: int,
+        send: Send,
+        send_all: SendAll | None = None,
+        fence: FenceLine,
+        leases: LeaseLine | None = None,
+        finish: Callable[[str, bool, str], None],
+        hz: Mapping[str, float] | None = None,
+        remap: Mapping[str, str] | None = None,
+        everything: Mapping[str, type[Message]] | None = None,
+        paths: Mapping[str, PathBudget] | None = None,
+    ) -> None:
+        self.node = node
+        self.name = name
+        self.clock = clock
+        self.send = send
+        self._send_all = send_all or self._send_each
+        self.fence = fence
+        self.seat = seat_index(type(node).seat)
+        self.voided = 0  # messages that a handler published after its seat had been fenced
+        self.journal: Journal | None = None
+        self._seq: dict[str, int] = {}
+        self._order: dict[str, threading.Lock] = {}  # by topic: numbered and sent in the same order, by any thread
+        vars(node).update(
+            _name=name,
+            _clock=clock,
+            _random=random.Random(f"{seed}/{name}"),
+            _finish=lambda ok, reason: finish(name, ok, reason),
+        )
+        self.failures = Failures(node.log, clock)
+        self.provenance = type(node).provenance or f"script:{type(node).__name__}"
+        remap = remap or {}
+        self.publishers: list[Publisher[Any]] = []
+        for attribute in ports_of(type(node), Publisher):
+            publisher: Publisher[Any] = getattr(node, attribute)
+            publisher.topic = remap.get(publisher.topic, publisher.topic)
+            publisher.arrays = array_fields(publisher.message)  # type: ignore[arg-type]  # classes are hashable
+            publisher.sink, publisher.sink_all = self._publish, self._publish_all
+            self._order.setdefault(publisher.topic, threading.Lock())
+            self.publishers.append(publisher)
+        self.meters = meters_for(paths or {}, frozenset(publisher.topic for publisher in self.publishers))
+        self.subscriptions: dict[str, Subscription[Any]] = {}
+        for attribute in ports_of(type(node), Subscription):
+            port: Subscription[Any] = getattr(node, attribute)
+            port.topic = remap.get(port.topic, port.topic)
+            port.clock = clock
+            port.fence = fence
+            port.leases = leases
+            port.owner = name
+            self.subscriptions[attribute] = port
+        self.lanes = self._build_lanes(hz or {})
+        self._turn = threading.Lock()  # whoever sees or changes what the node keeps, where a worker does so, too
+        self._has_worker = len(self.lanes) > 1 and any(lane.style == "blocking" for lane in self.lanes)
+        self.worker_random = random.Random(f"{seed}/{name}/worker")
+        if type(node).subscribes_all:
+            self._subscribe_all(everything or {})
+
+    def _build_lanes(self, hz: Mapping[str, float]) -> list[Lane]:
+        lanes: dict[str, Lane] = {}
+        for handler in handlers_of(type(self.node)):
+            key = handler.name if handler.style == "async" else handler.style
+            lane = lanes.setdefault(key, Lane(handler.style, key))
+            if isinstance(handler, Timer):
+                lane.timers.append(TimerState(handler, hz.get(handler.name, handler.hz)))
+            elif isinstance(handler, DeadlineWatch):
+                lane.deadlines.append(Deadline(handler.name, self.subscriptions[handler.port]))
+            else:
+                port = self.subscriptions[handler.port]
+                port.has_handler = True
+                lane.listeners.append((handler.name, port))
+        return list(lanes.values())
+
+    def _subscribe_all(self, everything: Mapping[str, type[Message]]) -> None:
+        """Give a node that hears every topic a deep queue for each, which no newest message overwrites."""
+        lane = next((lane for lane in self.lanes if lane.key == "plain"), None)
+        if lane is None:
+            lane = Lane("plain", "plain")
+            self.lanes.append(lane)
+        of_arrays, of_others = ByteBudget(ARRAY_BYTES), ByteBudget(OTHER_BYTES)
+        for topic, message in sorted(everything.items()):
+            port = DeepPort(message, topic, of_arrays if array_fields(message) else of_others)
+            port.clock = self.clock
+            self.subscriptions[f"any:{topic}"] = port
+            lane.listeners.append(("on_any", port))
+
+    def keep_journal(self) -> None:
+        """Note from now on what each handler call reads and publishes."""
+        self.journal = Journal()
+        log = self.node.log
+        for handler in [one for one in log.handlers if isinstance(one, JournalLog)]:
+            log.removeHandler(handler)  # of an earlier node of that name in this process
+        log.addHandler(JournalLog(self.journal, self.clock))
+        vars(self.node)["_clock"] = JournalClock(self.clock)
+
+    def start(self, now_ns: int) -> None:
+        """Run the node's own start and set the phase of its timers."""
+        self._begin()
+        for lane in self.lanes:
+            lane.start(now_ns)
+
+    def _begin(self) -> None:
+        if self.journal is None:
+            self.node.on_start()
+            return
+        call = Call(self.clock.now_ns())
+        call.notes = CallNotes(call.started_ns)
+        token = current_call.set(call)
+        try:
+            self.node.on_start()
+        finally:
+            current_call.reset(token)
+            self.journal.end("on_start", call, self.clock.now_ns())
+
+    def call(self, work: Work) -> Call:
+        """The call of one run; for a blocking handler with a snapshot of what its ports know now."""
+        call = Call(self.clock.now_ns(), self.fence.epochs, work.stamped)
+        if self.journal is not None:
+            call.notes = CallNotes(call.started_ns)
+        if work.style == "blocking":
+            snapshot = {attribute: port.stamped() for attribute, port in self.subscriptions.items()}
+            call.snapshot = snapshot
+        return call
+
+    def run(self, work: Work, call: Call) -> Any:
+        """Call the handler; an async one gives back its coroutine, not yet started.
+
+        A worker's call is to be ended by `commit`.
+        """
+        if not self._has_worker and work.style != "async":
+            method = getattr(self.node, work.handler)
+            stamped = work.stamped
+            token = current_call.set(call)
+            try:
+                if stamped is None:
+                    return method()
+                return method(stamped if work.handler == "on_any" else stamped.message)
+            finally:
+                current_call.reset(token)
+                if self.journal is not None:
+                    self.journal.end(work.handler, call, self.clock.now_ns())
+        if not self._has_worker or work.style == "async":
+            return self._run(work, call, self.node)
+        if work.style == "plain":
+            with self._turn:
+                return self._run(work, call, self.node)
+        with self._turn:
+            call.view = WorkerView(self.node, self.worker_random)
+            if self.journal is not None:
+                self.journal.begin(call)
+        return self._run(work, call, call.view.node)
+
+    def commit(self, work: Work, call: Call) -> None:
+        """Let the node's other handlers see what a worker's call has set; does nothing after any other call."""
+        if call.view is not None:
+            with self._turn:
+                call.view.commit(self.node)
+                if self.journal is not None:
+                    self.journal.end(work.handler, call, self.clock.now_ns())
+
+    def _run(self, work: Work, call: Call, node: Node) -> Any:
+        method = getattr(node, work.handler)
+        stamped = work.stamped
+        arguments = () if stamped is None else (stamped if work.handler == "on_any" else stamped.message,)
+        if work.style == "async":
+            return method(*arguments) if self.journal is None else self._journalled(method, arguments, work, call)
+        token = current_call.set(call)
+        try:
+            return method(*arguments)
+        finally:
+            current_call.reset(token)
+            if self.journal is not None and call.view is None:
+                self.journal.end(work.handler, call, self.clock.now_ns())
+
+    async def _journalled(
+        self, method: Callable[..., Awaitable[None]], arguments: tuple[Any, ...], work: Work, call: Call
+    ) -> None:
+        """Called in here: a coroutine that is made before its task may be cancelled without ever having begun."""
+        assert self.journal is not None
+        try:
+            await method(*arguments)
+        finally:
+            self.journal.end(work.handler, call, self.clock.now_ns())
+
+    def _is_void(self, call: Call | None, publisher: Publisher[Any], number: int) -> bool:
+        """Whether what a call publishes comes too late, after a fence; then it is counted here."""
+        if call is None or self.seat < 0 or not self.fence.voids(self.seat, call.epochs, call.cause):
+            return False
+        with self._order[publisher.topic]:
+            publisher.sent += number
+        self.voided += number
+        if call.notes is not None:
+            call.notes.sent.extend([""] * number)
+        return True
+
+    def _publish(self, publisher: Publisher[Any], message: Message) -> None:
+        call = current_call.get()
+        seat, topic = self.seat, publisher.topic
+        if seat >= 0 and self._is_void(call, publisher, 1):
+            return
+        now_ns = self.clock.now_ns()
+        if call is not None and call.not_before_ns > now_ns:
+            now_ns = call.not_before_ns
+        origin = message.message_origin
+        own_ns = 0 if origin is None else captured_ns_of(message, now_ns)
+        with self._order[topic]:  # an event does not wait for a worker's image
+            publisher.sent += 1
+            seq = self._seq[topic] = self._seq.get(topic, 0) + 1
+            provenance = publisher.provenance or self.provenance
+            envelope = inherit(call, topic, self.name, seq, now_ns, origin, own_ns, provenance, seat)
+            if call is not None and call.notes is not None:
+                call.notes.sent.append(envelope.ident)
+            for meter in self.meters:
+                if meter.topic == envelope.topic:
+                    meter.add(envelope)
+            for name in publisher.arrays:
+                array = getattr(message, name)
+                if array is not None:
+                    array.flags.writeable = False  # shared from here on
+            self.send(envelope, message)
+
+    def _publish_all(self, publisher: Publisher[Any], messages: Sequence[Message]) -> None:
+        call = current_call.get()
+        topic, number = publisher.topic, len(messages)
+        if number == 1 or publisher.message.message_origin is not None or holds_arrays(type(messages[0])):
+            for message in messages:  # each has its own age, or is large
+                self._publish(publisher, message)
+            return
+        if self._is_void(call, publisher, number):
+            return
+        now_ns = self.clock.now_ns()
+        if call is not None and call.not_before_ns > now_ns:
+            now_ns = call.not_before_ns
+        with self._order[topic]:
+            publisher.sent += number
+            before = self._seq.get(topic, 0)
+            self._seq[topic] = before + number
+            provenance = publisher.provenance or self.provenance
+            envelope = inherit(call, topic, self.name, before + 1, now_ns, None, 0, provenance, self.seat)
+            if call is not None and call.notes is not None:
+                call.notes.sent.extend(envelope.later(later).ident for later in range(number))
+            for meter in self.meters:
+                if meter.topic == topic:
+                    for _ in messages:
+                        meter.add(envelope)
+            self._send_all(envelope, messages)
+
+    def _send_each(self, envelope: Envelope, messages: Sequence[Message]) -> None:
+        for number, message in enumerate(messages):
+            self.send(envelope.later(number), message)

@@ -1,0 +1,65 @@
+"""`RealTimeStart`: gives a process the priorities, cores and memory that its launch asks for, or says why not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from runtime.launch.graph import NodeSpec
+from runtime.launch.processes_table import RealTime
+from runtime.os_realtime import (
+    CONTROL_PRIORITY,
+    ask_for_fifo,
+    be_ordinary,
+    lock_memory,
+    may_have_fifo,
+    may_lock_memory,
+    may_use_cores,
+    transport_priority,
+    use_cores,
+)
+
+
+def refusals(asked: RealTime) -> list[str]:
+    """What this machine would not grant a process that asks for this, in words."""
+    found = [may_have_fifo(asked.fifo)] if asked.fifo else []
+    found += [may_use_cores(asked.cpus)] if asked.cpus else []
+    found += [may_lock_memory()] if asked.lock_memory else []
+    return [refusal for refusal in found if refusal]
+
+
+class RealTimeStart:
+    """For the main thread of a process, before it starts others.
+
+    `control` and `transport` are the priorities of its control loops and of what brings them messages; 0: ordinary.
+    What a launch file asks for and the system refuses is told once; what is only tried, as always, is not.
+    """
+
+    def __init__(self, process: str, specs: Iterable[NodeSpec], asked: RealTime | None) -> None:
+        self._log = logging.getLogger(process)
+        self._asked = asked or RealTime()
+        if self._asked.cpus:
+            self._tell(use_cores(self._asked.cpus))
+        wanted = self._asked.fifo
+        if wanted is None:
+            wanted = CONTROL_PRIORITY if any(spec.cls.realtime for spec in specs) else 0
+        self.control = self.transport = 0
+        if not wanted:
+            return
+        refusal = ask_for_fifo(wanted)
+        if refusal:
+            self._tell(refusal, is_asked=self._asked.fifo is not None)
+            return
+        self.control, self.transport = wanted, transport_priority(wanted)
+        be_ordinary()  # loading models is nothing urgent
+
+    def go(self) -> None:
+        """When everything is loaded and the nodes are about to run."""
+        if self._asked.lock_memory:
+            self._tell(lock_memory())
+        if self.transport:
+            ask_for_fifo(self.transport)
+
+    def _tell(self, refusal: str, *, is_asked: bool = True) -> None:
+        if refusal:
+            self._log.log(logging.WARNING if is_asked else logging.DEBUG, "%s", refusal)

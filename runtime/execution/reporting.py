@@ -1,0 +1,66 @@
+"""A hosted node's counters as a `Health` message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runtime.control_messages.health import Health, PortHealth, TimerHealth
+from runtime.execution.node_host import HostedNode
+
+_MS = 1e-6
+
+
+def health_of(
+    hosted: HostedNode,
+    *,
+    pid: int,
+    cpu_s: float,
+    rss_mb: float,
+    unacknowledged: Mapping[str, Mapping[str, int]] | None = None,
+) -> Health:
+    """What this node's timers and ports have counted so far."""
+    now_ns = hosted.clock.now_ns()
+    timers = tuple(
+        TimerHealth(
+            name=state.timer.name,
+            hz_target=state.hz,
+            hz_achieved=round(state.stats.hz, 3),
+            ticks=state.stats.ticks,
+            overruns=state.stats.overruns,
+            lateness_p50_ms=round(state.stats.lateness.percentile_ns(50) * _MS, 4),
+            lateness_p99_ms=round(state.stats.lateness.percentile_ns(99) * _MS, 4),
+            lateness_max_ms=round(state.stats.lateness.highest_ns * _MS, 4),
+        )
+        for lane in hosted.lanes
+        for state in lane.timers
+    )
+    ports = tuple(
+        PortHealth(
+            topic=port.topic,
+            received=port.received,
+            delivered=port.delivered,
+            waiting=port.unread,
+            dropped=dict(port.dropped),
+            age_ms=round((now_ns - port.newest_ns) * _MS, 3) if port.newest_ns else None,
+            deadlines_missed=port.deadlines_missed,
+        )
+        for port in hosted.subscriptions.values()
+    )
+    return Health(
+        node=hosted.name,
+        pid=pid,
+        timers=timers,
+        ports=ports,
+        sent={publisher.topic: publisher.sent for publisher in hosted.publishers},
+        errors=hosted.failures.count,
+        voided=hosted.voided,
+        unacknowledged={
+            publisher.topic: dict(unacknowledged[publisher.topic])
+            for publisher in hosted.publishers
+            if unacknowledged and publisher.topic in unacknowledged
+        },
+        paths=tuple(meter.health() for meter in hosted.meters),
+        spending=hosted.node.spending(),
+        cpu_s=cpu_s,
+        rss_mb=rss_mb,
+    )

@@ -1,0 +1,266 @@
+"""What drives a lane in real time: the process's asyncio loop, or a thread of the lane's own.
+
+A thread drives the plain handlers of a `realtime` node, whose ticks are then as steady as the machine's timers, and the
+blocking handlers of any node, which may take as long as they like.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from contextvars import copy_context
+from typing import Protocol
+
+from runtime.clock import Clock
+from runtime.context import Call, current_call
+from runtime.execution.lane import Lane, Work
+from runtime.execution.node_host import HostedNode
+from runtime.os_realtime import ask_for_fifo, be_ordinary
+
+_WORKS_PER_TURN = 64  # then the loop looks after its other lanes
+_LONGEST_TURN_NS = 5_000_000  # and so it does after the handler that ran longer: one alone may take far more
+_STALE_NS = 1_000_000
+
+
+class Source(Protocol):
+    """Where a thread takes messages in by itself (`zeromq.Reader`)."""
+
+    def drain(self, limit: int) -> int:
+        """Deliver what has come, at most that many messages; return how many there were."""
+        ...
+
+    def drain_states(self, limit: int) -> None:
+        """Deliver the states that have come."""
+        ...
+
+    def drain_events(self, limit: int) -> None:
+        """Deliver the events that have come, at most that many."""
+        ...
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Return once a message may have come or `wake` was called (True), or the time is over."""
+        ...
+
+    def wake(self) -> None:
+        """End the wait that is on, or the next one (any thread)."""
+        ...
+
+
+class LaneRunner(Protocol):
+    """Runs a lane's handlers when their time or their message has come."""
+
+    def start(self) -> None:
+        """Begin; ticks are due from the node's start on."""
+        ...
+
+    def wake(self) -> None:
+        """Say that a message waits (any thread)."""
+        ...
+
+    def void(self) -> None:
+        """Cancel the async handler that runs now: an interrupt has fenced its seat."""
+        ...
+
+    def stop(self) -> None:
+        """Run nothing more."""
+        ...
+
+
+def run_guarded(hosted: HostedNode, work: Work) -> None:
+    """Run a plain or blocking handler; its exception is logged and counted, and the node goes on."""
+    call = hosted.call(work)
+    try:
+        hosted.run(work, call)
+    except Exception as problem:  # noqa: BLE001  # the node's own; it goes on
+        hosted.failures.tell(work.handler, problem)
+    if call.view is not None:
+        hosted.commit(work, call)
+
+
+class LoopRunner:
+    """A lane on the asyncio loop: plain handlers inline, an async one as a task."""
+
+    def __init__(self, hosted: HostedNode, lane: Lane, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+        self._hosted = hosted
+        self._lane = lane
+        self._clock = clock
+        self._loop = loop
+        self._is_woken = False
+        self._is_running = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._call: Call | None = None  # of the task
+
+    def start(self) -> None:
+        self._is_running = True
+        self._drive()
+
+    def wake(self) -> None:
+        if not self._is_woken:  # several messages, one wake-up
+            self._is_woken = True
+            try:
+                self._loop.call_soon_threadsafe(self._drive)
+            except RuntimeError:  # the loop was closed: the process is stopping
+                self._is_running = False
+
+    def void(self) -> None:
+        task, call = self._task, self._call
+        if (
+            task is not None
+            and call is not None
+            and self._hosted.fence.voids(self._hosted.seat, call.epochs, call.cause)
+        ):
+            task.cancel()
+
+    def stop(self) -> None:
+        self._is_running = False
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    @property
+    def task(self) -> asyncio.Task[None] | None:
+        """The async handler that runs now."""
+        return self._task
+
+    def _drive(self) -> None:
+        self._is_woken = False
+        now_ns = self._clock.now_ns()
+        end_ns = now_ns + _LONGEST_TURN_NS
+        for _ in range(_WORKS_PER_TURN):
+            if not self._is_running or self._lane.is_busy:
+                return
+            if now_ns > end_ns:
+                break
+            work = self._lane.take(now_ns)
+            if work is None:
+                self._sleep()
+                return
+            if self._lane.style == "async":
+                self._run_task(work)
+            else:
+                run_guarded(self._hosted, work)
+            now_ns = self._clock.now_ns()
+        self.wake()
+
+    def _sleep(self) -> None:
+        due_ns = self._lane.next_due_ns()
+        if due_ns is None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_s = max(0.0, (due_ns - self._clock.now_ns()) * 1e-9)
+        self._timer = self._loop.call_later(delay_s, self._drive)
+
+    def _run_task(self, work: Work) -> None:
+        context = copy_context()
+        call = self._call = self._hosted.call(work)
+        context.run(current_call.set, call)
+        self._lane.is_busy = True
+        self._task = self._loop.create_task(
+            self._hosted.run(work, call), name=f"{self._hosted.name}.{work.handler}", context=context
+        )
+        self._task.add_done_callback(lambda task: self._done(task, work))
+
+    def _done(self, task: asyncio.Task[None], work: Work) -> None:
+        self._task = None
+        self._lane.is_busy = False
+        if not task.cancelled() and (problem := task.exception()) is not None:
+            self._hosted.failures.tell(work.handler, problem)
+        self._drive()
+
+
+class Bell:
+    """A source of no messages: what a thread waits on whose messages others take in."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._has_rung = False
+
+    def drain(self, limit: int) -> int:
+        return 0
+
+    def drain_states(self, limit: int) -> None:
+        pass
+
+    def drain_events(self, limit: int) -> None:
+        pass
+
+    def wait(self, timeout_s: float | None) -> bool:
+        with self._condition:
+            if not self._has_rung:
+                self._condition.wait(timeout_s)
+            has_rung, self._has_rung = self._has_rung, False
+        return has_rung
+
+    def wake(self) -> None:
+        with self._condition:
+            self._has_rung = True
+            self._condition.notify()
+
+
+class ThreadRunner:
+    """A lane on a thread of its own, which sleeps to absolute deadlines and wakes at a message.
+
+    With a `source` the thread takes the lane's messages in by itself: one thread less to wake for each.
+    """
+
+    def __init__(
+        self, hosted: HostedNode, lane: Lane, clock: Clock, *, priority: int | None = None, source: Source | None = None
+    ) -> None:
+        """`priority`: of a control loop, 0 where it is to be ordinary; None: a blocking handler's thread."""
+        self._hosted = hosted
+        self._lane = lane
+        self._clock = clock
+        self._priority = priority
+        self._is_stopped = False
+        self._source: Source = source or Bell()
+        self._thread = threading.Thread(target=self._drive, name=f"{hosted.name}-{lane.key}")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._source.wake()
+
+    def void(self) -> None:
+        """A thread cannot be cancelled; what it publishes too late is dropped."""
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        self.wake()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the handler that runs now; False where it still runs after the timeout."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _drive(self) -> None:
+        if not self._priority:
+            be_ordinary()
+        elif refusal := ask_for_fifo(self._priority):
+            self._hosted.node.log.debug("%s", refusal)  # the process has said so
+        hosted, lane, source, now = self._hosted, self._lane, self._source, self._clock.now_ns
+        drained_ns = 0
+        # All queues are empty when the thread takes more in; none may overflow while it alone could have emptied it.
+        events = [port for _, port in lane.listeners if port.message.message_kind == "event"]
+        most = min((port.qos.depth for port in events), default=64)
+        while not self._is_stopped:
+            now_ns = now()
+            if now_ns - drained_ns > _STALE_NS:  # a handler took its time: what waits may be overtaken by now
+                room = min((port.qos.depth - port.pending for port in events), default=0)
+                if room > 0:  # what waits elsewhere may be more urgent than what waits here
+                    source.drain_events(room)
+                source.drain_states(_WORKS_PER_TURN)
+                drained_ns = now_ns
+            work = lane.take(now_ns)
+            if work is not None:
+                run_guarded(hosted, work)
+            elif source.drain(most) == 0:
+                due_ns = lane.next_due_ns()
+                timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9
+                if (timeout_s is None or timeout_s > 0) and source.wait(timeout_s):
+                    source.drain(most)  # the message that ended the wait goes before all else
+                drained_ns = now()

@@ -1,0 +1,1 @@
+"""Launch files: TOML tables read into types, the graph they describe, and all that can be checked before a start."""

@@ -1,0 +1,284 @@
+"""Nodes and topics as data: which ports meet on which topic, whether they fit, and the graph as text."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_type_hints
+
+import msgspec
+
+from runtime.bag.journal import Calls, calls_topic
+from runtime.control_messages.fence import FENCE_TOPIC
+from runtime.control_messages.health import Health
+from runtime.errors import GraphError, ParameterError, UserError, choices
+from runtime.launch.latency import Latency
+from runtime.message import Message
+from runtime.node import Node, Timer, handlers_of, ports_of
+from runtime.ports import Publisher, Subscription
+from runtime.rates import rate_problem
+from runtime.topic import check_topic
+
+Restart = Literal["always", "on-failure", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One node of a graph: its class and all that a launch file may say about it."""
+
+    name: str
+    cls: type[Node]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    remap: Mapping[str, str] = field(default_factory=dict)
+    hz: Mapping[str, float] = field(default_factory=dict)  # handler -> rate
+    latency: Mapping[str, Latency] = field(default_factory=dict)  # handler -> duration in virtual time
+    process: str = ""
+    host: str = ""  # the machine it runs on, where the launch names several
+    restart: Restart = "on-failure"
+    instance: Node | None = None  # made by the caller; then `params` are not used
+
+    def build(self) -> Node:
+        """An instance. Raises ParameterError where the parameters are not those of the class's `__init__`."""
+        if self.instance is not None:
+            return self.instance
+        values = convert_params(self.cls, self.params)
+        try:
+            return self.cls(**values)
+        except (TypeError, ValueError) as problem:
+            raise ParameterError(f"{self.cls.__name__} refuses its parameters: {problem}") from problem
+
+    def topic_of(self, port: Publisher[Any] | Subscription[Any]) -> str:
+        """The topic of a declared port after this node's remapping."""
+        return self.remap.get(port.topic, port.topic)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a topic: a port of a node."""
+
+    node: str
+    port: Publisher[Any] | Subscription[Any]
+
+
+@dataclass(slots=True)
+class Topic:
+    """Who publishes and who subscribes."""
+
+    name: str
+    publishers: list[End] = field(default_factory=list)
+    subscribers: list[End] = field(default_factory=list)
+
+
+class Graph:
+    """The nodes of one run and the topics between them."""
+
+    def __init__(self, nodes: Iterable[NodeSpec], candidates: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        """`candidates`: by seat the nodes of which one at a time holds it; they may publish the same state."""
+        self.nodes = {spec.name: spec for spec in nodes}
+        self._seats = dict(candidates or {})
+        self._candidates = [frozenset(names) for names in self._seats.values()]
+        self.gateways: dict[str, type[Message]] = {}
+        """The topics of gateways between hosts, which no node publishes."""
+        self.topics: dict[str, Topic] = {}
+        for spec in self.nodes.values():
+            for publisher in ports_of(spec.cls, Publisher).values():
+                self._topic(spec.topic_of(publisher)).publishers.append(End(spec.name, publisher))
+            for subscription in ports_of(spec.cls, Subscription).values():
+                self._topic(spec.topic_of(subscription)).subscribers.append(End(spec.name, subscription))
+
+    def _topic(self, name: str) -> Topic:
+        return self.topics.setdefault(name, Topic(name))
+
+    @property
+    def types(self) -> dict[str, type[Message]]:
+        """The message type of every topic, health topics and those included that only tools may publish."""
+        types: dict[str, type[Message]] = {
+            name: (topic.publishers + topic.subscribers)[0].port.message for name, topic in self.topics.items()
+        }
+        types.update({health_topic(name): Health for name in self.nodes})
+        types.update(self.gateways)
+        if self.is_recorded:
+            types.update({calls_topic(name): Calls for name, spec in self.nodes.items() if not spec.cls.subscribes_all})
+        return types
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a node of the graph hears everything, so that each node tells what its calls read."""
+        return any(spec.cls.subscribes_all for spec in self.nodes.values())
+
+    @property
+    def authority(self) -> str:
+        """The one node that issues fences; "" where there is none."""
+        topic = self.topics.get(FENCE_TOPIC)
+        publishers = {end.node for end in topic.publishers} if topic is not None else set()
+        return next(iter(publishers)) if len(publishers) == 1 else ""
+
+    def problems(self, host: str = "") -> list[tuple[str, str]]:
+        """All that does not fit, as (node, sentence); empty where the graph, or that host's part, can start."""
+        found: list[tuple[str, str]] = []
+        for name, spec in self.nodes.items():
+            if host and spec.host != host:
+                continue  # what its parameters should be is known there
+            found.extend((name, problem) for problem in _node_problems(spec, self._seats))
+        for topic in self.topics.values():
+            found.extend(_topic_problems(topic, self.topics, self._candidates))
+        return found
+
+    def check(self) -> None:
+        """Raise GraphError with the first of the problems."""
+        for _, problem in self.problems():
+            raise GraphError(problem)
+
+    def draw(self) -> str:
+        """The graph as text: one line for each topic."""
+        lines = []
+        for topic in sorted(self.topics.values(), key=lambda topic: topic.name):
+            ends = topic.publishers + topic.subscribers
+            message = ends[0].port.message
+            senders = ", ".join(end.node for end in topic.publishers) or "(nobody)"
+            receivers = ", ".join(end.node for end in topic.subscribers) or "(nobody)"
+            lines.append(f"{topic.name}  [{message.__name__}, {message.message_kind}]\n    {senders} -> {receivers}")
+        return "\n".join(lines)
+
+    def draw_mermaid(self) -> str:
+        """The graph as a Mermaid flowchart."""
+        lines = ["flowchart LR"]
+        for topic in sorted(self.topics.values(), key=lambda topic: topic.name):
+            for sender in topic.publishers:
+                lines.extend(
+                    f"    {sender.node} -- {topic.name} --> {receiver.node}"
+                    for receiver in topic.subscribers
+                    if receiver.node != sender.node
+                )
+        return "\n".join(lines)
+
+
+def health_topic(node: str) -> str:
+    """The topic of a node's account of itself."""
+    return f"health/{node}"
+
+
+def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as the types that `__init__` declares. Raises ParameterError where one is unknown or missing."""
+    signature = inspect.signature(cls.__init__) if "__init__" in _own_names(cls) else inspect.Signature()
+    known = {
+        name: parameter
+        for name, parameter in signature.parameters.items()
+        if name != "self" and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    }
+    for name in params:
+        if name not in known:
+            raise ParameterError(f"unknown parameter {name!r} of {cls.__name__}; known: {choices(known)}")
+    hints = get_type_hints(cls.__init__) if known else {}
+    values: dict[str, Any] = {}
+    for name, parameter in known.items():
+        if name not in params:
+            if parameter.default is parameter.empty:
+                raise ParameterError(f"parameter {name!r} of {cls.__name__} is missing; it has no default")
+            continue
+        try:
+            values[name] = msgspec.convert(params[name], hints.get(name, Any))
+        except msgspec.ValidationError as problem:
+            raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}: {problem}") from problem
+        if _has_nan(values[name]):  # every comparison with it is false, so that no node's own checks would find it
+            raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}; expected a number")
+    return values
+
+
+def _has_nan(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return any(_has_nan(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return any(_has_nan(part) for part in value)
+    return isinstance(value, float) and value != value
+
+
+def _own_names(cls: type) -> set[str]:
+    return {name for base in cls.__mro__ if base is not object for name in vars(base)}
+
+
+def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
+    try:
+        handlers = handlers_of(spec.cls)
+        values = convert_params(spec.cls, spec.params) if spec.instance is None else {}
+        spec.build()  # an `__init__` is cheap, and knows best which values it refuses
+    except UserError as problem:
+        return [str(problem)]
+    problems = []
+    timers = [handler.name for handler in handlers if isinstance(handler, Timer)]
+    for name, hz in spec.hz.items():
+        if name not in timers:
+            problems.append(f"hz names {name!r}, which is no timer of {spec.cls.__name__}; known: {choices(timers)}")
+        elif refusal := rate_problem(hz):
+            problems.append(f"hz of {name!r} is {hz!r}; {refusal}")
+    for name in spec.latency:
+        if name not in {handler.name for handler in handlers}:
+            known = choices(handler.name for handler in handlers)
+            problems.append(f"latency names {name!r}, which is no handler of {spec.cls.__name__}; known: {known}")
+    declared = ports_of(spec.cls, Publisher) | ports_of(spec.cls, Subscription)
+    topics = {port.topic for port in declared.values()}
+    for topic in spec.remap:
+        if topic not in topics:
+            problems.append(f"remap names {topic!r}, no topic of {spec.cls.__name__}; known: {choices(topics)}")
+    for topic in spec.remap.values():
+        try:
+            check_topic(topic)
+        except GraphError as problem:
+            problems.append(f"remap: {problem}")
+    check = getattr(spec.cls, "check_parameters", None)
+    if check is not None and not problems and spec.instance is None:
+        problems.extend(check(**values))
+    check_seats = getattr(spec.cls, "check_seats", None)  # what its parameters say of the graph's seats
+    if check_seats is not None and not problems and spec.instance is None:
+        problems.extend(check_seats(seats, **values))
+    return problems
+
+
+def _topic_problems(
+    topic: Topic, topics: Mapping[str, Topic], candidates: list[frozenset[str]]
+) -> list[tuple[str, str]]:
+    problems: list[tuple[str, str]] = []
+    ends = topic.publishers + topic.subscribers
+    first = ends[0]
+    for end in ends[1:]:
+        if end.port.message is not first.port.message:
+            problems.append(
+                (
+                    end.node,
+                    f"topic {topic.name!r}: {end.node} uses {end.port.message.__name__}, "
+                    f"but {first.node} uses {first.port.message.__name__}; one topic has one type",
+                )
+            )
+    for end in ends:
+        problems.extend(
+            (end.node, f"topic {topic.name!r}: {end.node}: {problem}")
+            for problem in end.port.qos.problems(end.port.message.message_kind)
+        )
+    for subscriber in topic.subscribers:
+        for publisher in topic.publishers:
+            problems.extend(
+                (
+                    subscriber.node,
+                    f"topic {topic.name!r}: {subscriber.node} {sentence.format(publisher=publisher.node)}",
+                )
+                for sentence in subscriber.port.qos.mismatches(publisher.port.qos)
+            )
+    publishers = {end.node for end in topic.publishers}
+    is_shared = any(publishers <= names for names in candidates)
+    if first.port.message.message_kind == "state" and len(topic.publishers) > 1 and not is_shared:
+        names = ", ".join(end.node for end in topic.publishers)
+        problems.append(
+            (
+                topic.publishers[1].node,
+                f"topic {topic.name!r}: {names} all publish it, but a state has one publisher; remap all but one",
+            )
+        )
+    if not topic.publishers:
+        published = choices(name for name, other in topics.items() if other.publishers)
+        problems.extend(
+            (end.node, f"topic {topic.name!r}: nobody publishes it for {end.node}; published topics: {published}")
+            for end in topic.subscribers
+            if end.port.qos.required
+        )
+    return problems

@@ -1,0 +1,181 @@
+"""[nodes.NAME] tables of a launch file: the class that `use` names, and what else a node is given."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from runtime.errors import LaunchFileError, UserError, choices
+from runtime.hosts.hosts_table import Host
+from runtime.launch.graph import NodeSpec
+from runtime.launch.latency import Latency, read_trace
+from runtime.node import Node, Timer, handlers_of
+from runtime.rates import rate_problem
+
+NODE_KEYS = ("use", "stand_in", "params", "remap", "hz", "process", "host", "restart", "latency")
+RESTARTS = ("always", "on-failure", "never")
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def node_spec(
+    path: Path, name: str, table: Any, *, hosts: Mapping[str, Host] | None = None, here: str = ""
+) -> NodeSpec:
+    """The node of one [nodes.NAME] table; the environment is that of the host `here`. Raises LaunchFileError."""
+    where = f"{path}: [nodes.{name}]"
+    if not _NAME.fullmatch(name):
+        raise LaunchFileError(f"{where} is no node name; expected a-z, 0-9 and _, starting with a letter")
+    if not isinstance(table, dict):
+        raise LaunchFileError(f"{where} is {table!r}; expected a table with the key 'use'")
+    for key in table:
+        if key not in NODE_KEYS:
+            raise LaunchFileError(f"{where} unknown key {key!r}; known: {', '.join(NODE_KEYS)}")
+    if "use" not in table:
+        raise LaunchFileError(f"{where} lacks the key 'use'; expected a class like 'nodes.hello:Talker'")
+    for key, kind, words in (
+        ("use", str, "a string"),
+        ("stand_in", str, "a function like 'nodes.recording.replay.played:played'"),
+        ("params", dict, "a table"),
+        ("remap", dict, "a table of topic = topic"),
+        ("process", str, "a name"),
+        ("host", str, "the name of a table [hosts.NAME]"),
+        ("restart", str, ", ".join(RESTARTS)),
+    ):
+        if key in table and not isinstance(table[key], kind):
+            raise LaunchFileError(f"{where} {key} is {table[key]!r}; expected {words}")
+    restart = table.get("restart", "on-failure")
+    if restart not in RESTARTS:
+        raise LaunchFileError(f"{where} restart is {restart!r}; known: {', '.join(RESTARTS)}")
+    is_elsewhere = here != "" and table.get("host", next(iter(hosts or ()), "")) != here
+    process = table.get("process", "")
+    if process and not _NAME.fullmatch(process):
+        raise LaunchFileError(f"{where} process is {process!r}; expected a-z, 0-9 and _")
+    try:
+        cls = load_name(table["use"])
+        if not (isinstance(cls, type) and issubclass(cls, Node)):
+            raise UserError(f"{table['use']!r} is no Node")
+        cls = _stand_in(cls, table["stand_in"]) if "stand_in" in table else cls
+        return NodeSpec(
+            name=name,
+            cls=cls,
+            params={
+                key: value if is_elsewhere else _from_environment(value)
+                for key, value in table.get("params", {}).items()
+            },
+            remap=table.get("remap", {}),
+            hz=_rates(cls, table.get("hz")),
+            latency=_latencies(cls, table.get("latency"), name, path.parent),
+            process=process,
+            host=table.get("host", ""),
+            restart=restart,
+        )
+    except UserError as problem:
+        raise LaunchFileError(f"{where} {problem}") from problem
+
+
+def _stand_in(cls: type[Node], name: str) -> type[Node]:
+    """What that function puts in the place of a node class: a class with the same publishers."""
+    make = load_name(name)
+    stand_in = make(cls) if callable(make) else None
+    if not (isinstance(stand_in, type) and issubclass(stand_in, Node)):
+        raise UserError(f"stand_in is {name!r}, which makes no node class of {cls.__name__}")
+    return stand_in
+
+
+def _rates(cls: type[Node], value: Any) -> dict[str, float]:
+    """`hz = 5` for a node with one timer, `hz = { look = 5 }` for any."""
+    if value is None:
+        return {}
+    timers = [handler.name for handler in handlers_of(cls) if isinstance(handler, Timer)]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if len(timers) != 1:
+            raise UserError(f"hz is {value}, but {cls.__name__} has the timers {choices(timers)}; name the one meant")
+        value = {timers[0]: value}
+    if not isinstance(value, dict):
+        raise UserError(f"hz is {value!r}; expected a number, or a table of timer = number")
+    for name, rate in value.items():
+        if problem := rate_problem(rate):
+            raise UserError(f"hz of {name!r} is {rate!r}; {problem}")
+    return {name: float(rate) for name, rate in value.items()}
+
+
+def _latencies(cls: type[Node], value: Any, node: str, folder: Path) -> dict[str, Latency]:
+    if value is None:
+        return {}
+    names = [handler.name for handler in handlers_of(cls)]
+    if _is_trace(value):
+        return {name: part for name, part in read_trace(folder / value["trace"], node).items() if name in names}
+    if not isinstance(value, dict) or set(value) == {"p50", "p99"}:
+        value = dict.fromkeys(names, value)
+    latencies = {}
+    for name, part in value.items():
+        if _is_trace(part):
+            measured = read_trace(folder / part["trace"], node)
+            if name not in measured:
+                raise UserError(f"latency trace {part['trace']} holds nothing of {node}.{name}; {choices(measured)}")
+            latencies[name] = measured[name]
+        else:
+            latencies[name] = Latency.parse(part, f"{node}.{name}")
+    return latencies
+
+
+def _is_trace(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"trace"} and isinstance(value["trace"], str)
+
+
+def _from_environment(value: Any) -> Any:
+    """`"${NAME}"` is what the environment holds under that name, so that no secret stands in a file."""
+    match = _ENVIRONMENT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    if match[1] not in os.environ:
+        raise UserError(f"a parameter is taken from the environment variable {match[1]!r}, which is not set")
+    return os.environ[match[1]]
+
+
+def load_name(name: str) -> Any:
+    """What "module:attribute" names. Raises UserError in words where it names nothing."""
+    module, attribute = load_module(name, "class; expected 'module:Class', like 'nodes.hello:Talker'")
+    if not hasattr(module, attribute):
+        names = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Node)]
+        raise UserError(
+            f"{name!r}: {_place(module)} has no {attribute!r}; nodes there: {choices(set(names) - {'Node'})}"
+        )
+    return getattr(module, attribute)
+
+
+def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
+    """The module of "module:attribute", imported, and the attribute's name; `kind` ends the sentence for what is not.
+
+    Raises UserError in words.
+    """
+    module_name, colon, attribute = name.partition(":")
+    if not colon or not module_name or not attribute:
+        raise UserError(f"{name!r} names no {kind}")
+    try:
+        return importlib.import_module(module_name), attribute
+    except ModuleNotFoundError as problem:
+        missing = problem.name or module_name
+        parent = importlib.sys.modules.get(module_name.partition(".")[0])  # type: ignore[attr-defined]
+        where = f" ({parent.__name__} was found at {_place(parent)})" if parent is not None else ""
+        own = missing == module_name.partition(".")[0]
+        do = (
+            f"install its package, or start from the folder that holds {missing}"
+            if own
+            else "is its package installed?"
+        )
+        raise UserError(f"{name!r}: there is no module {missing!r}{where}; {do}") from problem
+    except Exception as problem:  # whatever a module's first lines may raise
+        raise UserError(
+            f"{name!r}: module {module_name!r} cannot be imported: {type(problem).__name__}: {problem}"
+        ) from problem
+
+
+def _place(module: Any) -> str:
+    return str(getattr(module, "__file__", None) or getattr(module, "__path__", "an unknown place"))

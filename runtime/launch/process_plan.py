@@ -1,0 +1,254 @@
+"""Who needs what from whom: for each process of a launch, the topics it hears and how many processes hear its own.
+
+A process gets this as data, so that it imports its own nodes and the message types it needs, and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from runtime.bag.journal import calls_topic
+from runtime.control_messages.fence import FENCE_TOPIC
+from runtime.control_messages.health import gateway_topic
+from runtime.control_messages.lease import LEASE_TOPIC
+from runtime.hosts.hosts_table import check_pair, pair
+from runtime.hosts.plan import GatewayPlan
+from runtime.launch.graph import NodeSpec, health_topic
+from runtime.launch.processes_table import RealTime
+from runtime.launch.robot_table import with_robot
+from runtime.launch.seats_table import holders_of, topics_of
+from runtime.message import Kind, Message
+from runtime.messages.codec import fingerprint
+from runtime.node import ports_of
+from runtime.ports import Publisher
+from runtime.qos import QoS
+from runtime.transport.reliable.tag import LIFESPAN_S, Terms
+
+if TYPE_CHECKING:
+    from runtime.launch.file import Launch  # each process reads its plan, and no launch file
+
+
+class ProcessPlan(msgspec.Struct, frozen=True):
+    """What one process runs and hears."""
+
+    nodes: dict[str, dict[str, Any]]  # launch-file tables
+    hears: dict[str, str]  # topic -> "module:Message"
+    listeners: dict[str, int]  # own topic -> number of other processes that hear it
+    peers: tuple[str, ...]  # the other processes
+    stops: Literal[0, 1, 2]  # when the run ends: 0 first; 1 who shows what these said last; 2 recorders and gateways
+    restart: str
+    holders: dict[str, str]  # seat -> the node that sits on it at the start
+    seat_topics: dict[str, str]  # topic -> the seat that it belongs to
+    authority: str  # the node that issues fences and leases
+    is_recorded: bool = False  # its nodes tell what their calls read
+    reliable: dict[str, Terms] = {}  # own topics whose events are acknowledged
+    acknowledges: tuple[str, ...] = ()  # topics of others
+    realtime: RealTime | None = None
+    gateway: GatewayPlan | None = None  # then it runs no nodes
+
+
+class TopicInfo(msgspec.Struct, frozen=True):
+    """One topic of a run."""
+
+    type: str  # "module:Class"
+    kind: Kind
+    publishers: tuple[str, ...]  # nodes
+    subscribers: tuple[str, ...]
+
+
+class NodeInfo(msgspec.Struct, frozen=True):
+    """One node of a run."""
+
+    use: str  # "module:Class"
+    process: str
+
+
+def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan]:
+    """The plan of every process of the host that is meant; `watched` are the topics that the run's view hears as well.
+
+    Raises UserError where two hosts cannot meet.
+    """
+    groups = launch.processes
+    types = launch.graph.types
+    gateways = {gateway_name(other): other for other in launch.hosts if launch.host and other != launch.host}
+    hears = {name: _hears(launch, specs) for name, specs in groups.items()}
+    hears.update({name: _crossing(launch, launch.host, other) for name, other in gateways.items()})
+    publishes = {name: _publishes(launch, specs) for name, specs in groups.items()}
+    publishes.update(
+        {name: _crossing(launch, other, launch.host) | {gateway_topic(other)} for name, other in gateways.items()}
+    )
+    plans = {}
+    for name in hears:
+        specs = groups.get(name, [])
+        own = publishes[name]
+        listeners: Counter[str] = Counter()
+        for other, topics in hears.items():
+            if other != name:
+                listeners.update(own & topics)
+        listeners.update(own.intersection(watched))
+        others = {other: topics for other, topics in hears.items() if other != name}
+        plans[name] = ProcessPlan(
+            nodes={spec.name: with_robot(launch.tables["nodes"][spec.name], spec.cls, launch.robot) for spec in specs},
+            hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},
+            listeners=dict(listeners),
+            peers=tuple(other for other in hears if other != name),
+            stops=_stops(specs) if name not in gateways else 2,
+            restart=specs[0].restart if specs else "always",
+            holders=holders_of(launch.seats),
+            seat_topics=topics_of(launch.seats, launch.graph.nodes),
+            authority=launch.graph.authority,
+            is_recorded=launch.graph.is_recorded,
+            reliable=_reliable(launch, specs or launch.on(gateways.get(name, "")), others),
+            acknowledges=tuple(sorted(hears[name] & _reliably(launch.graph.nodes.values()).keys())),
+            realtime=launch.realtime.get(name),
+            gateway=_gateway(launch, gateways[name]) if name in gateways else None,
+        )
+    return plans
+
+
+def _stops(specs: Iterable[NodeSpec]) -> Literal[0, 1, 2]:
+    classes = [spec.cls for spec in specs]
+    if any(cls.subscribes_all for cls in classes):
+        return 2
+    return 1 if any(cls.stops_late for cls in classes) else 0
+
+
+def _reliably(specs: Iterable[NodeSpec]) -> dict[str, QoS]:
+    """The topics whose events these nodes make sure of, as the first of them says how."""
+    found: dict[str, QoS] = {}
+    for spec in specs:
+        for publisher in ports_of(spec.cls, Publisher).values():
+            if publisher.qos.reliable:
+                found.setdefault(spec.topic_of(publisher), publisher.qos)
+    return found
+
+
+def _reliable(launch: Launch, specs: Iterable[NodeSpec], others: Mapping[str, set[str]]) -> dict[str, Terms]:
+    return {
+        topic: Terms(
+            receivers=tuple(name for name, topics in others.items() if topic in topics),
+            lifespan_s=qos.lifespan_s or LIFESPAN_S,
+            hold_s=qos.hold_s,
+        )
+        for topic, qos in sorted(_reliably(specs).items())
+    }
+
+
+def gateway_name(other: str) -> str:
+    """The process that joins a run to that host; no other process has a dash in its name."""
+    return f"gateway-{other}"
+
+
+def _gateway(launch: Launch, other: str) -> GatewayPlan:
+    meeting = pair(launch.hosts, launch.host, other)
+    check_pair(meeting)
+    types = launch.graph.types
+    there = {spec.name for spec in launch.on(other)}
+    receives = _crossing(launch, other, launch.host)
+    sources: dict[str, tuple[str, ...]] = {}
+    for topic in receives:
+        if topic in launch.hosts[other].may_publish:
+            sources[topic] = ()
+            continue
+        known = launch.graph.topics.get(topic)
+        publishers = {end.node for end in known.publishers} if known else {topic.partition("/")[2]}
+        sources[topic] = tuple(sorted(publishers & there))
+    sends = _crossing(launch, launch.host, other)
+    reliable = _reliable(launch, launch.here, {other: sends})
+    return GatewayPlan(
+        own=launch.hosts[launch.host],
+        meeting=meeting,
+        receives={topic: type_name(types[topic]) for topic in sorted(receives)},
+        sources=sources,
+        own_nodes=tuple(spec.name for spec in launch.here),
+        reliable={topic: terms for topic, terms in reliable.items() if topic in sends},
+        graph=_graph_fingerprint(launch),
+    )
+
+
+def _crossing(launch: Launch, here: str, there: str) -> set[str]:
+    """The topics that go from one host to another: what is published here and needed there, and all accounts of health.
+
+    An account of a link stays where it is; journals go where they are recorded.
+    """
+    published = _publishes(launch, launch.on(here)) | (set(launch.hosts[here].may_publish) & launch.graph.types.keys())
+    needed = _hears(launch, launch.on(there)) - launch.graph.gateways.keys()
+    return published & (needed | {health_topic(spec.name) for spec in launch.on(here)})
+
+
+def _graph_fingerprint(launch: Launch) -> str:
+    """Eight characters that differ where two hosts would not understand each other."""
+    nodes = [spec for spec in launch.graph.nodes.values() if not spec.cls.subscribes_all]  # each may record for itself
+    places = sorted((spec.name, launch.tables["nodes"][spec.name]["use"], spec.host) for spec in nodes)
+    named = {spec.name for spec in nodes}
+    types = sorted(
+        (name, fingerprint(launch.graph.types[name]))
+        for name, topic in launch.graph.topics.items()
+        if any(end.node in named for end in (*topic.publishers, *topic.subscribers))
+    )
+    return hashlib.sha256(repr((places, types)).encode()).hexdigest()[:8]
+
+
+def _hears(launch: Launch, specs: list[NodeSpec]) -> set[str]:
+    types = launch.graph.types
+    if any(spec.cls.subscribes_all for spec in specs):
+        return set(types)
+    names = {spec.name for spec in specs}
+    heard = {
+        topic.name
+        for topic in launch.graph.topics.values()
+        if topic.name in types and any(end.node in names for end in topic.subscribers)
+    }
+    return heard | ({FENCE_TOPIC, LEASE_TOPIC} & types.keys())  # they concern every process
+
+
+def _publishes(launch: Launch, specs: list[NodeSpec]) -> set[str]:
+    names = {spec.name for spec in specs}
+    topics = {
+        topic.name for topic in launch.graph.topics.values() if any(end.node in names for end in topic.publishers)
+    }
+    return topics | {health_topic(name) for name in names} | {calls_topic(name) for name in names}
+
+
+def describe(launch: Launch) -> tuple[dict[str, NodeInfo], dict[str, TopicInfo]]:
+    """The nodes and topics of a launch, for tools that attach to its run."""
+    graph = launch.graph
+    places = {spec.name: process for process, specs in launch.processes.items() for spec in specs}
+    nodes = {
+        name: NodeInfo(launch.tables["nodes"][name]["use"], places.get(name) or gateway_name(spec.host))
+        for name, spec in graph.nodes.items()
+    }
+    hear_all = [spec.name for spec in graph.nodes.values() if spec.cls.subscribes_all]
+    own_accounts = {topic(name): name for topic in (health_topic, calls_topic) for name in nodes}
+    own_accounts.update({gateway_topic(host): gateway_name(host) for host in launch.hosts})
+    topics = {}
+    for name, message in sorted(graph.types.items()):
+        topic = graph.topics.get(name)
+        publishers = [end.node for end in topic.publishers] if topic else [own_accounts[name]]
+        subscribers = [end.node for end in topic.subscribers] if topic else []
+        topics[name] = TopicInfo(
+            type=type_name(message),
+            kind=message.message_kind,
+            publishers=tuple(dict.fromkeys(publishers)),
+            subscribers=tuple(dict.fromkeys([*subscribers, *hear_all])),
+        )
+    return nodes, topics
+
+
+def type_name(message: type[Message]) -> str:
+    """A message type as "module:Class"."""
+    return f"{message.__module__}:{message.__qualname__}"
+
+
+def load_type(name: str) -> type[Message]:
+    """The message type of that name."""
+    module, _, path = name.partition(":")
+    found: type[Message] = functools.reduce(getattr, path.split("."), importlib.import_module(module))  # type: ignore[assignment]  # attributes by name
+    return found

@@ -1,0 +1,114 @@
+"""[seats.*] of a launch file: who sits on each seat, who may, and what happens when the holder is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from runtime.control_messages.fence import SEATS
+from runtime.control_messages.lease import Kind
+from runtime.errors import UserError, check_keys, choices
+from runtime.launch.graph import NodeSpec
+from runtime.node import ports_of
+from runtime.ports import Publisher
+
+KINDS: tuple[Kind, ...] = ("model", "person", "script", "replay")
+
+
+class Rung(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One rung of a degradation ladder: what to do once the holder has been silent for so long.
+
+    "say" only tells; "hand_over" gives the seat to the candidate `to`; "hold" stops the robot until a person says go
+    on, with `after_subtask` only once the subtask under way has ended.
+    """
+
+    silent_s: float
+    do: Literal["say", "hand_over", "hold"] = "say"
+    text: str = ""
+    to: str = ""
+    after_subtask: bool = False
+
+
+class SeatTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One [seats.NAME]."""
+
+    holder: str
+    shadows: tuple[str, ...] = ()
+    ladder: tuple[Rung, ...] = ()
+    kinds: dict[str, Kind] = {}  # by node, from what the nodes say of themselves
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Everybody of the graph who may sit there."""
+        return (self.holder, *self.shadows)
+
+
+def parse_seats(tables: object, specs: Mapping[str, NodeSpec]) -> dict[str, SeatTable]:
+    """The seats of a launch file. Raises UserError with the first thing that does not fit."""
+    if not isinstance(tables, dict):
+        raise UserError(f"seats is {tables!r}; expected tables like [seats.policy]")
+    found = {}
+    for seat, table in tables.items():
+        if seat not in SEATS:
+            raise UserError(f"[seats.{seat}] is no seat; seats: {choices(SEATS)}")
+        try:
+            check_keys(table, ("holder", "shadows", "ladder"))
+            ladder = table.get("ladder") if isinstance(table, dict) else None
+            for rung in ladder if isinstance(ladder, list) else ():
+                check_keys(rung, Rung.__struct_fields__)
+            found[seat] = _checked(seat, msgspec.convert(table, SeatTable), specs)
+        except (msgspec.ValidationError, UserError) as problem:
+            raise UserError(f"[seats.{seat}] {problem}") from problem
+    return found
+
+
+def _checked(seat: str, table: SeatTable, specs: Mapping[str, NodeSpec]) -> SeatTable:
+    on_seat = [name for name, spec in specs.items() if spec.cls.seat == seat]
+    for name in table.candidates:
+        if name not in on_seat:
+            raise UserError(f"{name!r} is no node on this seat; nodes on it: {choices(on_seat)}")
+    for name in on_seat:
+        if name not in table.candidates:
+            raise UserError(f"node {name!r} is on this seat; name it as holder or among shadows")
+    silences = [rung.silent_s for rung in table.ladder]
+    if any(not 0.0 < silent_s < float("inf") for silent_s in silences) or silences != sorted(silences):
+        raise UserError(f"ladder has silent_s {silences}; expected positive seconds that grow from rung to rung")
+    for rung in table.ladder:
+        if rung.do == "say" and not rung.text.strip():
+            raise UserError(
+                f"ladder has a rung at {rung.silent_s:g} s that does nothing; give it a text to say, or a do"
+            )
+        if rung.do == "hand_over" and rung.to not in table.shadows:
+            raise UserError(f"ladder hands over to {rung.to!r}; expected one of shadows: {choices(table.shadows)}")
+    return msgspec.structs.replace(table, kinds={name: kind_of(specs[name]) for name in table.candidates})
+
+
+def kind_of(spec: NodeSpec) -> Kind:
+    """What kind of holder a node is, from its provenance "KIND:NAME"."""
+    kind = spec.cls.provenance.partition(":")[0]
+    return next((known for known in KINDS if known == kind), "script")
+
+
+def holders_of(seats: Mapping[str, SeatTable]) -> dict[str, str]:
+    """Seat to holder, at the start."""
+    return {seat: table.holder for seat, table in seats.items()}
+
+
+def topics_of(seats: Mapping[str, SeatTable], specs: Mapping[str, NodeSpec]) -> dict[str, str]:
+    """The topics that nodes of exactly one of these seats publish, and nobody else: whoever writes there speaks for it.
+
+    So a tool that publishes there counts only while it holds the seat.
+    """
+    owners: dict[str, set[str]] = {}
+    for spec in specs.values():
+        for port in ports_of(spec.cls, Publisher).values():
+            owners.setdefault(spec.topic_of(port), set()).add(spec.cls.seat)
+    return {topic: seat for topic, found in owners.items() if len(found) == 1 and (seat := next(iter(found))) in seats}
+
+
+def as_data(seats: Mapping[str, SeatTable]) -> dict[str, Any]:
+    """As plain data, for `run_info`."""
+    data: dict[str, Any] = msgspec.to_builtins(dict(seats))
+    return data

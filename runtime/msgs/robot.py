@@ -1,0 +1,259 @@
+"""The shared vocabulary of the robot graph. Lengths in m, angles in rad, velocities per s, stamps in monotonic ns.
+
+Joint vectors are tuples in the order of `JOINTS`. Positions of things are in the *odometry frame*: x forward, y left,
+z up, the robot's base at the origin heading along x when its driver started.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runtime.message import Message
+
+JOINTS = ("lift", "arm", "wrist_yaw", "wrist_pitch", "wrist_roll", "gripper", "head_pan", "head_tilt")
+"""m, m, rad, rad, rad, m of opening between the fingertips, rad, rad."""
+
+JointVector = tuple[float, ...]
+
+
+class Image(Message, kind="state", origin="image"):
+    """One frame of a camera, with depth where the camera has it."""
+
+    camera: str
+    captured_ns: int
+    rgb: NDArray[np.uint8]  # (height, width, 3)
+    depth_m: NDArray[np.float32] | None = None  # (height, width), along the optical axis; 0 where unknown
+    focal_px: float = 0.0  # pinhole, square pixels, principal point in the middle
+
+
+class RobotState(Message, kind="state"):
+    """What the robot's driver reads from its joints, its odometry and its contact sensing."""
+
+    read_ns: int
+    position: JointVector  # in the order of JOINTS
+    velocity: JointVector
+    effort: JointVector  # percent of what the actuator can give, -100 to 100
+    base_x_m: float
+    base_y_m: float
+    base_heading_rad: float
+    base_v_mps: float
+    base_w_radps: float
+    contact: tuple[str, ...] = ()  # joints, or "base", that touch something; "cliff", "tilt": the base must not go on
+    is_grasping: bool = False  # both fingers press on something
+
+
+RobotMode = Literal["ready", "unhomed", "homing", "stowing", "runstopped", "lost"]
+"""Only a robot that is ready follows commands."""
+
+
+class RobotStatus(Message, kind="state"):
+    """What the robot says of itself besides its joints."""
+
+    read_ns: int
+    mode: RobotMode
+    why: str = ""  # for people, where it does not follow commands
+    is_homed: bool = True
+    is_runstopped: bool = False
+    battery_v: float | None = None
+    battery_a: float | None = None
+    is_charging: bool = False
+    alerts: tuple[str, ...] = ()  # "cliff", "over tilt", "low voltage", "high current", "bump", "hot lift", ...
+
+
+class RobotService(Message):
+    """Something a person asks of the robot itself; home and stow move it, and only while nobody commands it."""
+
+    id: str
+    verb: Literal["home", "stow", "runstop", "release"]
+    by: str
+
+
+class JointCommand(Message, kind="state"):
+    """Desired joint positions and base velocity; holds for its lifespan and not a tick longer."""
+
+    position: JointVector  # in the order of JOINTS
+    base_v_mps: float = 0.0
+    base_w_radps: float = 0.0
+
+
+class ActionChunk(Message, kind="state"):
+    """A timed sequence of commands, the first meant for now."""
+
+    position: NDArray[np.float64]  # (steps, 8)
+    base_v_mps: NDArray[np.float64]  # (steps,)
+    base_w_radps: NDArray[np.float64]  # (steps,)
+    step_s: float
+    action_id: str = ""  # which action it was made for; "" where the model knows of none
+    done: float | None = None  # how sure the model is that the action is done; None where it cannot tell
+    felt_ns: int = 0  # when the robot's state behind it was read
+
+
+class Utterance(Message, origin="utterance"):
+    """Something said: on `heard` by a person, on `said` by the robot."""
+
+    speaker: str
+    text: str
+    captured_ns: int = 0  # when the words began, where a microphone heard them; 0: when they are published
+
+
+class Subtask(Message, origin="plan"):
+    """What the planner wants done next. The VLM chooses the actions."""
+
+    id: str
+    text: str  # for people: "Put every cup except the blue one in the bin"
+    verb: Literal["put", "wait", "done"] = "wait"
+    what: str = ""  # kind of object: "cup"
+    where: str = ""  # destination: "bin"
+    excluding: tuple[str, ...] = ()  # colours not to touch: ("blue",)
+
+
+class SeenObject(Message, kind="state"):
+    """Something the VLM sees."""
+
+    label: str  # "cup", "bowl", "block", "ball", "bottle", "bin"
+    colour: str
+    x_m: float  # centre, odometry frame
+    y_m: float
+    z_m: float
+    width_m: float
+    height_m: float
+    u_px: float
+    v_px: float
+    confidence: float = 1.0
+
+
+class SceneDescription(Message, kind="state"):
+    """What the VLM tells the planner about what it sees and does."""
+
+    text: str
+    subtask_id: str
+    progress: Literal["idle", "working", "finished", "failed", "held"]
+    objects: tuple[SeenObject, ...] = ()
+
+
+Skill = Literal["pick", "place", "look", "point", "nod", "shake", "hold"]
+
+
+class Action(Message):
+    """What the VLM wants the control policy to do now; a new action replaces the one under way."""
+
+    id: str
+    skill: Skill
+    target: SeenObject | None = None  # pick: the thing; place: the destination; nod, shake and hold need none
+    text: str = ""  # "pick up the red cup"
+
+
+class Feedback(Message):
+    """How the control policy fares with an action."""
+
+    action_id: str
+    status: Literal["running", "success", "failure"]
+    why: str = ""
+
+
+class GuardState(Message, kind="state"):
+    """What the guard lets through, and why not."""
+
+    mode: Literal["disarmed", "armed", "moving", "holding", "stopped"]
+    reason: str
+    holder: str = ""  # source of the commands applied
+    stop_cause: str = ""  # id of the interrupt that stopped it
+    stop_heard_ns: int = 0  # stamp of what caused the stop
+    held_ns: int = 0  # when the output entered its braking profile
+    at_rest_ns: int = 0  # since when nothing is asked to move and nothing is measured to
+    estop: str = ""  # why the emergency stop is latched
+    is_armed: bool = False
+    rejected: int = 0  # commands refused so far
+
+    @property
+    def sentence(self) -> str:
+        """Mode and reason for people; the reason alone where it begins with the mode, or the mode without a reason."""
+        return self.reason if self.reason.startswith(self.mode) else f"{self.mode}: {self.reason}".removesuffix(": ")
+
+
+TERMINAL = "terminal"
+"""The source of an emergency stop that somebody types. Typing holds no button: whoever re-arms, from wherever, releases
+it as well."""
+
+
+class EStop(Message):
+    """An emergency stop's word; a source that is named in the guard's configuration repeats it."""
+
+    source: str
+    is_pressed: bool
+    why: str = ""
+
+
+class GuardOrder(Message):
+    """A person's order to the guard, proven with the run's token (see `runtime.msgs.signature`)."""
+
+    do: Literal["arm", "rearm"]
+    by: str
+    stamp_ns: int
+    proof: str
+
+
+class SeatRequest(Message):
+    """A wish for a seat. The guard decides; a person renews what they hold several times a second, signed each time."""
+
+    seat: Literal["planner", "vlm", "policy"]
+    do: Literal["take", "give", "renew"]
+    holder: str = ""  # take: the source whose messages are to count
+    kind: Literal["model", "person", "script", "replay"] = "person"
+    by: str = ""
+    stamp_ns: int = 0
+    proof: str = ""
+
+
+class OutOfBudget(Message):
+    """A seat's model may not be asked any more in this run; its seat's ladder takes over. Told again and again."""
+
+    seat: Literal["planner", "vlm", "policy"]
+    why: str
+
+
+class Comparison(Message):
+    """How what a shadow would have done differs from what the seat's holder did at about the same time."""
+
+    seat: Literal["planner", "vlm", "policy"]
+    holder: str
+    shadow: str
+    measure: str  # "joint_m_or_rad", "base_mps", "same_action", "same_subtask"
+    distance: float  # 0: the same
+    text: str = ""
+
+
+class Trial(Message):
+    """A trial of a study begins or ends, on `study/trial`: for whoever records it or behaves by its condition."""
+
+    participant: str  # the code that stands for them
+    number: int  # from 1, in the order of this participant
+    attempt: int  # from 1; a trial that was broken off can be started again
+    task: str
+    condition: str
+    phase: Literal["started", "completed", "aborted", "time", "interrupted"]
+
+
+class RunningTrial(Message, kind="state"):
+    """Which trial of a study runs, on `study/running`, for those who come late; `number` 0: none."""
+
+    participant: str = ""
+    number: int = 0
+    attempt: int = 0
+    task: str = ""
+    condition: str = ""
+
+
+class RecorderState(Message):
+    """What becomes of a recording, from the recorder itself twice a second; where it is silent there is no recorder.
+
+    Not a state, because a graph may have several recorders.
+    """
+
+    message_is_traced = False
+    mode: Literal["recording", "waiting", "stopped"]
+    file: str = ""  # the name of the file that is written, or was written last
+    why: str = ""  # why nothing is written

@@ -1,0 +1,192 @@
+"""One process of a run, started by the supervisor.
+
+`python -m runtime.supervision.child RUN_FOLDER PROCESS READ_FD WRITE_FD`
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runtime.control_messages.lease import LeaseLine
+from runtime.errors import PolyrhythmError
+from runtime.execution.executor import Deliver, Executor, Lost
+from runtime.execution.realtime import RealTimeStart
+from runtime.hosts.plan import GatewayPlan
+from runtime.launch.nodes_table import node_spec
+from runtime.launch.process_plan import ProcessPlan, load_type
+from runtime.message import Message
+from runtime.supervision.control_pipe import Control, ControlLog
+from runtime.transport.zeromq import Inlet, Outlet, Reader, schedule_readers
+
+_FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
+WIRING_S = 5.0
+"""How long a process waits for its listeners; a longer wait means that one of them is down."""
+
+
+class Process:
+    """The nodes of one process, its transport and its supervisor's orders."""
+
+    def __init__(self, folder: Path, name: str, read_fd: int, write_fd: int) -> None:
+        self._folder = folder
+        self._name = name
+        self._loop = asyncio.new_event_loop()
+        self._go = asyncio.Event()
+        self._stop = asyncio.Event()
+        self._run_info: dict[str, Any] = {}
+        self._control = Control(read_fd, write_fd, self._order)
+
+    def main(self) -> int:
+        """Run to the end; 0 where that was asked for."""
+        logging.basicConfig(level=logging.INFO, handlers=[ControlLog(self._control)])
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to answer
+        self._control.start()
+        try:
+            self._loop.run_until_complete(self._run())
+        except PolyrhythmError as problem:
+            self._control.tell("failed", text=str(problem))
+            return 2
+        except Exception as problem:
+            logging.getLogger(self._name).exception("cannot start")
+            self._control.tell("failed", text=f"{type(problem).__name__}: {problem}")
+            return 1
+        finally:
+            self._control.close()
+        return 0
+
+    def _order(self, order: dict[str, Any]) -> None:
+        if order["do"] == "ended":
+            self._run_info["outcome"] = {"ok": order["ok"], "reason": order["reason"]}
+        event = {"go": self._go, "stop": self._stop}.get(order["do"])
+        if event is not None:
+            try:
+                self._loop.call_soon_threadsafe(event.set)
+            except RuntimeError:
+                pass  # the loop is closed: the process has stopped already
+
+    async def _run(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            self._loop.add_signal_handler(number, self._stop.set)
+        run: dict[str, Any] = json.loads((self._folder / "run.json").read_text())
+        plan = msgspec.convert(run["processes"][self._name], ProcessPlan)
+        path = Path(run["launch_file"])
+        specs = [node_spec(path, name, table) for name, table in plan.nodes.items()]
+        types = {topic: load_type(name) for topic, name in plan.hears.items()}
+        self._run_info.update((key, value) for key, value in run.items() if key not in _FOR_TOOLS)
+        if plan.gateway is not None:
+            await self._run_gateway(plan, plan.gateway, types)
+            return
+        start = RealTimeStart(self._name, specs, plan.realtime)
+        schedule_readers(start.transport)
+        outlet = Outlet(self._folder, self._name, start.transport, plan.reliable)
+        self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
+        readers: list[Reader] = []
+
+        def open_reader(own: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
+            readers.append(Reader(own, deliver, lost, receiver=self._name, reliable=plan.acknowledges))
+            return readers[-1]
+
+        executor = Executor(
+            specs,
+            types,
+            publish=outlet.publish,
+            publish_all=outlet.publish_all,
+            finish=lambda node, ok, reason: self._control.tell("finish", node=node, ok=ok, reason=reason),
+            seed=run["seed"],
+            run_info=self._run_info,
+            keeps_journal=plan.is_recorded,
+            leases=LeaseLine(plan.holders, plan.seat_topics),
+            authority=plan.authority,
+            open_source=open_reader,
+            each_second=outlet.greet,
+            unacknowledged=outlet.unacknowledged,
+            control_priority=start.control,
+        )
+        outlet.kept.update((topic, ()) for topic in executor.topics_kept)
+        inlet = Inlet(
+            executor.shared_types,
+            executor.deliver,
+            executor.lost,
+            is_deep=any(spec.cls.subscribes_all for spec in specs),
+            receiver=self._name,
+            reliable=plan.acknowledges,
+        )
+        try:
+            inlet.connect(self._folder, plan.peers)
+            for reader in readers:
+                reader.connect(self._folder, plan.peers)
+            inlet.accept(self._folder, self._name, types)
+            executor.prepare()
+            inlet.start(start.transport)
+            missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)
+            if missing and not self._stop.is_set():
+                logging.getLogger(self._name).warning("started before all subscribers of %s", ", ".join(missing))
+            self._control.tell("ready")
+            await self._wait_for_order()
+            if not self._stop.is_set():
+                start.go()
+                await executor.run(self._stop)
+        finally:
+            inlet.close()
+            outlet.close()
+            for reader in readers if not executor.stuck else ():
+                reader.close()
+        if executor.stuck:
+            logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))
+            self._control.close()
+            os._exit(0)  # a handler that never returns must not keep the process
+
+    async def _run_gateway(self, plan: ProcessPlan, part: GatewayPlan, types: Mapping[str, type[Message]]) -> None:
+        from runtime.hosts.running import make_gateway  # only this process speaks to another machine
+
+        def finish(ok: bool, reason: str) -> None:
+            self._control.tell("finish", node=self._name, ok=ok, reason=reason)
+
+        outlet = Outlet(self._folder, self._name, reliable=plan.reliable)
+        gateway, doors = make_gateway(part, types, load_type, publish=outlet.publish, finish=finish)
+        inlet = Inlet(
+            types,
+            gateway.from_here,
+            lambda topic, reason, number: None,
+            receiver=self._name,
+            reliable=plan.acknowledges,
+        )
+        try:
+            inlet.connect(self._folder, plan.peers)
+            inlet.accept(self._folder, self._name, types)
+            inlet.start()
+            await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)
+            self._control.tell("ready")
+            await self._wait_for_order()
+            await gateway.run(self._stop)
+            outcome = self._run_info.get("outcome")
+            gateway.leave((outcome["ok"], outcome["reason"]) if outcome else None)
+        finally:
+            inlet.close()
+            doors.close()
+            outlet.close()
+
+    async def _wait_for_order(self) -> None:
+        waits = [asyncio.create_task(event.wait()) for event in (self._go, self._stop)]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+
+def main() -> int:
+    """Entry of the process."""
+    folder, name, read_fd, write_fd = sys.argv[1:]
+    return Process(Path(folder), name, int(read_fd), int(write_fd)).main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

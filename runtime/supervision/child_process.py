@@ -1,0 +1,132 @@
+"""One child process: start, ready, go, and the stop ladder on its whole process group."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Events = Callable[["ChildProcess", dict[str, Any]], None]
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_PIPE_BYTES = 1 << 20
+
+
+class ChildProcess:
+    """A process of a run, with the pipes to and from it. `on_event` gets what it tells, and `exited` at its end."""
+
+    def __init__(self, name: str, folder: Path, on_event: Events) -> None:
+        self.name = name
+        self._folder = folder
+        self._on_event = on_event
+        self._process: asyncio.subprocess.Process | None = None
+        self._orders_fd = -1
+        self._tasks: list[asyncio.Task[None]] = []
+        self.exited = asyncio.Event()
+        self.failure = ""  # what it told before it failed
+
+    @property
+    def pid(self) -> int:
+        """Its process id; 0 before the start."""
+        return self._process.pid if self._process else 0
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs."""
+        return self._process.returncode if self._process else None
+
+    async def start(self) -> None:
+        """Start it, in a session and a process group of its own, seeing the modules that this process sees."""
+        self.exited.clear()
+        self.failure = ""
+        orders_read, self._orders_fd = os.pipe()
+        events_read, events_write = os.pipe()
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(part or os.getcwd() for part in sys.path))
+        for name in _THREADS:
+            environment.setdefault(name, "1")  # many processes share the cores: none needs a thread pool
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-u", "-m", "runtime.supervision.child"),
+            *(str(self._folder), self.name, str(orders_read), str(events_write)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            pass_fds=(orders_read, events_write),
+            start_new_session=True,
+            env=environment,
+        )
+        os.close(orders_read)
+        os.close(events_write)
+        events = asyncio.StreamReader(limit=_PIPE_BYTES)
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(events), os.fdopen(events_read, "rb"))
+        assert self._process.stdout is not None
+        self._tasks = [
+            asyncio.create_task(self._read_events(events), name=f"{self.name}-events"),
+            asyncio.create_task(self._read_output(self._process.stdout), name=f"{self.name}-output"),
+        ]
+        self._tasks.append(asyncio.create_task(self._await_exit(self._tasks[:]), name=f"{self.name}-exit"))
+
+    def order(self, order: str, **fields: object) -> None:
+        """Tell it "go", "stop", or how the run "ended"."""
+        try:
+            os.write(self._orders_fd, json.dumps({"do": order, **fields}).encode() + b"\n")
+        except OSError:
+            pass  # it has gone; `exited` tells
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to its process group."""
+        if not self.pid:
+            return  # not started yet; group 0 would be our own
+        try:
+            os.killpg(self.pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass  # it has gone; `exited` tells
+
+    async def stop(self, patience_s: float) -> None:
+        """Ask, then terminate, then kill, until it and all it started is gone."""
+        if self._process is None:
+            return
+        self.order("stop")
+        for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 1.0)):
+            try:
+                await asyncio.wait_for(self.exited.wait(), wait_s)
+                break
+            except TimeoutError:
+                self.signal(number)
+        await self.exited.wait()
+        self.signal(signal.SIGKILL)  # what it started and left behind
+
+    async def _read_events(self, stream: asyncio.StreamReader) -> None:
+        while line := await stream.readline():
+            event = json.loads(line)
+            if event["event"] == "failed":
+                self.failure = event["text"]
+            self._on_event(self, event)
+
+    async def _read_output(self, stream: asyncio.StreamReader) -> None:
+        """What it prints, line by line; a library may write here, a crash leaves its traceback here."""
+        while True:
+            try:
+                line = await stream.readline()
+            except ValueError:
+                continue  # longer than the buffer: that part is lost
+            if not line:
+                return
+            text = line.decode(errors="replace").rstrip()
+            self._on_event(self, {"event": "log", "level": "output", "source": self.name, "text": text})
+
+    async def _await_exit(self, readers: list[asyncio.Task[None]]) -> None:
+        assert self._process is not None
+        await self._process.wait()
+        await asyncio.wait(readers, timeout=0.5)  # a grandchild may hold the pipes open
+        for reader in readers:
+            reader.cancel()
+        os.close(self._orders_fd)
+        self._orders_fd = -1  # the number may soon be another pipe's
+        self.exited.set()
+        self._on_event(self, {"event": "exited", "code": self._process.returncode})

@@ -1,0 +1,240 @@
+"""The registry: a folder for each run of this user on this machine, by which tools find what runs and how to reach it.
+
+A run's folder holds its sockets, `run.json` (what runs, made once), `processes.json` (how its processes fare) and
+`lock`, which the supervisor holds for as long as it lives, however it dies; a folder without a holder is removed by
+whoever comes by next.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from runtime.clock import NS_PER_S, wall_time_ns
+from runtime.errors import TransportError
+from runtime.launch.process_plan import NodeInfo, ProcessPlan, TopicInfo
+from runtime.launch.seats_table import SeatTable
+from runtime.messages.msgspec_cache import from_json
+from runtime.transport.shared_memory import sweep
+from runtime.transport.zeromq import endpoints
+
+LONGEST_SOCKET_PATH = 107 if sys.platform == "linux" else 103
+"""What the kernel takes as the path of a socket, in bytes."""
+
+_LONGEST_NAME = 24
+_UNFINISHED_S = 60.0  # a folder that is still without a name after that was left behind
+_PREFIX = ".new-"
+
+
+class ProcessState(msgspec.Struct, frozen=True):
+    """How one process fares."""
+
+    pid: int
+    state: str  # as the supervisor puts it: "started", "running", "failed: WHY"...
+    restarts: int = 0
+
+
+class RunInfo(msgspec.Struct, frozen=True):
+    """What `run.json` tells a tool; the other keys are for the run's own processes."""
+
+    name: str
+    supervisor_pid: int
+    started_ns: int  # wall clock
+    launch_file: str
+    nodes: dict[str, NodeInfo]
+    topics: dict[str, TopicInfo]
+    processes: dict[str, ProcessPlan]
+    seats: dict[str, SeatTable] = {}
+
+
+class FoundRun(msgspec.Struct, frozen=True):
+    """A run that is alive, and its folder."""
+
+    folder: Path
+    info: RunInfo
+
+    @property
+    def title(self) -> str:
+        """Its name for people: "hello (pid 4711)"."""
+        return f"{self.info.name} (pid {self.info.supervisor_pid})"
+
+    def states(self) -> dict[str, ProcessState]:
+        """How its processes fare now; empty before the first has started and once the run has ended."""
+        try:
+            return from_json((self.folder / "processes.json").read_bytes(), dict[str, ProcessState])
+        except (OSError, msgspec.MsgspecError):
+            return {}
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its supervisor still holds it."""
+        return _is_held(self.folder)
+
+
+class Registration:
+    """A run's own entry, from its start to its end. Raises TransportError where no folder can be made."""
+
+    def __init__(self, name: str, document: Mapping[str, Any], processes: Iterable[str]) -> None:
+        root = _usable_root()
+        sweep()
+        self._states: dict[str, ProcessState] = {}
+        draft = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
+        self._lock: IO[bytes] = (draft / "lock").open("wb")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            header = {"name": name, "supervisor_pid": os.getpid(), "started_ns": wall_time_ns()}
+            _write(draft / "run.json", json.dumps({**document, **header}).encode())
+            self.folder = _give_name(draft, root, name)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            self._lock.close()
+            raise
+        try:
+            _check_lengths(self.folder, processes)
+        except TransportError:
+            self.close()
+            raise
+
+    def note(self, process: str, pid: int, state: str, restarts: int) -> None:
+        """Write down how a process fares; a full disk does not stop a run."""
+        self._states[process] = ProcessState(pid, state, restarts)
+        try:
+            _write(self.folder / "processes.json", msgspec.json.encode(self._states))
+        except OSError:
+            pass
+
+    def close(self) -> None:
+        """Remove the entry, and the shared memory of its processes that were killed."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        sweep()
+        self._lock.close()
+
+
+def find_runs() -> list[FoundRun]:
+    """The runs of this user that are alive, oldest first; removes what dead ones left behind."""
+    found = []
+    for root in _roots():
+        if not _is_ours(root):
+            continue
+        for folder in sorted(root.iterdir()):
+            if folder.name.startswith(_PREFIX):
+                _remove_unfinished(folder)
+            elif not _is_held(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                try:
+                    info = from_json((folder / "run.json").read_bytes(), RunInfo)
+                except (OSError, msgspec.MsgspecError):
+                    continue  # ended this moment, or of another release
+                found.append(FoundRun(folder, info))
+    return sorted(found, key=lambda run: run.info.started_ns)
+
+
+def check_root() -> Path:
+    """Where a run started now would have its folder. Raises TransportError where there is no such place."""
+    root = _usable_root()
+    _check_lengths(root / f"{'n' * _LONGEST_NAME}-{'0' * 7}", ["supervisor-view"])
+    return root
+
+
+def left_behind() -> list[Path]:
+    """The folders of runs whose supervisor is gone; nothing is removed."""
+    folders = [folder for root in _roots() if _is_ours(root) for folder in sorted(root.iterdir())]
+    return [folder for folder in folders if not folder.name.startswith(_PREFIX) and not _is_held(folder)]
+
+
+def _roots() -> list[Path]:
+    """Where runs may be: a tool may have been started with another environment than the run."""
+    roots = []
+    session = os.environ.get("XDG_RUNTIME_DIR")
+    if session and Path(session).is_dir():
+        roots.append(Path(session) / "polyrhythm")
+    roots.append(Path(tempfile.gettempdir()) / f"polyrhythm-{os.getuid()}")
+    return roots
+
+
+def _usable_root() -> Path:
+    for root in _roots():
+        try:
+            root.mkdir(mode=0o700, exist_ok=True)
+        except OSError:
+            continue
+        if _is_ours(root) and os.access(root, os.W_OK):
+            return root
+    tried = ", ".join(str(root) for root in _roots())
+    raise TransportError(
+        f"no folder for this run's sockets: {tried} must be a folder that belongs to this user alone (mode 0700); "
+        "remove what is there, or set TMPDIR to another folder"
+    )
+
+
+def _is_ours(root: Path) -> bool:
+    """Whether it is a folder of this user into which nobody else can put anything."""
+    try:
+        status = root.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+
+
+def _give_name(draft: Path, root: Path, name: str) -> Path:
+    short = re.sub(r"[^a-z0-9_]", "_", name.lower())[:_LONGEST_NAME] or "run"
+    number = 1
+    while True:
+        folder = root / (f"{short}-{os.getpid()}" + (f"-{number}" if number > 1 else ""))
+        try:
+            draft.rename(folder)
+            return folder
+        except OSError:
+            if not folder.exists():
+                raise
+            number += 1
+
+
+def _check_lengths(folder: Path, processes: Iterable[str]) -> None:
+    paths = [path for process in processes for path in endpoints(folder, process)]
+    longest = max(paths, key=lambda path: len(os.fsencode(path)), default=folder)
+    length = len(os.fsencode(longest))
+    if length > LONGEST_SOCKET_PATH:
+        raise TransportError(
+            f"the socket {longest} would have a path of {length} bytes and the system takes {LONGEST_SOCKET_PATH}; "
+            "set XDG_RUNTIME_DIR or TMPDIR to a folder with a shorter name"
+        )
+
+
+def _is_held(folder: Path) -> bool:
+    try:
+        with (folder / "lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # held; or it cannot be told, and then nothing may be removed
+    return False
+
+
+def _remove_unfinished(folder: Path) -> None:
+    try:
+        age_s = (wall_time_ns() - folder.stat().st_mtime_ns) / NS_PER_S
+    except OSError:
+        return
+    if age_s > _UNFINISHED_S:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(path.name + ".new")
+    draft.write_bytes(content)
+    draft.replace(path)

@@ -1,0 +1,265 @@
+"""Makes the running processes match a launch: start, ready, go, restart with backoff and a window, clean stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runtime.bag.journal import Calls
+from runtime.clock import SystemClock, to_ns
+from runtime.errors import PolyrhythmError
+from runtime.launch.file import Launch
+from runtime.launch.process_plan import ProcessPlan, describe, plan
+from runtime.message import Stamped, array_fields
+from runtime.supervision.child_process import ChildProcess
+from runtime.supervision.registry import Registration
+from runtime.supervision.view import View
+from runtime.transport.zeromq import Inlet
+
+READY_S = 60.0  # loading a large model takes that long
+RESTARTS, WINDOW_S = 3, 10.0  # more restarts than this while it runs for so long end the run
+BACKOFF_S, LONGEST_BACKOFF_S = 0.2, 3.0
+_OBSERVER = "supervisor-view"  # no process has a name with a dash
+LAST_WORDS_S = 2.0  # the processes have ended, and what they said last is still to be read
+PATIENCE_S, RECORDER_PATIENCE_S = 3.0, 10.0
+
+
+class RestartWindow:
+    """Says how long to wait before the next restart, and when to give up.
+
+    Its window is of the time that the process ran: loading counts not, so one that loads for long and then always
+    crashes is given up too.
+    """
+
+    def __init__(self) -> None:
+        self._ran_ns = 0
+        self._since_ns: int | None = None  # when it began to run, where it does
+        self._restarts_ns: deque[int] = deque()  # at which times of its running
+
+    def runs(self, now_ns: int) -> None:
+        """The process has started and begins its work."""
+        self._since_ns = now_ns
+
+    def next_backoff_s(self, now_ns: int) -> float | None:
+        """Seconds to wait before a restart that is wanted now; None where there were too many in the window."""
+        if self._since_ns is not None:
+            self._ran_ns, self._since_ns = self._ran_ns + now_ns - self._since_ns, None
+        while self._restarts_ns and self._ran_ns - self._restarts_ns[0] > to_ns(WINDOW_S):
+            self._restarts_ns.popleft()
+        if len(self._restarts_ns) >= RESTARTS:
+            return None
+        self._restarts_ns.append(self._ran_ns)
+        backoff_s: float = BACKOFF_S * 2 ** (len(self._restarts_ns) - 1)
+        return min(LONGEST_BACKOFF_S, backoff_s)
+
+
+class Supervisor:
+    """One run of a launch. `run_info` is what every node may know of it; `folder` is where its files go."""
+
+    def __init__(self, launch: Launch, *, folder: Path, seed: int, run_info: dict[str, Any], view: View) -> None:
+        self._launch = launch
+        self._folder = folder
+        self._seed = seed
+        self._run_info = run_info
+        self._view = view
+        self._clock = SystemClock()
+        self._watched = {
+            topic: message
+            for topic, message in launch.graph.types.items()
+            if message is not Calls and not array_fields(message)
+        }
+        self._plans: dict[str, ProcessPlan] = plan(launch, self._watched)
+        self._children: dict[str, ChildProcess] = {}
+        self._windows = {name: RestartWindow() for name in self._plans}
+        self._ready: set[str] = set()
+        self._all_ready = asyncio.Event()
+        self._is_going = False
+        self._ending: asyncio.Future[tuple[bool, str] | None] | None = None
+        self._restarts: set[asyncio.Task[None]] = set()
+        self._registration: Registration | None = None
+        self.restarted: dict[str, int] = {}
+
+    async def run(self, for_s: float | None) -> tuple[bool, str] | None:
+        """Run to the end; the outcome that a node gave, or None where the time or the user ended the run.
+
+        Raises PolyrhythmError where a process cannot start.
+        """
+        loop = asyncio.get_running_loop()
+        self._ending = loop.create_future()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._interrupted)
+        self._registration = Registration(self._name, self._run_document(), [*self._plans, _OBSERVER])
+        sockets = self._registration.folder
+        observer: Inlet | None = None
+        drawing = asyncio.create_task(self._draw(), name="view")
+        try:
+            observer = self._observe(sockets, loop)
+            await self._start_all(sockets)
+            self._is_going = True
+            for child in self._children.values():
+                self._go(child)
+            try:
+                return await asyncio.wait_for(asyncio.shield(self._ending), for_s)
+            except TimeoutError:
+                return None
+        finally:
+            if not self._ending.done():
+                self._ending.set_result(None)
+            await self._stop_all()
+            drawing.cancel()
+            if observer is not None:
+                await asyncio.to_thread(observer.finish, LAST_WORDS_S)
+                await asyncio.sleep(0)  # the view's callbacks are on the loop
+                observer.close()
+            self._registration.close()
+
+    @property
+    def _name(self) -> str:
+        stem = self._launch.path.stem
+        return f"{stem}-{self._launch.host}" if self._launch.host else stem
+
+    def _run_document(self) -> dict[str, Any]:
+        """What `run.json` says: what the nodes may know of the run, each process's plan, and the graph for tools."""
+        nodes, topics = describe(self._launch)
+        return {
+            **self._run_info,
+            "launch_file": str(self._launch.path),
+            "launch_text": self._launch.text,
+            "seed": self._seed,
+            "folder": str(self._folder),
+            "processes": {name: msgspec.to_builtins(part) for name, part in self._plans.items()},
+            "nodes": msgspec.to_builtins(nodes),
+            "topics": msgspec.to_builtins(topics),
+        }
+
+    def _go(self, child: ChildProcess) -> None:
+        child.order("go")
+        self._windows[child.name].runs(self._clock.now_ns())
+        self._show(child, "running")
+
+    def _show(self, child: ChildProcess, state: str) -> None:
+        """Tell the view and the registry how a process fares."""
+        self._view.process(child.name, child.pid, state)
+        if self._registration is not None:
+            self._registration.note(child.name, child.pid, state, self.restarted.get(child.name, 0))
+
+    async def _start_all(self, sockets: Path) -> None:
+        for name in self._plans:
+            child = ChildProcess(name, sockets, self._on_event)
+            self._children[name] = child
+            await child.start()
+            self._show(child, "started")
+        assert self._ending is not None
+        waiting: asyncio.Future[Any] = asyncio.ensure_future(self._all_ready.wait())
+        ending: asyncio.Future[Any] = self._ending
+        await asyncio.wait({waiting, ending}, timeout=READY_S, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        failed = [f"{child.name}: {child.failure}" for child in self._children.values() if child.failure]
+        if failed:
+            raise PolyrhythmError("; ".join(failed))
+        if not self._all_ready.is_set() and not self._ending.done():
+            late = sorted(set(self._children) - self._ready)
+            raise PolyrhythmError(f"{', '.join(late)} did not become ready within {READY_S:g} s")
+
+    def _observe(self, sockets: Path, loop: asyncio.AbstractEventLoop) -> Inlet:
+        """Hear what the view shows, from the first message to the last: every topic but journals and arrays."""
+
+        def show(stamped: Stamped[Any]) -> None:
+            try:
+                loop.call_soon_threadsafe(self._view.message, stamped)
+            except RuntimeError:
+                pass  # the loop was closed: the run is over
+
+        inlet = Inlet(self._watched, show, lambda topic, reason, number: None, watches_ends=True)
+        inlet.connect(sockets, self._plans)
+        inlet.accept(sockets, _OBSERVER)
+        inlet.start()
+        return inlet
+
+    async def _draw(self) -> None:
+        while True:
+            self._view.refresh(self._clock.now_ns())
+            await asyncio.sleep(0.25)
+
+    def _interrupted(self) -> None:
+        if self._ending is not None and not self._ending.done():
+            self._view.log("info", "supervisor", "stopping")
+            self._ending.set_result(None)
+        else:  # asked twice: at once
+            for child in self._children.values():
+                child.signal(signal.SIGKILL)
+
+    def _on_event(self, child: ChildProcess, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "ready":
+            self._ready.add(child.name)
+            if self._is_going:
+                self._go(child)
+            elif self._ready == set(self._plans):
+                self._all_ready.set()
+        elif kind == "log":
+            self._view.log(event["level"], event["source"], event["text"])
+        elif kind == "finish":
+            self._end((bool(event["ok"]), str(event["reason"])))
+        elif kind == "exited":
+            self._on_exit(child, event["code"])
+
+    def _end(self, outcome: tuple[bool, str]) -> None:
+        if self._ending is not None and not self._ending.done():
+            self._ending.set_result(outcome)
+
+    def _on_exit(self, child: ChildProcess, code: int) -> None:
+        self._ready.discard(child.name)
+        if self._ending is None or self._ending.done():
+            self._show(child, "stopped")
+            return
+        why = _why(code, child.failure)
+        self._show(child, f"failed: {why}")
+        policy = self._plans[child.name].restart
+        if not self._is_going or policy == "never" or (policy == "on-failure" and code == 0):
+            self._end((False, f"{child.name} {why}"))
+            return
+        backoff_s = self._windows[child.name].next_backoff_s(self._clock.now_ns())
+        if backoff_s is None:
+            self._end((False, f"{child.name} {why}, for the {RESTARTS + 1}th time within {WINDOW_S:g} s"))
+            return
+        task = asyncio.create_task(self._restart(child, backoff_s), name=f"restart-{child.name}")
+        self._restarts.add(task)
+        task.add_done_callback(self._restarts.discard)
+
+    async def _restart(self, child: ChildProcess, backoff_s: float) -> None:
+        child.signal(signal.SIGKILL)  # what it started and left behind
+        assert self._ending is not None
+        await asyncio.wait({self._ending}, timeout=backoff_s)
+        if self._ending.done():
+            return
+        await child.start()
+        self.restarted[child.name] = self.restarted.get(child.name, 0) + 1
+        self._show(child, "restarted")
+
+    async def _stop_all(self) -> None:
+        if self._restarts:  # they end by themselves now; a process half started could not be stopped
+            await asyncio.wait(self._restarts)
+        first, late, last = (
+            [child for child in self._children.values() if self._plans[child.name].stops == turn] for turn in range(3)
+        )
+        for children in (first, late):
+            await asyncio.gather(*(child.stop(PATIENCE_S) for child in children))
+        outcome = self._ending.result() if self._ending is not None and self._ending.done() else None
+        if outcome is not None:
+            for child in last:
+                child.order("ended", ok=outcome[0], reason=outcome[1])
+        await asyncio.gather(*(child.stop(RECORDER_PATIENCE_S) for child in last))
+
+
+def _why(code: int, failure: str) -> str:
+    if failure:
+        return failure
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"exited with code {code}"

@@ -1,0 +1,1 @@
+"""How messages travel between processes: ZeroMQ, shared memory for arrays, acknowledged events, taps for tools."""

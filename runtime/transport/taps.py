@@ -1,0 +1,161 @@
+"""How tools join a run over ZeroMQ: a `Tap` hears topics like any process but is not counted as one, and an `Injector`
+sends into the second address of each process, where its inlet is bound and a tool connects.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import zmq
+
+from runtime.clock import SystemClock, to_ns
+from runtime.errors import CodecError
+from runtime.message import Envelope, Kind, Message
+from runtime.messages.codec import Frame, encode, split_bundle
+from runtime.transport.zeromq import (
+    KINDS,
+    PASSING,
+    QUEUE_LENGTH,
+    READY,
+    TAP_QUEUE_LENGTH,
+    Elsewhere,
+    bind_inward,
+    endpoint,
+    inward_endpoint,
+    is_bundle,
+    pack,
+    send,
+    subscriber,
+    unpack,
+)
+
+OTHERS_S = 0.3
+"""How long a message that has somewhere to be waits for those who need not have it. A person who drives renews their
+lease meanwhile by nobody's hand, and loses it after 0.6 s."""
+
+
+class Tap:
+    """What a tool hears of a run, as frames: events first, no thread. Its own slowness costs nobody else anything."""
+
+    def __init__(self, folder: Path, processes: Iterable[str], topics: Mapping[str, Kind], name: str) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._sockets: dict[Kind, zmq.Socket[bytes]] = {
+            kind: subscriber(self._context, TAP_QUEUE_LENGTH[kind]) for kind in KINDS
+        }
+        for topic, kind in topics.items():
+            self._sockets[kind].setsockopt(zmq.SUBSCRIBE, topic.encode() + PASSING)
+        self._elsewhere = Elsewhere(PASSING)
+        self._waiting: deque[tuple[list[Frame], int]] = deque()  # the rest of a bundle
+        self.size_bytes = 0
+        """Of the message that was received last, on the wire: of a bundle its share."""
+        used = set(topics.values())
+        for kind, socket in self._sockets.items():
+            for process in processes if kind in used else ():
+                socket.connect(endpoint(folder, process, kind))
+        self._files = [folder / f"{name}.in.{kind}" for kind in KINDS]
+        bind_inward(self._sockets, folder, name)
+        self._poller = zmq.Poller()
+        for socket in self._sockets.values():
+            self._poller.register(socket, zmq.POLLIN)
+
+    def receive(self, timeout_s: float) -> list[Frame] | None:
+        """The next message as topic, document and arrays; None where none came in time."""
+        if self._waiting:
+            return self._next()
+        for _ in range(2):
+            for kind in KINDS:
+                try:
+                    head = self._sockets[kind].recv(zmq.NOBLOCK)
+                except zmq.Again:
+                    continue
+                self._waiting.extend(self._messages(head, self._sockets[kind]))
+                if self._waiting:
+                    return self._next()
+            if not self._poller.poll(max(0, round(timeout_s * 1000))):
+                break
+        return None
+
+    def _next(self) -> list[Frame]:
+        frames, self.size_bytes = self._waiting.popleft()
+        return frames
+
+    def _messages(self, head: bytes, socket: zmq.Socket[bytes]) -> list[tuple[list[Frame], int]]:
+        """Frames and size of each message in it; none where they cannot be had, which shows in the numbers."""
+        topic, frames, place, _ = unpack(head, socket)
+        try:
+            if is_bundle(head):
+                documents = split_bundle(frames[0])
+                sizes = shares(len(head), [len(document) for document in documents])
+                return [([topic, document], size) for document, size in zip(documents, sizes, strict=True)]
+            if place is not None:
+                arrays = self._elsewhere.fetch(topic, place, socket)
+                if isinstance(arrays, str):
+                    return []
+                frames += arrays
+        except CodecError:
+            return []
+        return [([topic, *frames], sum(len(frame) for frame in frames) + len(topic) + 2)]
+
+    def close(self) -> None:
+        """Hear no more."""
+        self._elsewhere.close()
+        for socket in self._sockets.values():
+            socket.close()
+        self._context.term()
+        for file in self._files:
+            file.unlink(missing_ok=True)  # ZeroMQ leaves them
+
+
+def shares(whole: int, parts: Sequence[int]) -> list[int]:
+    """The whole divided as the parts are large; the shares add up to it."""
+    ends = [whole * end // sum(parts) for end in accumulate(parts)]
+    return [end - begin for begin, end in pairwise([0, *ends])]
+
+
+class Injector:
+    """What a tool sends into a run: to each process that hears the topic, and to the tools that do."""
+
+    def __init__(self, folder: Path, kind: Kind, processes: Iterable[str], needed: str = "") -> None:
+        """`needed`: the one process without which nothing may be sent; the others then only get a moment to answer."""
+        suffix = f".in.{kind}"
+        others = {file.name.removesuffix(suffix) for file in folder.glob(f"*-*{suffix}")}
+        self._processes = set(processes)
+        self._needed = {needed} if needed else self._processes
+        # What this process hears itself answers only while it is read: nobody waits for that here.
+        self._unready = self._processes | {name for name in others if not name.startswith(f"tool-{os.getpid()}-")}
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket = self._context.socket(zmq.XPUB)
+        self._socket.setsockopt(zmq.SNDHWM, QUEUE_LENGTH["event"])
+        self._socket.setsockopt(zmq.LINGER, 1000)
+        for name in self._processes | others:
+            self._socket.connect(inward_endpoint(folder, name, kind))
+
+    def await_ready(self, timeout_s: float) -> list[str]:
+        """Wait until all are connected; return the processes that still are not at the end."""
+        clock = SystemClock()
+        end_ns = clock.now_ns() + to_ns(timeout_s)
+        is_enough = False
+        while self._unready:
+            if not is_enough and not self._unready & self._needed:
+                is_enough = True  # a tool that died may have left its socket
+                end_ns = min(end_ns, clock.now_ns() + to_ns(OTHERS_S))
+            left_ms = (end_ns - clock.now_ns()) // 1_000_000
+            if left_ms <= 0 or not self._socket.poll(left_ms):
+                break
+            notice = self._socket.recv()
+            if notice[:2] == b"\x01" + READY:
+                self._unready.discard(notice[2:].decode(errors="replace"))
+        return sorted(self._unready & self._processes)
+
+    def publish(self, envelope: Envelope, message: Message) -> None:
+        """Send to whoever subscribes; never waits."""
+        send(self._socket, pack(encode(envelope, message)))
+
+    def close(self) -> None:
+        """Send what is queued, for at most a second, and close."""
+        self._socket.close()
+        self._context.term()

@@ -1,0 +1,57 @@
+"""The ZeroMQ transport between processes; only this folder, `zeromq_tools` and the gateway import `zmq`.
+
+Each process binds two XPUB sockets, one for events and one for states, so that an image never stands before an
+interrupt; each connects to those of the others and subscribes to the topics that it needs. A control loop that alone
+wants a topic reads its own `Reader`, with no thread between; all else comes by the process's `Inlet`, a reader with one
+thread, which hands over what it decoded.
+"""
+
+from runtime.transport.zeromq.frames import (
+    MAX_MESSAGE_BYTES,
+    PASSING,
+    READY,
+    SHARED_FROM_BYTES,
+    is_bundle,
+    pack,
+    send,
+    unpack,
+)
+from runtime.transport.zeromq.publisher_sockets import Outlet
+from runtime.transport.zeromq.reader import Reader
+from runtime.transport.zeromq.shared_memory_reader import Elsewhere
+from runtime.transport.zeromq.sockets import (
+    KINDS,
+    QUEUE_LENGTH,
+    TAP_QUEUE_LENGTH,
+    bind_inward,
+    endpoint,
+    endpoints,
+    inward_endpoint,
+    schedule_readers,
+    subscriber,
+)
+from runtime.transport.zeromq.subscriber_thread import Inlet
+
+__all__ = [
+    "KINDS",
+    "MAX_MESSAGE_BYTES",
+    "PASSING",
+    "QUEUE_LENGTH",
+    "READY",
+    "SHARED_FROM_BYTES",
+    "TAP_QUEUE_LENGTH",
+    "Elsewhere",
+    "Inlet",
+    "Outlet",
+    "Reader",
+    "bind_inward",
+    "endpoint",
+    "endpoints",
+    "inward_endpoint",
+    "is_bundle",
+    "pack",
+    "schedule_readers",
+    "send",
+    "subscriber",
+    "unpack",
+]

@@ -1,0 +1,239 @@
+"""`Outlet`: how a process sends to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import zmq
+
+from runtime.clock import SystemClock, to_ns
+from runtime.message import Envelope, Kind, Message
+from runtime.messages.codec import Frame, encode_bundles, encode_parts
+from runtime.transport.reliable.tag import Terms
+from runtime.transport.shared_memory import Place, Pool, sweep
+from runtime.transport.zeromq.frames import (
+    BUNDLE,
+    NOBLOCK,
+    PASSING,
+    READY,
+    SHARED_FROM_BYTES,
+    WHOLE,
+    announce,
+    pack,
+    send,
+    send_one,
+)
+from runtime.transport.zeromq.retransmitter import Resender
+from runtime.transport.zeromq.sockets import KINDS, bind_outward, schedule
+
+_POLL_S = 0.005
+_LAST_RECEIPTS_S = 0.3
+_NOTICES_EVERY = 256  # messages sent, between two looks at who came and went
+
+
+class _Way:
+    """One of the two sockets; whoever uses it holds its lock."""
+
+    __slots__ = ("lock", "socket", "until_notices")
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self.socket = socket
+        self.lock = threading.Lock()
+        self.until_notices = _NOTICES_EVERY
+
+
+class Outlet:
+    """The publishing side of a process; any thread may send."""
+
+    def __init__(
+        self,
+        folder: Path,
+        process: str,
+        priority: int = 0,
+        reliable: Mapping[str, Terms] | None = None,
+        *,
+        shared_from_bytes: int = SHARED_FROM_BYTES,
+    ) -> None:
+        """`priority`: real-time priority of the threads that send; 0 leaves them ordinary.
+
+        `reliable`: the topics whose events are kept until they are acknowledged. `shared_from_bytes`: smaller arrays
+        travel inside their message.
+        """
+        self.kept: dict[str, Sequence[Frame]] = {}
+        """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
+        schedule(self._context, priority)
+        self._ways: dict[Kind, _Way] = {}
+        self._heads: dict[str, bytes] = {}
+        self._whole: Counter[str] = Counter()  # topic -> subscribers who cannot reach our shared memory
+        sweep()  # what an earlier process left behind when it was killed
+        self._pool = Pool()
+        self._shared_from_bytes = shared_from_bytes
+        self._told_problem = ""
+        for kind in KINDS:
+            socket = self._context.socket(zmq.XPUB)
+            socket.setsockopt(zmq.XPUB_VERBOSER, 1)
+            socket.setsockopt(zmq.LINGER, 500)
+            bind_outward(socket, folder, process, kind)
+            self._ways[kind] = _Way(socket)
+        self._resender: Resender | None = None
+        reliable = {topic: terms for topic, terms in (reliable or {}).items() if terms.receivers}
+        if reliable:
+            events = self._ways["event"]
+            self._resender = Resender(
+                *(self._context, folder, process, reliable),
+                lock=events.lock,
+                send=lambda frames: send(events.socket, frames),
+                priority=priority,
+            )
+
+    async def await_subscribers(self, expected: Mapping[str, int], timeout_s: float, stop: asyncio.Event) -> list[str]:
+        """Wait until each topic has that many processes subscribed; return the topics that still lack some at the end.
+
+        Tools that hear a topic are not counted.
+        """
+        missing = Counter(expected)
+        clock = SystemClock()
+        end_ns = clock.now_ns() + to_ns(timeout_s)
+        while True:
+            for way in self._ways.values():
+                while way.socket.poll(0):
+                    notice = way.socket.recv()
+                    if notice[1:2] == READY:
+                        continue
+                    topic, change = self._note(notice)
+                    if not notice.endswith(PASSING):
+                        missing[topic] -= change
+            lacking = sorted(topic for topic, count in missing.items() if count > 0)
+            if not lacking or stop.is_set() or clock.now_ns() >= end_ns:
+                return lacking
+            await clock.sleep(_POLL_S)
+
+    def publish(self, envelope: Envelope, message: Message) -> None:
+        """Send to whoever subscribes; never waits. A full queue drops, which the receiver sees as a gap."""
+        topic = envelope.topic
+        document, arrays = encode_parts(envelope, message)
+        way = self._ways[message.message_kind]
+        if self._resender is not None and topic in self._resender.topics:
+            with way.lock:
+                self._resender.publish((topic.encode(), document, *arrays))
+            return
+        if arrays:
+            self._publish_with(arrays, document, topic, way, message.message_kind)
+            return
+        frame = (self._heads.get(topic) or self._head_of(topic)) + document
+        with way.lock:
+            if topic in self.kept:
+                self.kept[topic] = (frame,)
+            send_one(way.socket, frame, NOBLOCK)
+            way.until_notices -= 1
+            if not way.until_notices:
+                self._look_for_notices(way)
+
+    def _head_of(self, topic: str) -> bytes:
+        """What stands before the document of a message without arrays."""
+        head = self._heads[topic] = topic.encode() + PASSING + b"\0"
+        return head
+
+    def _publish_with(self, arrays: Sequence[Frame], document: bytes, topic: str, way: _Way, kind: Kind) -> None:
+        name = topic.encode()
+        whole: Sequence[Frame] = ()
+        place = self._store(topic, arrays) if kind == "state" else None
+        if place is None:
+            packed = pack((name, document, *arrays))
+        else:
+            packed = announce(name, document, place)
+            if self._whole[topic] > 0:
+                whole = pack((WHOLE + name, document, *arrays))
+        with way.lock:
+            if topic in self.kept:
+                self.kept[topic] = packed
+            send(way.socket, packed)
+            if whole:
+                send(way.socket, whole)
+            way.until_notices -= 1
+            if not way.until_notices:
+                self._look_for_notices(way)
+
+    def publish_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
+        """Send messages without arrays that were published at once; the envelope is that of the first."""
+        topic = envelope.topic
+        if topic in self.kept or (self._resender is not None and topic in self._resender.topics):
+            for number, message in enumerate(messages):
+                self.publish(envelope.later(number), message)
+            return
+        way = self._ways[messages[0].message_kind]
+        head = topic.encode() + PASSING + BUNDLE
+        for document in encode_bundles(envelope, messages):
+            with way.lock:
+                send_one(way.socket, head + document, NOBLOCK)
+                way.until_notices -= 1
+                if not way.until_notices:
+                    self._look_for_notices(way)
+
+    def _store(self, topic: str, arrays: Sequence[Frame]) -> Place | None:
+        """Where the arrays of a message lie in shared memory; None where they have to travel inside it.
+
+        Only states go there, where a newer one may overwrite one that nobody has taken in yet; and not those that are
+        kept for late joiners, for the same reason.
+        """
+        if sum(map(len, arrays)) < self._shared_from_bytes or topic in self.kept:
+            return None
+        place = self._pool.store(arrays)
+        if place is None and self._pool.problem != self._told_problem:
+            self._told_problem = self._pool.problem
+            logging.getLogger("bus").warning("%s; large messages travel whole, which costs more", self._told_problem)
+        return place
+
+    def _note(self, notice: bytes) -> tuple[str, int]:
+        """The topic that somebody has subscribed to (1) or leaves (-1)."""
+        change = 1 if notice[:1] == b"\x01" else -1
+        topic = notice[1:].rstrip(b"\0").decode(errors="replace")
+        if topic.startswith(WHOLE.decode()):
+            topic = topic[1:]
+            self._whole[topic] += change
+        return topic, change
+
+    def _look_for_notices(self, way: _Way) -> None:
+        way.until_notices = _NOTICES_EVERY
+        self._greet(way.socket)
+
+    def greet(self) -> None:
+        """Send the newest states to those who have come since the last time (any thread)."""
+        for way in self._ways.values():
+            with way.lock:
+                self._greet(way.socket)
+
+    def _greet(self, socket: zmq.Socket[bytes]) -> None:
+        joined = set()
+        while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # ZeroMQ keeps these notices until somebody reads them
+            topic, change = self._note(socket.recv(NOBLOCK))
+            if change > 0:
+                joined.add(topic)
+        for topic in joined:
+            if frames := self.kept.get(topic):
+                send(socket, frames)  # to those too who have it already; they know it by its number
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether no reliable event waits for an acknowledgement (any thread)."""
+        return self._resender is None or self._resender.is_empty
+
+    def unacknowledged(self) -> dict[str, dict[str, int]]:
+        """By topic and then as "process: reason": the reliable events that were not acknowledged (any thread)."""
+        return self._resender.unacknowledged() if self._resender is not None else {}
+
+    def close(self) -> None:
+        """Send what is queued, for at most half a second, and close."""
+        if self._resender is not None:
+            self._resender.close(_LAST_RECEIPTS_S)
+        for way in self._ways.values():
+            with way.lock:
+                way.socket.close()
+        self._context.term()
+        self._pool.close()

@@ -1,0 +1,372 @@
+"""`Reader`: what other processes publish, taken in by the thread that needs it."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import zmq
+from zmq.backend import zmq_poll
+
+from runtime.errors import CodecError
+from runtime.message import Envelope, Kind, Message, Stamped, array_fields
+from runtime.messages.codec import Frame, decode_envelope, decoder_of
+from runtime.transport.reliable.tag import read_tag
+from runtime.transport.zeromq.acks import Receipts
+from runtime.transport.zeromq.frames import BUNDLE, COUNTED, NOBLOCK, PASSING, again, unpack
+from runtime.transport.zeromq.shared_memory_reader import Elsewhere
+from runtime.transport.zeromq.sockets import (
+    DEEP_QUEUE_LENGTH,
+    KINDS,
+    QUEUE_LENGTH,
+    Depth,
+    bind_inward,
+    deep_endpoint,
+    endpoint,
+    subscriber,
+)
+
+if TYPE_CHECKING:
+    from runtime.transport.zeromq.connection_monitor import Ends
+
+_POLLIN = int(zmq.POLLIN)
+_WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
+_BURST = 16  # events received between two looks at the sockets
+
+
+class _Channel:
+    """One topic: how its messages are read, and the newest one of each source."""
+
+    __slots__ = ("decode", "decode_bundle", "head", "is_event", "last", "topic")
+
+    def __init__(self, topic: str, message: type[Message]) -> None:
+        decoder = decoder_of(message)
+        self.topic = topic
+        self.head = topic.encode() + PASSING + b"\0"  # of a message without arrays
+        self.decode, self.decode_bundle = decoder.decode, decoder.decode_bundle
+        self.is_event = message.message_kind == "event"
+        self.last: dict[str, Envelope] = {}
+
+
+class Reader:
+    """Subscriptions to other processes, read by one thread: `wait` until something comes, then `drain` it."""
+
+    def __init__(
+        self,
+        types: Mapping[str, type[Message]],
+        deliver: Callable[[Stamped[Any]], None],
+        lost: Callable[[str, str, int], None],
+        *,
+        is_counted: bool = True,
+        is_deep: bool = False,
+        watches_ends: bool = False,
+        receiver: str = "",
+        reliable: Collection[str] = (),
+    ) -> None:
+        """`is_counted`: publishers wait for it when they start; not so for those who only watch.
+
+        `is_deep`: it queues states, too, where others are content with the newest. `watches_ends`: for `finish`.
+        `receiver`: the process in whose name it acknowledges events on the `reliable` topics.
+        """
+        self._is_deep = is_deep
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
+        self._types = {topic.encode(): message for topic, message in types.items()}
+        self._end = COUNTED if is_counted else PASSING
+        self._deliver = deliver
+        self._lost = lost
+        self._channels = {topic.encode(): _Channel(topic, message) for topic, message in types.items()}
+        self._latest: _Channel | None = None
+        self._receiver, self._reliable = receiver, frozenset(topic.encode() for topic in reliable if receiver)
+        self._receipts: Receipts | None = None
+        self._elsewhere = Elsewhere(self._end)
+        self._sockets: dict[Kind, list[zmq.Socket[bytes]]] = {kind: [] for kind in KINDS}
+        self._polled: list[tuple[Any, int]] = []
+        self._fds: list[int] = []
+        self._ready: list[int] = []  # of these, those that ended the last wait
+        self._by_fd: dict[int, zmq.Socket[bytes]] = {}
+        self._is_woken = self._has_cleared_wake = False
+        self._held: deque[Stamped[Any]] = deque()  # events of a bundle for which there was no room
+        self._ends: list[Ends] | None = [] if watches_ends else None
+        self._wake_reader, self._wake_writer = os.pipe()
+        for fd in (self._wake_reader, self._wake_writer):
+            os.set_blocking(fd, False)
+
+    def connect(self, folder: Path, processes: Iterable[str]) -> None:
+        """Subscribe to the topics given, at each of these processes. Call before the first `wait`."""
+        processes = tuple(processes)
+        if self._reliable & self._types.keys():
+            self._receipts = Receipts(folder, processes, self._receiver, self._deliver, self._lost)
+        for kind in KINDS:
+            topics = [topic for topic, message in self._types.items() if message.message_kind == kind]
+            if not topics:
+                continue
+            for depth, own in self._queues(kind, topics):
+                socket = subscriber(self._context, QUEUE_LENGTH[kind] if depth is None else DEEP_QUEUE_LENGTH[depth])
+                self._sockets[kind].append(socket)
+                for topic in own:
+                    socket.setsockopt(zmq.SUBSCRIBE, topic + self._end)
+                for topic in self._reliable.intersection(own):
+                    socket.setsockopt(zmq.SUBSCRIBE, again(self._receiver) + topic + self._end)
+                if self._ends is not None:
+                    from runtime.transport.zeromq.connection_monitor import (
+                        Ends,  # few readers need it, and it loads asyncio's sockets
+                    )
+
+                    self._ends.append(Ends(socket))
+                for process in processes:
+                    socket.connect(
+                        endpoint(folder, process, kind) if depth is None else deep_endpoint(folder, process, depth)
+                    )
+        self._list_sockets()
+
+    def _queues(self, kind: Kind, topics: list[bytes]) -> list[tuple[Depth | None, list[bytes]]]:
+        """How deep ZeroMQ's queues are, here and at the sender, and for which topics; None: as usual."""
+        if not self._is_deep or kind == "event":
+            return [(None, topics)]
+        large = [topic for topic in topics if array_fields(self._types[topic])]
+        small = [topic for topic in topics if topic not in large]
+        queues: list[tuple[Depth | None, list[bytes]]] = [("deep", small), ("arrays", large)]
+        return [(depth, own) for depth, own in queues if own]
+
+    def _list_sockets(self) -> None:
+        sockets = [socket for kind in KINDS for socket in self._sockets[kind]]  # events stand first
+        self._polled = [*((socket, _POLLIN) for socket in sockets), (self._wake_reader, _POLLIN)]
+        self._by_fd = {int(socket.getsockopt(zmq.FD)): socket for socket in sockets}
+        self._fds = [*self._by_fd, self._wake_reader]
+
+    def accept(self, folder: Path, name: str, types: Mapping[str, type[Message]] | None = None) -> None:
+        """Take in what tools publish, on these topics too. Raises TransportError; call before the first `wait`."""
+        for more, message in (types or {}).items():
+            self._types[more.encode()] = message
+            self._channels.setdefault(more.encode(), _Channel(more, message))
+        sockets = {kind: subscriber(self._context, QUEUE_LENGTH[kind]) for kind in KINDS}
+        for kind, socket in sockets.items():
+            self._sockets[kind].append(socket)
+        for topic, message in self._types.items():
+            sockets[message.message_kind].setsockopt(zmq.SUBSCRIBE, topic + self._end)
+        bind_inward(sockets, folder, name)
+        self._list_sockets()
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Return once a message may have come or `wake` was called (True), or the time is over; None: no time."""
+        if self._receipts is not None and self._receipts.is_due:
+            next_s = self._receipts.tell()
+            if next_s is not None:
+                timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
+        self._ready = select.select(self._fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
+        return bool(self._ready)
+
+    def wake(self) -> None:
+        """End the wait that is on, or the next one (any thread)."""
+        if not self._is_woken:
+            self._is_woken = True
+            try:
+                os.write(self._wake_writer, b"w")
+            except OSError:
+                pass  # closed: the process is stopping
+
+    def drain(self, limit: int) -> int:
+        """Deliver what has come, at most that many messages, events first; return how many there were.
+
+        ZeroMQ signals only what is new: `wait` is right only after a `drain` that returned 0. Where there was no
+        message but a wake-up it is 1: whoever was woken has to look for what before it waits, or sleeps over it.
+        """
+        self._has_cleared_wake = False
+        if self._receipts is not None and self._receipts.is_due and self._receipts.tell() == 0.0:
+            return 1  # it has given up what was missing, and delivered what waited for that
+        number = 0
+        if self._ready:  # something has just ended a wait: hand over one message of each socket, at once
+            ready, self._ready = self._ready, []
+            for fd in ready:
+                if fd == self._wake_reader:
+                    self._clear_wake()
+                elif number < limit:
+                    socket = self._by_fd[fd]
+                    try:
+                        frame = socket.recv(NOBLOCK)
+                    except zmq.Again:
+                        continue  # it was about something of ZeroMQ's own
+                    self._take(frame, socket)
+                    number += 1
+            if number:
+                return number
+        if self._held:
+            number = self._deliver_held(limit)
+        while number < limit:
+            taken = self._take_ready(zmq_poll(self._polled, 0), _BURST, limit - number)
+            if not taken:
+                break
+            number += taken
+        return number or int(self._has_cleared_wake)
+
+    def _clear_wake(self) -> None:
+        os.read(self._wake_reader, 64)
+        self._is_woken = False  # before the caller looks for what it was woken for
+        self._has_cleared_wake = True
+
+    def _take_ready(self, ready: list[tuple[Any, int]], burst: int, limit: int) -> int:
+        number = 0
+        for socket, _ in ready:
+            if isinstance(socket, int):
+                self._clear_wake()
+            elif socket in self._sockets["event"]:
+                number += self._take_burst(socket, min(burst, limit - number))
+            elif number < limit:
+                number += self._take_burst(socket, 1)  # an event may have come meanwhile
+        return number
+
+    def drain_states(self, limit: int) -> None:
+        """Deliver the states that have come; events stay where they are, in order and not yet counted."""
+        for socket in self._sockets["state"]:
+            self._take_burst(socket, limit)
+
+    def drain_events(self, limit: int) -> None:
+        """Deliver the events that have come, at most that many; states stay where they are."""
+        for socket in self._sockets["event"]:
+            limit -= self._take_burst(socket, limit)
+
+    def _take_burst(self, socket: zmq.Socket[bytes], burst: int) -> int:
+        number = self._deliver_held(burst) if self._held and socket in self._sockets["event"] else 0
+        while number < burst:
+            try:
+                frame = socket.recv(NOBLOCK)
+            except zmq.Again:
+                break
+            self._take(frame, socket)
+            number += 1
+            if self._held:
+                number += self._deliver_held(burst - number)
+        return number
+
+    def _deliver_held(self, limit: int) -> int:
+        """Deliver what is left of a bundle of events, at most that many."""
+        held, deliver = self._held, self._deliver
+        number = min(limit, len(held))
+        for _ in range(number):
+            deliver(held.popleft())
+        return number
+
+    def close(self) -> None:
+        """Close the sockets; nobody may wait or drain any more."""
+        for ends in self._ends or ():
+            ends.close()
+        for sockets in self._sockets.values():
+            for socket in sockets:
+                socket.close()
+        os.close(self._wake_reader)
+        os.close(self._wake_writer)
+        self._elsewhere.close()
+        if self._receipts is not None:
+            self._receipts.close()
+
+    def _take(self, head: bytes, socket: zmq.Socket[bytes]) -> None:
+        channel = self._latest  # mostly of the same topic as the message before
+        if channel is None or not head.startswith(channel.head):
+            end = head.find(PASSING)
+            channel = self._channels.get(head[:end])
+            if channel is None or head[end + 2 : end + 3] != b"\0":
+                if channel is not None and head[end + 2 : end + 3] == BUNDLE:
+                    self._take_bundle(channel, head[end + 3 :])
+                else:
+                    self._take_rarer(head, socket)
+                return
+            self._latest = channel
+        document = head[len(channel.head) :]
+        try:
+            stamped = channel.decode(channel.topic, document)
+        except CodecError as problem:
+            self._lose(channel, document, f"garbled: {problem}")
+            return
+        envelope = stamped.envelope
+        last = channel.last.get(envelope.source)
+        if last is not None and envelope.seq == last.seq + 1:  # nearly always: asked here, it costs no call
+            channel.last[envelope.source] = envelope
+        elif not self._is_new(channel, envelope):
+            return
+        self._deliver(stamped)
+
+    def _take_bundle(self, channel: _Channel, document: Frame) -> None:
+        """Take in messages that were published at once: of events the first, and the others are held."""
+        try:
+            bundle = channel.decode_bundle(channel.topic, document)
+        except CodecError as problem:
+            self._lose(channel, document, f"garbled: {problem}")
+            return
+        first, newest = bundle[0].envelope, bundle[-1].envelope
+        last = channel.last.get(first.source)
+        if last is not None and newest.seq == last.seq and newest.published_ns == last.published_ns:
+            return  # it has come before
+        if last is not None and first.seq > last.seq + 1:
+            self._lost(channel.topic, "link", min(first.seq - last.seq - 1, _WIDEST_GAP))
+        channel.last[first.source] = newest
+        if channel.is_event:
+            self._held.extend(bundle)
+            self._deliver_held(1)
+        else:
+            for stamped in bundle:
+                self._deliver(stamped)
+
+    def _take_rarer(self, head: bytes, socket: zmq.Socket[bytes]) -> None:
+        """Take in a message with arrays or a tag, or one that is sent again to this process alone."""
+        topic, (document, *arrays), place, tag = unpack(head, socket)
+        channel = self._channels.get(topic)
+        if channel is None:
+            return
+        if tag is not None and self._receipts is not None and topic in self._reliable:
+            self._take_reliable(self._receipts, channel, tag, document, arrays)
+            return
+        try:
+            if place is not None:
+                found = self._elsewhere.fetch(topic, place, socket)
+                if isinstance(found, str):
+                    self._lose(channel, document, found)
+                    return
+                arrays.extend(found)
+            stamped = channel.decode(channel.topic, document, arrays)
+        except CodecError as problem:
+            self._lose(channel, document, f"garbled: {problem}")
+            return
+        if self._is_new(channel, stamped.envelope):
+            self._deliver(stamped)
+
+    def _take_reliable(
+        self, receipts: Receipts, channel: _Channel, tag: bytes, document: Frame, arrays: Sequence[Frame]
+    ) -> None:
+        topic = channel.topic
+        try:
+            read = read_tag(topic.encode(), tag)
+        except CodecError as problem:
+            self._lost(topic, f"garbled: {problem}", 1)
+            return
+        try:
+            stamped = channel.decode(topic, document, arrays)
+        except CodecError as problem:
+            if receipts.take(topic, read, None):
+                self._lost(topic, f"garbled: {problem}", 1)
+            return
+        receipts.take(topic, read, stamped)
+
+    def _is_new(self, channel: _Channel, envelope: Envelope) -> bool:
+        """Count what is missing before this message; False where it has come before."""
+        last = channel.last.get(envelope.source)
+        if last is not None and envelope.seq != last.seq + 1:
+            if envelope.seq == last.seq and envelope.published_ns == last.published_ns:
+                return False  # sent again for somebody who came late
+            if envelope.seq > last.seq:
+                self._lost(channel.topic, "link", min(envelope.seq - last.seq - 1, _WIDEST_GAP))
+        channel.last[envelope.source] = envelope
+        return True
+
+    def _lose(self, channel: _Channel, document: Frame, reason: str) -> None:
+        """Count a message that came and cannot be used, once: its number is not missed as well."""
+        try:
+            envelope = decode_envelope(document)
+            if envelope.topic == channel.topic:
+                self._is_new(channel, envelope)
+        except CodecError:
+            pass  # then its number is counted as missing with the next one
+        self._lost(channel.topic, reason, 1)

@@ -1,0 +1,96 @@
+"""Where the processes of a run bind their sockets, and how long the queues of those are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import zmq
+
+from runtime.errors import TransportError
+from runtime.message import Kind
+from runtime.transport.zeromq.frames import MAX_MESSAGE_BYTES, READY
+
+Depth = Literal["deep", "arrays"]
+
+KINDS: tuple[Kind, Kind] = ("event", "state")
+QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 16}
+DEEP_QUEUE_LENGTH: dict[Depth, int] = {"deep": 4096, "arrays": 256}
+"""Of states, at both ends, for a process whose recorder must miss none: those without arrays, and those with."""
+TAP_QUEUE_LENGTH: dict[Kind, int] = {"event": 4096, "state": 64}
+
+
+def endpoint(folder: Path, process: str, kind: Kind) -> str:
+    """Where a process of a run publishes messages of that kind."""
+    return f"ipc://{folder / f'{process}.{kind}'}"
+
+
+def deep_endpoint(folder: Path, process: str, depth: Depth) -> str:
+    """Where it publishes states for a process that queues them."""
+    return f"ipc://{folder / f'{process}.{depth}'}"
+
+
+def bind_outward(socket: zmq.Socket[bytes], folder: Path, process: str, kind: Kind) -> None:
+    """Let others connect, each to a queue of the length that it asks for. Raises TransportError.
+
+    ZeroMQ gives a connection the length that is set when its endpoint is bound.
+    """
+    lengths = {endpoint(folder, process, kind): QUEUE_LENGTH[kind]}
+    if kind == "state":
+        lengths |= {deep_endpoint(folder, process, depth): length for depth, length in DEEP_QUEUE_LENGTH.items()}
+    for address, length in lengths.items():
+        socket.setsockopt(zmq.SNDHWM, length)
+        try:
+            socket.bind(address)
+        except zmq.ZMQError as problem:
+            raise TransportError(f"{address} cannot be bound: {problem}") from problem
+
+
+def inward_endpoint(folder: Path, name: str, kind: Kind) -> str:
+    """Where a process of a run, or a tool, takes in what tools publish."""
+    return f"ipc://{folder / f'{name}.in.{kind}'}"
+
+
+def receipt_endpoint(folder: Path, process: str) -> str:
+    """Where a process of a run takes in the receipts for its reliable events."""
+    return f"ipc://{folder / f'{process}.receipts'}"
+
+
+def endpoints(folder: Path, process: str) -> list[Path]:
+    """The sockets of a process, as files."""
+    sockets = [folder / f"{process}{way}.{kind}" for way in ("", ".in") for kind in KINDS]
+    return [*sockets, *(folder / f"{process}.{name}" for name in (*DEEP_QUEUE_LENGTH, "receipts"))]
+
+
+def schedule(context: zmq.Context[zmq.Socket[bytes]], priority: int) -> None:
+    """Let ZeroMQ's own threads run with SCHED_FIFO; before the first socket, and only where that is granted."""
+    if priority:
+        context.set(zmq.THREAD_SCHED_POLICY, os.SCHED_FIFO)
+        context.set(zmq.THREAD_PRIORITY, priority)
+
+
+def schedule_readers(priority: int) -> None:
+    """Set the priority of the transport's threads that bring messages to this process; before the first reader."""
+    schedule(zmq.Context.instance(), priority)
+
+
+def subscriber(context: zmq.Context[zmq.Socket[bytes]], queue_length: int) -> zmq.Socket[bytes]:
+    socket = context.socket(zmq.SUB)
+    socket.setsockopt(zmq.RCVHWM, queue_length)
+    socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE_BYTES)
+    socket.setsockopt(zmq.RECONNECT_IVL, 20)
+    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 40)  # a start waits for the last of the others to be found
+    socket.setsockopt(zmq.LINGER, 0)
+    return socket
+
+
+def bind_inward(sockets: Mapping[Kind, zmq.Socket[bytes]], folder: Path, name: str) -> None:
+    for kind, socket in sockets.items():
+        socket.setsockopt(zmq.SUBSCRIBE, READY + name.encode())
+        address = inward_endpoint(folder, name, kind)
+        try:
+            socket.bind(address)
+        except zmq.ZMQError as problem:
+            raise TransportError(f"{address} cannot be bound: {problem}") from problem

@@ -1,0 +1,114 @@
+"""`Delivery`: brings the messages of a virtual run to their ports, over the links between the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from runtime.control_messages.fence import Fence, FenceLine
+from runtime.control_messages.lease import Lease, LeaseLine
+from runtime.execution.lane import Lane
+from runtime.execution.node_host import HostedNode
+from runtime.launch.links_table import Link, Way
+from runtime.message import Envelope, Message, Stamped
+from runtime.ports import Subscription
+from runtime.qos import QoS
+from runtime.virtual.lanes import VirtualLanes
+from runtime.virtual.scheduler import Scheduler
+from runtime.virtual.trace import Trace
+
+Observer = Callable[[Stamped[Any]], None]
+
+OUTSIDE = "test"
+"""Who publishes what comes from outside the graph; its leases count as the authority's."""
+
+
+class Delivery:
+    """All messages at the time when they are published, in the order in which they were sent."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        lanes: VirtualLanes,
+        *,
+        fence: FenceLine,
+        leases: LeaseLine,
+        authority: str | None,
+        links: Sequence[Link],
+        seed: int,
+        trace: Trace | None,
+    ) -> None:
+        self.newest: dict[str, Stamped[Any]] = {}
+        """By topic, what was published last."""
+        self.observers: list[Observer] = []
+        self._scheduler = scheduler
+        self._lanes = lanes
+        self._fence = fence
+        self._leases = leases
+        self._authority = authority
+        self._links = tuple(links)
+        self._ways: dict[tuple[str, str, str], Way] = {}
+        self._seed = seed
+        self._trace = trace
+        self._reliable: dict[tuple[str, str], QoS] = {}  # by sender and topic
+        self._routes: dict[str, list[tuple[HostedNode, Subscription[Any], Lane | None]]] = {}
+
+    def connect(self, hosted: HostedNode) -> None:
+        """Bring the node what its ports subscribe to from now on."""
+        for publisher in hosted.publishers:
+            if publisher.qos.reliable:
+                self._reliable[hosted.name, publisher.topic] = publisher.qos
+        lane_of = {port: lane for lane in hosted.lanes for _, port in lane.listeners}
+        for port in hosted.subscriptions.values():
+            self._routes.setdefault(port.topic, []).append((hosted, port, lane_of.get(port)))
+
+    def send(self, envelope: Envelope, message: Message) -> None:
+        """Publish the message when its envelope says."""
+        stamped = Stamped(message, envelope)
+        self._scheduler.at(envelope.published_ns, lambda: self._deliver(stamped))
+
+    def _deliver(self, stamped: Stamped[Any]) -> None:
+        if self._trace is not None:
+            self._trace.add(stamped)
+        self.newest[stamped.envelope.topic] = stamped
+        for observer in self.observers:
+            observer(stamped)
+        if isinstance(stamped.message, Lease) and stamped.envelope.source in (self._authority, OUTSIDE):
+            self._leases.take(stamped.message)
+        if isinstance(stamped.message, Fence):
+            self._fence.raise_to(stamped.message.epochs, stamped.envelope.cause)
+            self._lanes.void(self._fence)
+        for receiver, port, lane in self._routes.get(stamped.envelope.topic, ()):
+            if self._links:
+                self._pass_links(stamped, receiver, port, lane)
+            else:
+                self._arrive(stamped, receiver, port, lane)
+
+    def _pass_links(
+        self, stamped: Stamped[Any], receiver: HostedNode, port: Subscription[Any], lane: Lane | None
+    ) -> None:
+        topic, sender = stamped.envelope.topic, stamped.envelope.source
+        way = self._ways.get((topic, sender, receiver.name))
+        if way is None:
+            hears_all = type(receiver.node).subscribes_all
+            links = [link for link in self._links if link.carries(topic, sender, receiver.name, hears_all=hears_all)]
+            way = self._ways[topic, sender, receiver.name] = Way(links, self._seed, topic, sender, receiver.name)
+        if way.is_direct:
+            self._arrive(stamped, receiver, port, lane)
+            return
+        now_ns = self._scheduler.now_ns
+        qos = self._reliable.get((sender, topic))
+        if qos is None:
+            times_ns = way.arrivals(now_ns)
+        else:
+            time_ns = way.arrival(now_ns, qos)
+            times_ns = [] if time_ns is None else [time_ns]
+        if not times_ns:
+            port.lose("link", 1)
+        for time_ns in times_ns:
+            self._scheduler.at(time_ns, lambda: self._arrive(stamped, receiver, port, lane))
+
+    def _arrive(self, stamped: Stamped[Any], receiver: HostedNode, port: Subscription[Any], lane: Lane | None) -> None:
+        port.push(stamped)
+        if lane is not None:
+            self._lanes.drive(receiver, lane)

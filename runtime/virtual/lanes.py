@@ -1,0 +1,132 @@
+"""`VirtualLanes`: runs the lanes of all nodes on one scheduler, each handler inline and for as long as it declares."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Collection
+from contextvars import copy_context
+from typing import Any
+
+from runtime.clock import to_ns
+from runtime.context import Call, current_call
+from runtime.control_messages.fence import FenceLine
+from runtime.errors import EscapeError
+from runtime.execution.lane import Lane, Work
+from runtime.execution.node_host import HostedNode
+from runtime.launch.graph import NodeSpec
+from runtime.launch.latency import Turns
+from runtime.virtual.sandbox import Watch
+from runtime.virtual.scheduler import TIMER, Scheduler, VirtualLoop
+
+
+class VirtualLanes:
+    """What a handler publishes leaves it after the handler's declared latency; until then its lane is busy.
+
+    Once `is_over`, nothing new is run; while `is_closing`, only nodes that hear everything still are.
+    """
+
+    def __init__(self, scheduler: Scheduler, loop: VirtualLoop, specs: Collection[NodeSpec], seed: int) -> None:
+        self.is_over = self.is_closing = False
+        self.failure: BaseException | None = None
+        """What an async handler has raised; whoever steps the scheduler raises it."""
+        self.watch: Watch | None = None
+        self._scheduler = scheduler
+        self._loop = loop
+        self._armed: dict[Lane, int] = {}
+        self._tasks: dict[asyncio.Task[None], tuple[HostedNode, Call]] = {}
+        self._latency = {spec.name: spec.latency for spec in specs}
+        self._turns = {spec.name: Turns(seed, spec.name) for spec in specs}
+        self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
+
+    def arm(self, hosted: HostedNode, lane: Lane) -> None:
+        """Make sure that the lane is driven when its next tick is due."""
+        due_ns = lane.due_after_ns(self._scheduler.now_ns)
+        if due_ns is None or self._armed.get(lane) == due_ns:
+            return
+        self._armed[lane] = due_ns
+        self._scheduler.at(due_ns, lambda: self.drive(hosted, lane), priority=TIMER)
+
+    def drive(self, hosted: HostedNode, lane: Lane) -> None:
+        """Run what is due in the lane now."""
+        if self.is_closing and not type(hosted.node).subscribes_all:
+            return
+        while not lane.is_busy and (self.is_closing or not self.is_over):
+            work = lane.take(self._scheduler.now_ns)
+            if work is None:
+                break
+            self._run(hosted, lane, work)
+        if not lane.is_busy:
+            self.arm(hosted, lane)
+
+    def void(self, fence: FenceLine) -> None:
+        """Cancel the async handlers whose seat has been fenced since they started."""
+        for task, (hosted, call) in tuple(self._tasks.items()):
+            if fence.voids(hosted.seat, call.epochs, call.cause):
+                task.cancel()
+
+    def cancel(self) -> None:
+        """Cancel all async handlers."""
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    def _run(self, hosted: HostedNode, lane: Lane, work: Work) -> None:
+        latency = self._latency[hosted.name].get(work.handler)
+        latency_ns = 0
+        if latency is not None:
+            turn = self._turns[hosted.name].take(work.handler)
+            latency_ns = to_ns(latency.draw_s(self._random[hosted.name], turn))
+        call = hosted.call(work)
+        call.not_before_ns = self._scheduler.now_ns + latency_ns
+        watch = self.watch
+        if watch is not None:
+            watch.handler = f"{hosted.name}.{work.handler}"
+        try:
+            result = hosted.run(work, call)
+        except EscapeError:
+            if watch is not None:
+                watch.found = None
+            raise
+        except Exception as problem:
+            problem.add_note(self._place(hosted, work))
+            raise
+        finally:
+            if watch is not None:
+                watch.handler = ""
+        lane.is_busy = True
+        if lane.style == "async":
+            self._run_task(hosted, lane, work, call, result)
+        elif latency_ns:
+            self._scheduler.at(call.not_before_ns, lambda: self._end(hosted, lane, work, call))
+        else:
+            hosted.commit(work, call)
+            lane.is_busy = False
+
+    def _run_task(self, hosted: HostedNode, lane: Lane, work: Work, call: Call, coroutine: Any) -> None:
+        context = copy_context()
+        context.run(current_call.set, call)
+        task = self._loop.create_task(coroutine, name=f"{hosted.name}.{work.handler}", context=context)
+        self._tasks[task] = (hosted, call)
+
+        def done(task: asyncio.Task[None]) -> None:
+            del self._tasks[task]
+            if not task.cancelled() and (problem := task.exception()) is not None:
+                problem.add_note(self._place(hosted, work))
+                self.failure = problem  # asyncio would only log it here
+            elif not task.cancelled() and call.not_before_ns > self._scheduler.now_ns:
+                self._scheduler.at(call.not_before_ns, lambda: self._free(hosted, lane))
+            else:
+                self._free(hosted, lane)
+
+        task.add_done_callback(done)
+
+    def _place(self, hosted: HostedNode, work: Work) -> str:
+        return f"in {hosted.name}.{work.handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time"
+
+    def _end(self, hosted: HostedNode, lane: Lane, work: Work, call: Call) -> None:
+        hosted.commit(work, call)
+        self._free(hosted, lane)
+
+    def _free(self, hosted: HostedNode, lane: Lane) -> None:
+        lane.is_busy = False
+        self.drive(hosted, lane)

@@ -1,0 +1,344 @@
+"""`Simulation`: a graph in one process on virtual time. Tests, `run --virtual` and text episodes run this way.
+
+Handlers run inline, one after the other, in the order (time, priority, sequence). What a handler publishes leaves it
+after the handler's declared latency; until then its lane is busy, as it would be in real time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio import events
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Protocol
+
+from runtime.bag.journal import calls_topic
+from runtime.clock import to_ns
+from runtime.context import captured_ns_of
+from runtime.control_messages.fence import FenceLine
+from runtime.control_messages.health import Health
+from runtime.control_messages.lease import LeaseLine
+from runtime.errors import GraphError
+from runtime.execution.node_host import HostedNode
+from runtime.execution.reporting import health_of
+from runtime.launch.budgets_table import Budgets
+from runtime.launch.graph import Graph, NodeSpec, health_topic
+from runtime.launch.links_table import Link
+from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
+from runtime.message import Envelope, M, Message, Stamped
+from runtime.node import Node
+from runtime.ports import Publisher, Subscription
+from runtime.virtual.delivery import OUTSIDE, Delivery, Observer
+from runtime.virtual.lanes import VirtualLanes
+from runtime.virtual.sandbox import Watch, install
+from runtime.virtual.scheduler import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
+from runtime.virtual.trace import Trace
+
+
+class Simulation:
+    """Nodes, given as instances or as specs, on one virtual clock from one seed.
+
+    Raises GraphError where the nodes do not fit together; a subscription without a publisher is allowed here, since
+    `publish` may feed it.
+    """
+
+    def __init__(
+        self,
+        *nodes: Node | NodeSpec,
+        seed: int = 0,
+        health_hz: float = 0.0,
+        links: Sequence[Link] = (),
+        seats: Mapping[str, SeatTable] | None = None,
+        budgets: Budgets | None = None,
+        watched: bool = True,
+        trace: Trace | None = None,
+    ) -> None:
+        self.scheduler = Scheduler()
+        self.clock = VirtualClock(self.scheduler)
+        self.outcome: tuple[bool, str] | None = None
+        self.run_info: dict[str, Any] = {"seed": seed, "clock": "virtual"}
+        self._loop = VirtualLoop(self.scheduler)
+        self._seq = 0
+        seats = seats or {}
+        self.run_info["seats"] = as_data(seats)
+        budgets = budgets or Budgets()
+        self.run_info["budgets"] = budgets.as_data()
+        self._is_started = False
+        self._health_ns = to_ns(1 / health_hz) if health_hz else 0
+        self._health_seq: dict[str, int] = {}
+        self._calls_seq: dict[str, int] = {}
+        specs = _named(nodes)
+        self.graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
+        for _, problem in self.graph.problems():
+            if "nobody publishes it" not in problem:
+                raise GraphError(problem)
+        self.trace = trace
+        self._watch: Watch | None = None
+        if watched:
+            self._watch = Watch(getattr(sys.modules.get(spec.cls.__module__), "__file__", None) or "" for spec in specs)
+            self._loop.watch = self.clock.watch = self._watch
+        fence = FenceLine()
+        leases = LeaseLine(holders_of(seats), topics_of(seats, self.graph.nodes))
+        self._lanes = VirtualLanes(self.scheduler, self._loop, specs, seed)
+        self._lanes.watch = self._watch
+        self._delivery = Delivery(
+            self.scheduler,
+            self._lanes,
+            fence=fence,
+            leases=leases,
+            authority=self.graph.authority,
+            links=links,
+            seed=seed,
+            trace=trace,
+        )
+        self.hosted = {
+            spec.name: HostedNode(
+                spec.build(),
+                name=spec.name,
+                clock=self.clock,
+                seed=seed,
+                send=self._delivery.send,
+                fence=fence,
+                leases=leases,
+                finish=self._finish,
+                hz=spec.hz,
+                remap=spec.remap,
+                everything=self.graph.types,
+                paths=budgets.paths,
+            )
+            for spec in specs
+        }
+        for hosted in self.hosted.values():
+            vars(hosted.node)["run_info"] = self.run_info
+            if self._health_ns and self.graph.is_recorded and not type(hosted.node).subscribes_all:
+                hosted.keep_journal()
+            self._delivery.connect(hosted)
+
+    def record(self, port: Publisher[M] | Subscription[M]) -> list[M]:
+        """A list that grows by each message published on this port's topic from now on."""
+        return self.record_topic(port.topic, port.message)
+
+    def record_topic(self, topic: str, message: type[M]) -> list[M]:
+        """A list that grows by each message published on the topic from now on."""
+        found: list[M] = []
+
+        def observe(stamped: Stamped[Any]) -> None:
+            if stamped.envelope.topic == topic and isinstance(stamped.message, message):
+                found.append(stamped.message)
+
+        self.observe(observe)
+        return found
+
+    def observe(self, observer: Observer) -> None:
+        """Call this with every message, at the time when it is published."""
+        self._delivery.observers.append(observer)
+
+    def latest(self, topic: str) -> Message | None:
+        """The newest message that was published on the topic; None before the first."""
+        stamped = self._delivery.newest.get(topic)
+        return None if stamped is None else stamped.message
+
+    def latest_stamped(self, topic: str) -> Stamped[Any] | None:
+        """The same with its envelope."""
+        return self._delivery.newest.get(topic)
+
+    @property
+    def topics_seen(self) -> tuple[str, ...]:
+        """Every topic that something was published on."""
+        return tuple(self._delivery.newest)
+
+    def publish(self, topic: str, message: Message, *, source: str = OUTSIDE) -> None:
+        """Put a message on a topic now, from outside the graph."""
+        self._seq += 1
+        now_ns = self.scheduler.now_ns
+        own = {message.message_origin or "": captured_ns_of(message, now_ns)}
+        self._delivery.send(
+            Envelope(
+                topic,
+                source,
+                self._seq,
+                now_ns,
+                image_ns=own.get("image", 0),
+                utterance_ns=own.get("utterance", 0),
+                plan_ns=own.get("plan", 0),
+            ),
+            message,
+        )
+
+    def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
+        """Run for that long, until the condition holds after some step, until a node finishes the run, or to the end.
+
+        An exception in a handler ends the run and is raised here.
+        """
+        end_ns = None if seconds is None else self.scheduler.now_ns + to_ns(seconds)
+        outer = events._get_running_loop()
+        events._set_running_loop(self._loop)
+        with ExitStack() as stack:
+            stack.callback(events._set_running_loop, outer)
+            if self._watch is not None:
+                stack.enter_context(self._watch)
+            self._start()
+            while self.outcome is None and not (until is not None and until()):
+                next_ns = self.scheduler.next_ns
+                if next_ns is None or (end_ns is not None and next_ns >= end_ns):
+                    break
+                self.scheduler.step()
+                if self._lanes.failure is not None:
+                    failure, self._lanes.failure = self._lanes.failure, None
+                    if self._watch is not None:
+                        self._watch.found = None
+                    raise failure
+                self._raise_escape()
+            if end_ns is not None and self.outcome is None and not (until is not None and until()):
+                self.scheduler.now_ns = max(self.scheduler.now_ns, end_ns)
+
+    def step(self) -> bool:
+        """Run the one callback that is due next; False where nothing is due any more or the run is over."""
+        is_done = iter((False,))
+        self.run(until=lambda: next(is_done, True))
+        return self.outcome is None and self.scheduler.next_ns is not None
+
+    def _raise_escape(self) -> None:
+        """An escape that a node's own `except` has swallowed is one all the same."""
+        if self._watch is not None and self._watch.found is not None:
+            escape, self._watch.found = self._watch.found, None
+            raise escape
+
+    async def run_async(self, pace: Pace | None = None) -> None:
+        """Run until a node finishes the run or to the end, while other coroutines of this loop go on.
+
+        Calls to the outside that are made at one instant are awaited together, and answered in the order in which
+        they were made: many simulations in one process share one loop, and each stays reproducible.
+        """
+        calls = self.clock.outside_calls = []
+        while True:
+            self.run(until=lambda: (bool(calls) or pace is not None) and not self._is_due_now())
+            if self.outcome is not None:
+                break
+            if not calls:
+                if pace is None or not await pace.until(self.scheduler.next_ns):
+                    break
+                continue
+            waiting = [call for call in calls if not call.future.cancelled()]
+            _discard(calls)
+            for call, answer in zip(waiting, await _answers(waiting), strict=True):
+                if isinstance(answer, BaseException):
+                    call.future.set_exception(answer)
+                else:
+                    call.future.set_result(answer)
+        _discard(calls, all_of_them=True)
+
+    def _is_due_now(self) -> bool:
+        return self.scheduler.next_ns is not None and self.scheduler.next_ns <= self.scheduler.now_ns
+
+    def close(self) -> None:
+        """Publish the last health, stop the nodes and what `clock.external` used."""
+        events_loop = events._get_running_loop()
+        events._set_running_loop(self._loop)
+        try:
+            self._lanes.is_closing = True
+            self._lanes.cancel()
+            if self._is_started:
+                self._publish_health(last=True)
+                self._settle()
+                self._hear_out()
+                if self.outcome is not None:
+                    self.run_info["outcome"] = {"ok": self.outcome[0], "reason": self.outcome[1]}
+                if self.trace is not None:
+                    self.run_info["trace"] = self.trace.hash
+                for hosted in self.hosted.values():
+                    hosted.node.on_stop()
+                self._is_started = False
+        finally:
+            events._set_running_loop(events_loop)
+        self.clock.close()
+
+    def _settle(self) -> None:
+        """Run what is due at this very instant, so that the last messages arrive."""
+        while self.scheduler.next_ns is not None and self.scheduler.next_ns <= self.scheduler.now_ns:
+            self.scheduler.step()
+
+    def _hear_out(self) -> None:
+        """Let recorders have what waits for them, however busy their launch file says that they are."""
+        for hosted in self.hosted.values():
+            for lane in hosted.lanes if type(hosted.node).subscribes_all else ():
+                while (work := lane.take(self.scheduler.now_ns)) is not None:
+                    hosted.run(work, hosted.call(work))
+
+    def _start(self) -> None:
+        if self._is_started:
+            return
+        self._is_started = True
+        for hosted in self.hosted.values():
+            if self._watch is not None:
+                self._watch.handler = f"{hosted.name}.on_start"
+                install(self._watch)
+            hosted.start(self.scheduler.now_ns)
+        if self._watch is not None:
+            self._watch.handler = ""
+            install(self._watch)  # for what the nodes have imported at their start
+            self._raise_escape()
+        for hosted in self.hosted.values():
+            for lane in hosted.lanes:
+                self._lanes.arm(hosted, lane)
+        if self._health_ns:
+            self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+    def _finish(self, name: str, ok: bool, reason: str) -> None:
+        if self.outcome is None:
+            self.outcome = (ok, reason)
+            self._lanes.is_over = True
+
+    def _publish_health(self, *, last: bool = False) -> None:
+        if not self._health_ns:
+            return
+        for name, hosted in self.hosted.items():
+            seq = self._health_seq[name] = self._health_seq.get(name, 0) + 1
+            health: Health = health_of(hosted, pid=0, cpu_s=0.0, rss_mb=0.0)
+            self._delivery.send(Envelope(health_topic(name), name, seq, self.scheduler.now_ns), health)
+            calls = hosted.journal.take(name) if hosted.journal is not None else None
+            if calls is not None:
+                seq = self._calls_seq[name] = self._calls_seq.get(name, 0) + 1
+                self._delivery.send(Envelope(calls_topic(name), name, seq, self.scheduler.now_ns), calls)
+        if not last:
+            self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+
+class Pace(Protocol):
+    """Holds a virtual run back to the pace of people, and puts in what they do."""
+
+    async def until(self, next_ns: int | None) -> bool:
+        """Return once the scheduler's time was set to when the run goes on: at the latest when the next event is due.
+
+        `next_ns` is None where nothing is due any more; False where nothing will be.
+        """
+        ...
+
+
+async def _answers(calls: list[OutsideCall]) -> list[Any]:
+    """What the world answers, or the exception it raises; a single call needs no task of its own."""
+    if len(calls) != 1:
+        return await asyncio.gather(*(call.call for call in calls), return_exceptions=True)
+    try:
+        return [await calls[0].call]
+    except Exception as problem:  # noqa: BLE001  # handed on to whoever called
+        return [problem]
+
+
+def _discard(calls: list[OutsideCall], *, all_of_them: bool = False) -> None:
+    """Forget the calls; those that nobody waits for any more are never made."""
+    for call in calls:
+        if (all_of_them or call.future.cancelled()) and asyncio.iscoroutine(call.call):
+            call.call.close()
+    calls.clear()
+
+
+def _named(nodes: tuple[Node | NodeSpec, ...]) -> list[NodeSpec]:
+    specs: list[NodeSpec] = []
+    for node in nodes:
+        spec = NodeSpec(node.name, type(node), instance=node) if isinstance(node, Node) else node
+        if any(other.name == spec.name for other in specs):
+            raise GraphError(f"two nodes are called {spec.name!r}; give each a NodeSpec with a name of its own")
+        specs.append(spec)
+    return specs

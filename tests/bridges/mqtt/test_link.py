@@ -1,0 +1,106 @@
+"""The link to a broker: whenever it ends by itself, the broker is told that the robot is offline."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from bridges.mqtt import connection as mqtt_link
+from bridges.mqtt.client import Broker, Incoming
+from bridges.mqtt.commands import Reply
+from bridges.mqtt.connection import Link
+from bridges.mqtt.outbox import News
+from bridges.mqtt.topics import Topics
+from runtime.clock import SystemClock
+
+PATIENCE_S = 60.0
+
+
+class SlowBroker:
+    """Takes what is published, and answers one kind of call never."""
+
+    def __init__(self, silent_at: str, commands: tuple[str, ...] = ()) -> None:
+        self.silent_at = silent_at
+        self.commands = commands
+        self.states: list[str] = []
+        self.is_asked = asyncio.Event()
+
+    async def _answer(self, call: str) -> None:
+        if call == self.silent_at:
+            self.is_asked.set()
+            await asyncio.Event().wait()
+
+    async def publish(self, topic: str, payload: bytes, *, qos: int, retain: bool = False) -> None:
+        kind = topic.rpartition("/")[2]
+        if kind == "connection":
+            self.states.append(json.loads(payload)["state"])
+        await self._answer(kind)
+
+    async def subscribe(self, topic: str) -> None:
+        await self._answer("subscribe")
+
+    async def incoming(self) -> AsyncIterator[Incoming]:
+        for verb in self.commands:
+            yield Incoming(f"polyrhythm/v1/arm7/cmd/{verb}", b"", False)
+        await asyncio.Event().wait()
+
+
+def refuse(_: Incoming) -> tuple[Reply, str]:
+    raise AssertionError("nothing comes")
+
+
+async def held_until_asked(
+    broker: SlowBroker, take: Callable[[Incoming], tuple[Reply, str]], monkeypatch: pytest.MonkeyPatch
+) -> asyncio.Task[None]:
+    """A link to that broker, ended once the broker owes it an answer."""
+
+    @asynccontextmanager
+    async def connected(*_: Any, **__: Any) -> AsyncIterator[SlowBroker]:
+        yield broker
+
+    monkeypatch.setattr(mqtt_link, "connect", connected)
+    link = Link(
+        Broker("127.0.0.1", 1), Topics("polyrhythm", "arm7"), News(), take, discovery={}, reborn="",
+        clock=SystemClock(), log=logging.getLogger("link"),
+    )  # fmt: skip
+    held = asyncio.create_task(link.hold(random.Random(0)))
+    await asyncio.wait_for(broker.is_asked.wait(), PATIENCE_S)
+    held.cancel()
+    await asyncio.wait([held], timeout=PATIENCE_S)
+    return held
+
+
+@pytest.mark.parametrize("silent_at", ["subscribe", "state"])
+def test_a_link_that_ends_says_goodbye_also_while_it_is_being_born(
+    silent_at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> list[str]:
+        broker = SlowBroker(silent_at)
+        held = await held_until_asked(broker, refuse, monkeypatch)
+        assert held.cancelled()
+        return broker.states
+
+    assert asyncio.run(story()) == ["ONLINE", "OFFLINE"]
+
+
+def test_a_stop_does_not_wait_for_the_answer_to_what_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+
+    def take(incoming: Incoming) -> tuple[Reply, str]:
+        verb = incoming.topic.rpartition("/")[2]
+        taken.append(verb)
+        return Reply("1", verb, True), "polyrhythm/v1/arm7/reply/tester"
+
+    async def story() -> None:
+        broker = SlowBroker("tester", ("say", "say", "estop"))
+        await held_until_asked(broker, take, monkeypatch)  # and it never answered
+
+    asyncio.run(story())
+    assert taken == ["say", "say", "estop"]

@@ -1,0 +1,352 @@
+"""The robot on MQTT: birth, state and will, foreign clients, and nothing stale, retained or replayed applied."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridges.mqtt.bridge import MqttBridge
+from bridges.mqtt.client import Broker, Incoming, connect
+from bridges.mqtt.commands import LONGEST_LIFE_MS, Gatekeeper, Reply
+from bridges.mqtt.topics import Topics, discovery_documents
+from runtime import Simulation
+from runtime.clock import wall_time_ns
+from runtime.errors import ParameterError, TransportError
+from runtime.msgs import EStop, Interrupt, RobotService, Utterance
+from runtime.supervision.registry import FoundRun
+from tests.support.mosquitto import Mosquitto, free_port, needs_mosquitto
+from tests.support.running import Runs, eventually
+
+ROOT = "polyrhythm/v1/arm7"
+
+
+def command(nonce: str, *, life_ms: int = 10_000, **more: object) -> dict[str, Any]:
+    return {"id": nonce, "nonce": nonce, "expires_ms": wall_time_ns() // 1_000_000 + life_ms, **more}
+
+
+def judge(
+    gate: Gatekeeper, verb: str, document: dict[str, Any] | bytes, *, is_retained: bool = False, now_ms: int = 0
+) -> str:
+    payload = document if isinstance(document, bytes) else json.dumps(document).encode()
+    taken, reply = gate.judge(verb, payload, is_retained=is_retained, now_ms=now_ms)
+    assert (taken is not None) is reply.ok
+    return reply.why
+
+
+@pytest.fixture
+def gate() -> Gatekeeper:
+    return Gatekeeper("arm7", ("say", "stop"), f"{ROOT}/reply/")
+
+
+FRESH: dict[str, Any] = {"id": "1", "nonce": "12345678", "expires_ms": 5000}
+
+
+@pytest.mark.parametrize(
+    ("verb", "change", "why"),
+    [
+        ("stop", {"expires_ms": 0}, "expired 0.0 s ago"),
+        ("stop", {"expires_ms": -3_600_000}, "expired 3600.0 s ago; are both clocks right?"),
+        ("stop", {"expires_ms": LONGEST_LIFE_MS + 1}, "at most 30 s are accepted"),
+        ("stop", {"robot": "arm8"}, "it is for 'arm8'; this is 'arm7'"),
+        ("stop", {"nonce": "short"}, "not a command"),
+        ("stop", {"speed": 3}, "not a command: Object contains unknown field"),
+        ("stop", {"text": "now"}, "stop takes no text"),
+        ("stop", {"reply_to": "home/lights/set"}, "expected a topic below polyrhythm/v1/arm7/reply/"),
+        ("stop", {"reply_to": f"{ROOT}/reply/#"}, "expected a topic below"),
+        ("say", {}, "say needs a text"),
+        ("home", {}, "'home' is not allowed here; allowed: say, stop"),
+        ("fly", {}, "'fly' is not allowed here"),
+    ],
+)
+def test_what_is_not_fresh_known_and_ours_is_refused(
+    gate: Gatekeeper, verb: str, change: dict[str, Any], why: str
+) -> None:
+    assert why in judge(gate, verb, FRESH | change)
+    assert judge(gate, "stop", FRESH) == ""  # a refused nonce is not used up
+
+
+def test_a_command_counts_once(gate: Gatekeeper) -> None:
+    assert judge(gate, "stop", FRESH) == ""
+    assert judge(gate, "stop", FRESH) == "this nonce was used already"
+    assert "expired" in judge(gate, "stop", FRESH, now_ms=5000)
+
+
+def test_a_stop_is_taken_however_much_else_has_come(gate: Gatekeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridges.mqtt.commands.MOST_NONCES", 3)
+    for number in range(3):
+        assert judge(gate, "say", FRESH | {"nonce": f"of-a-flood-{number}", "text": "x"}) == ""
+    assert "more than 3 commands" in judge(gate, "say", FRESH | {"nonce": "of-a-flood-3", "text": "x"})
+    assert judge(gate, "stop", FRESH) == ""
+
+
+def test_no_command_that_waits_is_dropped_for_a_newer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridges.mqtt.bridge.MOST_WAITING", 2)
+    bridge = MqttBridge(commands=("say", "estop"))
+    root = "polyrhythm/v1/robot"
+
+    def take(verb: str, nonce: str, **more: Any) -> Reply:
+        payload = json.dumps(command(nonce, reply_to=f"{root}/reply/me", **more)).encode()
+        reply, topic = bridge.take(Incoming(f"{root}/cmd/{verb}", payload, False))
+        assert topic == f"{root}/reply/me"
+        return reply
+
+    replies = [
+        take("estop", "waits-nonce-1"),
+        take("say", "waits-nonce-2", text="x"),
+        take("say", "waits-nonce-3", text="x"),
+        take("estop", "waits-nonce-4"),
+    ]
+    assert [reply.ok for reply in replies] == [True, True, False, True]
+    assert replies[2].why == "more than 2 commands at once"
+    assert [verb for verb, _ in bridge.accepted] == ["estop", "say", "estop"]
+
+
+def test_a_retained_command_is_refused(gate: Gatekeeper) -> None:
+    assert "retained" in judge(gate, "stop", FRESH, is_retained=True)
+
+
+@pytest.mark.parametrize("payload", [b"", b"stop", b"\xff\xfe", b"[]", b"{}", b"[" * 4000, b"x" * 5000])
+def test_what_is_no_command_is_refused_in_words(gate: Gatekeeper, payload: bytes) -> None:
+    assert judge(gate, "stop", payload)
+
+
+def test_read_only_is_the_default() -> None:
+    bridge = MqttBridge()
+    reply, _ = bridge.take(Incoming("polyrhythm/v1/robot/cmd/stop", json.dumps(command("n" * 8)).encode(), False))
+    assert reply.why == "'stop' is not allowed here; allowed: none: it is read-only"
+    assert not bridge.accepted
+
+
+def test_accepted_commands_become_messages_of_the_graph() -> None:
+    bridge = MqttBridge(commands=("say", "stop", "estop", "runstop", "home"))
+    published: list[object] = []
+    for port in (bridge.utterance, bridge.interrupt, bridge.estop, bridge.service, bridge.button):
+        port.sink = lambda _, message: published.append(message)
+    for verb in bridge.commands:
+        more: dict[str, Any] = {"text": "hello"} if verb == "say" else {}
+        payload = json.dumps(command(f"nonce-{verb}", **more)).encode()
+        assert bridge.take(Incoming(f"polyrhythm/v1/robot/cmd/{verb}", payload, False))[0].ok
+    bridge.apply()
+    assert published == [
+        Utterance(speaker="mqtt", text="hello"),
+        Interrupt(id="mqtt-nonce-stop-nonce-stop", depth="stop", text="stop by MQTT", by="mqtt"),
+        EStop(source="mqtt", is_pressed=True, why="by MQTT (nonce-estop)"),
+        EStop(source="mqtt", is_pressed=False, why="by MQTT (nonce-estop)"),
+        RobotService(id="mqtt-nonce-runstop-nonce-runstop", verb="runstop", by="mqtt"),
+        RobotService(id="mqtt-nonce-home-nonce-home", verb="home", by="mqtt"),
+    ]
+
+
+def test_discovery_has_an_emergency_stop_only_where_it_is_allowed() -> None:
+    topics = Topics("polyrhythm", "arm7")
+    assert [topic.split("/")[3] for topic in discovery_documents("homeassistant", topics, ())] == [
+        "battery",
+        "mode",
+        "said",
+    ]
+    button = json.loads(
+        discovery_documents("homeassistant", topics, ("estop",))["homeassistant/button/arm7/estop/config"]
+    )
+    assert button["command_topic"] == f"{ROOT}/cmd/estop"
+    assert button["availability_topic"] == f"{ROOT}/connection"
+    assert button["unique_id"] == "polyrhythm_arm7_estop"
+
+
+def test_what_would_be_open_to_the_network_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MQTT_USERNAME", raising=False)
+    monkeypatch.delenv("MQTT_PASSWORD", raising=False)
+    assert MqttBridge.check_parameters(host="broker.local") == []
+    assert "need tls = true" in MqttBridge.check_parameters(host="broker.local", commands=("stop",))[0]
+    monkeypatch.setenv("MQTT_PASSWORD", "secret")
+    (problem,) = MqttBridge.check_parameters(host="broker.local")
+    assert "in the clear" in problem
+    assert "secret" not in problem
+    assert MqttBridge.check_parameters(host="broker.local", tls=True, commands=("stop",)) == []
+    texts = MqttBridge.check_parameters(site="a/b", robot="#", port=0, commands=("fly",), ca_file="none.pem")
+    assert len(texts) == 5
+
+
+def test_virtual_time_has_no_broker() -> None:
+    with pytest.raises(ParameterError, match="a broker lives in real time"):
+        Simulation(MqttBridge()).run(seconds=1.0)
+
+
+# with a real broker
+
+
+async def fault_of(
+    port: int, *, username: str = "", password: str = "", is_tls: bool = False, ca_file: str = ""
+) -> str:
+    """What the client says about a broker; empty where it lets us in."""
+    broker = Broker("127.0.0.1", port, username, password, is_tls, ca_file)
+    try:
+        async with connect(broker, identifier="test", will_topic="will", will=b"") as connection:
+            await connection.publish("a", b"b", qos=1)
+    except TransportError as problem:
+        return str(problem)
+    return ""
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_a_broker_that_cannot_be_had_is_a_sentence_without_the_password(tmp_path: Path) -> None:
+    assert "cannot be reached" in asyncio.run(fault_of(free_port()))
+    with Mosquitto(tmp_path, users={"fleet": "right"}) as broker:
+        fault = asyncio.run(fault_of(broker.port, username="fleet", password="hunter2"))
+        assert "does not let us in" in fault
+        assert "MQTT_PASSWORD" in fault
+        assert "hunter2" not in fault
+        assert asyncio.run(fault_of(broker.port, username="fleet", password="right")) == ""
+
+
+@needs_mosquitto
+@pytest.mark.processes
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves a failed socket to the gc
+def test_tls_trusts_the_named_authority_and_no_other(tmp_path: Path) -> None:
+    with Mosquitto(tmp_path, is_tls=True) as broker:
+        assert asyncio.run(fault_of(broker.port, is_tls=True, ca_file=str(broker.ca_file))) == ""
+        assert "not trusted" in asyncio.run(fault_of(broker.port, is_tls=True))
+    gc.collect()
+
+
+GRAPH = """
+[nodes.driver]
+use     = "nodes.robot.driver:Driver"
+process = "robot"
+params  = {{ robot = "nodes.robot.kinematic:KinematicRobot" }}
+
+[nodes.guard]
+use     = "nodes.guard.node:Guard"
+process = "robot"
+params  = {{ arm = "auto", memory = "run" }}
+
+[nodes.policy]
+use = "tests.support.graph_nodes:Still"
+
+[nodes.mqtt]
+use     = "bridges.mqtt.bridge:MqttBridge"
+params  = {{ port = {port}, robot = "arm7", commands = {commands}, discovery = "homeassistant" }}
+"""
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
+    monkeypatch.delenv("MQTT_USERNAME", raising=False)
+    monkeypatch.delenv("MQTT_PASSWORD", raising=False)
+    with Runs(monkeypatch) as runs:
+        yield runs
+
+
+def start(
+    runs: Runs, folder: Path, port: int, commands: tuple[str, ...] = ("say", "stop", "estop", "resume")
+) -> FoundRun:
+    file = folder / "mqtt.toml"
+    file.write_text(GRAPH.format(port=port, commands=list(commands)))
+    return runs.start(file)
+
+
+def is_online(payload: dict[str, Any]) -> bool:
+    return payload.get("state") == "ONLINE"
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_birth_state_and_will_as_foreign_clients_see_them(runs: Runs, tmp_path: Path) -> None:
+    with Mosquitto(tmp_path) as broker:
+        early = broker.listen()
+        run = start(runs, tmp_path, broker.port)
+        early.wait_for("/connection", is_online)
+        state = early.wait_for("/state", lambda payload: payload.get("robot_mode") == "ready")["payload"]
+        assert state["mode"] in ("armed", "moving", "holding"), state["reason"]
+        assert state["battery_v"] == 12.6
+        telemetry = early.wait_for("/telemetry")
+        assert telemetry["payload"]["joints"]["lift"] == 0.3
+        assert telemetry["retain"] == 0
+        early.wait_for("homeassistant/button/arm7/estop/config")
+        eventually(lambda: len(early.on("/telemetry")) > 12, "telemetry goes on")
+        stamps = [message["payload"]["timestamp_ms"] for message in early.on("/telemetry")]
+        assert (len(stamps) - 1) / (stamps[-1] - stamps[0]) * 1000 <= 5.2
+
+        late = broker.listen()  # who comes later is told what is true
+        assert late.wait_for("/connection", is_online)["retain"] == 1
+        assert late.wait_for("/state")["retain"] == 1
+
+        os.kill(run.states()["mqtt"].pid, signal.SIGKILL)
+        early.wait_for("/connection", lambda payload: payload.get("state") == "CONNECTION_BROKEN")
+        eventually(lambda: len([one for one in early.on("/connection") if is_online(one["payload"])]) == 2, "rebirth")
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_commands_of_foreign_clients_are_applied_once_and_answered(runs: Runs, tmp_path: Path) -> None:
+    with Mosquitto(tmp_path) as broker:
+        broker.publish(f"{ROOT}/cmd/say", command("retained-1", life_ms=25_000, text="I was retained"), "-r")
+        listener = broker.listen()
+        start(runs, tmp_path, broker.port)
+        listener.wait_for("/connection", is_online)
+        reply = f"{ROOT}/reply/tester"
+        stop = command("nonce-stop-1", reply_to=reply)
+        broker.publish(f"{ROOT}/cmd/stop", stop)
+        broker.publish(f"{ROOT}/cmd/stop", stop)
+        broker.publish(f"{ROOT}/cmd/say", command("nonce-old-1", life_ms=-1000, reply_to=reply, text="I am stale"))
+        broker.publish(f"{ROOT}/cmd/home", command("nonce-home", reply_to=reply))
+        broker.publish(f"{ROOT}/cmd/stop", "{ not json")
+        broker.publish(f"{ROOT}/cmd/say", command("nonce-say-1", reply_to=reply, text="Good morning"))
+        listener.wait_for("/reply/tester", lambda payload: payload["id"] == "nonce-say-1")
+        answers = [(one["payload"]["id"], one["payload"]["ok"]) for one in listener.on("/reply/tester")]
+        assert answers == [
+            ("nonce-stop-1", True),
+            ("nonce-stop-1", False),
+            ("nonce-old-1", False),
+            ("nonce-home", False),
+            ("nonce-say-1", True),
+        ]
+        listener.wait_for("/state", lambda payload: payload.get("mode") == "stopped")
+        listener.wait_for("/event", lambda payload: payload["topic"] == "heard")
+        events = [one["payload"]["data"] for one in listener.on("/event")]
+        assert [event["text"] for event in events if "speaker" in event] == ["Good morning"]
+        assert len([event for event in events if event.get("by") == "mqtt"]) == 1
+        broker.publish(f"{ROOT}/cmd/estop", command("nonce-estop"))
+        listener.wait_for("/state", lambda payload: "by MQTT (nonce-estop)" in payload.get("estop", ""))
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_a_broker_that_comes_late_and_goes_away_is_found_again(runs: Runs, tmp_path: Path) -> None:
+    broker = Mosquitto(tmp_path, free_port())
+    run = start(runs, tmp_path, broker.port)
+    with broker:
+        first = broker.listen()
+        first.wait_for("/connection", is_online)
+        pid = run.states()["mqtt"].pid
+        broker.stop()
+        broker.start()
+        broker.listen().wait_for("/connection", is_online)
+        assert run.states()["mqtt"].pid == pid  # the bridge came back, not its process
+
+
+@needs_mosquitto
+@pytest.mark.processes
+def test_a_clean_end_says_offline_and_a_wrong_password_gets_nowhere(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Mosquitto(tmp_path, users={"fleet": "right"}) as broker:
+        listener = broker.listen()
+        monkeypatch.setenv("MQTT_USERNAME", "fleet")
+        monkeypatch.setenv("MQTT_PASSWORD", "wrong")
+        start(runs, tmp_path, broker.port)
+        monkeypatch.setenv("MQTT_PASSWORD", "right")
+        run = start(runs, tmp_path, broker.port)
+        listener.wait_for("/connection", is_online)
+        os.kill(run.info.supervisor_pid, signal.SIGINT)
+        listener.wait_for("/connection", lambda payload: payload.get("state") == "OFFLINE")
+        states = [one["payload"]["state"] for one in listener.on("/connection")]
+        assert states == ["ONLINE", "OFFLINE"]

@@ -1,0 +1,23 @@
+"""What the console signs, the guard believes; what it cannot sign, the guard refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bridges.web.console.signing import Asking
+from runtime.msgs.signature import Proofs, make_token
+
+
+def test_requests_are_proven_each_with_a_stamp_of_its_own(tmp_path: Path) -> None:
+    proofs = Proofs(make_token(tmp_path))
+    asking = Asking({"registry": str(tmp_path)})
+    for request in (asking.seat("take", "policy", "human_policy", "Ada", 7), asking.seat("give", "vlm", "h", "Bo", 7)):
+        assert proofs.holds(request, 8)
+    order = asking.order("rearm", "Ada", 7)
+    assert order.stamp_ns == 9
+    assert proofs.holds(order, 9)
+
+
+def test_without_the_run_s_token_nothing_is_proven(tmp_path: Path) -> None:
+    assert Asking({}).order("arm", "Ada", 1).proof == ""
+    assert Asking({"registry": str(tmp_path)}).order("arm", "Ada", 1).proof == ""

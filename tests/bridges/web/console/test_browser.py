@@ -1,0 +1,395 @@
+"""The real page in a real browser against the real simulator: speak, stop, drive, sit in, lose the link."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.axe import findings
+from tests.support.browsing import MARKS, a_browser, go_on, page_of, take_driving, text, wait, x_of
+from tests.support.console_run import ROOT, ConsoleRun
+
+pytestmark = [*MARKS, pytest.mark.alone]
+
+
+BESIDE = """
+[nodes.battery]
+use = "tests.support.web_nodes:Battery"
+process = "beside"
+
+[nodes.planned]
+use = "tests.support.web_nodes:Planned"
+process = "beside"
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleRun]:
+    """The shipped graph, with a battery and, on demand, a policy that plans ahead."""
+    folder = tmp_path_factory.mktemp("wizard")
+    launch = folder / "beside.toml"
+    shipped = (ROOT / "launch" / "wizard.toml").read_text()
+    driver = 'use     = "nodes.robot.simulated:SimDriver"\n'
+    assert driver in shipped
+    # The simulated robot's own word on its state has no battery: another's is heard instead.
+    shipped = shipped.replace(driver, driver + 'remap = { "robot/status" = "driver/status" }\n')
+    # It looks straight ahead, where it drives to.
+    launch.write_text("".join(line for line in shipped.splitlines(True) if "head_pan_rad" not in line) + BESIDE)
+    with ConsoleRun(launch, folder / "out") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with a_browser() as opened:
+        yield opened
+
+
+def test_drive_to_a_mark_give_back_and_stop(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        start = x_of(page)
+        take_driving(page)
+        page.keyboard.down("w")
+        wait(page, lambda: x_of(page) > start + 0.15, "the robot drives ahead")
+        page.keyboard.up("w")
+        wait(page, lambda: "0.00 m/s" in text(page, "#odometry"), "it stands when the key is let go")
+        there = x_of(page)
+        assert 0.15 < there - start < 0.45
+        page.keyboard.down("s")
+        wait(page, lambda: x_of(page) < start + 0.05, "and back again")
+        page.keyboard.up("s")
+        page.keyboard.press("m")
+        wait(page, lambda: "mark" in text(page, "#story"), "the mark is in the story")
+        page.keyboard.press("Space")
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "the space bar stops")
+        page.click("#resume")
+        wait(page, lambda: text(page, "#guard-mode") == "holding", "and is resumed")
+        page.keyboard.press("p")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
+
+
+def test_who_would_drive_without_the_seat_is_told_how_to_get_it(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model drives")
+        for way in ("a key", "a button", "a slider"):
+            page.evaluate("() => { document.querySelector('#notice').textContent = ''; }")
+            if way == "a key":
+                page.keyboard.press("w")
+            elif way == "a button":
+                page.click("[data-hold=ahead]")
+            else:
+                page.locator("input[data-joint=lift]").fill("0.9")
+            wait(page, lambda: text(page, "#notice") == "take over driving first: P", f"{way} tells it")
+    with page_of(chromium, run, "viewer") as page:
+        page.keyboard.press("w")
+        wait(page, lambda: text(page, "#link") != "–", "a viewer sees the run")
+        assert text(page, "#notice") == ""
+
+
+def test_who_drives_is_told_why_the_robot_does_not_nod(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        take_driving(page)
+        page.keyboard.press("n")
+        wait(page, lambda: "once you give driving back (P)" in text(page, "#notice"), "it is told")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "you", "one press sits down as well")
+        page.click("#tab-vlm")
+        page.click("button.seat[data-seat=vlm]")
+        page.keyboard.press("p")
+        for seat in ("vlm", "policy"):
+            wait(page, lambda seat=seat: text(page, f".holder[data-seat={seat}]") == seat, "given back")  # type: ignore[misc]
+
+
+def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        take_driving(page)
+        page.reload()
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "you", "the seat is still theirs")
+        assert "holds policy" in text(page, "#story")
+        page.keyboard.press("p")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "and can be given back")
+
+
+HOSTILE = [
+    "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>",
+    "red\u001b[31m bell\u0007 null\u0000 right\u202eleft",
+]
+
+
+@pytest.mark.parametrize("words", HOSTILE, ids=["a script", "control characters"])
+def test_what_is_hostile_in_an_utterance_is_text(run: ConsoleRun, chromium: Any, words: str) -> None:
+    with page_of(chromium, run) as page:
+        page.check("input[name=voice][value=robot]", force=True)
+        page.fill("#words", words)
+        page.press("#words", "Enter")
+        wait(page, lambda: words in text(page, "#story"), "what was said is shown as it was said")
+        assert page.locator("#story script, #story img").count() == 0
+        assert page.title() == "Polyrhythm console"
+
+
+def test_the_battery_of_a_robot_that_has_one_is_shown(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run, "viewer") as page:
+        wait(page, lambda: page.is_visible("#battery"), "there is a battery")
+        assert text(page, "#battery") == "12.6 V"
+
+
+def ahead_m(page: Any) -> list[float]:
+    """How far ahead of the base each point of the predicted path on the map is."""
+    line = page.locator("#map polyline.path")
+    points = [point.split(",") for point in (line.get_attribute("points") or "").split()] if line.count() else []
+    return [float(points[0][1]) - float(point[1]) for point in points]  # up on the map is ahead
+
+
+WATCH_STROKES = """() => {
+  const pens = CanvasRenderingContext2D.prototype, { moveTo, lineTo, stroke } = pens;
+  let line = []; window.lines = {};
+  pens.moveTo = function (x, y) { line = [[x, y]]; return moveTo.call(this, x, y); };
+  pens.lineTo = function (x, y) { line.push([x, y]); return lineTo.call(this, x, y); };
+  pens.stroke = function (...given) {
+    const place = this.getTransform();
+    const points = line.map(([x, y]) => [place.a * x + place.e, place.d * y + place.f]);
+    if (this.canvas.closest("[data-camera=head]")) window.lines[this.strokeStyle] = points;
+    return stroke.apply(this, given);
+  };
+}"""
+"""What is drawn on the head camera's canvas from now on: the newest line of each colour, in its pixels."""
+
+COLOURED = """(colour) => {
+  const canvas = document.querySelector("[data-camera=head] canvas"), points = window.lines[colour] ?? [];
+  const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const wanted = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  let count = 0;
+  for (let part = 1; part < points.length; part += 1) {
+    const [[x0, y0], [x1, y1]] = [points[part - 1], points[part]], steps = Math.ceil(Math.hypot(x1 - x0, y1 - y0));
+    for (let step = 0; step < steps; step += 1) {
+      const x = Math.floor(x0 + (x1 - x0) * step / steps), y = Math.floor(y0 + (y1 - y0) * step / steps);
+      if (x < 0 || y < 0 || x >= width || y >= height) continue;
+      const at = 4 * (y * width + x);
+      count += wanted.every((value, channel) => Math.abs(data[at + channel] - value) < 60);
+    }
+  }
+  return count;
+}"""
+"""How many pixels along that line have its colour."""
+
+BASE_COLOUR = "#6cd0ff"
+
+
+def in_view(page: Any) -> int:
+    """How much of the way ahead of the base is seen over the head camera's picture, in pixels."""
+    return int(page.evaluate(COLOURED, BASE_COLOUR))
+
+
+def test_the_path_of_the_current_chunk_is_drawn(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        page.evaluate(WATCH_STROKES)
+        page.fill("#note", "plan")
+        page.press("#note", "Enter")
+        wait(page, lambda: max(ahead_m(page), default=0.0) > 0.4, "the way on the map")
+        assert ahead_m(page) == sorted(ahead_m(page))
+        wait(page, lambda: in_view(page) > 10, "and over the camera's image")
+        page.fill("#note", "no more")
+        page.press("#note", "Enter")
+        wait(page, lambda: max(ahead_m(page), default=0.0) < 0.05, "an old chunk says nothing about where it goes")
+        wait(page, lambda: in_view(page) < 5, "nor over the image")
+
+
+def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as one, page_of(chromium, run) as other:
+        one.keyboard.press("p")
+        wait(one, lambda: text(one, ".holder[data-seat=policy]") == "you", "one has it")
+        wait(other, lambda: text(other, ".holder[data-seat=policy]") == "operator", "the other sees who")
+        other.keyboard.press("p")  # asks
+        wait(one, lambda: "asks for this seat" in text(one, "#panel-policy"), "one is asked")
+        one.click("#panel-policy .wish button:has-text('Refuse')")
+        wait(other, lambda: "keeps the seat policy" in text(other, "#notice"), "one keeps it")
+        other.keyboard.press("p")
+        one.click("#panel-policy .wish button:has-text('Grant')")
+        wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "it is passed on")
+        one.click("[data-force=policy]")
+        wait(one, lambda: text(one, ".holder[data-seat=policy]") == "you", "and taken back")
+        wait(one, lambda: "by force" in text(one, "#story"), "which everybody sees")
+        other.click("[data-force=policy]")
+        wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "the other has it")
+        wait(one, lambda: text(one, ".holder[data-seat=policy]") == "operator", "one has it no more")
+        other.keyboard.press("p")
+        wait(other, lambda: text(other, ".holder[data-seat=policy]") == "policy", "given back")
+
+
+def lift_goals(frame: str | bytes) -> list[float]:
+    """Where the page asks the lift to go."""
+    goals = json.loads(frame).get("goals", {})
+    return [float(goals["lift"])] if "lift" in goals else []
+
+
+def lift_of(page: Any) -> float:
+    return float(text(page, ".joint:has([data-joint=lift]) .value"))
+
+
+def test_the_hand_goes_up_while_its_arrow_is_pressed_and_the_base_to_a_click_on_the_map(
+    run: ConsoleRun, chromium: Any
+) -> None:
+    with page_of(chromium, run) as page:
+        wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        go_on(page)
+        take_driving(page)
+        before = lift_of(page)
+        page.hover("[data-hold='hand+up']")
+        page.mouse.down()
+        wait(page, lambda: lift_of(page) > before + 0.05, "the hand goes up")
+        page.mouse.up()
+        page.keyboard.press("h")  # the same by keys
+        page.keyboard.down("f")
+        wait(page, lambda: lift_of(page) < before + 0.03, "and down")
+        page.keyboard.up("f")
+        page.keyboard.press("h")
+        x_m = x_of(page)
+        box = page.locator("#map").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.3)
+        page.keyboard.down("g")
+        wait(page, lambda: x_of(page) > x_m + 0.1, "it drives to the spot")
+        page.keyboard.up("g")
+        wait(page, lambda: "0.00 m/s" in text(page, "#odometry"), "and stands when the key is let go")
+        page.keyboard.press("p")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
+
+
+def test_an_arrow_on_a_slider_moves_its_joint_by_a_hundredth_of_its_range(run: ConsoleRun, chromium: Any) -> None:
+    goals: list[float] = []
+    with page_of(chromium, run) as page:
+        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: goals.extend(lift_goals(frame))))
+        page.reload()
+        wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
+        go_on(page)
+        take_driving(page)
+        slider = page.locator("input[data-joint=lift]")
+        lowest, highest = (float(slider.get_attribute(end)) for end in ("min", "max"))
+        for key, hundredths in (("ArrowRight", 1), ("ArrowDown", -1), ("PageUp", 10)):
+            goals.clear()
+            before = float(slider.evaluate("slider => { slider.focus(); return slider.value; }"))
+            page.keyboard.press(key)
+            wait(page, lambda: bool(goals), f"{key} is a goal")
+            moved = 100 * (goals[0] - before) / (highest - lowest)
+            assert abs(moved - hundredths) < 0.9  # the lift may still sink between the two looks
+        page.keyboard.press("p")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
+
+
+def test_keys_with_which_a_browser_begins_a_search_leave_the_focus_on_the_page(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run, "viewer") as page:
+        page.evaluate("() => addEventListener('keydown', (event) => { window.kept = event.defaultPrevented; })")
+        for key, is_kept in (("'", True), ("/", True), ("x", False)):
+            page.keyboard.press(key)
+            assert page.evaluate("() => window.kept") is is_kept
+
+
+def test_a_draft_of_the_planner_waits_for_a_yes_and_may_be_edited(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        go_on(page)
+        page.click("#tab-planner")
+        page.click("button.seat[data-seat=planner]")
+        wait(page, lambda: text(page, ".holder[data-seat=planner]") == "you", "the planner's seat is taken")
+        page.dispatch_event("input[value=approve]", "click")
+        page.fill("#drafts [name=wait]", "60")
+        page.press("#drafts [name=wait]", "Tab")
+        page.fill("#words", "Please clear the table: put the bowls in the bin")
+        page.press("#words", "Enter")
+        wait(page, lambda: page.is_visible("#draft"), "the model's draft waits")
+        wait(page, lambda: "bowl" in page.input_value("#draft [name=text]"), "with its subtask")
+        assert "bowl" not in text(page, "#subtask")
+        page.fill("#draft [name=text]", "Put every bowl in the bin, gently")
+        page.fill("#draft [name=sentence]", "I will be gentle.")
+        page.click("[data-decide=approve]")
+        wait(page, lambda: text(page, "#subtask") == "Put every bowl in the bin, gently", "it goes out as edited")
+        wait(page, lambda: "I will be gentle." in text(page, "#story"), "and is said")
+        page.click("button.seat[data-seat=planner]")
+        wait(page, lambda: text(page, ".holder[data-seat=planner]") == "planner", "the model plans again")
+        page.click("#stop")
+
+
+def test_a_nod_takes_the_seat_in_one_click_and_moves_the_head(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        go_on(page)
+        page.keyboard.press("n")
+        wait(page, lambda: text(page, "#action") == "nod", "the robot is told to nod")
+        wait(page, lambda: "nod" in text(page, "#feedback"), "and does")
+        page.click("#tab-vlm")
+        page.click("button.seat[data-seat=vlm]")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "vlm", "the VLM has its seat again")
+
+
+def test_depth_comes_when_it_is_asked_for(run: ConsoleRun, chromium: Any) -> None:
+    seen: list[bytes] = []
+    with page_of(chromium, run) as page:
+        page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: seen.append(frame)))
+        page.reload()
+        wait(page, lambda: "x " in text(page, "#odometry"), "the page is let in again")
+        assert not any(b'"head depth"' in frame[:200] for frame in seen if isinstance(frame, bytes))
+        page.click("[data-depth=head]")
+        wait(page, lambda: any(b'"head depth"' in frame[:200] for frame in seen if isinstance(frame, bytes)), "depth")
+        wait(  # more than are ever under way at once: each is answered under the name that it came by
+            page,
+            lambda: sum(b'"head depth"' in frame[:200] for frame in seen if isinstance(frame, bytes)) > 20,
+            "depth goes on coming",
+        )
+
+
+def test_by_keyboard_alone_a_person_gets_to_the_seats_and_takes_one(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        seat = page.locator("#tab-policy")
+        for _ in range(20):
+            page.keyboard.press("Tab")
+            if seat.evaluate("element => element === document.activeElement"):
+                break
+        page.keyboard.press("ArrowRight")
+        assert page.is_visible("#panel-vlm")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "you", "the seat is taken")
+        page.keyboard.press("Enter")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "vlm", "and given back")
+        page.keyboard.press("Space")  # stops, also on a button
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "the space bar stops everywhere")
+
+
+def test_an_order_that_is_typed_makes_the_robot_move_and_the_button_stops_it(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        page.fill("#words", "Please clear the table: put the cups in the bin")
+        page.press("#words", "Enter")
+        wait(page, lambda: text(page, "#guard-mode") == "moving", "the robot moves")
+        wait(page, lambda: "cup" in text(page, "#action"), "it goes for a cup", 60.0)
+        page.click("#tab-vlm")
+        page.click("button.seat[data-seat=vlm]")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "you", "the VLM's seat is taken")
+        page.click("#things button")
+        page.click("[data-act=look]")
+        wait(page, lambda: text(page, "#action").startswith("look at the"), "the person's action is the robot's")
+        page.click("button.seat[data-seat=vlm]")
+        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "vlm", "the VLM has its seat again")
+        page.click("#stop")
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "the button stops")
+
+
+def test_a_participant_sees_the_dialogue_and_nothing_else(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run, "participant") as page:
+        assert page.is_visible("#story")
+        assert page.is_visible("#stop")
+        for selector in ("#see", "#know", "#seats", "#canned", "#figures"):
+            assert not page.is_visible(selector)
+        page.click("#stop")
+        wait(page, lambda: text(page, "#notice") == "The robot is told to stop.", "and is told what their stop does")
+
+
+@pytest.mark.parametrize("role", ["operator", "viewer", "participant"])
+def test_nothing_on_the_page_keeps_people_out(run: ConsoleRun, chromium: Any, role: str) -> None:
+    with page_of(chromium, run, role) as page:
+        # A dozen lines of the story are like all of them; hundreds take minutes on a busy machine.
+        page.evaluate("() => [...document.querySelectorAll('#story p')].slice(12).forEach((line) => line.remove())")
+        assert findings(page) == []
+        for tab in ("vlm", "planner") if role == "operator" else ():
+            page.click(f"#tab-{tab}")
+            assert findings(page, within="#seats") == []

@@ -1,0 +1,43 @@
+"""Where the page says that the robot is about to go."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from bridges.web.console.path_preview import path
+from nodes.policy.inverse_kinematics import STRETCH_HAND
+from nodes.stretch.limits import STOW
+from runtime.msgs import ActionChunk, JointCommand, RobotState
+
+STATE = RobotState(
+    read_ns=0, position=STOW, velocity=(0.0,) * 8, effort=(0.0,) * 8, base_x_m=1.0, base_y_m=2.0,
+    base_heading_rad=math.pi / 2, base_v_mps=0.0, base_w_radps=0.0,
+)  # fmt: skip
+
+
+def test_a_command_is_thought_on_along_the_heading() -> None:
+    drawn = path(STATE, JointCommand(position=STOW, base_v_mps=0.2), None, STRETCH_HAND)
+    assert drawn["of"] == "command"
+    assert drawn["base"][-1] == pytest.approx([1.0, 2.3], abs=1e-3)
+    assert len(drawn["hand"]) == 13
+
+
+def test_a_chunk_is_drawn_to_its_last_step() -> None:
+    steps = 40
+    chunk = ActionChunk(
+        position=np.tile(np.array(STOW), (steps, 1)),
+        base_v_mps=np.full(steps, 0.1),
+        base_w_radps=np.zeros(steps),
+        step_s=0.05,
+    )
+    drawn = path(STATE, None, chunk, STRETCH_HAND)
+    assert drawn["of"] == "chunk"
+    assert drawn["base"][-1] == pytest.approx([1.0, 2.2], abs=1e-3)
+    assert len(drawn["base"]) <= 16
+
+
+def test_without_a_command_nothing_is_foretold() -> None:
+    assert path(STATE, None, None, STRETCH_HAND)["base"] == []

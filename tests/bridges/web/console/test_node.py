@@ -1,0 +1,57 @@
+"""The console as a node: what its launch file may say, canned sentences, and that virtual time does not open a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bridges.web.console.canned_phrases import read_canned
+from bridges.web.console.node import Console
+from runtime import Simulation
+from runtime.cli import main
+from runtime.errors import ParameterError
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def test_the_shipped_sentences_are_readable_and_their_keys_are_different() -> None:
+    canned = read_canned(ROOT / "bridges" / "web" / "canned.toml")
+    keys = [sentence["key"] for sentence in canned if sentence["key"]]
+    assert len(keys) == len(set(keys)) == 10
+    assert {sentence["as"] for sentence in canned} == {"robot", "collaborator"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[utterance]]\n", "sentence 1 has no text"),
+        ('[[utterance]]\ntext = "a"\nvoice = "x"\n', "unknown key 'voice'; known: as, key, text"),
+        ('[[utterance]]\ntext = "a"\nas = "dog"\n', "spoken as 'dog'; known: robot, collaborator"),
+        ('[[utterance]]\ntext = "a"\nkey = "w"\n', "has the key 'w'; expected a digit of its own"),
+        ("[[utterance]\n", "is no TOML"),
+    ],
+)
+def test_a_file_of_sentences_that_is_not_understood_is_refused_in_words(text: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "sentences.toml"
+    file.write_text(text)
+    with pytest.raises(ParameterError) as problem:
+        read_canned(file)
+    assert words in str(problem.value)
+
+
+EARS = ["--add", "ears=nodes.voice.microphone:Microphone"]
+WORDS = ["--add", "words=nodes.voice.recogniser:Recogniser", "--set", "words.by=command", "--set", "words.command=cat"]
+
+
+@pytest.mark.parametrize("launch", ["wizard", "study"])
+@pytest.mark.parametrize("more", [[], WORDS, [*EARS, *WORDS]], ids=["alone", "with words", "with ears and words"])
+def test_the_shipped_launch_files_fit(launch: str, more: list[str]) -> None:
+    assert main(["check", launch, *more]) == 0
+
+
+def test_in_virtual_time_no_page_is_opened() -> None:
+    console = Console(port=0)
+    sim = Simulation(console, seed=0)
+    sim.run(seconds=0.5)
+    assert not console._pages.is_open

@@ -1,0 +1,102 @@
+"""The console's seats in step with the guard's leases: whom they go to, and whom not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from bridges.web.console.feed import Board
+from bridges.web.console.occupancy import GRACE_S
+from bridges.web.console.seat_requests import Seats
+from bridges.web.console.signing import Asking
+from bridges.web.http.client import Session
+from bridges.web.http.ids import Idents
+from runtime.clock import to_ns
+from runtime.control_messages.lease import Lease
+from runtime.msgs import GuardState, Utterance
+
+
+class Sent:
+    """A port that keeps what is published."""
+
+    def __init__(self) -> None:
+        self.messages: list[Any] = []
+
+    def publish(self, message: Any) -> None:
+        self.messages.append(message)
+
+
+def seated(*sessions: Session) -> tuple[Seats, Any]:
+    """The first of them drives."""
+    ports = SimpleNamespace(name="console", request=Sent(), interrupt=Sent(), seat_word=Sent())
+    seats = Seats(cast(Any, ports), Asking({}), Idents("console", 0))
+    seats.sessions = list(sessions)
+    seats.learn(Lease(seat="policy", holder="human_policy", number=1))
+    seats.take("policy", sessions[0], 0, force=False)
+    return seats, ports
+
+
+def test_a_tab_that_comes_back_as_a_viewer_does_not_keep_the_seat_of_the_operator_it_was() -> None:
+    ada = Session("tab", "operator", "Ada")
+    seats, ports = seated(ada)
+    seats.left(ada, to_ns(1.0))
+    seats.came(Session("tab", "viewer", "Ada"))
+    seats.beat(to_ns(1.0 + GRACE_S + 0.1))
+    assert [one.depth for one in ports.interrupt.messages] == ["stop"]
+    assert [one.do for one in ports.request.messages] == ["give"]
+
+
+def test_a_seat_is_not_given_to_somebody_who_has_gone() -> None:
+    ada, bo = Session("a", "operator", "Ada"), Session("b", "operator", "Bo")
+    seats, _ = seated(ada, bo)
+    seats.ask("policy", bo, 0)
+    seats.sessions = [ada]  # Bo's page is closed before the next beat
+    seats.answer("policy", 1, ada, is_granted=True)
+    assert seats.holds("policy", ada)
+    assert ada.notices[-1] == "Bo is gone"
+
+
+def test_a_story_that_grows_while_it_is_told_is_told_as_it_was() -> None:
+    board = Board(0)
+
+    class Grows(dict[str, Any]):
+        def __getitem__(self, key: str) -> Any:
+            if len(board._events) == 1:
+                board.take(Utterance(speaker="robot", text="and more"), topic="said", at_ns=1)
+            return super().__getitem__(key)
+
+    board.tell("said", "robot", "first", 0)
+    board._events[0] = Grows(board._events[0])
+    events, number = board.since(0, dialogue_only=False)
+    assert [event["text"] for event in events] == ["first"]
+    assert [event["text"] for event in board.since(number, dialogue_only=False)[0]] == ["and more"]
+
+
+def test_a_participant_is_not_told_which_of_the_robots_words_a_person_chose() -> None:
+    board = Board(0)
+    board.take(Utterance(speaker="robot", text="Hello"), topic="said", at_ns=1, provenance="person:console")
+    (wizard,), (participant,) = (board.since(0, dialogue_only=only)[0] for only in (False, True))
+    assert wizard["person"]
+    assert participant == {**wizard, "person": False}
+
+
+def test_each_stop_and_re_arming_is_told_once_in_the_guard_s_own_words() -> None:
+    board, why = Board(0), "terminal: pressed by Ana"
+    for mode, reason, estop in (
+        ("moving", "commanded by policy", ""),
+        ("stopped", "stopped by console: operator: space bar", ""),
+        ("stopped", f"emergency stop: {why}", why),
+        ("stopped", f"emergency stop: {why}", why),
+        ("stopped", "re-armed by Ana, waiting to be told to go on", ""),
+        ("holding", "resumed by console, no command yet", ""),
+        ("holding", "no command for 150 ms", ""),
+    ):
+        state = GuardState(mode=cast(Any, mode), reason=reason, estop=estop)
+        board.take(state, topic="guard/state", at_ns=1)
+    assert [event["text"] for event in board.since(0, dialogue_only=False)[0]] == [
+        "moving: commanded by policy",
+        "stopped by console: operator: space bar",
+        "stopped: emergency stop: terminal: pressed by Ana",
+        "stopped: re-armed by Ana, waiting to be told to go on",
+        "holding: resumed by console, no command yet",
+    ]

@@ -1,0 +1,224 @@
+"""What a condition does to the graph while its trial runs: what its file may say, and that all of it is undone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridges.web.console.canned_phrases import Canned
+from bridges.web.console.signing import Asking
+from bridges.web.study.condition import seat_problems
+from bridges.web.study.effect import Effect
+from bridges.web.study.protocol import Protocol, read_protocol
+from bridges.web.study.session import Event, Story
+from bridges.web.study.views import participant_view
+from runtime.cli import main
+from runtime.clock import to_ns
+from runtime.control_messages.lease import Lease
+from runtime.errors import UserError
+from runtime.msgs import SeatRequest
+
+PROTOCOL = """
+title = "Two ways"
+[consent]
+text = "A short study."
+statements = ["I agree."]
+[participant]
+speak = true
+[design]
+conditions = "fixed"
+[[task]]
+id = "talk"
+title = "Talking"
+text = "Say hello."
+[[condition]]
+id = "wizard"
+title = "A wizard"
+{setting}
+[[condition]]
+id = "nothing"
+title = "As it is"
+"""
+WIZARD = """
+seats = { planner = "human_planner" }
+utterances = "formal.toml"
+participant = { speak = false }
+"""
+
+
+def protocol_of(folder: Path, setting: str = WIZARD) -> Protocol:
+    (folder / "formal.toml").write_text('[[utterance]]\ntext = "At your service."\nkey = "1"\n')
+    path = folder / "study.toml"
+    path.write_text(PROTOCOL.format(setting=setting))
+    return read_protocol(path)
+
+
+class Run:
+    """A session at its first trial, and a guard that does as it is told, or not."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.story = Story.of(protocol, Event("begin", 0.0, number=1))
+        self.story.apply(self.story.consent(0.0, 1))
+        self.events: list[Event] = []
+        self.asked: list[SeatRequest] = []
+        self.effect = self.a_new_effect()
+        self.number = 0
+        self.holds("planner")
+
+    def a_new_effect(self) -> Effect:
+        """As in a process that was started again."""
+        return Effect(Asking({}), self.asked.append, self.note)
+
+    def note(self, event: Event) -> None:
+        self.events.append(event)
+        self.story.apply(event)
+
+    def holds(self, holder: str) -> None:
+        self.number += 1
+        self.effect.learn(Lease(seat="planner", holder=holder, number=self.number))
+
+    def start(self) -> None:
+        self.story.apply(self.story.start(1.0, "x"))
+        self.effect.begin(self.story, 1.0, to_ns(1.0))
+
+    def beat(self, at_s: float) -> bool:
+        return self.effect.beat(self.story, at_s, to_ns(at_s))
+
+    @property
+    def told(self) -> list[tuple[str, str, Any, str]]:
+        return [(event.how, event.item, event.value, event.text) for event in self.events]
+
+
+def test_a_seat_is_handed_over_for_the_trial_and_back_at_its_end(tmp_path: Path) -> None:
+    run = Run(protocol_of(tmp_path))
+    run.start()
+    assert [(one.do, one.seat, one.holder, one.by) for one in run.asked] == [
+        ("take", "planner", "human_planner", "study P01")
+    ]
+    run.holds("human_planner")
+    assert not run.beat(5.0)
+    run.story.apply(run.story.finish(6.0, "x", "completed"))
+    run.beat(6.0)
+    assert [one.holder for one in run.asked] == ["human_planner", "planner"]
+    assert run.effect.why_not(run.story) == "the seats of the trial before are still being given back; try again"
+    run.beat(6.5)
+    assert len(run.asked) == 2  # the guard may take a moment
+    run.holds("planner")
+    run.beat(6.6)
+    assert run.told == [("set", "planner", "human_planner", "planner"), ("undone", "planner", "planner", "planner")]
+    assert [line["text"] for line in run.story.lines] == [
+        "planner to human_planner, instead of planner",
+        "planner is planner's again",
+    ]
+    assert run.effect.why_not(run.story) == ""
+
+
+def test_a_trial_whose_condition_does_not_come_into_force_is_broken_off(tmp_path: Path) -> None:
+    run = Run(protocol_of(tmp_path))
+    run.start()
+    assert not run.beat(3.9)
+    assert run.beat(4.1)
+    assert run.told[-1] == ("lost", "planner", "planner", "human_planner")
+    assert not run.beat(4.2)  # once
+
+
+def test_a_seat_that_is_taken_away_later_is_told_and_whoever_took_it_keeps_it(tmp_path: Path) -> None:
+    run = Run(protocol_of(tmp_path))
+    run.start()
+    run.holds("human_planner")
+    assert not run.beat(4.1)
+    run.holds("me-123")
+    assert not run.beat(5.0)
+    assert run.told[-1] == ("lost", "planner", "me-123", "human_planner")
+    assert run.effect.documents(run.story) == [{"seat": "planner", "wanted": "human_planner", "now": "me-123"}]
+    run.story.apply(run.story.finish(6.0, "x", "completed"))
+    run.beat(6.0)
+    assert len(run.asked) == 1
+    assert run.story.changed == {}
+
+
+def test_after_a_kill_in_mid_trial_the_seat_goes_back_by_what_the_file_says(tmp_path: Path) -> None:
+    run = Run(protocol_of(tmp_path))
+    run.start()
+    run.effect = run.a_new_effect()
+    run.story.apply(run.story.finish(9.0, "x", "interrupted"))
+    run.beat(9.0)
+    assert len(run.asked) == 1  # nothing is known of the seat yet
+    run.holds("human_planner")
+    run.beat(9.1)
+    assert run.asked[-1].holder == "planner"
+
+
+def test_without_a_guard_the_trial_does_not_start(tmp_path: Path) -> None:
+    run = Run(protocol_of(tmp_path))
+    run.effect = run.a_new_effect()
+    assert "nobody hands it out: is the guard there?" in run.effect.why_not(run.story)
+
+
+def test_a_condition_may_change_what_the_participants_page_has_and_the_next_one_does_not(tmp_path: Path) -> None:
+    protocol = protocol_of(tmp_path)
+    run = Run(protocol)
+    speaks = []
+    for _ in protocol.condition:
+        run.story.apply(run.story.start(1.0, "x"))
+        speaks.append(participant_view(protocol, run.story)["step"]["speak"])
+        run.story.apply(run.story.finish(2.0, "x", "completed"))
+    assert speaks == [False, True]
+
+
+def test_the_consoles_sentences_are_the_conditions_while_it_lasts(tmp_path: Path) -> None:
+    protocol = protocol_of(tmp_path)
+    canned = Canned([{"text": "Hello", "as": "robot", "key": "1"}])
+    canned.set(list(protocol.condition[0].canned(protocol.folder)))
+    assert ([one["text"] for one in canned.now], canned.version) == (["At your service."], 2)
+    canned.set([])
+    assert ([one["text"] for one in canned.now], canned.version) == (["Hello"], 3)
+    canned.set([])
+    assert canned.version == 3
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ('seats = { cook = "x" }', "seats has an unknown key 'cook'"),
+        ('seats = { planner = "a b" }', "[[condition]] wizard: seats.planner is 'a b'; expected the name of a node"),
+        ('utterances = "no.toml"', "no.toml: there is no such file"),
+        ("participant = { shout = true }", "[participant] has the unknown key 'shout'"),
+        ("set = 3", "has the unknown key 'set'; did you mean 'seats'?"),
+    ],
+)
+def test_what_is_not_understood_in_a_condition_is_told_when_the_file_is_read(
+    setting: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError) as problem:
+        protocol_of(tmp_path, setting)
+    assert str(problem.value).startswith(f"{tmp_path / 'study.toml'}: ")
+    assert words in str(problem.value)
+
+
+def test_a_holder_that_the_graph_does_not_have_is_told_before_anything_moves(tmp_path: Path) -> None:
+    conditions = protocol_of(tmp_path).condition
+    assert seat_problems(conditions, {"planner": ("planner", "human_planner")}, "study.toml") == []
+    assert seat_problems(conditions, {"planner": ("planner", "other")}, "study.toml") == [
+        "study.toml: [[condition]] wizard: seats.planner is 'human_planner'; candidates of that seat: other, planner"
+    ]
+    assert seat_problems(conditions, {}, "study.toml") == [
+        "study.toml: [[condition]] wizard: seats.planner is 'human_planner', and the launch file has no [seats.planner]"
+    ]
+
+
+def test_the_check_of_a_launch_file_reads_the_protocol_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    protocol_of(tmp_path)
+    file = tmp_path / "study.toml"
+    asked = ["check", "study", "--set", f"study.protocol={file}"]
+    assert main(asked) == 0
+    file.write_text(file.read_text().replace("human_planner", "nobody"))
+    assert main(asked) == 2
+    assert f"{file}: [[condition]] wizard: seats.planner is 'nobody'; candidates of that seat: " in (
+        capsys.readouterr().err
+    )
+    file.write_text("title = none")
+    assert main(asked) == 2
+    assert f"[nodes.study] {file}, line 1, column 9: is no TOML: Invalid value: title = none" in capsys.readouterr().err

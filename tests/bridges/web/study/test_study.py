@@ -1,0 +1,319 @@
+"""Studies without a browser: orders, protocol files, sessions as events, and files that survive a kill."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridges.web.questionnaire.questionnaire import shipped
+from bridges.web.study.journal import Folder, Journal, answers_table, open_session, read_events
+from bridges.web.study.keeper import Keeper
+from bridges.web.study.order import balanced_square, order_of
+from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
+from bridges.web.study.session import Event, Refused, Story, told
+from bridges.web.study.views import experimenter_view, participant_view
+from nodes.episodes.evaluation.dimensions import SEVEN
+from runtime.errors import UserError
+
+PROTOCOL = read_protocol(EXAMPLE)
+
+
+def story_of(number: int = 1, protocol: Protocol = PROTOCOL) -> Story:
+    return Story.of(protocol, Event("begin", 0.0, number=number, protocol=protocol.sha))
+
+
+def fill(story: Story, now_s: float = 1.0) -> list[Event]:
+    """Answer everything that the step asks for, and hand it in."""
+    asked = story.step.questionnaire
+    assert asked is not None
+    step, events = story.step.ident, []
+    for item in asked.item:
+        value = item.choices[0] if item.choices else "fine" if item.kind == "text" else item.low
+        events.append(story.answer(now_s, step, item.id, value))
+        story.apply(events[-1])
+    events.append(story.submit(now_s, step))
+    story.apply(events[-1])
+    return events
+
+
+def played(story: Story) -> list[Event]:
+    """A whole session."""
+    events = [story.consent(1.0, 3)]
+    story.apply(events[0])
+    while not story.is_over:
+        if story.step.kind == "trial":
+            for event in (story.start(2.0, "x"), Event("said", 2.1, by="robot", text="Hi")):
+                story.apply(event)
+                events.append(event)
+            events.append(story.finish(3.0, "x", "completed"))
+            story.apply(events[-1])
+        else:
+            events += fill(story)
+    return events
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_a_square_balances_places_and_what_follows_what(size: int) -> None:
+    rows = balanced_square(size)
+    assert all(sorted(row) == list(range(size)) for row in rows)
+    places = Counter((place, one) for row in rows for place, one in enumerate(row))
+    pairs = Counter((one, other) for row in rows for one, other in itertools.pairwise(row))
+    assert len(places) == size * size
+    assert len(set(places.values())) == 1
+    assert len(pairs) == size * (size - 1)
+    assert len(set(pairs.values())) <= 1
+
+
+def test_orders_are_seeded_and_go_round() -> None:
+    first = [order_of(4, number, "latin-square", 5) for number in range(1, 9)]
+    assert first == [order_of(4, number, "latin-square", 5) for number in range(1, 9)]
+    assert first[:4] == first[4:]
+    assert first != [order_of(4, number, "latin-square", 6) for number in range(1, 9)]
+    assert order_of(3, 9, "fixed", 1) == [0, 1, 2]
+    assert sorted(order_of(6, 3, "random", 1)) == list(range(6))
+
+
+def test_over_a_round_each_task_is_done_under_each_condition_in_each_place() -> None:
+    found = Counter(
+        (place, task.id, condition.id)
+        for number in range(1, 5)
+        for place, (task, condition) in enumerate(PROTOCOL.trials_of(number))
+    )
+    assert len(found) == 8
+    assert set(found.values()) == {1}
+
+
+MINIMAL = """
+title = "T"
+[consent]
+text = "c"
+statements = ["s"]
+[[task]]
+id = "t"
+title = "t"
+text = "t"
+[[condition]]
+id = "c"
+title = "c"
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("title", "tytle"), "the file has the unknown key 'tytle'; did you mean 'title'? known: agents, code"),
+        (('id = "c"', 'id = "../c"'), "[[condition]] id is '../c'; expected letters, digits, - and _, at most 40"),
+        (('statements = ["s"]', "statements = []"), "[consent] needs a text and statements = [...] to agree to"),
+        (('title = "T"', 'title = "T"\ncode = "P"'), "code is 'P'; expected a name with {number} in it"),
+        (('title = "T"', 'title = "T"\ncode = "{0.x}"'), "code is '{0.x}'; expected a name with {number} in it"),
+        (("[[task]]", '[questionnaires]\nend = ["tlx"]\n[[task]]'), "[questionnaires] names 'tlx', which there is not"),
+        (("[[task]]", '[[mark]]\nkey = "m"\nlabel = "x"\n[[task]]'), "[[mark]] 'x' has the key 'm'; expected a digit"),
+        (("[[task]]", "[design]\ntasks = 'sorted'\n[[task]]"), "[design]: tasks is 'sorted'; expected \"latin"),
+        (('text = "t"', 'text = "t"\nlimit_s = -1'), "[[task]] t: limit_s is -1.0; expected 0 (none) or a positive"),
+        (("[[task]]", '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[]\n[[task]]'), "[[questionnaire]] 'q' needs an id"),
+        (
+            ("[[task]]", '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[{id="a",text="b",low=5,high=5}]\n[[task]]'),
+            "[[questionnaire]] 'q' item 1 ('a') goes from 5 to 5; expected low < high",
+        ),
+        (("title = ", "= "), ', line 2, column 1: is no TOML: Invalid statement: = "T"'),
+    ],
+)
+def test_a_mistake_in_a_protocol_is_told_in_a_sentence(change: tuple[str, str], sentence: str, tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(MINIMAL.replace(*change, 1))
+    with pytest.raises(UserError) as told_so:
+        read_protocol(file)
+    assert str(told_so.value).startswith(str(file))
+    assert sentence in str(told_so.value)
+
+
+def test_the_seven_dimensions_are_those_of_the_evaluation() -> None:
+    asked = shipped("seven-dimensions")
+    assert asked is not None
+    assert [(item.id, item.low, item.high) for item in asked.item] == [(one.name, one.low, one.high) for one in SEVEN]
+
+
+def test_a_session_goes_from_consent_to_thanks() -> None:
+    story = story_of()
+    kinds = [step.kind for step in story.steps]
+    assert kinds == ["consent", "questionnaire", "trial", "questionnaire", "trial", *["questionnaire"] * 4, "thanks"]
+    played(story)
+    assert story.step.kind == "thanks"
+
+
+@pytest.mark.parametrize(
+    ("wish", "why"),
+    [
+        (lambda story: story.consent(0.0, 2), "please tick every statement"),
+        (lambda story: story.submit(0.0, "consent"), "the session is at 'Before we begin' now"),
+        (lambda story: story.start(0.0, "x"), "the session is at 'Before we begin' now"),
+        (lambda story: story.skip(0.0, "x"), "consent cannot be skipped"),
+        (lambda story: story.note(0.0, "x", " "), "the note is empty"),
+    ],
+)
+def test_what_does_not_fit_the_step_is_refused(wish: Any, why: str) -> None:
+    with pytest.raises(Refused, match=why):
+        wish(story_of())
+
+
+def test_answers_are_checked_and_required() -> None:
+    story = story_of()
+    story.apply(story.consent(0.0, 3))
+    step = story.step.ident
+    for item, value in (("age", 17), ("age", "old"), ("age", True), ("robots", "never"), ("nothing", 1)):
+        with pytest.raises(Refused):
+            story.answer(0.0, step, item, value)
+    with pytest.raises(Refused, match="1 of the questions still needs an answer"):
+        story.submit(0.0, step)
+
+
+def test_a_broken_off_trial_can_be_started_again_and_time_ends_one() -> None:
+    story = story_of()
+    story.apply(story.consent(0.0, 3))
+    fill(story)
+    story.apply(story.start(10.0, "x"))
+    assert not story.is_due(249.0)
+    assert story.is_due(250.0)
+    story.apply(story.finish(20.0, "x", "aborted"))
+    assert (story.phase, story.step.ident) == ("ready", "trial-1")
+    again = story.start(30.0, "x")
+    assert again.attempt == 2
+    story.apply(again)
+    story.apply(story.finish(40.0, "clock", "time"))
+    assert story.step.ident == "trial-1/nasa-tlx"
+
+
+def test_a_participant_never_sees_condition_notes_or_what_comes_next() -> None:
+    story = story_of()
+    while True:
+        seen = str(participant_view(PROTOCOL, story))
+        for task, condition in PROTOCOL.trials_of(1):
+            assert condition.title not in seen
+            assert condition.notes not in seen
+            assert task.notes not in seen
+        if story.is_over:
+            break
+        if story.step.kind == "consent":
+            story.apply(story.consent(0.0, 3))
+        elif story.step.kind == "trial" and story.phase == "ready":
+            story.apply(story.start(0.0, "x"))
+        elif story.step.kind == "trial":
+            story.apply(story.finish(0.0, "x", "completed"))
+        else:
+            fill(story)
+    assert "wizard" in str(experimenter_view(PROTOCOL, story, [])).lower()
+
+
+def test_dialogue_is_shown_from_the_start_of_the_trial_and_not_where_the_study_forbids_it() -> None:
+    story = story_of()
+    story.apply(story.consent(0.0, 3))
+    story.apply(Event("said", 1.0, by="robot", text="before", how="said"))
+    fill(story)
+    story.apply(story.start(2.0, "x"))
+    story.apply(Event("said", 3.0, by="robot", text="during", how="said"))
+    story.apply(story.mark(4.0, "x", "laughter", ""))
+    assert [line["text"] for line in participant_view(PROTOCOL, story)["step"]["lines"]] == ["during"]
+
+
+def test_a_session_is_its_events_wherever_they_are_cut() -> None:
+    whole = played(story_of())
+    for cut in range(len(whole) + 1):
+        read = told(story_of(), whole[:cut])
+        live = story_of()
+        for event in whole[:cut]:
+            live.apply(event)
+        assert (read.place, read.phase, read.answers, read.lines) == (live.place, live.phase, live.answers, live.lines)
+
+
+def test_a_file_that_was_torn_by_a_kill_is_read_up_to_its_last_whole_line(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    story, journal = open_session(folder, PROTOCOL, 7, 0.0, "x")
+    journal.write(story.consent(1.0, 3))
+    journal.close()
+    path = folder.file("P07")
+    whole = path.read_bytes()
+    for cut in range(whole.index(b"\n") + 1, len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        assert len(read_events(path)) == 1 + (cut == len(whole))
+    path.write_bytes(whole + b'{"what":"answ')
+    again, journal = open_session(folder, PROTOCOL, 7, 2.0, "x")
+    assert again.step.ident == "before/about-you"
+    journal.write(again.note(3.0, "x", "on we go"))
+    journal.close()
+    assert [event.what for event in read_events(path)] == ["begin", "consent", "note"]
+    folder.close()
+
+
+def test_two_runs_do_not_share_a_folder_and_a_finished_number_is_not_taken_twice(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    with pytest.raises(UserError, match="another run writes sessions in"):
+        Folder(tmp_path)
+    journal = Journal(folder.file("P01"))
+    for event in (Event("begin", 0.0, number=1, protocol=PROTOCOL.sha), *played(story_of())):
+        journal.write(event)
+    journal.close()
+    with pytest.raises(UserError, match="the session of P01 is over already; choose another number"):
+        open_session(folder, PROTOCOL, 1, 0.0, "x")
+    other = Journal(folder.file("P02"))
+    other.write(Event("begin", 0.0, number=2, protocol="another"))
+    other.close()
+    with pytest.raises(UserError, match=r"P02.jsonl was begun with another protocol file"):
+        open_session(folder, PROTOCOL, 2, 0.0, "x")
+    folder.file("P03").write_text("hello\n")
+    with pytest.raises(UserError, match=r"P03.jsonl:1: no event of a session"):
+        open_session(folder, PROTOCOL, 3, 0.0, "x")
+    folder.close()
+
+
+def test_a_run_goes_on_with_what_the_last_one_left_and_calls_its_trial_interrupted(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    keeper = Keeper(PROTOCOL, tmp_path, lambda story, event: heard.append(event))
+    assert keeper.go_on(0.0) == ""
+    keeper.begin(4, 0.0, "x")
+    keeper.do(lambda story: story.consent(1.0, 3))
+    keeper.do(lambda story: story.skip(1.0, "x"))
+    keeper.do(lambda story: story.start(2.0, "x"))
+    keeper.close()  # as a kill would: nothing is written at the end
+    heard.clear()
+    again = Keeper(PROTOCOL, tmp_path, lambda story, event: heard.append(event))
+    assert again.go_on(9.0) == "P04"
+    assert again.story is not None
+    assert (again.story.phase, again.story.step.ident, again.story.attempt) == ("ready", "trial-1", 1)
+    assert [(event.what, event.how) for event in heard] == [("begin", ""), ("trial", "interrupted")]
+    with pytest.raises(Refused, match="the session of P04 is not over"):
+        again.begin(5, 9.0, "x")
+    again.close()
+
+
+@pytest.mark.parametrize("rated", ["", '{"episode":"e","rater":"ada","name":"robot","dimension":"GOAL","score":7}\n'])
+def test_who_rates_a_trial_of_the_session_does_not_keep_the_next_run_from_going_on(rated: str, tmp_path: Path) -> None:
+    keeper = Keeper(PROTOCOL, tmp_path, lambda story, event: None)
+    keeper.begin(4, 0.0, "x")
+    keeper.close()
+    ratings = tmp_path / "P04-trial-1-1.ratings.jsonl"
+    ratings.write_text(rated)
+    os.utime(ratings, (4e9, 4e9))
+    again = Keeper(PROTOCOL, tmp_path, lambda story, event: None)
+    assert again.go_on(9.0) == "P04"
+    assert again.sessions() == ["P04"]
+    again.close()
+
+
+def test_answers_are_a_table_with_task_and_condition() -> None:
+    story = story_of(2)
+    played(story)
+    rows = list(csv.DictReader(io.StringIO(answers_table(story))))
+    trials = PROTOCOL.trials_of(2)
+    load = [row for row in rows if row["questionnaire"] == "nasa-tlx"]
+    assert len(load) == 12
+    assert {(row["trial"], row["task"], row["condition"]) for row in load} == {
+        (str(place), task.id, condition.id) for place, (task, condition) in enumerate(trials, 1)
+    }
+    assert {row["agent"] for row in rows if row["questionnaire"] == "seven-dimensions"} == {"the robot", "you"}

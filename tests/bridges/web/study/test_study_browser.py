@@ -1,0 +1,298 @@
+"""A study in a real browser: a whole session, and one that goes on after everything was killed in its middle."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridges.web.study.journal import read_events
+from runtime.bag.file import BagReader
+from tests.support.axe import findings
+from tests.support.console_run import without_report
+from tests.support.page_run import ROOT, PageRun
+from tests.support.paging import MARKS, PHONE, a_browser, come, text, wait
+
+pytestmark = MARKS
+PATIENCE_S = 60.0
+HOSTILE = "<script>document.title='taken'</script>"
+LIGHT = """
+[nodes.study]
+use    = "bridges.web.study.node:Study"
+params = {{ folder = "{folder}", protocol = "{protocol}" }}
+
+[nodes.trial_recorder]
+use    = "nodes.recording.trial_recorder:TrialRecorder"
+params = {{ folder = "{folder}" }}
+"""
+PROTOCOL = """
+title = "<script>document.title='taken'</script>"
+[consent]
+text = "A short study."
+statements = ["I agree."]
+[[task]]
+id = "talk"
+title = "Talking"
+text = "Say hello."
+[[condition]]
+id = "only"
+title = "The only one"
+[questionnaires]
+after_trial = ["closing"]
+[[questionnaire]]
+id = "closing"
+title = "To close"
+[[questionnaire.item]]
+id = "liking"
+text = "I liked it."
+[[questionnaire.item]]
+id = "words"
+text = "Anything else?"
+kind = "text"
+"""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with a_browser() as opened:
+        yield opened
+
+
+def picture(page: Any, name: str) -> None:
+    """Where somebody wants to look at it."""
+    if folder := os.environ.get("POLYRHYTHM_SCREENSHOTS"):
+        page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+
+def shows(page: Any, selector: str, words: str) -> None:
+    wait(page, lambda: words in text(page, selector), f"{selector} says {words!r}", PATIENCE_S)
+
+
+def is_recorded(path: Path) -> bool:
+    """Whether a recording holds something that was said."""
+    return path.exists() and any(message.topic == "heard" for message in BagReader(path))
+
+
+def agree(page: Any) -> None:
+    for box in page.locator(".tick input").all():
+        box.check()
+    page.click("text=I agree >> nth=-1")
+
+
+def fill(page: Any, title: str) -> None:
+    """Answer every question of the questionnaire on screen, and go on."""
+    shows(page, "#participant h2", title)
+    for item in page.locator(".item").all():
+        if item.locator("input[type=radio]").count():
+            item.locator("input[type=radio]").nth(1).check(force=True)
+        elif item.locator("textarea").count():
+            item.locator("textarea").fill("It was fine.")
+        else:
+            item.locator("input").fill("30")
+            item.locator("input").blur()
+    assert findings(page) == []
+    page.click("text=Continue")
+    wait(page, lambda: title not in text(page, "#participant h2"), "the next step comes", PATIENCE_S)
+
+
+def test_a_whole_session_with_the_robot_leaves_files_and_a_recording_of_each_trial(
+    chromium: Any, tmp_path: Path
+) -> None:
+    problems: list[str] = []
+    folder = tmp_path / "study"
+    sets = [f"study.folder={folder}", f"trial_recorder.folder={folder}", "study.port=0", "console.port=0"]
+    options = [part for one in sets for part in ("--set", one)]
+    launch = without_report(ROOT / "launch" / "study.toml", tmp_path / "out")
+    with PageRun("run", launch, *options, "--out", tmp_path / "out", pages=4) as run:
+        wait_for = "the whole graph runs"
+        guide = come(chromium, run.addresses["study", "experimenter"], problems)
+        person = come(chromium, run.addresses["study", "participant"], problems, PHONE)
+        shows(person, "#participant", "Welcome")
+        guide.fill("#number", "7")
+        guide.keyboard.press("Enter")
+        shows(guide, "#current", "P07: Before we begin")
+        shows(person, "#participant", "I take part of my own free will")
+        assert findings(person) == []
+        picture(person, "study-consent-phone")
+        person.click("text=I agree >> nth=-1")  # without a tick
+        shows(person, "#notice", "tick every statement")
+        agree(person)
+        fill(person, "About you")
+        for trial in (1, 2):
+            shows(guide, "#current", f"Trial {trial}")
+            shows(person, "#participant", "The experimenter will start")
+            if trial == 2:  # with a wizard, whom the condition puts on the seats
+                wizard = come(chromium, run.addresses["console", "operator"], problems)
+            wait(guide, lambda: "recorder ready" in text(guide, "#where"), wait_for, PATIENCE_S)
+            guide.click("h1")
+            guide.keyboard.press("t")
+            shows(guide, "#controls", "End trial")
+            shows(guide, "#seats", f"Seat planner: {'planner' if trial == 1 else 'human_planner'} ✓")
+            if trial == 2:
+                for seat in ("planner", "vlm"):
+                    shows(wizard, f".holder[data-seat={seat}]", "you")
+                shows(guide, "#lines", "planner to human_planner, instead of planner")
+            words = "Please put the cups in the bin."
+            person.wait_for_selector("#words")
+            person.fill("#words", words)
+            person.keyboard.press("Enter")
+            shows(person, "#talk", words)
+            shows(guide, "#lines", words)
+            guide.keyboard.press("2")
+            shows(guide, "#lines", "robot error")
+            guide.keyboard.press("n")
+            guide.keyboard.type("They smiled.")
+            guide.keyboard.press("Enter")
+            shows(guide, "#lines", "They smiled.")
+            if trial == 1:
+                wait(guide, lambda: guide.is_visible("#camera canvas"), "the camera is seen", PATIENCE_S)
+                frame, shown = (guide.locator(one).bounding_box() for one in ("#camera", "#camera canvas"))
+                assert shown["height"] <= frame["height"] + 1.0, "and nothing of its picture is cut off"
+                wait(guide, lambda: "robot moving" in text(guide, "#where"), "the robot moves", PATIENCE_S)
+                wait(guide, lambda: " of 4:00" in text(guide, "#clock"), "the time is shown")
+                assert findings(guide) == []
+                assert findings(person) == []
+                picture(guide, "study-experimenter")
+                guide.set_viewport_size(PHONE)
+                assert findings(guide) == []
+                picture(guide, "study-experimenter-phone")
+                guide.set_viewport_size({"width": 1280, "height": 800})
+                picture(person, "study-trial-phone")
+            guide.keyboard.press("t")
+            shows(guide, "#current", "Press STOP before anybody goes near it")
+            if trial == 2:
+                for seat in ("planner", "vlm"):
+                    shows(wizard, f".holder[data-seat={seat}]", seat)
+                    shows(guide, "#lines", f"{seat} is {seat}'s again")
+            if trial == 1:
+                shows(person, "#participant h2", "How demanding")
+                person.set_viewport_size({"width": 1280, "height": 800})
+                person.locator(".item").nth(0).locator("input").nth(3).check(force=True)
+                picture(person, "study-questionnaire")
+                person.set_viewport_size(PHONE)
+                picture(person, "study-questionnaire-phone")
+            fill(person, "How demanding")
+        fill(person, "How did it go for the robot?")
+        fill(person, "How did it go for you?")
+        fill(person, "To close")
+        shows(person, "#participant", "Thank you for your time!")
+        shows(guide, "#current", "P07: the session is over")
+        shows(guide, "#answers", "GOAL")
+    assert problems == []
+    rows = list(csv.DictReader((folder / "P07.csv").open()))
+    assert [row["value"] for row in rows if row["item"] == "words"] == ["It was fine."]
+    assert len([row for row in rows if row["questionnaire"] == "nasa-tlx"]) == 12
+    recordings = sorted(folder.glob("*.mcap"))
+    assert [path.name for path in recordings] == ["P07-trial-1-1.mcap", "P07-trial-2-1.mcap"]
+    for path in recordings:
+        bag = BagReader(path)
+        topics = [message.topic for message in bag]
+        assert {"heard", "mark", "study/note", "head/image", "robot/state"} <= set(topics)
+        assert topics.count("study/trial") == 2
+        assert "study/setting" in topics
+        assert bag.is_complete
+        assert bag.metadata["trial"]["condition"] in ("wizard", "autonomous")
+    [session] = (tmp_path / "out").glob("run.mcap")
+    answers = [message.document for message in BagReader(session) if message.topic == "study/answer"]
+    assert len({(one["step"], one["item"]) for one in answers}) == len(rows)
+
+
+def test_after_everything_is_killed_in_the_middle_nothing_is_lost_and_the_session_goes_on(
+    chromium: Any, tmp_path: Path
+) -> None:
+    problems: list[str] = []
+    folder, launch, protocol = tmp_path / "study", tmp_path / "light.toml", tmp_path / "protocol.toml"
+    protocol.write_text(PROTOCOL)
+    launch.write_text(LIGHT.format(folder=folder, protocol=protocol))
+    with PageRun("run", launch, "--out", tmp_path / "one", pages=2) as run:
+        guide = come(chromium, run.addresses["study", "experimenter"], problems)
+        person = come(chromium, run.addresses["study", "participant"], problems)
+        shows(guide, "#title", HOSTILE)
+        assert guide.title() != "taken"
+        guide.fill("#number", "1")
+        guide.keyboard.press("Enter")
+        person.wait_for_selector(".tick input")
+        agree(person)
+        shows(guide, "#current", "Trial 1")
+        shows(guide, "#where", "recorder ready")
+        guide.click("#controls .main")
+        shows(guide, "#where", "recording to P01-trial-1-1.mcap")
+        person.wait_for_selector("#words")
+        person.fill("#words", HOSTILE)
+        person.keyboard.press("Enter")
+        shows(person, "#talk", HOSTILE)
+        shows(guide, "#lines", HOSTILE)
+        wait(guide, lambda: is_recorded(folder / "P01-trial-1-1.mcap"), "the recorder has written it", PATIENCE_S)
+        run.kill()
+    assert [event.what for event in read_events(folder / "P01.jsonl")] == ["begin", "consent", "trial", "said"]
+    with PageRun("run", launch, "--out", tmp_path / "two", pages=2) as run:
+        guide = come(chromium, run.addresses["study", "experimenter"], problems)
+        person = come(chromium, run.addresses["study", "participant"], problems)
+        shows(guide, "#controls", "Start again")
+        shows(guide, "#lines", HOSTILE)
+        shows(guide, "#where", "recorder ready")
+        guide.click("#controls .main")
+        person.wait_for_selector("#words")
+        shows(guide, "#controls", "End trial")
+        guide.click("#controls .main")
+        shows(person, "#participant h2", "To close")
+        person.locator("input[value='6']").check(force=True)
+        shows(guide, "#answers", "6")
+        person.locator("textarea").fill("half a sen")
+        shows(guide, "#answers", "half a sen")
+        run.kill()
+    with PageRun("run", launch, "--out", tmp_path / "three", pages=2) as run:
+        person = come(chromium, run.addresses["study", "participant"], problems)
+        wait(person, lambda: person.locator("textarea").count() == 1, "the questionnaire is back", PATIENCE_S)
+        assert person.input_value("textarea") == "half a sen"
+        assert person.locator("input[value='6']").is_checked()
+        person.reload()
+        wait(person, lambda: person.locator("textarea").count() == 1, "and after a reload, too", PATIENCE_S)
+        assert person.input_value("textarea") == "half a sen"
+        person.click("text=Continue")
+        shows(person, "#participant h2", "Thank you")
+    rows = list(csv.DictReader((folder / "P01.csv").open()))
+    assert [(row["item"], row["value"]) for row in rows] == [("liking", "6"), ("words", "half a sen")]
+    recorded = sorted(path.name for path in folder.glob("*.mcap"))
+    assert recorded == ["P01-trial-1-1.mcap", "P01-trial-1-2.mcap"]
+    assert is_recorded(folder / recorded[0])
+    assert [one for one in problems if "ERR_CONNECTION" not in one] == []
+
+
+def test_a_participant_may_stop_at_any_time_and_cannot_do_what_the_experimenter_does(
+    chromium: Any, tmp_path: Path
+) -> None:
+    folder, launch, protocol = tmp_path / "study", tmp_path / "light.toml", tmp_path / "protocol.toml"
+    protocol.write_text(PROTOCOL)
+    launch.write_text(LIGHT.format(folder=folder, protocol=protocol))
+    problems: list[str] = []
+    with PageRun("run", launch, "--out", tmp_path / "one", pages=2) as run:
+        person = come(chromium, run.addresses["study", "participant"], problems)
+        guide = come(chromium, run.addresses["study", "experimenter"], problems)
+        old = run.addresses["study", "participant"]
+        wait(guide, lambda: text(guide, "#address") == old, "the participant's address is told", PATIENCE_S)
+        for selector in ("#begin", "#marks", "#note", "#lines", "#resume"):
+            assert not person.is_visible(selector)
+        guide.fill("#number", "3")
+        guide.keyboard.press("Enter")
+        person.wait_for_selector(".tick input")
+        person.click("#withdraw")
+        person.click("#withdraw")
+        shows(person, "#participant", "You have stopped")
+        shows(guide, "#current", "P03 has stopped")
+        assert findings(person) == []
+        wait(guide, lambda: text(guide, "#address") not in ("", old), "the next one's address is there", PATIENCE_S)
+        late = chromium.new_context().new_page()
+        late.goto(old)
+        shows(late, "#cover", "somebody whose part is over")
+        other = come(chromium, text(guide, "#address"), problems)
+        guide.fill("#number", "4")
+        guide.keyboard.press("Enter")
+        other.wait_for_selector(".tick input")
+        shows(person, "#cover", "somebody whose part is over")
+    assert problems == []
+    assert [event.what for event in read_events(folder / "P03.jsonl")] == ["begin", "withdraw"]

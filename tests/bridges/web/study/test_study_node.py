@@ -1,0 +1,153 @@
+"""The study's node: what is kept is published, and who withdraws ends what runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from bridges.web.http.client import Session
+from bridges.web.http.wire import NoteMark
+from bridges.web.study import wire
+from bridges.web.study.journal import read_events
+from bridges.web.study.keeper import Keeper
+from bridges.web.study.node import Study
+from bridges.web.study.protocol import EXAMPLE, read_protocol
+from bridges.web.study.session import Event, Story, told
+from runtime import Simulation
+from runtime.control_messages.lease import LEASE_TOPIC, Lease
+
+PROTOCOL = read_protocol(EXAMPLE)
+
+
+def opened(node: Study, sim: Simulation, folder: Path) -> tuple[Keeper, Session, Session]:
+    """The study under way, everybody on the seats of its first condition; who guides it, and who takes part."""
+    sim.run(seconds=0.1)
+    node._keeper = keeper = Keeper(PROTOCOL, folder, node._tell)  # in virtual time it opens none by itself
+    for seat in PROTOCOL.condition[0].seats:
+        sim.publish(LEASE_TOPIC, Lease(seat=seat, holder=seat, number=1))
+    sim.run(seconds=0.1)
+    return keeper, Session("g", "experimenter", "g"), Session("p", "participant", "p")
+
+
+def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path: Path) -> None:
+    node = Study(folder=str(tmp_path))
+    sim = Simulation(node)
+    trials, answers, notes = (sim.record(port) for port in (Study.trial, Study.answer, Study.note))
+    steps, marks = sim.record(Study.step), sim.record(Study.mark)
+    keeper, guide, person = opened(node, sim, tmp_path)
+    for session, message in (
+        (person, wire.Begin(2)),
+        (guide, wire.Begin(2)),
+        (guide, wire.Agree(3)),
+        (person, wire.Agree(3)),
+        (person, wire.Answer("before/about-you", "robots", "much")),
+        (person, wire.Answer("before/about-you", "robots", "much")),  # again, as after a lost link: kept once
+        (person, wire.Skip()),
+        (guide, wire.Skip()),
+        (person, wire.StartTrial()),
+        (guide, wire.StartTrial()),
+        (person, NoteMark("x")),
+        (guide, NoteMark("laughter", "loud")),
+        (person, wire.Note("x")),
+        (guide, wire.Note("They laughed.")),
+        (guide, wire.EndTrial("aborted")),
+        (guide, wire.Speak("x")),
+    ):
+        node.handle(session, message)
+    sim.run(seconds=0.1)
+    assert [(one.participant, one.number, one.attempt, one.phase) for one in trials] == [
+        ("P02", 1, 1, "started"),
+        ("P02", 1, 1, "aborted"),
+    ]
+    assert (trials[0].task, trials[0].condition) == tuple(one.id for one in PROTOCOL.trials_of(2)[0])
+    assert [(one.item, one.value) for one in answers] == [("robots", "much")]
+    assert [one.what for one in steps if one.what != "condition"] == ["begin", "consent", "skip"]
+    assert [(one.label, one.note) for one in marks] == [("laughter", "loud")]
+    assert [one.text for one in notes] == ["They laughed."]
+    assert set(person.notices) == {"only the experimenter does that"}
+    assert set(guide.notices) == {"only the participant does that"}
+    keeper.close()
+
+
+@pytest.mark.parametrize("who", ["participant", "experimenter"])
+def test_who_withdraws_in_a_trial_ends_it_with_its_recording_and_the_robot_stops(who: str, tmp_path: Path) -> None:
+    node = Study(folder=str(tmp_path))
+    sim = Simulation(node)
+    trials, steps, stops = sim.record(Study.trial), sim.record(Study.step), sim.record(Study.interrupt)
+    keeper, guide, person = opened(node, sim, tmp_path)
+    for session, message in (
+        (guide, wire.Begin(1)),
+        (person, wire.Agree(3)),
+        (guide, wire.Skip()),
+        (guide, wire.StartTrial()),
+        (person if who == "participant" else guide, wire.Withdraw()),
+    ):
+        node.handle(session, message)
+    sim.run(seconds=0.1)
+    assert guide.notices == person.notices == []
+    assert [one.phase for one in trials] == ["started", "aborted"]
+    assert [one.what for one in steps if one.what != "condition"] == ["begin", "consent", "skip", "withdraw"]
+    assert [one.depth for one in stops] == ["stop"]
+    assert keeper.story is not None
+    assert keeper.story.is_over
+    keeper.close()
+    read = read_events(tmp_path / "P01.jsonl")
+    story = Story.of(PROTOCOL, Event("begin", 0.0, number=1, protocol=PROTOCOL.sha))
+    assert told(story, read[1:]).has_withdrawn
+
+
+def test_a_participants_stop_is_never_refused(tmp_path: Path) -> None:
+    node = Study(folder=str(tmp_path))
+    sim = Simulation(node)
+    heard, stops = sim.record(Study.speak), sim.record(Study.interrupt)
+    keeper, guide, person = opened(node, sim, tmp_path)
+    for session, message in ((guide, wire.Begin(1)), (person, wire.Agree(3)), (guide, wire.Skip())):
+        node.handle(session, message)
+    node.handle(person, wire.Speak("Stop!"))  # between the trials
+    assert person.notices == ["nobody listens at the moment, but the robot stops"]
+    node.handle(guide, wire.StartTrial())
+    for words in (*["one more word"] * 20, "Stop!", "Stop!"):
+        node.handle(person, wire.Speak(words))
+    sim.run(seconds=0.1)
+    assert [one.text for one in stops] == ["participant: Stop!"]
+    assert [one.text for one in heard][-2:] == ["Stop!", "Stop!"]
+    assert len(heard) < 20
+    keeper.close()
+
+
+class Pages:
+    """Notes what is asked of the pages' host."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def renew(self, role: str) -> None:
+        self.asked.append(f"another token for {role}")
+
+    def send_away(self) -> None:
+        self.asked.append("those with old tokens go")
+
+    def poke(self) -> None: ...
+
+
+@pytest.mark.parametrize("how", ["withdraws", "is done"])
+def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> None:
+    node, pages = Study(folder=str(tmp_path)), Pages()
+    sim = Simulation(node)
+    keeper, guide, person = opened(node, sim, tmp_path)
+    node._pages = cast(Any, pages)
+    for session, message in ((guide, wire.Begin(1)), (person, wire.Agree(3))):
+        node.handle(session, message)
+    assert pages.asked == ["those with old tokens go"]
+    if how == "withdraws":
+        node.handle(person, wire.Withdraw())
+    else:
+        while keeper.story is not None and not keeper.story.is_over:
+            node.handle(guide, wire.Skip())
+    node.handle(guide, NoteMark(label="late"))  # what is noted afterwards takes nothing back again
+    assert pages.asked == ["those with old tokens go", "another token for participant"]
+    node.handle(guide, wire.Begin(2))
+    assert pages.asked[2:] == ["those with old tokens go"]
+    keeper.close()

@@ -1,0 +1,340 @@
+"""`polyrhythm episodes` from the outside: the same output twice, reports recomputed, export, browse, bad input."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from nodes.episodes.command import main
+from nodes.episodes.results.browse import make_server, serve_in_thread
+from nodes.episodes.results.store import Store
+from tests.support.fake_openai_server import FakeOpenAI, answers, status
+from tests.support.running import PATIENCE_S
+
+
+def run(out: Path, *arguments: str) -> int:
+    return main(["run", "--out", str(out), *arguments])
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "run.sqlite"
+    tasks = ("cello-with-a-crack", "quiet-hours", "three-who-saw-it", "give-me-the-keys")
+    names = [part for task in tasks for part in ("--task", task)]
+    assert run(path, *names, "--agents", "rules", "--agents", "scripted,rules", "--seeds", "2") == 0
+    return path
+
+
+def test_the_same_run_is_the_same_byte_for_byte(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = []
+    for name in ("a", "b"):
+        assert run(tmp_path / f"{name}.sqlite", "--tasks", "starter", "--agents", "scripted", "--json") == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    episodes = json.loads(outputs[0])["episodes"]
+    assert len(episodes) == 45
+    assert all(episode["state"] == "done" and episode["scores"] for episode in episodes)
+
+
+def test_a_report_is_what_the_log_says_recomputed(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(played), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    values: dict[tuple[str, str], dict[str, list[float]]] = {}
+    with Store.read(played) as store:
+        for row in store.episodes():
+            for one in store.scores(row.id):
+                for score in one.scores:
+                    model = row.agents[row.names.index(score.name)]
+                    assert score.score is not None
+                    values.setdefault((model, score.dimension), {}).setdefault(row.id, []).append(score.score)
+    chance = random.Random(1)
+    for (model, dimension), by_episode in values.items():
+        found = figures["table"][model][dimension]
+        flat = [value for group in by_episode.values() for value in group]
+        assert found["mean"] == pytest.approx(fmean(flat))
+        assert found["count"] == len(by_episode)
+        groups = list(by_episode.values())
+        means = sorted(fmean([value for _ in groups for value in chance.choice(groups)]) for _ in range(2000))
+        for end, share in (("low", 0.025), ("high", 0.975)):
+            bound = found[end]
+            below = sum(mean < bound - 1e-9 for mean in means) / len(means)
+            up_to = sum(mean <= bound + 1e-9 for mean in means) / len(means)
+            assert below <= share + 0.03
+            assert up_to >= share - 0.03
+
+
+def test_a_page_with_the_heat_map_is_written(played: Path, tmp_path: Path) -> None:
+    assert main(["report", str(played), "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "pairs.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "report.html").read_text()
+    assert "Simulation card" in page
+    assert "<script" not in page
+
+
+def test_an_export_has_one_reward_pair_per_agent_that_reached_the_log(
+    played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(played)]) == 0
+    logs = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(logs) == 16
+    for log in logs:
+        assert len(log["rewards"]) == len(log["agents"])
+        for whole, dimensions in log["rewards"]:
+            assert dimensions["overall_score"] == whole
+            assert set(dimensions) >= {"goal", "believability", "social_rules"}
+        assert all(len(message) == 3 for group in log["messages"] for message in group)
+
+
+def test_an_episode_is_shown_with_who_saw_what(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(played), "0", "--prompts"]) == 0
+    text = capsys.readouterr().out
+    assert "Turn 1: " in text
+    assert "Who was shown what" in text
+    assert "ask 2 at turn 3: 1-2" in text
+    assert main(["show", str(played), "three-who-saw-it-0000-s1"]) == 2
+    assert "2 episodes begin with 'three-who-saw-it-0000-s1'; expected a name or a number: " in capsys.readouterr().err
+    assert main(["show", str(played), "999"]) == 2
+    assert main(["show", str(played), "../../etc"]) == 2
+
+
+def test_only_what_the_log_holds_is_replayed(played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, why in (("#999", "there is no episode '999'"), ("#three", "episodes begin with 'three'")):
+        assert run(tmp_path / "no.sqlite", "--task", "quiet-hours", "--agents", f"replay:{played}{name}") == 2
+        assert why in capsys.readouterr().err
+    assert run(tmp_path / "no.sqlite", "--task", "last-table", "--agents", f"replay:{played}#0") == 2
+    assert " is not in episode cello-with-a-crack" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_on_a_terminal_no_line_is_wider_than_it(
+    played: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("nodes.episodes.results.show.terminal_width", lambda: 80)
+    for arguments in (["show", str(played)], ["show", str(played), "0"], ["report", str(played)]):
+        assert main(arguments) == 0
+        printed = capsys.readouterr().out.splitlines()
+        assert len(printed) > 16
+        assert max(len(line) for line in printed) <= 80, arguments
+
+
+def test_a_report_by_a_judge_who_judged_nothing_names_those_who_did(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(played), "--judge", "nobody"]) == 2
+    assert "no scores by judge 'nobody'; there are those by rules" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "resume", "show", "score", "report", "export", "sample", "embody", "browse"]
+)
+def test_every_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    printed = capsys.readouterr().out
+    assert f"polyrhythm episodes {command}" in printed.partition("example")[2]
+    assert max(len(line) for line in printed.splitlines()) <= 80
+
+
+def test_the_help_of_run_says_what_it_does_and_what_holds_where_nothing_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "Play episodes.",
+        "seeds per task, from 0 (default: 1)",
+        "turn limit (default: 20)",
+        "default: rules",
+    ):
+        assert words in printed
+
+
+def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "tables, comparisons, heat map, HTML" in capsys.readouterr().out
+
+
+def test_two_runs_of_one_second_are_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nodes.episodes.commands.run.wall_time_text", lambda: "20260131-235959")
+    for _ in range(3):
+        assert main(["run", "--task", "quiet-hours"]) == 0
+    names = sorted(path.name for path in (tmp_path / "runs").glob("*.sqlite"))
+    assert names == [f"episodes-20260131-235959{more}.sqlite" for more in ("-2", "-3", "")]
+
+
+@pytest.mark.processes
+def test_browse_ends_at_an_interrupt_also_where_its_shell_had_that_ignored(played: Path) -> None:
+    browse = "import sys; from nodes.episodes.command import main; sys.exit(main(sys.argv[1:]))"
+    ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {browse}"
+    command = [sys.executable, "-c", ignoring, "browse", str(played)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as page:
+        assert page.stdout is not None
+        assert "Ctrl-C ends" in page.stdout.readline()
+        page.send_signal(signal.SIGINT)
+        assert page.wait(PATIENCE_S) == 0
+
+
+def test_browse_reads_filters_and_compares_on_loopback_only(played: Path) -> None:
+    server = make_server(played, 0)
+    thread = serve_in_thread(server)
+    base = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        everything = urllib.request.urlopen(f"{base}/").read().decode()
+        assert "16 episodes" in everything
+        assert everything.count("name='a'") == everything.count("name='b'") == 16  # to be picked for a comparison
+        assert "4 episodes" in urllib.request.urlopen(f"{base}/?task=quiet-hours").read().decode()
+        with Store.read(played) as store:
+            first, second = [row.id for row in store.episodes()][:2]
+        both = urllib.request.urlopen(f"{base}/compare?a={first}&b={second}").read().decode()
+        assert first in both
+        assert second in both
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{base}/episode?id=%3Cscript%3E")
+        forged = urllib.request.Request(f"{base}/", headers={"Host": "evil.example"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(forged)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_scoring_again_and_human_ratings(played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store.read(played) as store:
+        rows = store.episodes()[:4]
+    lines = [
+        {"episode": row.id, "rater": rater, "name": name, "dimension": "GOAL", "score": 3 + number + 2 * seat}
+        for number, row in enumerate(rows)
+        for seat, name in enumerate(row.names[:2])
+        for rater in ("r1", "r2")
+    ]
+    path = tmp_path / "ratings.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    assert main(["score", str(played), "--ratings", str(path)]) == 0
+    assert main(["report", str(played), "--json"]) == 0
+    agreement = json.loads(capsys.readouterr().out)["agreement"][0]
+    assert (agreement["dimension"], agreement["items"], agreement["kappa"]) == ("GOAL", 8, 1.0)
+    path.write_text(json.dumps({**lines[0], "score": 12}))
+    assert main(["score", str(played), "--ratings", str(path)]) == 2
+    assert "GOAL is 12; expected 0 to 10" in capsys.readouterr().err
+    assert main(["score", str(played), "--judges", "rules"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["run", "--task", "nowhere"], "there is none; known: cello-with-a-crack"),
+        (["run", "--tasks", "no/such/folder"], "is no folder"),
+        (["run", "--agents", "rules,rules,rules"], "3 agents; task"),
+        (["run", "--agents", "gpt-4o"], "OPENAI_API_KEY is not set"),
+        (["run", "--turns", "0"], "max_turns is 0"),
+        (["run", "--seeds", "0"], "--seeds is 0; expected at least 1"),
+        (["run", "--prices", "x"], "expected two numbers"),
+        (["run", "--prices=-1,0"], "none below 0"),
+        (["run", "--max-money", "1"], "--max-money without --prices: nothing costs anything"),
+        (["run", "--max-calls", "-1"], "--max-calls is -1; expected 0 (no limit) or more"),
+        (["run", "--deadline", "nan"], "--deadline is nan; expected seconds, more than 0"),
+        (["run", "--temperature", "9"], "--temperature is 9; expected 0 to 2"),
+        (["run", "--agents", "m@ftp://x"], "base URL is 'ftp://x'; expected http"),
+        (["run", "--agents", "script:/dev/null"], "/dev/null: holds no acts; expected one a line"),
+        (["run", "--agents", f"script:{__file__}"], "expected one a line, as a text in double quotes or as {"),
+        (["show", "/dev/null"], "there is no such run"),
+        (["resume", "none.sqlite"], "there is no such run"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_played(
+    arguments: list[str],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert why in capsys.readouterr().err
+    assert not list(tmp_path.rglob("*.sqlite"))
+
+
+def test_an_outage_fails_the_episode_and_resume_finishes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = answers(json.dumps({"action_type": "speak", "argument": "Hello", "to": []}))
+    path = tmp_path / "run.sqlite"
+    common = ("--task", "quiet-hours", "--turns", "6", "--json")
+    with FakeOpenAI(good, good, status(401), good) as server:
+        assert run(path, *common, "--agents", f"m@{server.url}") == 1
+        out = json.loads(capsys.readouterr().out)["episodes"][0]
+        assert out["state"] == "failed"
+        assert "refused the key" in out["reason"]
+        assert len(out["turns"]) == 2
+        assert main(["resume", str(path), "--json"]) == 0
+        out = json.loads(capsys.readouterr().out)
+        assert out["episodes"][0]["reason"] == "turn limit: 6 turns"
+        assert len(out["episodes"][0]["turns"]) == 6
+        assert out["calls"] == 6
+        assert len(server.requests) == 7
+
+
+def test_a_budget_stops_a_run_that_resume_can_finish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = answers(json.dumps({"action_type": "speak", "argument": "Hello", "to": []}))
+    path = tmp_path / "run.sqlite"
+    with FakeOpenAI(good) as server:
+        asked = ("--task", "quiet-hours", "--seeds", "3", "--turns", "4", "--jobs", "1", "--json")
+        assert run(path, *asked, "--agents", f"m@{server.url}", "--max-calls", "6") == 1
+        states = [episode["state"] for episode in json.loads(capsys.readouterr().out)["episodes"]]
+        assert states == ["done", "failed", "waiting"]
+        assert main(["resume", str(path), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["calls"] == 12
+        assert len(server.requests) == 12
+
+
+def test_a_game_is_won_as_the_command_line_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('"How warm it is."\n"Fine, I give up!"\n')
+    agents = f"script:{lines},script:{lines}"
+    task = ("--task", "quiet-hours", "--agents", agents, "--json")
+    assert run(tmp_path / "a.sqlite", *task, "--win", r"1=\bI give up\b") == 0
+    (episode,) = json.loads(capsys.readouterr().out)["episodes"]
+    assert episode["reason"] == rf"won: {episode['names'][1]} (\bI give up\b)"
+    assert len(episode["turns"]) == 4
+    assert run(tmp_path / "b.sqlite", *task, "--win", "7=x") == 2
+    assert "wins: seat is 7; expected 0 to 1" in capsys.readouterr().err
+    assert run(tmp_path / "c.sqlite", *task, "--win", "(") == 2
+    assert "win check '(': pattern '(' is no regular expression" in capsys.readouterr().err
+
+
+def test_a_script_is_written_at_once_and_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store.read(_plan_of(tmp_path)) as store:
+        first, second = store.episodes()[0].names
+    capsys.readouterr()
+    script = [
+        {"speaker": first, "action_type": "speak", "argument": "One"},
+        {"speaker": second, "action_type": "speak", "argument": "Two"},
+        {"speaker": second, "action_type": "leave", "argument": ""},
+    ]
+    with FakeOpenAI(answers(json.dumps({"script": script}))) as server:
+        asked = ("--task", "quiet-hours", "--mode", "SCRIPT", "--json", "--agents", f"m@{server.url}")
+        assert run(tmp_path / "script.sqlite", *asked) == 0
+        assert len(server.requests) == 1
+    episode = json.loads(capsys.readouterr().out)["episodes"][0]
+    assert [turn["argument"] for turn in episode["turns"]] == ["One", "Two", ""]
+    assert episode["reason"].startswith(f"left: {second}")
+    assert episode["transparency"] == "SCRIPT"
+
+
+def _plan_of(folder: Path) -> Path:
+    path = folder / "names.sqlite"
+    assert run(path, "--task", "quiet-hours") == 0
+    return path

@@ -1,0 +1,130 @@
+"""A recording of the robot becomes an episode of the same log, judged by the same rules."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nodes.episodes.command import main
+from nodes.episodes.dialogue.planning import starter_library
+from nodes.episodes.evaluation.by_rules import judge_by_rules
+from nodes.episodes.results.store import Store
+from nodes.episodes.runner import embodied
+from nodes.sim.actor import Actor, Cue
+from runtime.errors import UserError
+from runtime.launch.file import find, override
+from runtime.msgs.episode import Turn
+from tests.support.synthetic_run import DIALOGUE, write_run
+
+
+def test_a_recording_becomes_an_episode_with_a_link_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording = write_run(tmp_path)
+    run = tmp_path / "episode.sqlite"
+    assert main(["embody", str(recording), "--task", "clear-table-by-four", "--out", str(run)]) == 0
+    with Store.read(run) as store:
+        row = store.episodes()[0]
+        turns = store.turns(row.id)
+        assert (row.state, row.recording) == ("done", str(recording))
+        assert len(store.scores(row.id)[0].scores) == 7 * len(row.names)
+    spoken = [turn for turn in turns if turn.kind == "speak"]
+    assert spoken[0].argument == "Please clear the table: put the cups in the bin"
+    assert spoken[0].at_s == DIALOGUE[0][0], "run time, as everything else names it"
+    assert [turn.speaker for turn in spoken] == [row.names[1], row.names[0]] * 4
+    done = [turn.argument for turn in turns if turn.kind == "action"]
+    assert len(done) == 8
+    assert sum(text.endswith("(failed)") for text in done) == 1
+    broken_off = [turn for turn in turns if turn.argument.endswith("(broken off)")]
+    assert [turn.note for turn in broken_off] == ["interrupted by collaborator: No, not the blue one"]
+    assert "Sorry. I stopped." in capsys.readouterr().out
+
+
+def test_a_scenario_without_a_robot_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["embody", str(tmp_path / "none.mcap"), "--task", "quiet-hours"]) == 2
+    told = capsys.readouterr().err
+    assert "task 'quiet-hours' has no robot in it; those with one: clear-table" in told
+    assert main(["embody", str(tmp_path / "none.mcap"), "--task", "nope"]) == 2
+    assert "there is no task 'nope' with a robot; known: clear-table" in capsys.readouterr().err
+
+
+def test_a_run_that_exists_is_refused_before_the_body_plays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embodied, "play_body", lambda *_, **__: pytest.fail("it played"))
+    run = tmp_path / "run.sqlite"
+    run.write_text("mine")
+    assert main(["embody", "--task", "clear-table-by-four", "--out", str(run)]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert run.read_text() == "mine"
+
+
+def test_text_and_body_stand_side_by_side_under_the_same_judges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = write_run(tmp_path)
+    monkeypatch.setattr(embodied, "play_body", lambda plan, path, *, seed, overrides: recording)
+    run = tmp_path / "both.sqlite"
+    assert main(["embody", "--task", "clear-table-by-four", "--beside-text", "--out", str(run)]) == 0
+    with Store.read(run) as store:
+        body, text = store.episodes()
+        assert (body.state, text.state) == ("done", "done")
+        assert body.names == text.names
+        shapes = [[(s.name, s.dimension) for s in store.scores(row.id)[0].scores] for row in (body, text)]
+        assert shapes[0] == shapes[1]
+        assert set(store.checks(body.id) or ()) == set(store.checks(text.id) or ())
+    printed = capsys.readouterr().out
+    assert "as text" in printed
+    assert "with a body" in printed
+
+
+BODIES = sorted(scenario.id for scenario in starter_library().scenarios.values() if scenario.is_embodied)
+
+
+@pytest.mark.parametrize("scenario", BODIES)
+def test_each_embodied_scenario_is_played_by_people_who_say_its_lines(scenario: str) -> None:
+    plan = embodied.embodied_plan(scenario)
+    changes = dict(change.split("=", 1) for change in embodied.changes_for(plan))
+    assert changes["collaborator.use"] == "nodes.sim.actor:Actor"
+    cues = msgspec.json.decode(changes["collaborator.cues"], type=tuple[str, ...])
+    wanted = [msgspec.json.decode(changes[f"collaborator.{name}"], type=tuple[str, ...]) for name in ("binned", "left")]
+    assert Actor.check_parameters(cues, binned=wanted[0], left=wanted[1]) == []
+    assert wanted[0] or wanted[1]
+    things = set(starter_library().scenarios[scenario].objects)
+    assert {*wanted[0], *wanted[1]} <= things
+    assert {Cue.parse(cue).what for cue in cues if Cue.parse(cue).kind in ("lifted", "binned")} <= things
+    people = {name.split()[0] for seat, name in enumerate(plan.names) if seat != plan.robot_seat}
+    assert {Cue.parse(cue).who for cue in cues} == people
+
+
+def test_another_class_in_the_graph_keeps_the_scenarios_parameters() -> None:
+    plan = embodied.embodied_plan("the-brown-bottle")
+    changes = embodied.changes_for(plan, ["planner.stream=true", "planner.use=nodes.planner.openai_api:OpenAIPlanner"])
+    tables = tomllib.loads(find("laptop").read_text(encoding="utf-8"))
+    for change in changes:
+        override(tables, change)
+    assert tables["nodes"]["planner"]["params"] == {"speaker": "Tock", "stream": True}
+    assert tables["nodes"]["collaborator"]["params"]["order"] == "Put the bottle in the bin"
+
+
+def test_a_scenario_without_cues_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = embodied.embodied_plan("the-brown-bottle")
+    scenario = msgspec.structs.replace(starter_library().scenarios[plan.scenario], cues=())
+    monkeypatch.setitem(starter_library().scenarios, plan.scenario, scenario)
+    with pytest.raises(UserError, match=r"no simulated person can play it; record a run with a person"):
+        embodied.changes_for(plan)
+
+
+def test_the_robots_goal_is_judged_by_what_was_done_and_left() -> None:
+    plan = embodied.embodied_plan("clear-table-by-four")
+    done = [f"putting the {colour} cup in the bin" for colour in ("yellow", "green")]
+    acts = [*done, "putting the red cup in the bin (failed)"]
+    turns = [
+        Turn(index=index, number=index + 1, speaker=plan.names[0], kind="action", argument=text)
+        for index, text in enumerate(acts)
+    ]
+    scores = {score.name: score for score in judge_by_rules(plan, turns).scores if score.dimension == "GOAL"}
+    assert "2 of the 5 things wanted were done" in scores[plan.names[0]].reasoning
+    assert scores[plan.names[0]].score == 4
+    assert scores[plan.names[1]].score == 8  # two of four in the bin, and the blue one left

@@ -1,0 +1,218 @@
+"""Checks, judges by rules and by model, dimensions, averages and agreement: by values."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from nodes.episodes.agents.caller import Caller, ModelSpec, NoStore, OutageError, Servers
+from nodes.episodes.agents.chat_wire import Answer
+from nodes.episodes.agents.repair import UnreadableError
+from nodes.episodes.dialogue.plan import Truth
+from nodes.episodes.evaluation.averages import mean_scores, overall
+from nodes.episodes.evaluation.by_model import judge_by_model, judge_prompt, read_scores
+from nodes.episodes.evaluation.by_rules import judge_by_rules
+from nodes.episodes.evaluation.checks import check_episode, first_mention, leak_of, repeated
+from nodes.episodes.evaluation.dimensions import NAMES, SEVEN, read_dimensions
+from nodes.episodes.results.estimates import (
+    hard_tasks,
+    holm,
+    mean_of,
+    permutation_p,
+)
+from nodes.statistics.agreement import five_point, pearson, randolph_kappa
+from runtime import UserError
+from runtime.msgs.episode import Score, Scores, Turn
+from tests.support.episode_cast import plan, play
+
+
+def talk(*lines: tuple[str, str]) -> list[Turn]:
+    return [
+        Turn(index=index, number=index + 1, speaker=speaker, kind="speak", argument=text)
+        for index, (speaker, text) in enumerate(lines)
+    ]
+
+
+A, B = "Ana Ruiz", "Ben Okafor"
+
+
+def test_the_price_is_the_number_that_was_accepted() -> None:
+    turns = talk((A, "I want 1,000 EUR."), (B, "700 EUR?"), (A, "850 EUR then."), (B, "Agreed, 850 EUR."))
+    checks = check_episode(plan(), turns)
+    assert (checks.has_deal, checks.price) == (True, 850.0)
+    assert [seat.surplus for seat in checks.seats] == [round(50 / 300, 4), round(100 / 250, 4)]
+    refused = talk((A, "1000 EUR."), (B, "No deal, I can't accept 1000 EUR."))
+    assert check_episode(plan(), refused).price is None
+    other = talk((A, "1000 EUR."), (B, "Deal, for 900 EUR."))
+    assert check_episode(plan(), other).price is None
+
+
+def test_a_secret_leaks_verbatim_by_paraphrase_or_not() -> None:
+    truth = Truth(
+        name=B, character="ben", goal="", profile="", secret="Ben was fired from the school for stealing books"
+    )
+    assert leak_of(truth, talk((B, "They fired me at school: I had been stealing some books."))) == ("paraphrase", 0)
+    assert leak_of(truth, talk((B, "hi"), (B, "ben was fired from the school for stealing books, yes"))) == (
+        "verbatim",
+        1,
+    )
+    assert leak_of(truth, talk((B, "I like books and school."), (A, "You were fired for stealing books!"))) == ("", -1)
+
+
+def test_first_mention_is_relative_and_repetitions_are_counted() -> None:
+    turns = talk((A, "Hello there my friend"), (B, "Do you know Mira?"), (A, "I do"), (B, "do you know, Mira"))
+    assert first_mention(turns, ("Mira",)) == 0.25
+    assert first_mention(turns, ("Jo",)) is None
+    assert repeated([turns[1], turns[3]]) == 1
+
+
+def test_the_offline_agents_reach_goals_and_keep_their_secrets() -> None:
+    for task in ("cello", "gear", "party", "music"):
+        episode = plan(task)
+        turns = play(episode).conduct.turns
+        checks = check_episode(episode, turns)
+        assert all(not seat.leak and not seat.hidden_said for seat in checks.seats)
+        if episode.deal is not None:
+            assert checks.has_deal
+            assert all(seat.surplus is not None and seat.surplus >= 0 for seat in checks.seats)
+        if task == "party":
+            assert [seat.learned for seat in checks.seats] == [("Jo",), ("Olu",)]
+            assert checks.mutual == ("Mira",)
+            assert checks.first_mention is not None
+
+
+def test_rule_scores_are_in_range_with_reasons() -> None:
+    episode = plan("music")
+    scores = judge_by_rules(episode, play(episode).conduct.turns).scores
+    scales = {dimension.name: dimension for dimension in SEVEN}
+    assert {(score.name, score.dimension) for score in scores} == {(n, d) for n in episode.names for d in NAMES}
+    assert all(not scales[score.dimension].problem_of(score.score) and score.reasoning for score in scores)
+
+
+def answer(goal: object = 7, *, drop: str = "") -> str:
+    person = {d.name: {"reasoning": "because", "score": goal if d.name == "GOAL" else 0} for d in SEVEN}
+    person.pop(drop, None)
+    return json.dumps({"evaluations": {B: person, A: person}})
+
+
+def test_scores_are_taken_by_name_and_not_by_place() -> None:
+    text = json.dumps({"evaluations": {name: {d.name: [f"of {name}", 0] for d in SEVEN} for name in (B, A)}})
+    assert {(score.name, score.reasoning) for score in read_scores(text, plan(), SEVEN)} == {
+        (A, f"of {A}"),
+        (B, f"of {B}"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (answer(11), "GOAL is 11; expected 0 to 10"),
+        (answer(7.5), "GOAL is 7.5; expected a whole number"),
+        (answer("7"), "GOAL is '7'; expected a whole number"),
+        (answer(drop="SEC"), "SEC is missing"),
+        ('{"evaluations": {"Zoe": {}}}', "no evaluation of Ana Ruiz; found Zoe"),
+    ],
+)
+def test_a_judge_out_of_range_is_refused_by_name_and_dimension(text: str, why: str) -> None:
+    with pytest.raises(UnreadableError, match=why):
+        read_scores(text, plan(), SEVEN)
+
+
+def judged(*answers: str | Exception) -> tuple[Scores, list[str]]:
+    prompts: list[str] = []
+    left = list(answers)
+
+    async def ask(prompt: str, schema: dict[str, object]) -> Answer:
+        prompts.append(prompt)
+        given = left.pop(0)
+        if isinstance(given, Exception):
+            raise given
+        return Answer(given, 1, 1)
+
+    caller = Caller(ModelSpec("judge", "http://127.0.0.1:1/v1"), Servers(), NoStore(), 0, ask)
+    return asyncio.run(judge_by_model("judge", caller, plan(), talk((A, "Hello"), (B, "Hi")), SEVEN)), prompts
+
+
+def test_a_bad_evaluation_is_asked_for_once_more_and_then_failed() -> None:
+    scores, prompts = judged(answer(99), answer(7))
+    assert scores.state == "done"
+    assert "GOAL is 99; expected 0 to 10" in prompts[1]
+    scores, prompts = judged("?", "??")
+    assert (scores.state, scores.scores, len(prompts)) == ("failed", (), 2)
+    scores, prompts = judged(OutageError("no server"))
+    assert (scores.state, scores.why, len(prompts)) == ("failed", "no server", 1)
+
+
+def test_the_judge_knows_everything_and_reasons_before_it_scores() -> None:
+    prompt = judge_prompt(plan("music"), talk((A, "Hello")), SEVEN)
+    assert "Ben was fired" in prompt
+    assert "turn the music down" in prompt
+    assert prompt.index('"reasoning"') < prompt.index('"score"')
+
+
+def test_judges_are_averaged_and_failed_ones_left_out() -> None:
+    def by(judge: str, value: float) -> Scores:
+        return Scores(
+            episode="e",
+            judge=judge,
+            state="done",
+            scores=(Score(name=A, dimension="GOAL", score=value, reasoning=""),),
+        )
+
+    failed = Scores(episode="e", judge="c", state="failed", scores=(), why="x")
+    assert mean_scores([by("a", 6), by("b", 9), failed]) == {A: {"GOAL": 7.5}}
+    assert overall({}) is None
+    table = dict(zip(NAMES, (9.28, 1.94, 3.73, -0.14, -0.07, 0.81, 7.62), strict=True))
+    assert overall(table) == pytest.approx(3.31, abs=0.005)  # as the paper's table has it
+
+
+def test_own_dimensions_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "d.toml"
+    path.write_text('[[dimension]]\nname = "WIT"\nlow = 0\nhigh = 4\ninstruction = "Is it funny?"\n')
+    assert [dimension.label for dimension in read_dimensions(path)] == ["WIT [0, 4]"]
+    path.write_text('[[dimension]]\nname = "WIT"\nlow = 4\nhigh = 4\ninstruction = "x"\n')
+    with pytest.raises(UserError, match="dimension 1: low is 4 and high 4"):
+        read_dimensions(path)
+
+
+def test_agreement_by_values() -> None:
+    # Two raters, five items, four of them alike: (0.8 - 0.2) / 0.8
+    assert randolph_kappa([[1, 1], [2, 2], [0, 0], [4, 4], [1, 3]], 5) == pytest.approx(0.75)
+    assert randolph_kappa([[1]], 5) is None
+    assert pearson([1, 2, 3], [2, 4, 7]) == pytest.approx(0.9933992677987828)
+    assert pearson([1, 1], [2, 3]) is None
+    assert [five_point(score, 0, 10) for score in (0, 1, 2, 5, 9, 10)] == [0, 0, 1, 2, 4, 4]
+
+
+def test_significance_by_values() -> None:
+    # Signs of three differences: 2 of 8 assignments are as extreme as all positive.
+    assert permutation_p([1.0, 2.0, 3.0]) == pytest.approx(0.25)
+    assert permutation_p([0.0] * 40) == pytest.approx(1.0)
+    sampled = permutation_p([1.0] * 30)
+    assert sampled is not None
+    assert sampled < 0.001
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_an_interval_resamples_episodes_and_one_episode_has_none() -> None:
+    mean = mean_of({"a": [1.0, 3.0], "b": [5.0], "c": [7.0]})
+    assert mean is not None
+    assert mean.mean == 4.0
+    assert mean.low is not None
+    assert mean.high is not None
+    assert 2.0 <= mean.low <= 4.0 <= mean.high <= 7.0
+    one = mean_of({"a": [1.0, 3.0]})
+    assert one is not None
+    assert (one.mean, one.low) == (2.0, None)
+
+
+def test_hard_tasks_are_those_where_the_target_may_be_far_below_the_best() -> None:
+    rewards = {
+        "easy": {"good": [9.0, 9.0], "target": [9.0, 9.0]},
+        "hard": {"good": [9.0, 9.0], "target": [2.0, 2.0]},
+        "wild": {"good": [9.0, 9.0], "target": [9.0, 5.0]},  # 7 - 3 x 2 = 1
+    }
+    assert hard_tasks(rewards, "target", 0.0, 10.0) == ["wild", "hard", "easy"]

@@ -1,0 +1,160 @@
+"""Library: files of profiles, and errors that name file, record and field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nodes.episodes.scenarios.library import Library, read_folder, read_records
+from nodes.episodes.scenarios.profiles import Bond, Character, ProfileError, Relationship, Scenario, Task
+
+ANN = '{"id": "ann", "first_name": "Ann"}'
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_jsonl_and_toml_say_the_same(tmp_path: Path) -> None:
+    lines = write(tmp_path, "relationships.jsonl", '{"first":"a","second":"b","relationship":"friend"}\n\n')
+    tables = write(tmp_path, "relationships.toml", '[[relationships]]\nfirst = "a"\nsecond = "b"\nrelationship = 3\n')
+    assert read_records(lines, Bond) == read_records(tables, Bond)
+    assert read_records(lines, Bond)[0].relationship is Relationship.FRIEND
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("{", ":2: not a line of JSON: "),
+        ("[1]", ":2: expected an object with the fields of a character, found list"),
+        ('{"id": "bo"}', ":2 ('bo'): Object missing required field `first_name`"),
+        ('{"id": "bo", "first_name": "Bo", "age": "7"}', ":2 ('bo'): age: Expected `int`, got `str`"),
+        ('{"id": "bo", "first_name": "<i>"}', ":2 ('bo'): first_name is '<i>'; expected one line without"),
+        ('{"id": "bo", "first_name": "Bo", "zip": 1}', ":2 ('bo'): Object contains unknown field `zip`; known: id, "),
+        ('{"id": "../bo", "first_name": "Bo"}', ":2 ('../bo'): id is '../bo'; expected 1 to 64"),
+    ],
+)
+def test_an_error_names_file_line_record_and_field(tmp_path: Path, line: str, sentence: str) -> None:
+    path = write(tmp_path, "characters.jsonl", f"{ANN}\n{line}\n")
+    with pytest.raises(ProfileError) as caught:
+        read_records(path, Character)
+    assert str(caught.value).startswith(f"{path}{sentence}")
+
+
+GAME = '{"id": "g", "context": "A game.", "goals": ["Win.", "Win."], "wins": [%s]}'
+
+
+@pytest.mark.parametrize(
+    ("win", "sentence"),
+    [
+        ('{"pattern": "("}', "wins[0]: pattern '(' is no regular expression: "),
+        ('{"pattern": " "}', "wins[0]: pattern is empty; expected a text"),
+        ('{"pattern": "x", "kind": "shout"}', "wins[0].kind: Invalid enum value 'shout'"),
+        ('{"pattern": "x", "by": 1}', "wins[0]: Object contains unknown field `by`"),
+        ('{"pattern": "x", "winner": 2}', "wins: winner is 2; expected 0 to 1"),
+    ],
+)
+def test_a_win_check_that_cannot_work_is_refused_with_its_place(tmp_path: Path, win: str, sentence: str) -> None:
+    path = write(tmp_path, "scenarios.jsonl", GAME % win)
+    with pytest.raises(ProfileError) as caught:
+        read_records(path, Scenario)
+    assert str(caught.value).startswith(f"{path}:1 ('g'): {sentence}")
+
+
+def test_a_win_check_names_pattern_seat_kind_and_winner(tmp_path: Path) -> None:
+    path = write(tmp_path, "scenarios.jsonl", GAME % '{"pattern": "moon", "seat": 1, "kind": "action", "winner": 0}')
+    (win,) = read_records(path, Scenario)[0].wins
+    assert (win.pattern, win.seat, win.kind, win.winner) == ("moon", 1, "action", 0)
+
+
+def test_an_unknown_relationship_lists_the_known_ones(tmp_path: Path) -> None:
+    for value in ('"nemesis"', "9"):
+        path = write(
+            tmp_path, "scenarios.jsonl", f'{{"id":"s","context":"c","goals":["a","b"],"relationship":{value}}}'
+        )
+        with pytest.raises(ProfileError, match=r"relationship: .*stranger, know_by_name, acquaintance, friend"):
+            read_records(path, Scenario)
+
+
+def test_a_nested_error_names_its_place(tmp_path: Path) -> None:
+    path = write(tmp_path, "scenarios.jsonl", '{"id":"s","context":"c","goals":["a","b"],"facts":[{"role":3},{}]}')
+    with pytest.raises(ProfileError) as caught:
+        read_records(path, Scenario)
+    assert str(caught.value) == f"{path}:1 ('s'): facts[0].role: Expected `str`, got `int`"
+
+
+def test_toml_records_are_counted_and_tables_are_known(tmp_path: Path) -> None:
+    path = write(tmp_path, "characters.toml", '[[characters]]\nid = "ann"\n')
+    with pytest.raises(ProfileError) as caught:
+        read_records(path, Character)
+    assert str(caught.value) == f"{path}: characters record 1 ('ann'): Object missing required field `first_name`"
+    path = write(tmp_path, "characters.toml", '[[people]]\nid = "ann"\n')
+    with pytest.raises(
+        ProfileError, match="unknown table 'people'; known: characters, scenarios, relationships, tasks"
+    ):
+        read_records(path, Character)
+    path = write(tmp_path, "characters.toml", "[[characters]\n")
+    with pytest.raises(ProfileError, match="not TOML: "):
+        read_records(path, Character)
+    path = write(tmp_path, "characters.toml", '[characters]\nid = "ann"\n')
+    with pytest.raises(ProfileError, match="characters is one table; expected a list of tables"):
+        read_records(path, Character)
+
+
+def test_a_line_separator_inside_a_text_is_no_new_record(tmp_path: Path) -> None:
+    path = write(tmp_path, "characters.jsonl", '{"id": "ann", "first_name": "Ann", "secret": "a\x85b"}\n')
+    with pytest.raises(ProfileError, match=r":1 \('ann'\): secret holds the control character U\+0085"):
+        read_records(path, Character)
+
+
+def test_files_that_are_no_text_are_refused_by_name(tmp_path: Path) -> None:
+    binary = tmp_path / "characters.jsonl"
+    binary.write_bytes(b'{"id": "\xff"}')
+    with pytest.raises(ProfileError, match="not UTF-8 at byte 8; save the file as UTF-8"):
+        read_records(binary, Character)
+    with pytest.raises(ProfileError, match=r"unknown ending '.csv'; expected .jsonl or .toml"):
+        read_records(write(tmp_path, "characters.csv", "id"), Character)
+    with pytest.raises(ProfileError, match="cannot be read: No such file or directory"):
+        read_records(tmp_path / "none.jsonl", Character)
+    deep = write(tmp_path, "deep.jsonl", "[" * 100_000)
+    with pytest.raises(ProfileError, match=":1: not a line of JSON"):
+        read_records(deep, Character)
+
+
+def test_a_folder_is_a_library(tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match=r"none of characters\.jsonl, scenarios\.jsonl"):
+        read_folder(tmp_path)
+    write(tmp_path, "characters.jsonl", f'{ANN}\n{{"id": "bo", "first_name": "Bo"}}\n')
+    write(tmp_path, "scenarios.toml", '[[scenarios]]\nid = "s"\ncontext = "c"\ngoals = ["a", "b"]\n')
+    write(tmp_path, "relationships.jsonl", '{"first":"ann","second":"bo","relationship":"family"}')
+    write(tmp_path, "tasks.jsonl", '{"id":"t","scenario":"s","characters":["bo","ann"]}')
+    library = read_folder(tmp_path)
+    assert library.relationship("bo", "ann") is Relationship.FAMILY
+    assert library.tasks["t"].characters == ("bo", "ann")
+    write(tmp_path, "characters.toml", "")
+    with pytest.raises(ProfileError, match=r"both characters.jsonl and characters.toml are here; keep one"):
+        read_folder(tmp_path)
+
+
+def test_a_library_knows_what_it_holds() -> None:
+    ann, bo = Character(id="ann", first_name="Ann"), Character(id="bo", first_name="Bo")
+    scenario = Scenario(id="s", context="c", goals=("a", "b"))
+    library = Library([ann, bo], [scenario])
+    assert library.relationship("ann", "bo") is Relationship.STRANGER
+    with pytest.raises(ProfileError, match="library: no character 'eve'; known: ann, bo"):
+        library.character("eve")
+    with pytest.raises(ProfileError, match="library: no scenario 'x'; known: s"):
+        library.scenario("x")
+    with pytest.raises(ProfileError, match="characters: the identifier 'ann' is used twice; rename one"):
+        Library([ann, ann])
+    with pytest.raises(ProfileError, match="relationships: ann and eve: no character 'eve' in this library"):
+        Library([ann], bonds=[Bond(first="ann", second="eve", relationship=Relationship.FRIEND)])
+    with pytest.raises(ProfileError, match="tasks: t: scenario: no scenario 'x' in this library"):
+        Library([ann, bo], [scenario], tasks=[Task(id="t", scenario="x", characters=("ann", "bo"))])
+    with pytest.raises(ProfileError, match="tasks: t: characters: 1 named; scenario s has 2 seats"):
+        Library([ann, bo], [scenario], tasks=[Task(id="t", scenario="s", characters=("ann",))])
+    with pytest.raises(ProfileError, match="tasks: t: characters: no character 'eve' in this library"):
+        Library([ann, bo], [scenario], tasks=[Task(id="t", scenario="s", characters=("ann", "eve"))])

@@ -1,0 +1,58 @@
+"""What models write, and what is read out of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodes.episodes.agents.repair import UnreadableError, read_act
+
+GOOD = '{"action_type": "speak", "argument": "Hello", "to": []}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"```json\n{GOOD}\n```",
+        f"Sure! Here it is: {GOOD} Hope that helps.",
+        f"<think>She {{likes}} tea.</think>{GOOD}",
+        '{"action_type": "speak", "argument": "Hello", "to": [],}',
+        "{'action_type': 'speak', 'argument': 'Hello', 'to': []}",
+        '{"value": {"value": {"action_type": "speak", "argument": "Hello"}}}',
+        '{"properties": {"action_type": {"value": "speak"}, "argument": {"value": "Hello"}}}',
+        f"[{GOOD}]",
+        '{"type": "say", "content": "Hello"}',
+        '{"action_type": "Speak", "argument": "Hel\\u0007lo", "to": "all"}',
+    ],
+)
+def test_usual_damage_is_repaired_without_a_second_call(text: str) -> None:
+    act, urgency = read_act(text)
+    assert (act.kind, act.argument, act.to, urgency) == ("speak", "Hello", (), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("I would say hello.", "holds no JSON object"),
+        ('{"argument": "Hello"}', "action_type is missing"),
+        ('{"action_type": "sing"}', "action_type is 'sing'; known: action, leave"),
+        ('{"action_type": "speak", "argument": ["a"]}', "expected a text"),
+        ('{"action_type": "speak", "argument": "x', "holds no JSON object"),
+        ("x" * 10_000_000, "at most 65536 are read"),
+        ("[1, 2]", "list, not a JSON object"),
+    ],
+)
+def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
+    with pytest.raises(UnreadableError, match=why.replace("[", r"\[")):
+        read_act(text)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_an_act_or_unreadable(text: str) -> None:
+    try:
+        act, _ = read_act(text)
+    except UnreadableError:
+        return
+    assert act.kind

@@ -1,0 +1,51 @@
+"""What the offline agents say in the starter set is worth reading: no line twice, hands wait for words, deals hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodes.episodes.agents.bargaining import _listed
+from nodes.episodes.agents.offers import items_in
+from nodes.episodes.dialogue.planning import plan_of_task, starter_library
+from nodes.episodes.evaluation.checks import check_episode
+from runtime.msgs.episode import Deal, Turn
+from tests.support.episode_cast import play
+
+EMBODIED = sorted(scenario.id for scenario in starter_library().scenarios.values() if scenario.is_embodied)
+
+
+def turns_of(task: str) -> list[Turn]:
+    return play(plan_of_task(task, order="round-robin", mode="AGENTS", max_turns=20)).conduct.turns
+
+
+@pytest.mark.parametrize("task", sorted(starter_library().scenarios))
+def test_nobody_says_the_same_twice(task: str) -> None:
+    spoken = [turn.argument for turn in turns_of(task) if turn.kind == "speak"]
+    assert len(spoken) == len(set(spoken))
+
+
+def test_what_is_counted_out_is_read_back_whatever_its_plural() -> None:
+    items = {"crate of photographs": 4, "key to the cold store": 1, "dog": 1}
+    deal = Deal(about="the house", items=items)
+    mine, rest = {"crate of photographs": 3, "key to the cold store": 0, "dog": 1}, {"crate of photographs": 1}
+    assert _listed(mine) == "3 crates of photographs and 1 dog"
+    read = items_in(f"I take {_listed(mine)}, you get {_listed({**rest, 'key to the cold store': 1})}.", deal)
+    assert read is not None
+    assert read[0] == mine
+
+
+def test_two_who_divide_a_house_agree_on_one_division() -> None:
+    plan = plan_of_task("dog-piano-car", order="round-robin", mode="AGENTS", max_turns=20)
+    checks = check_episode(plan, turns_of("dog-piano-car"))
+    assert checks.shares is not None
+    first, second = checks.shares.values()
+    assert plan.deal is not None
+    assert {item: first[item] + second[item] for item in plan.deal.items} == plan.deal.items
+
+
+def test_a_robot_hears_people_out_before_it_does_what_cannot_be_undone() -> None:
+    for task in ("which-cup-was-mine", "who-broke-the-white-cup", "hold-it-in-the-light"):
+        turns = turns_of(task)
+        first = next(index for index, turn in enumerate(turns) if turn.kind == "action")
+        assert sum(turn.kind == "speak" for turn in turns[:first]) >= 8, task
+    assert not any(turn.kind == "action" for turn in turns_of("the-brown-bottle"))

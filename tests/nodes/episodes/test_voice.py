@@ -1,0 +1,139 @@
+"""The offline agent: it answers what was said, keeps its secrets, works with its hands, and repeats with its seed."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+
+from nodes.episodes.agents.dialogue_policy import decide
+from nodes.episodes.agents.goals import first_person, says_any
+from nodes.episodes.agents.voice import Voice, is_farewell
+from nodes.episodes.dialogue.observation import Sight
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.planning import plan_episode, plan_of_task, tasks_of
+from nodes.episodes.dialogue.rules import Rules
+from nodes.episodes.scenarios.library import starter
+from runtime.msgs.episode import Act, Briefing, Facts, Observation, Turn
+from tests.support.episode_cast import play
+
+SCRIPTED = [scenario.id for scenario in starter().scenarios.values() if any(facts.says for facts in scenario.facts)]
+
+
+def planned(task: str, seed: int = 0) -> EpisodePlan:
+    library = starter()
+    found = next(each for each in tasks_of(library) if each.scenario == task)
+    return plan_episode(library, found, ["rules"], rules=Rules(), seed=seed)
+
+
+def sight_of(plan: EpisodePlan, seat: int, *said: tuple[int, str]) -> Sight:
+    turns = tuple(
+        Turn(index=i, number=i + 1, speaker=plan.names[who], kind="speak", argument=text)
+        for i, (who, text) in enumerate(said)
+    )
+    return Sight(plan.briefings[seat], turns, Observation(episode="e", ask=1, turn=len(turns) + 1, asks="act"))
+
+
+@pytest.mark.parametrize("task", SCRIPTED)
+def test_no_line_of_a_scenario_says_what_its_seat_hides(task: str) -> None:
+    plan = planned(task)
+    for briefing in plan.briefings:
+        for line in briefing.facts.says:
+            assert not says_any(line, (*briefing.facts.hides, *briefing.secret_words)), line
+
+
+@pytest.mark.parametrize("task", SCRIPTED)
+def test_a_whole_episode_repeats_no_line_and_leaks_no_secret(task: str) -> None:
+    plan = planned(task)
+    turns = play(plan).conduct.turns
+    spoken = [turn for turn in turns if turn.kind == "speak"]
+    assert len({turn.argument for turn in spoken}) == len(spoken)
+    for briefing in plan.briefings:
+        for turn in spoken:
+            if turn.speaker == briefing.name:
+                assert not says_any(turn.argument, (*briefing.facts.hides, *briefing.secret_words)), turn.argument
+
+
+def test_other_seeds_put_it_differently_and_the_same_seed_the_same() -> None:
+    texts = [[turn.argument for turn in play(planned("van-with-a-cough", seed)).conduct.turns] for seed in (0, 0, 1, 2)]
+    assert texts[0] == texts[1]
+    assert len({tuple(text) for text in texts}) == 3
+
+
+def test_what_was_said_is_taken_up_by_what_it_was() -> None:
+    plan = planned("last-table")
+    ways: dict[str, set[str]] = {}
+    for last in ("Is it the table you need, or the quiet?", "I'd rather not say.", "My friend comes at eight."):
+        for seed in range(40):
+            voice = Voice(sight_of(plan, 0, (0, "Table four is mine."), (1, last)), random.Random(seed))
+            ways.setdefault(last, set()).add(voice.takes_up("It has stood here for years."))
+    question, refusal, reason = ways.values()
+    assert "Let me put it this way. " in question
+    assert not (question & refusal) - {""}
+    assert not (question & reason) - {""}
+
+
+def test_what_is_taken_up_promises_no_answer_and_is_not_taken_up_twice() -> None:
+    plan = planned("last-table")
+    heard = ((0, "Table four is mine."), (1, "Is it the table you need, or the quiet?"))
+    voices = [Voice(sight_of(plan, 0, *heard), random.Random(seed)) for seed in range(40)]
+    assert {voice.takes_up("Would another table do?") for voice in voices} == {"", "Let me ask back. "}
+    assert {voice.takes_up("Then take the seat facing the door.") for voice in voices} == {""}
+
+
+def test_scenarios_with_one_seed_do_not_all_end_in_the_same_words() -> None:
+    tasks = ("last-table", "two-pumpkins", "post-it-today", "give-me-the-keys")
+    goodbyes = {
+        " ".join(turn.argument for turn in play(planned(task)).conduct.turns if is_farewell(turn)).split(",")[0][:12]
+        for task in tasks
+    }
+    assert len(goodbyes) > 1
+
+
+def test_two_who_want_the_same_do_not_trade_it() -> None:
+    plan = planned("whose-scarf-is-this")
+    goal = "Find out whose scarf it is. You want the other to find the owner."
+    briefing = Briefing(
+        name=plan.names[0], seat=0, participants=plan.names, scenario="", background="", goal=goal, facts=Facts()
+    )
+    plan = msgspec.structs.replace(plan, briefings=(briefing, *plan.briefings[1:]))
+    heard = ((0, "Could you find the owner?"), (1, "Hm."), (0, "Please."), (1, "Could you find the owner?"))
+    said = decide(sight_of(plan, 0, *heard), random.Random(0)).act.argument
+    assert "would you" not in said
+
+
+def test_a_yes_comes_only_after_the_others_offer() -> None:
+    plan = planned("last-table")
+    mine = plan.briefings[0].facts.says
+    said = [(0, line) for line in mine[:4]]
+    impatient = decide(sight_of(plan, 0, *said), random.Random(0)).act
+    assert mine[4] not in impatient.argument
+    others = [(1, line) for line in plan.briefings[1].facts.says[:4]]
+    assert mine[4] in decide(sight_of(plan, 0, *said, *others), random.Random(0)).act.argument
+
+
+def test_two_do_not_say_goodbye_in_the_same_words() -> None:
+    for seed in range(5):
+        goodbyes = [turn.argument for turn in play(planned("post-it-today", seed)).conduct.turns if is_farewell(turn)]
+        assert len({text[:8] for text in goodbyes}) == len(goodbyes)
+
+
+def test_the_robot_works_with_its_hands_and_leaves_what_it_is_asked_to_leave() -> None:
+    plan = plan_of_task("clear-table-by-four", order="round-robin", mode="AGENTS", max_turns=20)
+    turns = play(plan).conduct.turns
+    done = [turn.argument for turn in turns if turn.kind == "action"]
+    assert done == [f"puts the {colour} cup in the bin" for colour in ("yellow", "green", "red", "white")]
+    assert any("I am done: 4 things" in turn.argument and "not the blue cup" in turn.argument for turn in turns)
+
+
+def test_goals_become_first_person() -> None:
+    assert first_person("leave it there until you go") == "leave it there until I go"
+    assert first_person("lend you your drill") == "lend me my drill"
+
+
+def test_somebody_who_is_left_alone_leaves() -> None:
+    plan = planned("last-table")
+    gone = Turn(index=0, number=1, speaker=plan.names[1], kind="leave")
+    sight = Sight(plan.briefings[0], (gone,), Observation(episode="e", ask=1, turn=2, asks="act"))
+    assert decide(sight, random.Random(0)).act == Act(kind="leave")

@@ -1,0 +1,329 @@
+"""What the guard's node tells others, word by word: stops that it found out itself, refusals, leases, its ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodes.guard.arbitration import Authority, Home
+from nodes.guard.node import MOST_ESTOP_SOURCES, Guard
+from nodes.guard.persistence import Ledger, place_of, read
+from nodes.stretch.limits import STRETCH_3
+from runtime import Node, Publisher, Simulation, every
+from runtime.clock import to_ns
+from runtime.control_messages.fence import Fence
+from runtime.control_messages.lease import Lease
+from runtime.errors import ParameterError
+from runtime.launch.graph import NodeSpec
+from runtime.launch.seats_table import SeatTable
+from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, SeatRequest
+from runtime.msgs.signature import Proofs, order, request, token_of
+from tests.support.guard_story import command
+from tests.support.standing import HOME
+from tests.support.still_robot import StillRobot
+
+TOKEN = "t" * 64
+
+
+class Policy(Node):
+    """Drives ahead."""
+
+    seat = "policy"
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        self.command.publish(JointCommand(position=HOME, base_v_mps=0.2))
+
+
+class Room:
+    """A guard in a graph with one seat, and all that it tells."""
+
+    def __init__(self, **params: Any) -> None:
+        self.robot, self.guard = StillRobot(), Guard(**{"arm": "auto", **params})
+        nodes = (self.robot, NodeSpec("policy", Policy), NodeSpec("guard", Guard, instance=self.guard))
+        self.sim = Simulation(*nodes, seats={"policy": SeatTable(holder="policy")})
+        self.states: list[GuardState] = self.sim.record_topic("guard/state", GuardState)
+        self.interrupts: list[Interrupt] = self.sim.record_topic("interrupt", Interrupt)
+        self.fences: list[Fence] = self.sim.record_topic("fence", Fence)
+        self.leases: list[Lease] = self.sim.record_topic("lease", Lease)
+        self.sim.run(seconds=0.5)
+        self.guard.proofs = Proofs(TOKEN)
+
+    def run(self, seconds: float) -> GuardState:
+        self.sim.run(seconds=seconds)
+        return self.states[-1]
+
+    def say(self, topic: str, message: Any, source: str = "me-1") -> GuardState:
+        self.sim.publish(topic, message, source=source)
+        return self.run(0.1)
+
+    def ask(self, do: str, holder: str = "", by: str = "Ann", token: str = TOKEN) -> GuardState:
+        now_ns = self.sim.clock.now_ns()
+        asked = request(token, do, "policy", holder, by, now_ns)  # type: ignore[arg-type]
+        return self.say("seat/request", asked)
+
+    def order(self, do: str, by: str = "Ann", token: str = TOKEN) -> GuardState:
+        return self.say("guard/order", order(token, do, by, self.sim.clock.now_ns()))  # type: ignore[arg-type]
+
+    @property
+    def raised(self) -> list[Fence]:
+        return [fence for fence in self.fences if fence.depth]
+
+
+def test_a_contact_is_told_with_an_id_its_words_and_a_fence() -> None:
+    room = Room()
+    room.robot.contact = ("base",)
+    room.run(0.3)
+    assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text="contact: base", by="contact")]
+    assert room.raised == [
+        Fence(epochs=(1, 1, 1), interrupt_id="guard-1", depth="stop", text="contact: base", by="contact")
+    ]
+    assert room.states[-1].stop_cause == "guard-1"
+    room.robot.contact = ()
+    room.say("interrupt", Interrupt(id="r", depth="resume", text="go on", by="Ann"))
+    room.run(0.3)
+    room.robot.contact = ("lift",)
+    room.run(0.3)
+    assert [one.id for one in room.interrupts if one.by == "contact"] == ["guard-1", "guard-2"]
+
+
+def test_a_reflex_that_says_the_same_spares_the_guard_its_own_announcement() -> None:
+    room = Room()
+    room.robot.contact = ("base",)
+    for _ in range(60):
+        room.sim.run(seconds=0.001)
+        if room.guard.felt:
+            break
+    assert room.guard.felt == "contact"
+    room.say("interrupt", Interrupt(id="reflex-1", depth="stop", text="contact: base", by="contact"), "reflex")
+    assert room.guard.felt == ""
+    assert [one.id for one in room.interrupts] == ["reflex-1"]
+    assert room.states[-1].stop_cause == "reflex-1"
+
+
+def test_an_emergency_stop_is_told_to_everybody_once() -> None:
+    room = Room()
+    room.say("estop", EStop(source="button", is_pressed=True, why="toe"))
+    room.say("estop", EStop(source="button", is_pressed=True, why="toe"))
+    assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text="button: toe", by="estop")]
+    said = room.states[-1]
+    assert (said.estop, said.reason, said.stop_cause) == ("button: toe", "emergency stop: button: toe", "guard-1")
+    assert [fence.epochs for fence in room.raised] == [(1, 1, 1)]
+
+
+def test_a_lost_link_is_told_as_such_and_not_on_top_of_another_stop() -> None:
+    room = Room()
+    room.ask("take", "me-1")
+    room.run(1.0)
+    assert room.interrupts == [
+        Interrupt(id="guard-1", depth="stop", text="the link to the person in command is lost", by="link")
+    ]
+    assert room.states[-1].reason == "stopped by link: the link to the person in command is lost"
+    room.ask("take", "me-1")
+    room.run(1.0)
+    assert len(room.interrupts) == 1, "it is stopped already"
+    assert [(one.holder, one.number) for one in room.leases if not one.is_repetition] == [
+        ("me-1", 1), ("policy", 2), ("me-1", 3), ("policy", 4),
+    ]  # fmt: skip
+
+
+def test_a_lost_link_during_an_emergency_stop_is_no_news_either() -> None:
+    room = Room()
+    room.ask("take", "me-1")
+    room.say("estop", EStop(source="button", is_pressed=True))
+    room.run(1.0)
+    assert [one.by for one in room.interrupts] == ["estop"]
+
+
+def test_a_lease_is_repeated_with_all_that_it_says() -> None:
+    room = Room()
+    room.ask("take", "me-1")
+    lease = next(one for one in room.leases if not one.is_repetition)
+    assert (lease.kind, lease.by, lease.displaced, lease.why) == ("person", "Ann", "policy", "taken")
+    room.run(0.5)
+    again = next(one for one in room.leases if one.is_repetition and one.number == 1)
+    assert again == lease.repeated()
+    assert again == Lease(
+        seat="policy", holder="me-1", number=1, kind="person", by="Ann", displaced="policy", why="taken",
+        is_repetition=True,
+    )  # fmt: skip
+
+
+def test_taking_the_policys_seat_holds_the_robot_at_once() -> None:
+    room = Room()
+    assert room.states[-1].mode == "moving"
+    room.sim.publish(
+        "seat/request", request(TOKEN, "take", "policy", "me-1", "Ann", room.sim.clock.now_ns()), source="me-1"
+    )
+    room.sim.run(seconds=0.0001)
+    assert room.guard.machine.reason == "handed over to me-1, no command yet"
+    assert room.run(0.2).mode == "holding"
+
+
+def test_each_refusal_is_counted_and_says_why() -> None:
+    room = Room()
+    before = room.states[-1].rejected
+    asks: tuple[tuple[Callable[[], GuardState], str], ...] = (
+        (lambda: room.ask("take", "me-1", token="wrong"), "take policy by 'Ann' is not proven"),
+        (lambda: room.order("rearm"), "re-arming by 'Ann': there is no emergency stop"),
+        (lambda: room.order("arm", token="x"), "arm by 'Ann' is not proven with the run's token"),
+        (lambda: room.order("arm", by="", token="x"), "arm by 'unknown' is not proven with the run's token"),
+        (lambda: room.order("arm"), "arming by 'Ann': the guard is moving, or the robot's state is not known"),
+    )
+    for number, (ask, words) in enumerate(asks, 1):
+        assert ask().rejected == before + number
+        assert room.guard.machine.refusal.startswith(words)
+    room.say("estop", EStop(source="b", is_pressed=True))
+    room.say("estop", EStop(source="a", is_pressed=True))
+    room.sim.publish("guard/order", order(TOKEN, "rearm", "Ann", room.sim.clock.now_ns()))
+    room.sim.run(seconds=0.0001)
+    assert room.guard.machine.refusal == "re-arming by 'Ann': still pressed: a, b"
+
+
+def test_a_ladder_that_is_not_in_the_launch_file_hands_nothing_over() -> None:
+    room = Room()
+    room.say("seat/request", SeatRequest(seat="policy", do="take", holder="policy", kind="script", by="ladder"))
+    assert room.guard.authority.leases["policy"].number == 0
+    assert "is not proven" in room.guard.machine.refusal
+
+
+def test_a_command_of_somebody_who_no_longer_holds_the_seat_is_not_even_offered() -> None:
+    room = Room()
+    room.ask("take", "me-1")
+    rejected = room.states[-1].rejected
+    assert room.run(0.3).rejected == rejected
+
+
+def test_pressed_sources_do_not_fill_the_memory() -> None:
+    room = Room()
+    for number in range(MOST_ESTOP_SOURCES + 3):
+        room.sim.publish("estop", EStop(source=f"b{number}", is_pressed=True))
+    room.run(0.1)
+    assert len(room.guard.pressed) == MOST_ESTOP_SOURCES
+
+
+def test_a_source_counts_as_silent_after_exactly_its_time() -> None:
+    guard = Guard(estop_sources=("pendant",), estop_silence_s=0.3)
+    guard.heard_ns = {"pendant": 0}
+    guard._miss_estops(to_ns(0.3))
+    assert guard.pressed == set()
+    assert guard.machine.mode == "disarmed"
+    guard._miss_estops(to_ns(0.3) + 1)
+    assert guard.machine.estop_cause == "pendant: silent for 0.3 s"
+
+
+def started(folder: Path, memory: str = "run") -> Guard:
+    guard = Guard(arm="auto", memory=memory)  # type: ignore[arg-type]
+    vars(guard)["run_info"] = {"registry": str(folder), "launch_file": "x/robot.toml"}
+    guard.on_start()
+    return guard
+
+
+def test_what_is_latched_stands_in_the_ledger_as_it_is(tmp_path: Path) -> None:
+    guard = started(tmp_path)
+    assert guard.proofs.token == token_of(tmp_path)
+    assert guard.keeper is not None
+    path = guard.keeper.path
+    guard.interrupted(Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
+    assert read(path) == Ledger(epochs=(1, 1, 1), stop="stopped by Ana: Ouch!")
+    guard.emergency(EStop(source="button", is_pressed=True))
+    found = read(path)
+    assert found is not None
+    assert (found.stop, found.estop) == ("emergency stop: button: pressed", "button: pressed")
+    assert found.epochs == (2, 2, 2)
+    assert started(tmp_path).machine.mode == "estopped"
+
+
+def test_a_guard_whose_ledger_cannot_be_read_says_that_it_does_not_know(tmp_path: Path) -> None:
+    (tmp_path / "guard.json").write_text("{")
+    guard = started(tmp_path)
+    assert guard.machine.reason == "stopped by guard: what was latched before is not known"
+
+
+def test_a_guard_without_a_place_for_its_ledger_goes_on_without() -> None:
+    guard = Guard()
+    guard.on_start()
+    assert guard.keeper is None
+    assert guard.proofs.token == ""
+    guard.emergency(EStop(source="button", is_pressed=True))
+    assert guard.machine.mode == "estopped"
+
+
+def test_a_ledger_has_its_own_folder_in_the_home_where_no_other_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    info = {"registry": str(tmp_path), "launch_file": "a/b/robot.toml"}
+    assert place_of("machine", info) == tmp_path / ".local" / "state" / "polyrhythm" / "robot" / "guard.json"
+    guard = started(tmp_path, "machine")
+    guard.emergency(EStop(source="button", is_pressed=True))
+    path = tmp_path / ".local" / "state" / "polyrhythm" / "robot" / "guard.json"
+    assert path.is_file()
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert place_of("machine", {"registry": "x"}) is None
+    assert place_of("machine", {"launch_file": "x"}) is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"memory": "disk"}, "guard: memory is 'disk'; known: machine, run"),
+        ({"arm": "x"}, "guard: arm is 'x'; known: auto, manual"),
+        ({"max_effort_percent": 0.0}, "guard: max_effort_percent is 0.0; expected more than 0, at most 100"),
+        ({"max_effort_percent": 100.1}, "guard: max_effort_percent is 100.1; expected more than 0, at most 100"),
+        ({"estop_silence_s": 0.0}, "guard: estop_silence_s is 0.0; expected a positive number of seconds"),
+        ({"max_image_age_s": float("inf")}, "guard: max_image_age_s is inf; expected a positive number of seconds"),
+        ({"lifespan_s": 0.0}, "guard: lifespan_s is 0.0; expected more than 0 and at most 0.5"),
+    ],
+)
+def test_a_parameter_that_makes_no_sense_is_refused_in_words(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        Guard(**wrong)
+    assert str(refused.value) == words
+
+
+def test_parameters_reach_the_machine() -> None:
+    guard = Guard(max_effort_percent=100.0, estop_silence_s=0.25, estop_sources=("a", "b"), speed_scale=0.5)
+    assert guard.machine.settings.max_effort_percent == 100.0
+    assert guard.estop_silence_ns == to_ns(0.25)
+    assert guard.estop_sources == ("a", "b")
+    assert guard.machine.limits.joints[0].speed == STRETCH_3.joints[0].speed * 0.5
+    guard.on_start()
+    assert guard.heard_ns.keys() == {"a", "b"}
+
+
+def test_what_a_launch_file_does_not_say_is_on_the_safe_side() -> None:
+    guard = Guard()
+    assert (guard.arm, guard.memory, guard.estop_sources) == ("manual", "machine", ())
+    assert guard.estop_silence_ns == to_ns(0.5)
+    assert guard.machine.settings.lifespan_s == guard.command.qos.lifespan_s == 0.150
+    assert (guard.machine.settings.max_image_age_s, guard.machine.settings.max_effort_percent) == (1.0, 95.0)
+    assert guard.machine.limits == STRETCH_3
+    assert (guard.ticks, guard.pressed, guard.heard_ns, guard.felt, guard.reported) == (0, set(), {}, "", None)
+
+
+def test_a_restarted_guard_writes_nothing_that_stands_there_already(tmp_path: Path) -> None:
+    first = started(tmp_path)
+    first.emergency(EStop(source="button", is_pressed=True))
+    path = tmp_path / "guard.json"
+    known = read(path)
+    assert known is not None
+    second = started(tmp_path)
+    assert second.keeper is not None
+    path.unlink()
+    second.keeper.note(known)
+    assert not path.exists()
+
+
+def test_what_somebody_else_said_before_a_hand_over_is_not_offered_to_the_machine() -> None:
+    guard = Guard()
+    guard.authority = Authority({"policy": Home(holder="other")})
+    guard._offer(command("policy", 1, guard.clock.now_ns()))
+    assert guard.machine.rejected == 0
+    guard._offer(command("other", 1, guard.clock.now_ns()))
+    assert guard.machine.rejected == 1

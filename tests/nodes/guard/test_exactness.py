@@ -1,0 +1,239 @@
+"""The guard's exact edges, words and counts: what a random story would hardly ever meet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nodes.guard.ceilings import limits_of
+from nodes.guard.limiter import Motion, toward
+from nodes.guard.monitors import FUTURE_NS, GuardSettings
+from nodes.guard.node import Guard
+from nodes.guard.state_machine import FASTEST_SPEED, RESTARTED_NS, GuardMachine
+from nodes.stretch.limits import STRETCH_3
+from runtime.clock import to_ns
+from runtime.errors import ParameterError
+from runtime.message import Envelope, Stamped
+from runtime.msgs import JointCommand
+from tests.support.guard_story import LIFESPAN_NS, GuardStory, command, interrupt
+from tests.support.standing import HOME, standing
+
+FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)
+
+
+def armed() -> GuardStory:
+    """A guard that was armed a moment ago."""
+    story = GuardStory()
+    story.tick(20, sees=True)
+    story.arm()
+    story.tick(1, sees=True)
+    return story
+
+
+def moving() -> GuardStory:
+    """A guard that follows a policy."""
+    story = armed()
+    assert story.offer(command("policy", 1, story.now_ns, FAR, 0.3)) == ""
+    story.tick(20, sees=True)
+    return story
+
+
+def test_a_new_guard_says_that_it_is_not_armed_and_has_refused_nothing() -> None:
+    said = GuardMachine(STRETCH_3).report()
+    assert (said.mode, said.reason, said.holder, said.rejected) == ("disarmed", "not armed", "", 0)
+    assert (said.stop_cause, said.stop_heard_ns, said.held_ns) == ("", 0, 0)
+    assert GuardMachine(STRETCH_3).refusal == ""
+
+
+def test_an_armed_guard_says_so() -> None:
+    said = armed().machine.report()
+    assert (said.mode, said.reason, said.holder) == ("armed", "armed, no command yet", "")
+
+
+def test_a_moving_guard_names_its_commander_and_is_not_held() -> None:
+    said = moving().machine.report()
+    assert (said.reason, said.holder, said.held_ns) == ("commanded by policy", "policy", 0)
+
+
+@pytest.mark.parametrize(("by", "name"), [("Ana", "Ana"), ("", "unknown")])
+def test_a_stopped_guard_says_by_whom_and_why(by: str, name: str) -> None:
+    story = moving()
+    story.machine.interrupt(interrupt("stop", by), story.now_ns, story.now_ns)
+    assert story.machine.report().reason == f"stopped by {name}: words"
+
+
+def test_a_replan_and_a_resume_say_what_is_waited_for() -> None:
+    story = moving()
+    story.machine.interrupt(interrupt("replan", "Ana"), story.now_ns, story.now_ns)
+    assert story.machine.report().reason == "waiting for a new plan: words"
+    story.machine.interrupt(interrupt("stop", "Ana"), story.now_ns, story.now_ns)
+    story.machine.interrupt(interrupt("resume", "Ana"), story.now_ns + 1, story.now_ns + 1)
+    said = story.machine.report()
+    assert (said.reason, said.stop_cause, said.stop_heard_ns) == ("resumed by Ana, no command yet", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("by", "early_ns", "words"),
+    [
+        ("planner", -1, "resume by 'planner' refused: only a person lifts a stop"),
+        ("", -1, "resume by 'unknown' refused: only a person lifts a stop"),
+        ("Ana", 0, "resume by 'Ana' refused: it was said before the stop"),
+    ],
+)
+def test_each_refused_resume_counts_once_and_says_why(by: str, early_ns: int, words: str) -> None:
+    story = moving()
+    story.machine.interrupt(interrupt("stop", "Ana"), story.now_ns, story.now_ns)
+    for number in (1, 2, 3):
+        story.machine.interrupt(interrupt("resume", by), story.now_ns - early_ns, story.now_ns)
+        assert (story.machine.rejected, story.machine.refusal) == (number, words)
+
+
+def test_each_refused_command_counts_once_and_says_why() -> None:
+    story = moving()
+    for number in (1, 2, 3):
+        refusal = story.machine.offer(command("policy", 2, story.now_ns, (0.0,) * 3), story.now_ns)
+        assert (story.machine.rejected, story.machine.refusal) == (number, refusal)
+
+
+def test_a_command_lives_exactly_as_long_as_its_lifespan() -> None:
+    story = armed()
+    sent_ns = story.now_ns
+    assert story.machine.offer(command("policy", 1, sent_ns), sent_ns + LIFESPAN_NS) == ""
+    late = armed()
+    assert (
+        late.machine.offer(command("policy", 1, sent_ns), sent_ns + LIFESPAN_NS + 1) == "policy: no command for 150 ms"
+    )
+
+
+def test_a_stamp_may_be_ahead_by_five_milliseconds_and_not_more() -> None:
+    story = armed()
+    assert story.machine.offer(command("policy", 1, story.now_ns + FUTURE_NS), story.now_ns) == ""
+    assert "future" in armed().machine.offer(command("policy", 1, story.now_ns + FUTURE_NS + 1), story.now_ns)
+
+
+def test_an_image_counts_until_exactly_its_age() -> None:
+    story = armed()
+
+    def seen(age_ns: int) -> Stamped[JointCommand]:
+        message = JointCommand(position=HOME)
+        return Stamped(message, Envelope("command", "policy", 1, story.now_ns, image_ns=story.now_ns - age_ns))
+
+    assert "image" in story.machine.offer(seen(to_ns(1.0) + 1), story.now_ns)
+    assert story.machine.offer(seen(to_ns(1.0)), story.now_ns) == ""
+
+
+def test_order_is_kept_to_the_nanosecond() -> None:
+    story = armed()
+    first_ns = story.now_ns
+
+    def offer(seq: int, stamp_ns: int, now_ns: int = 0) -> str:
+        refusal: str = story.machine.offer(command("policy", seq, stamp_ns), now_ns or first_ns)
+        return refusal
+
+    assert offer(5, first_ns) == ""
+    assert "order" in offer(6, first_ns)
+    assert offer(6, first_ns + 1) == ""
+    assert "order" in offer(6, first_ns + 2)
+    later_ns = first_ns + 1 + RESTARTED_NS
+    assert "order" in offer(1, later_ns - 1, later_ns)
+    assert "restarted" in offer(1, later_ns, later_ns)
+
+
+def test_the_fastest_speed_that_is_no_mistake_is_obeyed_within_limits() -> None:
+    story = armed()
+    assert story.offer(command("policy", 1, story.now_ns, v=FASTEST_SPEED, w=-FASTEST_SPEED)) == ""
+    out = story.tick(20, sees=True)
+    assert out is not None
+
+
+def test_the_robots_state_counts_until_exactly_its_age() -> None:
+    story = moving()
+    read_ns = story.now_ns
+    at_ns = read_ns + to_ns(0.2)
+    for now_ns, mode in ((at_ns, "moving"), (at_ns + 1, "holding")):
+        assert story.machine.offer(command("policy", now_ns - read_ns, now_ns), now_ns) == ""
+        story.machine.tick(now_ns)
+        assert story.machine.mode == mode
+    assert story.machine.reason == "robot/state is older than 200 ms"
+
+
+def test_the_settings_of_a_launch_file_reach_the_guard() -> None:
+    guard = Guard(lifespan_s=0.1, max_image_age_s=0.7, speed_scale=0.5)
+    assert guard.machine.settings == replace(GuardSettings(), lifespan_s=0.1, max_image_age_s=0.7)
+    assert guard.command.qos.lifespan_s == 0.1
+    assert guard.machine.limits == limits_of("stretch_3", 0.5)
+    assert Guard().machine.settings.max_image_age_s == 1.0
+    assert Guard(lifespan_s=0.5).machine.settings.lifespan_s == 0.5
+
+
+@pytest.mark.parametrize("wrong", [{"lifespan_s": 0.0}, {"max_image_age_s": float("inf")}, {"speed_scale": 0.0}])
+def test_settings_at_the_edge_of_sense_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ParameterError):
+        Guard(**wrong)  # type: ignore[arg-type]  # from a table
+
+
+def test_half_the_speed_is_half_of_every_speed_and_all_of_the_braking() -> None:
+    half = limits_of("stretch_3", 0.5)
+    assert half.base == replace(STRETCH_3.base, wheel_speed_mps=0.15)
+    assert [joint.speed for joint in half.joints] == [joint.speed / 2 for joint in STRETCH_3.joints]
+    assert [joint.acceleration for joint in half.joints] == [joint.acceleration for joint in STRETCH_3.joints]
+
+
+def test_limits_that_are_named_by_module_are_scaled_alike_and_an_unknown_robot_is_told() -> None:
+    assert limits_of("nodes.stretch.limits:STRETCH_3", 0.5) == limits_of("stretch_3", 0.5)
+    with pytest.raises(ParameterError) as refusal:
+        limits_of("tank")
+    assert str(refusal.value) == (
+        "guard: robot 'tank' is unknown; known: stretch_3, or limits of your own, as \"module:NAME\""
+    )
+
+
+def test_a_joint_arrives_as_early_as_its_brake_allows() -> None:
+    limit = STRETCH_3.joints[2]
+    motion = toward(Motion(0.0, 1.0), 0.15, limit, 0.02)
+    # v dt + v^2 / 2a = 0.15 with a = 10, dt = 0.02: v = 1.5436
+    assert toward(Motion(0.0, 1.5), 0.15, limit, 0.02).velocity == pytest.approx(1.5436, abs=1e-4)
+    assert motion.velocity == pytest.approx(1.2)
+
+
+def test_a_refusal_is_logged_once_with_its_count(caplog: pytest.LogCaptureFixture) -> None:
+    guard = Guard()
+    guard.machine.saw(standing(0))
+    guard.machine.offer(command("policy", 1, 0), 0)
+    with caplog.at_level("INFO"):
+        guard._report(is_due=False)
+        guard._report(is_due=True)
+        guard._report(is_due=True)
+    assert [record.getMessage() for record in caplog.records] == [
+        "disarmed: not armed",
+        "refused: policy: the guard is disarmed (1 so far)",
+    ]
+
+
+def test_a_turn_that_is_commanded_comes_out() -> None:
+    story = armed()
+    turn = JointCommand(position=HOME, base_v_mps=0.0, base_w_radps=0.3)
+    envelope = Envelope("command", "policy", 1, story.now_ns)
+    assert story.machine.offer(Stamped(turn, envelope), story.now_ns) == ""
+    out = story.machine.tick(story.now_ns + to_ns(0.02))
+    assert out is not None
+    assert out.base_w_radps > 0.0
+
+
+def test_the_report_says_since_when_the_robot_rests() -> None:
+    story = armed()
+    story.tick(3, sees=True)
+    assert story.machine.at_rest_ns > 0
+    assert story.machine.report().at_rest_ns == story.machine.at_rest_ns
+
+
+def test_an_emergency_stop_that_comes_again_keeps_when_the_first_one_held() -> None:
+    story = moving()
+    story.machine.estop("button", story.now_ns)
+    story.tick(1, sees=True)
+    held_ns = story.machine.report().held_ns
+    story.tick(3, sees=True)
+    story.machine.estop("button", story.now_ns)
+    assert story.machine.report().held_ns == held_ns
+    assert held_ns > 0

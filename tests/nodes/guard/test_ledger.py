@@ -1,0 +1,160 @@
+"""The guard's file: there at once for whoever restarts a process, on the disk itself for whoever cuts the power."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.faults.matrix import Skip, mount_small
+from nodes.guard.node import Guard
+from nodes.guard.persistence import Disk, Keeper, Ledger, read
+from runtime.msgs import EStop
+
+PRESSED = Ledger(epochs=(1, 1, 1), stop="emergency stop", estop="button: pressed")
+RELEASED = Ledger(epochs=(1, 1, 1), stop="re-armed by Ann")
+
+
+class NotedDisk(Disk):
+    """A disk that writes down what was asked of it, and in which order."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str]] = []
+        self.meanwhile: Any = None  # called once in the middle of a sync
+
+    def write(self, path: Path, data: bytes) -> None:
+        self.calls.append(("write", path.name))
+        super().write(path, data)
+
+    def sync(self, path: Path) -> None:
+        self.calls.append(("sync", path.name))
+        super().sync(path)
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+
+    def replace(self, draft: Path, path: Path) -> None:
+        self.calls.append(("replace", f"{draft.name} -> {path.name}"))
+        super().replace(draft, path)
+
+
+@pytest.fixture
+def disk() -> NotedDisk:
+    return NotedDisk()
+
+
+def test_what_is_noted_is_there_at_once_and_waits_for_no_disk(tmp_path: Path, disk: NotedDisk) -> None:
+    path = tmp_path / "guard.json"
+    Keeper(path, disk=disk).note(PRESSED)
+    assert read(path) == PRESSED
+    assert disk.calls == [("write", "guard.json.new"), ("replace", "guard.json.new -> guard.json")]
+
+
+def test_a_sync_writes_syncs_renames_and_syncs_the_folder_in_this_order(tmp_path: Path, disk: NotedDisk) -> None:
+    keeper = Keeper(tmp_path / "guard.json", disk=disk)
+    keeper.note(PRESSED)
+    disk.calls.clear()
+    keeper.sync()
+    assert disk.calls == [
+        ("write", "guard.json.sync"),
+        ("sync", "guard.json.sync"),
+        ("replace", "guard.json.sync -> guard.json"),
+        ("sync", tmp_path.name),
+    ]
+    keeper.sync()
+    assert len(disk.calls) == 4, "nothing is new, nothing is written"
+    assert read(keeper.path) == PRESSED
+
+
+def test_what_was_noted_during_a_sync_is_not_put_back(tmp_path: Path, disk: NotedDisk) -> None:
+    keeper = Keeper(tmp_path / "guard.json", disk=disk)
+    keeper.note(RELEASED)
+    seen = []
+
+    def press() -> None:
+        keeper.note(PRESSED)
+        seen.append(read(keeper.path))
+
+    disk.meanwhile = press
+    keeper.sync()
+    assert seen == [PRESSED]
+    assert read(keeper.path) == PRESSED
+    assert disk.calls[-2] == ("replace", "guard.json.sync -> guard.json"), "the newest was synced too"
+    assert [call for call in disk.calls if call[0] == "sync"] == [
+        ("sync", "guard.json.sync"),
+        ("sync", "guard.json.sync"),
+        ("sync", tmp_path.name),
+    ]
+
+
+def test_a_ledger_that_was_read_is_not_written_again(tmp_path: Path, disk: NotedDisk) -> None:
+    keeper = Keeper(tmp_path / "guard.json", PRESSED, disk)
+    keeper.note(PRESSED)
+    keeper.sync()
+    assert disk.calls == []
+
+
+def test_a_full_disk_stops_no_guard_and_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    guard = Guard(arm="auto", memory="run")
+    vars(guard)["run_info"] = {"registry": str(tmp_path), "launch_file": "x/robot.toml"}
+    guard.on_start()
+    guard.emergency(EStop(source="button", is_pressed=True))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Disk, "sync", full)
+    for _ in range(3):
+        guard.settle()
+    told = [record.message for record in caplog.records if "cannot be synced" in record.message]
+    assert len(told) == 1
+    assert "No space left" in told[0]
+    monkeypatch.undo()
+    guard.settle()
+    assert guard.disk_problem == ""
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own for a keeper's first note, and for nothing more."""
+    place = tmp_path / "small"
+    place.mkdir()
+    try:
+        mount_small(place)
+    except Skip as why:
+        pytest.skip(str(why))
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_an_emergency_stop_on_a_full_disk_outlives_the_guard(full_disk: Path) -> None:
+    path = full_disk / "guard.json"
+    keeper = Keeper(path, disk=Disk())
+    keeper.note(Ledger(armed_in="this run"))
+    with (full_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
+        while True:
+            filler.write(bytes(1 << 12))
+    keeper.note(PRESSED)
+    assert read(path) == PRESSED
+    keeper.note(RELEASED)
+    assert read(path) == RELEASED, "a shorter one leaves no end of the longer one"
+
+
+def test_where_the_file_cannot_be_written_at_all_the_reason_is_the_disks(tmp_path: Path) -> None:
+    class Full(Disk):
+        def write(self, path: Path, data: bytes) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    keeper = Keeper(tmp_path / "guard.json", disk=Full())
+    for _ in range(2):  # it is tried again
+        with pytest.raises(OSError, match="No space left"):
+            keeper.note(PRESSED)

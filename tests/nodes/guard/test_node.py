@@ -1,0 +1,129 @@
+"""The guard as a node: it ticks by itself, acts on a stop at arrival, and hands on the ages of what it applies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nodes.guard.ceilings import limits_of
+from nodes.guard.node import Guard
+from nodes.stretch.limits import STRETCH_3
+from runtime import Node, Publisher, Simulation, every
+from runtime.errors import ParameterError
+from runtime.message import Stamped
+from runtime.msgs import Interrupt, JointCommand
+from tests.support.standing import HOME
+from tests.support.still_robot import StillRobot
+
+FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)
+
+
+class Driving(Node):
+    """A policy that wants far away, for as long as it is told to."""
+
+    command = Publisher(JointCommand, "command")
+
+    def __init__(self, ticks: int = 10_000) -> None:
+        self.left = ticks
+
+    @every(hz=20)
+    def tick(self) -> None:
+        if self.left > 0:
+            self.left -= 1
+            self.command.publish(JointCommand(position=FAR, base_v_mps=0.3))
+
+
+def stop(ident: str = "ouch") -> Interrupt:
+    return Interrupt(id=ident, depth="stop", text="Ouch!", by="Ana")
+
+
+def test_it_moves_only_when_armed() -> None:
+    sim = Simulation(StillRobot(), Driving(), Guard())
+    outputs, states = sim.record(Guard.robot_command), sim.record(Guard.guard_state)
+    sim.run(seconds=1.0)
+    assert outputs == []
+    assert states[-1].mode == "disarmed"
+    assert states[-1].rejected > 0
+
+
+def test_it_ticks_fifty_times_a_second_and_reports_ten_times() -> None:
+    sim = Simulation(StillRobot(), Guard(arm="auto"))
+    sim.publish("command", JointCommand(position=FAR))
+    sim.run(seconds=0.2)
+    outputs, states = sim.record(Guard.robot_command), sim.record(Guard.guard_state)
+    sim.run(seconds=1.0)
+    assert len(outputs) == 50
+    assert len(states) == 10
+
+
+def test_a_silent_policy_leaves_the_robot_held() -> None:
+    sim = Simulation(StillRobot(), Driving(ticks=20), Guard(arm="auto"))
+    outputs, states = sim.record(Guard.robot_command), sim.record(Guard.guard_state)
+    sim.run(seconds=4.0)
+    assert states[-1].mode == "holding"
+    assert max(output.base_v_mps for output in outputs) == pytest.approx(0.3, abs=0.02)
+    assert outputs[-1].base_v_mps == 0.0
+    assert outputs[-1] == outputs[-2]
+
+
+def test_a_stop_is_acted_on_at_arrival_between_two_ticks() -> None:
+    sim = Simulation(StillRobot(), Driving(), Guard(arm="auto"))
+    published: list[Stamped[Any]] = []
+    sim.observe(published.append)
+    sim.run(seconds=1.007)
+    at_ns = sim.clock.now_ns()
+    sim.publish("interrupt", stop(), source="reflex")
+    states = sim.record(Guard.guard_state)
+    sim.run(seconds=0.001)
+    assert states[-1].mode == "stopped"
+    assert states[-1].stop_cause == "ouch"
+    assert states[-1].stop_heard_ns == at_ns
+    assert states[-1].held_ns == at_ns
+    last = [stamped for stamped in published if stamped.envelope.topic == "robot/command"][-1]
+    assert last.envelope.published_ns == at_ns
+    assert last.envelope.cause.startswith("interrupt:")
+
+
+def test_a_stop_and_the_resume_after_it_both_count_when_they_arrive_together() -> None:
+    sim = Simulation(StillRobot(), Driving(), Guard(arm="auto"))
+    sim.run(seconds=0.5)
+    sim.publish("interrupt", stop())
+    sim.run(seconds=0.5)
+    states = sim.record(Guard.guard_state)
+    sim.publish("interrupt", stop("again"))
+    sim.run(seconds=0.0001)
+    sim.publish("interrupt", Interrupt(id="go", depth="resume", text="Go on", by="Ana"))
+    sim.run(seconds=0.5)
+    assert states[-1].mode == "moving"
+
+
+def test_the_output_carries_the_age_of_the_image_behind_it() -> None:
+    sim = Simulation(StillRobot(), Guard(arm="auto"))
+    published: list[Stamped[Any]] = []
+    sim.observe(published.append)
+    sim.run(seconds=0.5)
+    sim.publish("command", JointCommand(position=FAR))
+    sim.run(seconds=0.1)
+    last = [stamped for stamped in published if stamped.envelope.topic == "robot/command"][-1]
+    assert last.envelope.image_ns == 0
+    assert last.message.position[0] > HOME[0]
+
+
+def test_ceilings_can_be_lowered_and_not_raised() -> None:
+    assert limits_of("stretch_3") == STRETCH_3
+    assert limits_of("stretch_3", 0.5).joints[0].speed == pytest.approx(0.065)
+    assert limits_of("stretch_3", 0.5).base.acceleration_mps2 == STRETCH_3.base.acceleration_mps2
+    with pytest.raises(ParameterError, match=r"speed_scale is 1\.5; expected more than 0 and at most 1, the ceiling"):
+        Guard(speed_scale=1.5)
+    with pytest.raises(ParameterError, match="robot 'tank' is unknown; known: stretch_3"):
+        Guard(robot="tank")
+
+
+def test_a_lifespan_cannot_be_stretched_without_bound() -> None:
+    with pytest.raises(ParameterError, match="lifespan_s is 60"):
+        Guard(lifespan_s=60.0)
+    with pytest.raises(ParameterError, match="arm is 'always'; known: auto, manual"):
+        Guard(arm="always")  # type: ignore[arg-type]  # a mistake in a launch file
+    with pytest.raises(ParameterError, match="max_image_age_s"):
+        Guard(max_image_age_s=0.0)

@@ -1,0 +1,146 @@
+"""Claims about `nodes/interrupts/reflex.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodes.interrupts.reflex import Depth, Reflex, depths_of
+from runtime.message import Message
+from runtime.msgs import GuardState, Interrupt, RobotState, Utterance
+from runtime.ports import Publisher
+
+LABELLED: tuple[tuple[str, tuple[Depth, ...]], ...] = (
+    ("Ouch! That's my toe!", ("stop",)),
+    ("ouch thats my toe", ("stop",)),
+    ("Stop!", ("stop",)),
+    ("STOP", ("stop",)),
+    ("No, stop!", ("stop",)),
+    ("no stop", ("stop",)),
+    ("Okay, stop.", ("stop",)),
+    ("please stop moving", ("stop",)),
+    ("Wait a second.", ("stop",)),
+    ("Hold on!", ("stop",)),
+    ("Watch out!", ("stop",)),
+    ("You're on my foot!", ("stop",)),
+    ("Ow, ow, ow!", ("stop",)),
+    ("Don't move!", ("stop",)),
+    ("Don't go on.", ("stop",)),
+    ("Aua! Mein Fuß!", ("stop",)),
+    ("Halt!", ("stop",)),
+    ("Arrête-toi !", ("stop",)),
+    ("Aïe !", ("stop",)),
+    ("¡Para!", ("stop",)),
+    ("¡Cuidado!", ("stop",)),
+    ("Fermati!", ("stop",)),
+    ("Ahi!", ("stop",)),
+    ("Pare!", ("stop",)),
+    ("Ai!", ("stop",)),
+    ("Pas op!", ("stop",)),
+    ("Au!", ("stop",)),
+    ("停下来！", ("stop",)),
+    ("小心！", ("stop",)),
+    ("止まって！", ("stop",)),
+    ("痛い！", ("stop",)),
+    ("Don't stop.", ()),
+    ("不要停", ()),
+    ("Mhm.", ()),
+    ("Okay.", ()),
+    ("okay, okay", ()),
+    ("Yes, thank you.", ()),
+    ("Uh-huh.", ()),
+    ("Genau.", ()),
+    ("D'accord, merci.", ()),
+    ("嗯。", ()),
+    ("はい。", ()),
+    ("An AI robot is a nice thing.", ()),
+    ("What a lovely day it is today.", ()),
+    ("", ()),
+    ("All right, go on", ()),
+    ("No, not the blue one", ("amend",)),
+    ("No, without cream", ("amend",)),
+    ("That's wrong.", ("amend",)),
+    ("Not that one!", ("amend",)),
+    ("Leave the blue one alone.", ("amend",)),
+    ("Nein, nicht die blaue.", ("amend",)),
+    ("Non, pas la bleue.", ("amend",)),
+    ("The green one, please.", ("amend",)),
+    ("Please clear the table: put the cups in the bin", ("replan",)),
+    ("Make me a coffee", ("replan",)),
+    ("Could you bring me the bottle?", ("replan",)),
+    ("Put everything except the blue one in the bin.", ("replan",)),
+)
+
+
+@pytest.mark.parametrize(("text", "depths"), LABELLED)
+def test_utterances_raise_the_depth_they_ask_for(text: str, depths: tuple[Depth, ...]) -> None:
+    assert depths_of(text, is_stopped=False) == depths
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "All right, go on",
+        "Continue.",
+        "Weiter!",
+        "Vas-y.",
+        "Sigue.",
+        "Vai avanti.",
+        "Pode continuar.",
+        "Ga door.",
+        "继续。",
+        "続けて。",
+    ],
+)
+def test_go_on_resumes_only_after_a_stop(text: str) -> None:
+    assert depths_of(text, is_stopped=True) == ("resume",)
+    assert depths_of(text, is_stopped=False) == ()
+
+
+@pytest.mark.parametrize("text", ["Okay.", "Mhm.", "No, not the blue one", "Ouch!"])
+def test_nothing_but_going_on_or_an_order_lifts_a_stop(text: str) -> None:
+    assert "resume" not in depths_of(text, is_stopped=True)
+
+
+def test_an_order_to_a_stopped_robot_lifts_the_stop() -> None:
+    assert depths_of("Make me a coffee", is_stopped=True) == ("replan", "resume")
+
+
+def reflex_with_sink() -> tuple[Reflex, list[Interrupt]]:
+    reflex = Reflex()
+    sent: list[Interrupt] = []
+
+    def sink(port: Publisher[Interrupt], message: Message) -> None:
+        assert isinstance(message, Interrupt)
+        sent.append(message)
+
+    reflex.interrupt.sink = sink
+    return reflex, sent
+
+
+def state(*contact: str) -> RobotState:
+    zeros = (0.0,) * 8
+    return RobotState(
+        read_ns=0, position=zeros, velocity=zeros, effort=zeros, base_x_m=0.0, base_y_m=0.0, base_heading_rad=0.0,
+        base_v_mps=0.0, base_w_radps=0.0, contact=contact,
+    )  # fmt: skip
+
+
+def test_contact_stops_once_when_it_begins() -> None:
+    reflex, sent = reflex_with_sink()
+    for contact in [(), ("base",), ("base",), ("base", "arm"), (), ("base",)]:
+        reflex.feel(state(*contact))
+    assert [(i.depth, i.by, i.text) for i in sent] == [
+        ("stop", "contact", "contact: base"),
+        ("stop", "contact", "contact: arm"),
+        ("stop", "contact", "contact: base"),
+    ]
+
+
+def test_reflex_remembers_its_own_stop_and_follows_the_guard() -> None:
+    reflex, sent = reflex_with_sink()
+    reflex.listen(Utterance(speaker="alex", text="Go on"))
+    reflex.listen(Utterance(speaker="alex", text="Stop"))
+    reflex.listen(Utterance(speaker="alex", text="Go on"))
+    reflex.follow(GuardState(mode="stopped", reason="console"))
+    reflex.listen(Utterance(speaker="alex", text="Go on"))
+    assert [(i.id, i.depth) for i in sent] == [("reflex-1", "stop"), ("reflex-2", "resume"), ("reflex-3", "resume")]

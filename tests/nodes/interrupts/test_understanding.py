@@ -1,0 +1,150 @@
+"""Claims about `nodes/interrupts/intent.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodes.interrupts.intent import Meaning, clauses_of, understand
+
+
+def test_an_order_names_kind_and_destination() -> None:
+    assert understand("Please clear the table: put the cups in the bin") == Meaning(
+        wants="order", can_do=True, kind="cup", where="bin"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "excluding", "including"),
+    [
+        ("No, not the blue one", ("blue",), ()),
+        ("Leave the blue one alone", ("blue",), ()),
+        ("Put everything except the blue and the red one in the bin", ("blue", "red"), ()),
+        ("Take the green one, not the yellow one", ("yellow",), ("green",)),
+        ("No, the green one", (), ("green",)),
+        ("Don't touch the blue cup!", ("blue",), ()),
+        ("Nein, nicht die blaue Tasse", ("blue",), ()),
+        ("不要蓝色的", ("blue",), ()),
+        ("The red ones, but not the blue ones.", ("blue",), ("red",)),
+    ],
+)
+def test_colours_behind_a_negator_are_left_alone(
+    text: str, excluding: tuple[str, ...], including: tuple[str, ...]
+) -> None:
+    meaning = understand(text)
+    assert (meaning.excluding, meaning.including) == (excluding, including)
+
+
+@pytest.mark.parametrize("text", ["No!", "That's wrong.", "Not that one.", "No, no."])
+def test_an_objection_without_a_name_is_about_what_is_being_done(text: str) -> None:
+    assert understand(text).is_about_current
+
+
+def test_an_order_beyond_the_robot_is_understood_as_an_order_it_cannot_do() -> None:
+    meaning = understand("Make me a coffee")
+    assert (meaning.wants, meaning.can_do) == ("order", False)
+
+
+def test_put_it_back_is_a_correction_that_returns_the_thing() -> None:
+    meaning = understand("No, put it back!")
+    assert (meaning.wants, meaning.puts_back) == ("amend", True)
+
+
+def test_everything_is_no_kind() -> None:
+    meaning = understand("Clear everything into the box")
+    assert (meaning.can_do, meaning.is_everything, meaning.kind, meaning.where) == (True, True, "", "bin")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_everything", "kind"),
+    [
+        ("Put all the cups in the bin", False, "cup"),
+        ("Leg alle Tassen in die Kiste", False, "cup"),
+        ("Put all of it in the bin", True, ""),
+        ("Put all but the blue cup in the bin", True, "cup"),
+        ("Put everything in the bin, the cup too", True, "cup"),
+    ],
+)
+def test_all_of_a_kind_is_not_all_there_is(text: str, is_everything: bool, kind: str) -> None:
+    meaning = understand(text)
+    assert (meaning.is_everything, meaning.kind) == (is_everything, kind)
+
+
+def test_clauses_are_normalised() -> None:
+    assert clauses_of("Arrête ! That’s MY toe…") == ("arrete", "thats my toe")
+
+
+def test_going_on_is_asked_and_refused_in_one_breath() -> None:
+    for text in ("Go on? No!", "Weiter? Nein.", "Should it go on? No, no.", "继续？不要！", "Continue? Not yet."):
+        assert understand(text).wants != "resume", text
+    assert understand("No, go on.").wants == "resume"
+    assert understand("Go on. No, not the blue one.").wants == "resume"
+
+
+@pytest.mark.parametrize(
+    "text", ["Should I go on?", "May I continue?", "Soll ich weitermachen?", "Dois-je continuer ou continue ?"]
+)
+def test_who_asks_whether_they_should_go_on_does_not_tell_the_robot_to(text: str) -> None:
+    assert understand(text).wants != "resume"
+
+
+@pytest.mark.parametrize(
+    "text", ["Can you go on?", "Would you continue, please?", "Yes, go on.", "I may be slow. Go on."]
+)
+def test_a_request_in_the_form_of_a_question_is_one(text: str) -> None:
+    assert understand(text).wants == "resume"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Get away from me!", "Let go of me!", "Let me go!", "Leave me alone!", "Don't touch me!", "You're crushing me!",
+     "That hurt!", "Help!", "Help me!", "Enough!", "Danger!", "Abort!", "Pause.", "My hand!", "Owwwww!", "Ouuuch!",
+     "AAAAH!", "Stooop!", "Stand still.",
+     "Hilfe!", "Hilf mir!", "Lass mich los!", "Geh weg!", "Geh weiter weg von mir!",
+     "Meine Hand!", "Au secours !", "Lâche-moi !", "¡Ayuda!", "¡Suéltame!", "Aiuto!", "Lasciami!", "Socorro!",
+     "Me solta!", "Laat me los!", "Ga verder weg!", "救命！", "放开我！", "助けて！", "離して！"],
+)  # fmt: skip
+def test_who_is_in_distress_stops_the_robot_and_lifts_nothing(text: str) -> None:
+    assert understand(text).wants == "stop"
+
+
+@pytest.mark.parametrize("text", ["Help!", "Help me!", "My hand!", "Owwww!", "Enough!", "Hilfe!", "救命！"])
+def test_what_is_said_in_distress_is_no_bare_sound_that_an_okay_takes_back(text: str) -> None:
+    assert understand(text).is_sure
+
+
+@pytest.mark.parametrize(
+    ("text", "wants"),
+    [
+        ("Help me clear the table", "order"),
+        ("Can you help me put the cups in the bin?", "order"),
+        ("Let me go first today", "nothing"),
+        ("It is in my hand.", "nothing"),
+        ("Hold the cup.", "nothing"),
+        ("There is enough room.", "nothing"),
+        ("Mmm.", "nothing"),
+    ],
+)
+def test_the_same_words_inside_an_ordinary_sentence_are_harmless(text: str, wants: str) -> None:
+    assert understand(text).wants == wants
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I don't want you to go on.", "I do not think you should go on.", "You must not under any circumstances continue.",
+     "Not until I say go on.", "You shouldn't go on.", "You won't continue.", "Why did you go on?",
+     "Nobody told you to go on.", "Did I say go on?", "Ich will nicht, dass du weitermachst.",
+     "Weitermachen sollst du nicht.", "Ich sage dir, wenn du weitermachen kannst.", "Je ne veux pas que tu continue.",
+     "No quiero que sigas.", "Nessuno ha detto continua.", "不能继续。", "再開しないで。", "まだ続行しないでください。",
+     "進めてはいけない。"],
+)  # fmt: skip
+def test_who_forbids_going_on_or_speaks_of_it_does_not_ask_for_it(text: str) -> None:
+    assert understand(text).wants != "resume"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["No, go on.", "It doesn't hurt, go on.", "Okay, you can continue now.", "Go on, but not so fast.",
+     "Now mach weiter, bitte.", "Also, weiter.", "Sí, continúa.", "Oui, continue.", "好的，继续。", "続けてください。"],
+)  # fmt: skip
+def test_going_on_is_asked_for_in_many_ways(text: str) -> None:
+    assert understand(text).wants == "resume"

@@ -1,0 +1,201 @@
+"""Every file and every machine with which the ONNX policy must not start."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from nodes.models.onnx_file import read_model
+from nodes.policy.make_test_model import policy_model
+from nodes.policy.onnx_policy import OnnxPolicy
+from nodes.policy.onnx_session import PolicySession
+from runtime.errors import ParameterError, PolyrhythmError
+from tests.support.model_files import write_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    return write_model(tmp_path, policy_model())
+
+
+def test_a_missing_file_is_named_before_anything_starts(tmp_path: Path) -> None:
+    path = str(tmp_path / "none.onnx")
+    assert OnnxPolicy.check_parameters(path) == [f"model {path!r} does not exist"]
+    assert OnnxPolicy.check_parameters("") == ["no model is named; set the parameter model to the path of an ONNX file"]
+    assert OnnxPolicy.check_parameters(str(tmp_path)) == [f"model {str(tmp_path)!r} is not a file"]
+    with pytest.raises(ParameterError, match="does not exist"):
+        OnnxPolicy(path).on_start()
+
+
+def test_the_hash_must_match_where_one_is_given(model: str) -> None:
+    right = hashlib.sha256(Path(model).read_bytes()).hexdigest()
+    assert OnnxPolicy.check_parameters(model, sha256=right.upper()) == []
+    assert OnnxPolicy.check_parameters(model, sha256="0" * 64) == [
+        f"model {model!r} has sha256 {right}, expected {'0' * 64}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "it has no graph"),
+        (b"PK\x03\x04 a zip archive or a pickle", "the number 0"),
+        (b"\x80\x04\x95pickle", "it is cut off"),
+        (b"\x3a\xff\xff\xff\xff\x0f", "it is cut off"),
+        (b"\x0b\x0c", "wire type 3"),
+        (b"\x38\x01", "field 7 of its model is a number"),
+    ],
+)
+def test_what_is_no_model_is_refused(tmp_path: Path, data: bytes, why: str) -> None:
+    problems = read_model(write_model(tmp_path, data))[1]
+    assert len(problems) == 1
+    assert "is no ONNX model" in problems[0]
+    assert why in problems[0]
+
+
+def test_other_suffixes_are_refused(tmp_path: Path) -> None:
+    assert "by its name" in read_model(write_model(tmp_path, b"", "policy.pt"))[1][0]
+
+
+def test_a_cut_model_is_refused_at_every_length(tmp_path: Path) -> None:
+    whole = policy_model(steps=2)
+    assert read_model(write_model(tmp_path, whole))[1] == []
+    for length in range(0, len(whole) - 1, 37):
+        data, problems = read_model(write_model(tmp_path, whole[:length]))
+        if not problems:  # the cut fell between two fields: then the session finds out
+            with pytest.raises(PolyrhythmError):
+                PolicySession(data, name="it", width_px=160, height_px=120, providers=("CPUExecutionProvider",))
+
+
+def external(name: str = "w") -> onnx.TensorProto:
+    tensor = numpy_helper.from_array(np.zeros(4, np.float32), name)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    entry = tensor.external_data.add()
+    entry.key, entry.value = "location", "../secret"
+    return tensor
+
+
+def hidden_models() -> dict[str, onnx.ModelProto]:
+    """Models with external data in every place where a tensor can be."""
+    found = {}
+    for place in ("initializer", "sparse", "constant", "sparse constant", "subgraph", "function", "training"):
+        model = onnx.load_from_string(policy_model(steps=2))
+        graph = model.graph
+        sparse = onnx.SparseTensorProto(dims=[4])
+        sparse.values.CopyFrom(external())
+        if place == "initializer":
+            graph.initializer.append(external())
+        elif place == "sparse":
+            graph.sparse_initializer.append(sparse)
+        elif place == "constant":
+            graph.node.append(helper.make_node("Constant", [], ["c"], value=external()))
+        elif place == "sparse constant":
+            graph.node.append(helper.make_node("Constant", [], ["c"], sparse_value=sparse))
+        elif place == "subgraph":
+            inner = helper.make_graph([helper.make_node("Constant", [], ["d"], value=external())], "inner", [], [])
+            graph.node.append(helper.make_node("If", ["b"], ["c"], then_branch=inner, else_branch=inner))
+        elif place == "function":
+            node = helper.make_node("Constant", [], ["c"], value=external())
+            model.functions.append(helper.make_function("x", "f", [], ["c"], [node], []))
+        else:
+            model.training_info.add().initialization.initializer.append(external())
+        found[place] = model
+    return found
+
+
+@pytest.mark.parametrize("place", list(hidden_models()))
+def test_external_data_is_refused_wherever_it_hides(tmp_path: Path, place: str) -> None:
+    path = write_model(tmp_path, hidden_models()[place].SerializeToString())
+    assert OnnxPolicy.check_parameters(path) == [f"model {path!r} keeps tensors in other files; save it as one file"]
+
+
+def test_a_model_of_another_size_is_refused_with_both_shapes(model: str) -> None:
+    with pytest.raises(
+        PolyrhythmError, match=r"input 'image' is tensor\(float\) of shape \[1, 3, 120, 160\]; expected"
+    ):
+        OnnxPolicy(model, image_width_px=320).on_start()
+
+
+def test_other_inputs_and_outputs_are_refused_by_name(tmp_path: Path) -> None:
+    model = onnx.load_from_string(policy_model(steps=2))
+    model.graph.input[1].name = "angles"
+    model.graph.node[2].input[0] = "angles"
+    with pytest.raises(PolyrhythmError, match=r"its inputs are angles, image; a policy knows .*, and needs joints"):
+        OnnxPolicy(write_model(tmp_path, model.SerializeToString())).on_start()
+
+
+def test_an_output_of_another_width_is_refused(tmp_path: Path) -> None:
+    model = onnx.load_from_string(policy_model(steps=2))
+    model.graph.node.append(helper.make_node("ReduceMean", ["chunk"], ["small"], keepdims=1))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("small", TensorProto.FLOAT, [1, 1, 1]))
+    with pytest.raises(PolyrhythmError, match="its outputs are small"):
+        OnnxPolicy(write_model(tmp_path, model.SerializeToString())).on_start()
+
+
+def test_a_graph_that_the_runtime_refuses_is_a_sentence(tmp_path: Path) -> None:
+    model = onnx.load_from_string(policy_model(steps=2))
+    model.graph.node[0].op_type = "RunShell"
+    with pytest.raises(PolyrhythmError, match="cannot be loaded"):
+        OnnxPolicy(write_model(tmp_path, model.SerializeToString())).on_start()
+
+
+def test_an_unknown_provider_lists_the_known_ones(model: str) -> None:
+    with pytest.raises(PolyrhythmError, match=r"provider 'TPU' is not installed; known: .*CPUExecutionProvider"):
+        OnnxPolicy(model, providers=("TPU",)).on_start()
+
+
+def test_a_provider_that_cannot_be_had_is_passed_over_for_the_next_one_and_that_is_said(
+    model: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    policy = OnnxPolicy(model, providers=("TPUExecutionProvider", "CPUExecutionProvider"))
+    policy.on_start()
+    assert isinstance(policy.session, PolicySession)
+    said = f"model {model!r} runs on CPUExecutionProvider: TPUExecutionProvider cannot be had on this machine"
+    assert policy.session.fallback == said
+    assert said in caplog.text
+    OnnxPolicy(model).on_start()
+    assert caplog.text.count("cannot be had") == 1
+
+
+class Cardless(onnxruntime.InferenceSession):  # type: ignore[misc]  # the library is not typed
+    """The library on a machine whose graphics card does not start: it takes the CPU and says nothing."""
+
+    def __init__(self, model: bytes, options: Any, providers: list[str]) -> None:
+        super().__init__(model, options, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize(
+    ("providers", "fallback"),
+    [
+        (("CUDAExecutionProvider",), None),
+        (
+            ("CUDAExecutionProvider", "CPUExecutionProvider"),
+            "runs on CPUExecutionProvider: CUDAExecutionProvider",
+        ),
+    ],
+)
+def test_a_card_that_does_not_start_is_no_silent_run_on_the_cpu(
+    model: str, monkeypatch: pytest.MonkeyPatch, providers: tuple[str, ...], fallback: str | None
+) -> None:
+    monkeypatch.setattr(
+        onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    )
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Cardless)
+
+    def session() -> PolicySession:
+        data = Path(model).read_bytes()
+        return PolicySession(data, name="it", width_px=160, height_px=120, providers=providers)
+
+    if fallback is None:
+        with pytest.raises(PolyrhythmError, match="it: provider 'CUDAExecutionProvider' does not start"):
+            session()
+    else:
+        assert fallback in session().fallback

@@ -1,0 +1,116 @@
+"""The planner on a model behind HTTP without good answers: it says so, gives up with the reason, spends no more."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from tests.support.fake_openai_server import (
+    Behaviour,
+    FakeOpenAI,
+    answers,
+    half_a_stream,
+    raw,
+    silence,
+    status,
+    trickle,
+)
+from tests.support.openai_planner_table import KEY, REQUEST, Table, do, put, scene, set_environment
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_environment(monkeypatch)
+
+
+BAD: dict[str, Behaviour] = {
+    "500": status(500),
+    "429": status(429),
+    "timeout": silence,
+    "trickle": trickle,
+    "half a stream": half_a_stream,
+    "nonsense": raw(b"<html>", "text/html"),
+    "prose": answers("I would rather talk about cups."),
+    "unknown verb": answers(do("run_shell")),
+    "excess argument": answers(put(speed=99)),
+    "unknown place": answers(put(where="oven")),
+}
+
+
+CASES = [(name, False) for name in BAD] + [(name, True) for name in ("trickle", "half a stream", "nonsense")]
+
+
+@pytest.mark.parametrize(("name", "stream"), CASES)
+def test_a_planner_without_answers_says_so_and_ends_the_run_as_failed(name: str, stream: bool) -> None:
+    with FakeOpenAI(BAD[name]) as server, Table(server, stream=stream, deadline_s=0.4, give_up_after=2) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=30.0)
+        assert table.sim.outcome is not None
+        ok, reason = table.sim.outcome
+        assert not ok
+        assert reason.startswith("the planner gave up: ")
+        assert [subtask.verb for subtask in table.subtasks] == ["wait"]
+        assert len(table.said) == 2
+        assert len(server.requests) <= 4
+
+
+def test_an_unreachable_server_ends_the_run_with_the_reason() -> None:
+    with FakeOpenAI(silence) as server:
+        pass
+    with Table(server, give_up_after=3) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=60.0)
+        assert table.sim.outcome is not None
+        assert "cannot be reached" in table.sim.outcome[1]
+
+
+def test_the_robot_may_finish_its_subtask_before_the_run_ends() -> None:
+    with FakeOpenAI(answers(put()), status(500)) as server, Table(server, give_up_after=1) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=2.0)
+        table.hear("And hurry")
+        for _ in range(10):
+            table.sim.publish("description", scene("working"))
+            table.sim.run(seconds=2.0)
+        assert table.reason() == ""
+        table.sim.publish("description", scene("finished"))
+        table.sim.run(seconds=6.0)
+        assert table.reason().startswith("the planner gave up")
+        assert list(dict.fromkeys(subtask.verb for subtask in table.subtasks)) == ["put", "wait"]
+
+
+def test_one_failure_is_forgotten_after_an_answer() -> None:
+    bad, good = answers("hm"), answers(do("wait"))
+    with FakeOpenAI(bad, good, bad, good) as server, Table(server, give_up_after=2) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=10.0)
+        table.hear("What now?")
+        table.sim.run(seconds=10.0)
+        assert len(server.requests) == 4
+        assert table.sim.outcome is None
+
+
+def test_the_budget_of_calls_is_a_hard_stop() -> None:
+    with FakeOpenAI(answers(do("wait"))) as server, Table(server, max_calls=3) as table:
+        for number in range(10):
+            table.hear(f"What about {number}?")
+            table.sim.run(seconds=2.0)
+        table.sim.run(seconds=10.0)
+        assert len(server.requests) == 3
+        assert table.sim.outcome is not None
+        assert "the budget of 3 calls is spent" in table.sim.outcome[1]
+
+
+def test_the_key_is_in_no_log_and_no_message(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "node")
+    with FakeOpenAI(status(401, f"Incorrect API key provided: {KEY}")) as server, Table(server) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=30.0)
+        told = caplog.text + str(table.sim.outcome) + str(table.said)
+        assert "refused the key" in told
+        assert KEY not in told
+        assert KEY not in json.dumps(server.requests[0].body)

@@ -1,0 +1,101 @@
+"""The planner on a model behind HTTP, interrupted: requests in flight are closed, and asked anew with the news."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from nodes.guard.arbitration import Authority
+from nodes.planner.openai_api import OpenAIPlanner
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Interrupt, Utterance
+from tests.support.fake_openai_server import FakeOpenAI, answers, silence
+from tests.support.openai_planner_table import REQUEST, Table, do, put, set_environment
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_environment(monkeypatch)
+
+
+def test_a_correction_replaces_the_subtask() -> None:
+    with FakeOpenAI(answers(put()), answers(put("blue"))) as server, Table(server) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=2.0)
+        table.hear("No, not the blue one")
+        table.interrupt("amend", "No, not the blue one")
+        table.sim.run(seconds=4.0)
+        assert list(dict.fromkeys(subtask.excluding for subtask in table.subtasks)) == [(), ("blue",)]
+        assert table.subtasks[-1].id == "openaiplanner-2"
+
+
+def test_an_interrupt_is_answered_at_once() -> None:
+    with FakeOpenAI(answers(put())) as server, Table(server) as table:
+        table.sim.run(seconds=0.3)
+        table.hear(REQUEST)
+        table.interrupt("replan", REQUEST)
+        table.sim.run(seconds=0.6)
+        assert len(table.subtasks) == 1
+
+
+def test_a_stop_voids_the_answer_under_way_and_asks_again_with_the_news() -> None:
+    with FakeOpenAI(answers(put(say="old")), answers(do("keep", say="Sorry!"))) as server, Table(server) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=0.2)
+        table.hear("Ouch! That's my toe!")
+        table.interrupt("stop", "Ouch! That's my toe!")
+        table.sim.run(seconds=3.0)
+        assert [utterance.text for utterance in table.said] == ["Sorry!"]
+        assert table.subtasks == []
+        assert "interrupt: stop" in server.requests[1].user_text
+
+
+def test_an_interrupt_closes_the_connection_of_the_request_in_flight() -> None:
+    """In real time, as the executor would call the handlers."""
+
+    async def story(server: FakeOpenAI) -> float:
+        planner = OpenAIPlanner(model="fake", base_url=server.url, deadline_s=20.0)
+        planner.on_start()
+        planner.listen(Utterance(speaker="Ana", text=REQUEST))
+        thinking = asyncio.ensure_future(planner.tick())
+        assert await asyncio.to_thread(server.wait_for, 1)
+        began = time.monotonic()
+        interrupt = Interrupt(id="i", depth="stop", text="Ouch!", by="Ana")
+        planner.interrupted(interrupt)
+        thinking.cancel()  # as the runtime does when the fence arrives
+        await asyncio.wait_for(planner.fenced(Authority().fence(interrupt)), 15)
+        assert await asyncio.to_thread(server.requests[0].hung_up.wait, 15)
+        took_s = time.monotonic() - began
+        assert thinking.cancelled()
+        assert "your answer was cancelled" in server.requests[1].user_text
+        assert server.requests[1:]
+        assert planner.request.failures == 0
+        planner.on_stop()
+        await asyncio.sleep(0.05)
+        return took_s
+
+    with FakeOpenAI(silence, answers(do("keep", say="Sorry"))) as server:
+        assert asyncio.run(story(server)) < 15.0  # of the 20 s that it might have waited
+
+
+def test_stopping_the_node_in_mid_request_is_not_swallowed() -> None:
+    async def story(server: FakeOpenAI) -> None:
+        planner = OpenAIPlanner(model="fake", base_url=server.url, deadline_s=20.0)
+        planner.on_start()
+        planner.heard.push(Stamped(Utterance(speaker="Ana", text=REQUEST), Envelope("heard", "test", 1, 1)))
+        planner.listen(Utterance(speaker="Ana", text=REQUEST))
+        thinking = asyncio.ensure_future(planner.tick())
+        assert await asyncio.to_thread(server.wait_for, 1)
+        thinking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await thinking
+        assert await asyncio.to_thread(server.requests[0].hung_up.wait, 15)
+        planner.on_stop()
+        await asyncio.sleep(0.05)
+
+    with FakeOpenAI(silence) as server:
+        asyncio.run(story(server))

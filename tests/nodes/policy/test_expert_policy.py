@@ -1,0 +1,321 @@
+"""The scripted policy with the real guard and the simulated robot, in virtual time.
+
+Most of them trust the action's position; the last ones look through the simulated head camera.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from nodes.guard.node import Guard
+from nodes.policy.expert import ExpertPolicy
+from nodes.robot.simulated import SimDriver
+from nodes.sim.camera import SimCamera
+from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M
+from nodes.sim.messages import ObjectTruth, Truth
+from nodes.stretch.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, grasp_point, to_odometry
+from nodes.stretch.limits import STOW
+from runtime import Simulation
+from runtime.message import Stamped
+from runtime.msgs import Action, Feedback, Interrupt, JointCommand, RobotState, SeenObject
+
+BIN = SeenObject(
+    label="bin",
+    colour="teal",
+    x_m=BIN_XY_M[0],
+    y_m=BIN_XY_M[1],
+    z_m=sum(BIN_Z_M) / 2,
+    width_m=0.26,
+    height_m=BIN_Z_M[1] - BIN_Z_M[0],
+    u_px=0.0,
+    v_px=0.0,
+)
+
+
+class Kitchen:
+    """A graph of driver, guard and policy, and what happened in it."""
+
+    def __init__(self, seed: int = 0, *, sees: bool = False) -> None:
+        self.driver = SimDriver(robot_params={"seed": seed})
+        self.policy = ExpertPolicy(sees=sees)
+        cameras = [SimCamera()] if sees else []
+        self.sim = Simulation(self.driver, Guard(arm="auto"), self.policy, *cameras, seed=seed)
+        self.feedback: list[Feedback] = self.sim.record(ExpertPolicy.feedback)
+        self.commands: list[JointCommand] = self.sim.record(ExpertPolicy.command)
+        self.states: list[RobotState] = self.sim.record(SimDriver.state)
+        self.truths: list[Truth] = self.sim.record(SimDriver.truth)
+        self.sim.run(seconds=0.5)
+
+    def thing(self, name: str) -> ObjectTruth:
+        return next(thing for thing in self.truths[-1].objects if thing.name == name)
+
+    def seen(self, name: str, *, off: tuple[float, float] = (0.0, 0.0)) -> SeenObject:
+        thing = self.thing(name)
+        height_m = 2 * (thing.z_m - 0.5)
+        return SeenObject(
+            label=thing.label,
+            colour=thing.colour,
+            x_m=thing.x_m + off[0],
+            y_m=thing.y_m + off[1],
+            z_m=thing.z_m,
+            width_m=0.07,
+            height_m=height_m,
+            u_px=0.0,
+            v_px=0.0,
+        )
+
+    def act(self, action: Action, seconds: float = 40.0) -> Feedback | None:
+        """Publish an action and run until it is over, or for that long."""
+        self.sim.publish("action", action)
+
+        def is_over() -> bool:
+            return any(f.action_id == action.id and f.status != "running" for f in self.feedback)
+
+        self.sim.run(seconds=seconds, until=is_over)
+        last = [feedback for feedback in self.feedback if feedback.action_id == action.id]
+        return last[-1] if last and last[-1].status != "running" else None
+
+    def pick(self, name: str, seconds: float = 40.0) -> Feedback | None:
+        return self.act(Action(id=f"pick {name}", skill="pick", target=self.seen(name)), seconds)
+
+    def place(self, number: int = 0, seconds: float = 40.0) -> Feedback | None:
+        return self.act(Action(id=f"place {number}", skill="place", target=BIN), seconds)
+
+    def interrupt(self, depth: str, by: str = "person") -> None:
+        assert depth in ("stop", "resume", "replan")
+        self.sim.publish("interrupt", Interrupt(id=f"i-{depth}", depth=depth, text=depth, by=by))  # type: ignore[arg-type]  # asserted above
+
+
+def moved_m(one: ObjectTruth, two: ObjectTruth) -> float:
+    return math.dist((one.x_m, one.y_m, one.z_m), (two.x_m, two.y_m, two.z_m))
+
+
+def test_pick_and_place_put_the_cup_in_the_bin_and_touch_nothing_else() -> None:
+    kitchen = Kitchen()
+    before = {thing.name: thing for thing in kitchen.truths[-1].objects}
+    picked = kitchen.pick("red_cup")
+    assert picked is not None
+    assert picked.status == "success", picked.why
+    placed = kitchen.place()
+    assert placed is not None
+    assert placed.status == "success", placed.why
+    kitchen.sim.run(seconds=1.5)
+    assert kitchen.thing("red_cup").is_in_bin
+    others = [thing for thing in kitchen.truths[-1].objects if thing.name != "red_cup"]
+    assert max(moved_m(thing, before[thing.name]) for thing in others) < 0.005
+
+
+def test_starting_moves_nothing_and_says_nothing() -> None:
+    kitchen = Kitchen()
+    kitchen.sim.run(seconds=2.0)
+    assert kitchen.commands == []
+    assert max(abs(a - b) for a, b in zip(kitchen.states[-1].position, STOW, strict=True)) < 0.01
+
+
+def test_the_first_command_keeps_arm_and_base_where_they_are() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup", seconds=0.2)
+    first = kitchen.commands[0]
+    assert abs(first.position[ARM] - STOW[ARM]) < 0.01
+    assert abs(first.base_v_mps) <= 0.3
+
+
+def test_another_pick_in_mid_lowering_goes_up_first_and_then_succeeds() -> None:
+    kitchen = Kitchen()
+    before = {thing.name: thing for thing in kitchen.truths[-1].objects}
+    kitchen.sim.publish("action", Action(id="one", skill="pick", target=kitchen.seen("red_cup")))
+    kitchen.sim.run(seconds=40.0, until=lambda: any("lowering" in f.why for f in kitchen.feedback))
+    kitchen.sim.run(seconds=1.2)
+    picked = kitchen.pick("green_cup")
+    assert [f.status for f in kitchen.feedback if f.action_id == "one"][-1] == "failure"
+    assert picked is not None
+    assert picked.status == "success", picked.why
+    assert moved_m(kitchen.thing("red_cup"), before["red_cup"]) < 0.01
+
+
+def test_a_pick_while_holding_puts_the_held_cup_back_first() -> None:
+    kitchen = Kitchen()
+    before = kitchen.thing("blue_cup")
+    kitchen.pick("blue_cup")
+    kitchen.sim.run(seconds=1.0)
+    picked = kitchen.pick("green_cup", seconds=60.0)
+    assert picked is not None
+    assert picked.status == "success", picked.why
+    assert moved_m(kitchen.thing("blue_cup"), before) < 0.02
+
+
+def test_placing_the_held_cup_on_itself_puts_it_back() -> None:
+    kitchen = Kitchen()
+    before = kitchen.thing("blue_cup")
+    target = kitchen.seen("blue_cup")
+    kitchen.pick("blue_cup")
+    kitchen.place(seconds=1.0)
+    back = kitchen.act(Action(id="back", skill="place", target=target))
+    assert back is not None
+    assert back.status == "success", back.why
+    assert moved_m(kitchen.thing("blue_cup"), before) < 0.02
+
+
+def test_a_cup_that_is_not_there_is_a_failure_with_a_reason() -> None:
+    kitchen = Kitchen()
+    there = kitchen.seen("red_cup")
+    gap = SeenObject(
+        label="cup",
+        colour="pink",
+        x_m=0.40,
+        y_m=-0.47,
+        z_m=there.z_m,
+        width_m=0.07,
+        height_m=0.1,
+        u_px=0.0,
+        v_px=0.0,
+    )
+    failed = kitchen.act(Action(id="gap", skill="pick", target=gap))
+    assert failed is not None
+    assert (failed.status, failed.why) == ("failure", "nothing is between the fingers at the pink cup")
+
+
+def test_place_with_an_empty_gripper_fails() -> None:
+    failed = Kitchen().place()
+    assert failed is not None
+    assert (failed.status, failed.why) == ("failure", "there is nothing in the gripper to place")
+
+
+def test_a_stop_in_mid_pick_holds_and_resuming_finishes_the_pick() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup", seconds=3.0)
+    kitchen.interrupt("stop")
+    kitchen.sim.run(seconds=2.0)
+    held = kitchen.states[-1]
+    kitchen.sim.run(seconds=35.0)  # longer than any phase may take
+    state = kitchen.states[-1]
+    assert abs(state.base_x_m - held.base_x_m) < 0.002
+    assert abs(state.position[LIFT] - held.position[LIFT]) < 0.002
+    kitchen.interrupt("resume")
+    kitchen.sim.run(
+        seconds=40.0,
+        until=lambda: any(f.status != "running" for f in kitchen.feedback),
+    )
+    assert kitchen.feedback[-1].status == "success"
+
+
+def test_a_stop_while_carrying_keeps_the_cup() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup")
+    kitchen.place(seconds=2.0)
+    kitchen.interrupt("stop")
+    kitchen.sim.run(seconds=5.0)
+    assert kitchen.states[-1].is_grasping
+    kitchen.interrupt("resume")
+    kitchen.sim.run(
+        seconds=40.0, until=lambda: any(f.status == "success" and "place" in f.why for f in kitchen.feedback)
+    )
+    kitchen.sim.run(seconds=1.5)
+    assert kitchen.thing("red_cup").is_in_bin
+
+
+def test_hold_stops_where_the_robot_is() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup", seconds=3.0)
+    held = kitchen.act(Action(id="hold", skill="hold"))
+    assert held is not None
+    assert held.status == "success"
+    kitchen.sim.run(seconds=2.0)
+    one = kitchen.states[-1]
+    kitchen.sim.run(seconds=2.0)
+    two = kitchen.states[-1]
+    assert math.dist(one.position, two.position) < 0.005
+    assert abs(one.base_x_m - two.base_x_m) < 0.001
+
+
+def test_a_replan_sets_the_action_aside_and_holds() -> None:
+    kitchen = Kitchen()
+    kitchen.pick("red_cup", seconds=3.0)
+    kitchen.interrupt("replan")
+    kitchen.sim.run(seconds=2.0)
+    assert kitchen.feedback[-1].status == "failure"
+    assert kitchen.feedback[-1].why == "set aside: person said 'replan'"
+    one = kitchen.states[-1].base_x_m
+    kitchen.sim.run(seconds=1.0)
+    assert abs(kitchen.states[-1].base_x_m - one) < 0.001
+
+
+def test_the_policys_own_image_corrects_a_target_that_is_3_cm_off() -> None:
+    kitchen = Kitchen(seed=1, sees=True)
+    truth = kitchen.thing("green_cup")
+    action = Action(id="off", skill="pick", target=kitchen.seen("green_cup", off=(0.03, -0.03)))
+    picked = kitchen.act(action)
+    assert picked is not None
+    assert picked.status == "success", picked.why
+    assert kitchen.policy.progress is not None
+    held = kitchen.policy.progress.held
+    assert held is not None
+    assert math.dist((held.x_m, held.y_m), (truth.x_m, truth.y_m)) < 0.01
+
+
+def test_a_place_that_the_image_shows_empty_fails_before_the_gripper_goes_down() -> None:
+    kitchen = Kitchen(seed=1, sees=True)
+    there = kitchen.thing("red_cup")
+    corner_x_m = 0.40 if there.x_m < 0.0 else -0.48  # the table's corner that is farther from it
+    empty = kitchen.seen("red_cup", off=(corner_x_m - there.x_m, -0.44 - there.y_m))
+    failed = kitchen.act(Action(id="gone", skill="pick", target=empty))
+    assert failed is not None
+    assert (failed.status, failed.why) == ("failure", "the red cup is not where it was said to be")
+    assert not any("lowering" in feedback.why for feedback in kitchen.feedback)
+
+
+def test_commands_carry_the_age_of_the_newest_image_looked_at() -> None:
+    kitchen = Kitchen(seed=1, sees=True)
+    ages_s: list[float] = []
+
+    def note(stamped: Stamped[JointCommand]) -> None:
+        envelope = stamped.envelope
+        if envelope.topic == "command" and envelope.image_ns:
+            ages_s.append((envelope.published_ns - envelope.image_ns) * 1e-9)
+
+    kitchen.sim.observe(note)
+    kitchen.pick("green_cup")
+    assert len(ages_s) > 100
+    assert max(ages_s) < 0.25
+
+
+@pytest.mark.parametrize(("skill", "moving", "other"), [("nod", HEAD_TILT, HEAD_PAN), ("shake", HEAD_PAN, HEAD_TILT)])
+def test_a_gesture_of_the_head_moves_the_head_alone_and_ends_where_it_began(
+    skill: Literal["nod", "shake"], moving: int, other: int
+) -> None:
+    kitchen = Kitchen()
+    begin = kitchen.states[-1].position
+    done = kitchen.act(Action(id=skill, skill=skill), seconds=10.0)
+    assert done is not None
+    assert done.status == "success", done.why
+    kitchen.sim.run(seconds=1.0)
+    track = np.array([state.position for state in kitchen.states])
+    turns = np.diff(np.sign(np.diff(track[:, moving])[np.abs(np.diff(track[:, moving])) > 1e-3]))
+    assert np.ptp(track[:, moving]) > 0.15
+    assert np.count_nonzero(turns) >= 3  # there and back, twice
+    assert np.ptp(track[:, other]) < 0.02
+    assert np.ptp(track[:, :6], axis=0).max() < 0.02
+    assert kitchen.states[-1].position == pytest.approx(begin, abs=0.06)
+
+
+def test_pointing_turns_the_closed_gripper_towards_the_thing() -> None:
+    kitchen = Kitchen()
+    thing = kitchen.seen("red_cup")
+    done = kitchen.act(Action(id="point", skill="point", target=thing), seconds=20.0)
+    assert done is not None
+    assert done.status == "success", done.why
+    kitchen.sim.run(seconds=0.5)
+    state = kitchen.states[-1]
+    base = (state.base_x_m, state.base_y_m, state.base_heading_rad)
+    tip = to_odometry(*base, grasp_point(state.position))
+    wrist = to_odometry(*base, np.array([0.0, -0.16 - state.position[ARM], tip[2]]))
+    towards = np.array([thing.x_m, thing.y_m]) - wrist[:2]
+    along = (tip - wrist)[:2]
+    angle = abs(math.atan2(along[0] * towards[1] - along[1] * towards[0], float(along @ towards)))
+    assert angle < 0.15
+    assert state.position[WRIST_YAW] != pytest.approx(STOW[WRIST_YAW], abs=0.3)
+    assert math.dist(tip, (thing.x_m, thing.y_m, thing.z_m)) > 0.1  # without touching it

@@ -1,0 +1,58 @@
+"""The hand of a Stretch: what it is told to do in space is what the kinematics say of the joints that do it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodes.policy.inverse_kinematics import STRETCH_HAND
+from nodes.stretch.limits import STOW, STRETCH_3
+from runtime.msgs import JOINTS, JointVector, RobotState
+from runtime.msgs.robot_protocol import Twist
+
+speeds = st.floats(-0.2, 0.2)
+turns = st.floats(-0.8, 0.8)
+positions = st.tuples(*(st.floats(joint.lowest, joint.highest) for joint in STRETCH_3.joints))
+DT_S = 1e-3
+
+
+def state_at(position: JointVector, x_m: float = 0.0) -> RobotState:
+    """A robot at rest."""
+    return RobotState(
+        read_ns=0, position=position, velocity=(0.0,) * 8, effort=(0.0,) * 8, base_x_m=x_m, base_y_m=0.0,
+        base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
+    )  # fmt: skip
+
+
+@given(positions, speeds, speeds, speeds, turns, turns)
+def test_the_hand_moves_as_it_is_told_whatever_the_wrist_does(
+    position: JointVector, ahead: float, left: float, up: float, pitch: float, yaw: float
+) -> None:
+    rates, base_mps = STRETCH_HAND.rates(position, Twist(ahead, left, up, pitch, yaw))
+    later = tuple(value + rates.get(name, 0.0) * DT_S for name, value in zip(JOINTS, position, strict=True))
+    before, after = STRETCH_HAND.point(position), STRETCH_HAND.point(later)
+    moved = [(two - one) / DT_S for one, two in zip(before, after, strict=True)]
+    assert moved[0] + base_mps == pytest.approx(ahead, abs=2e-3)
+    assert moved[1:] == pytest.approx([left, up], abs=2e-3)
+
+
+def test_the_way_to_a_thing_goes_up_first_and_then_over_it() -> None:
+    thing = (0.3, -0.6, 0.6)
+    low = STRETCH_HAND.above(state_at(STOW), thing)
+    assert low.base_v_mps == 0.0
+    assert set(low.goals) == {"lift", "head_pan", "head_tilt"}
+    high = list(STOW)
+    high[JOINTS.index("lift")] = low.goals["lift"]
+    over = STRETCH_HAND.above(state_at(tuple(high)), thing)
+    assert over.base_v_mps > 0.1
+    arrived = tuple(over.goals.get(name, value) for name, value in zip(JOINTS, high, strict=True))
+    x, y, z = STRETCH_HAND.point(arrived)
+    assert (x, y) == pytest.approx((0.0, -0.6), abs=1e-6)
+    assert z > 0.68
+    assert STRETCH_HAND.above(state_at(arrived, x_m=0.3), thing).base_v_mps == 0.0
+
+
+def test_what_no_arm_reaches_is_said() -> None:
+    for thing in ((0.0, 0.6, 0.6), (0.0, -2.0, 0.6), (0.0, -0.6, 50.0)):
+        assert "out of the arm's reach" in STRETCH_HAND.above(state_at(STOW), thing).why_not

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from nodes.guard.node import Guard
+from nodes.robot.driver import METHODS, Driver, make_robot
+from nodes.robot.simulated import SimDriver
+from nodes.sim.robot import SimRobot
+from nodes.stretch.limits import STOW, STRETCH_3
+from runtime import Node, Publisher, Simulation, Subscription, every
+from runtime.errors import UserError
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Image, JointCommand, RobotService, RobotState, RobotStatus
+from runtime.msgs.robot_protocol import Robot, RobotError, RobotLimits
+
+
+class NotingRobot:
+    """Writes down what it is asked to do."""
+
+    def __init__(self, limits: RobotLimits = STRETCH_3) -> None:
+        self.limits = limits
+        self.calls: list[str] = []
+
+    def start(self, now_ns: int) -> None:
+        self.calls.append("start")
+
+    def read(self, now_ns: int) -> RobotState:
+        return RobotState(
+            read_ns=now_ns,
+            position=STOW,
+            velocity=STOW,
+            effort=STOW,
+            base_x_m=0.0,
+            base_y_m=0.0,
+            base_heading_rad=0.0,
+            base_v_mps=0.0,
+            base_w_radps=0.0,
+        )
+
+    def status(self, now_ns: int) -> RobotStatus:
+        is_on = bool(self.calls) and self.calls[-1] == "runstop"
+        return RobotStatus(read_ns=now_ns, mode="runstopped" if is_on else "ready", is_runstopped=is_on)
+
+    def home(self) -> None:
+        self.calls.append("home")
+
+    def stow(self) -> None:
+        raise RobotError("not now")
+
+    def runstop(self, is_on: bool) -> None:
+        self.calls.append("runstop" if is_on else "release")
+
+    def command(self, command: JointCommand) -> None:
+        self.calls.append("command")
+
+    def advance(self, now_ns: int) -> None:
+        self.calls.append("advance")
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+def driver_with_command(age_s: float, position: tuple[float, ...] = STOW) -> tuple[Driver, NotingRobot]:
+    driver = Driver()
+    driver.robot = robot = NotingRobot()
+    now_ns = driver.clock.now_ns()
+    envelope = Envelope(topic="robot/command", source="guard", seq=1, published_ns=now_ns - round(age_s * 1e9))
+    driver.command.push(Stamped(JointCommand(position=position), envelope))
+    return driver, robot
+
+
+def test_a_fresh_command_is_applied_after_the_robots_time_has_passed() -> None:
+    driver, robot = driver_with_command(age_s=0.0)
+    driver.control()
+    assert robot.calls == ["advance", "command"]
+    assert driver.state.sent == 1
+
+
+def test_a_stale_command_means_stop() -> None:
+    driver, robot = driver_with_command(age_s=0.16)
+    driver.control()
+    assert robot.calls == ["advance", "stop"]
+
+
+def test_no_command_at_all_means_stop() -> None:
+    driver = Driver()
+    driver.robot = robot = NotingRobot()
+    driver.control()
+    assert robot.calls == ["advance", "stop"]
+
+
+@pytest.mark.parametrize("position", [(math.nan, *STOW[1:]), STOW[:7], (math.inf, *STOW[1:])])
+def test_a_command_that_is_not_complete_and_finite_means_stop(position: tuple[float, ...]) -> None:
+    driver, robot = driver_with_command(age_s=0.0, position=position)
+    driver.control()
+    assert robot.calls == ["advance", "stop"]
+
+
+def test_starting_never_commands_and_stopping_stops() -> None:
+    driver = Driver(robot="nodes.sim.robot:SimRobot", robot_params={"seed": 2})
+    driver.on_start()
+    assert driver.robot is not None
+    assert driver.robot.read(0).position == pytest.approx(STOW)
+    driver.robot = robot = NotingRobot()
+    driver.on_stop()
+    assert robot.calls == ["stop", "close"]
+
+
+@pytest.mark.parametrize("name", ["nodes.nowhere:Robot", "nodes.stretch.limits:Robot", "nonsense", ""])
+def test_a_robot_that_cannot_be_loaded_is_named(name: str) -> None:
+    with pytest.raises(UserError, match='expected "module:Class"'):
+        make_robot(name, {})
+
+
+def test_parameters_that_the_robot_does_not_take_are_refused() -> None:
+    with pytest.raises(UserError, match="does not take these robot_params"):
+        make_robot("nodes.sim.robot:SimRobot", {"colour": "red"})
+
+
+def test_a_person_may_home_it_while_nobody_commands_it(caplog: pytest.LogCaptureFixture) -> None:
+    driver, robot = driver_with_command(age_s=1.0)
+    driver.control()
+    driver.serve(RobotService(id="1", verb="home", by="console"))
+    assert robot.calls[-1] == "home"
+    driver.serve(RobotService(id="2", verb="stow", by="console"))
+    assert "stow by console refused: not now" in caplog.text
+    driver, robot = driver_with_command(age_s=0.0)
+    driver.control()
+    driver.serve(RobotService(id="3", verb="home", by="console"))
+    assert "home" not in robot.calls
+    assert "the robot is under command; disarm first" in caplog.text
+
+
+def test_a_runstop_by_message_waits_for_nothing_and_no_service_passes_for_one(caplog: pytest.LogCaptureFixture) -> None:
+    driver, robot = driver_with_command(age_s=0.0)
+    driver.press(RobotService(id="1", verb="runstop", by="console"))
+    driver.press(RobotService(id="2", verb="release", by="console"))
+    driver.press(RobotService(id="3", verb="home", by="console"))
+    driver.serve(RobotService(id="4", verb="release", by="console"))
+    assert robot.calls == ["runstop", "release"]
+    assert caplog.text.count("refused") == 2
+
+
+def test_the_status_is_published_five_times_a_second() -> None:
+    driver, _ = driver_with_command(age_s=0.0)
+    for _ in range(50):
+        driver.control()
+    assert driver.status.sent == 5
+
+
+def test_a_runstop_and_its_release_are_told_at_the_very_next_tick() -> None:
+    driver, robot = driver_with_command(age_s=1.0)
+    driver.control()
+    assert driver.status.sent == 1
+    robot.stop = lambda: None  # type: ignore[method-assign]  # what was called last is the button then
+    robot.advance = lambda now_ns: None  # type: ignore[method-assign]  # the same
+    driver.press(RobotService(id="1", verb="runstop", by="console"))
+    driver.control()
+    assert driver.status.sent == 2
+    driver.control()
+    assert driver.status.sent == 2, "news, not again"
+    driver.press(RobotService(id="2", verb="release", by="console"))
+    driver.control()
+    assert driver.status.sent == 3
+
+
+class Eye(Node):
+    """A camera of 10 Hz."""
+
+    image = Publisher(Image, "head/image")
+
+    @every(hz=10)
+    def see(self) -> None:
+        self.image.publish(Image(camera="head", captured_ns=self.clock.now_ns(), rgb=np.zeros((1, 1, 3), np.uint8)))
+
+
+class Follower(Node):
+    """A policy that looks and wants the robot to stay as it is."""
+
+    image = Subscription(Image, "head/image")
+    state = Subscription(RobotState, "robot/state")
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        if self.image.latest() is not None and (state := self.state.latest()) is not None:
+            self.command.publish(JointCommand(position=state.position))
+
+
+def test_what_the_robot_tells_hands_no_old_image_on_so_commands_do_not_grow_old() -> None:
+    """The guard reads state and status, the driver the guard's commands: a loop, in which ages must not go round."""
+    sim = Simulation(
+        Eye(), Follower(), Driver(robot="nodes.robot.kinematic:KinematicRobot"), Guard(arm="auto", memory="run")
+    )
+    sim.run(seconds=3.0)
+    for topic in ("robot/state", "robot/status"):
+        told = sim.latest_stamped(topic)
+        assert told is not None
+        assert told.envelope.image_ns == 0, topic
+    command = sim.latest_stamped("robot/command")
+    assert command is not None
+    assert 0 < command.envelope.published_ns - command.envelope.image_ns < 0.3e9
+
+
+class AgeNotingDriver(Driver):
+    """Notes how old each command is that it is about to apply."""
+
+    ages_ns: list[int]
+
+    @every(hz=50)
+    def control(self) -> None:
+        stamped = self.command.stamped()
+        if stamped is not None:
+            vars(self).setdefault("ages_ns", []).append(self.clock.now_ns() - stamped.envelope.published_ns)
+        super().control()
+
+
+def test_each_command_of_the_guard_is_applied_once_half_a_period_after_it_was_made() -> None:
+    """In one phase the two would race: one tick would find two commands and the next none."""
+    driver = AgeNotingDriver(robot="nodes.robot.kinematic:KinematicRobot")
+    sim = Simulation(Eye(), Follower(), driver, Guard(arm="auto", memory="run"))
+    sim.run(seconds=3.0)
+    assert len(driver.ages_ns) > 100
+    assert set(driver.ages_ns) == {10_000_000}
+    assert driver.command.dropped["overwritten"] == 0
+
+
+def test_a_robot_that_fails_to_stop_is_closed_all_the_same() -> None:
+    class Stubborn(NotingRobot):
+        def stop(self) -> None:
+            raise RobotError("the wheels do not answer")
+
+    driver = Driver()
+    robot = driver.robot = Stubborn()
+    with pytest.raises(RobotError, match="the wheels do not answer"):
+        driver.on_stop()
+    assert robot.calls[-1] == "close"
+
+
+@pytest.mark.parametrize(
+    ("robot", "params", "words"),
+    [
+        ("nosuch:Robot", {}, "cannot be loaded: No module named 'nosuch'"),
+        ("nodes.hello:Talker", {}, "is no robot: it lacks start, read, status"),
+        ("nodes.robot.kinematic:KinematicRobot", {"nope": 1}, "got an unexpected keyword argument 'nope'"),
+    ],
+)
+def test_what_is_no_robot_is_known_before_the_start(robot: str, params: dict[str, int], words: str) -> None:
+    [problem] = Driver.check_parameters(robot, dict(params))
+    assert words in problem
+
+
+def test_a_robot_that_is_one_is_neither_made_nor_moved_by_a_check() -> None:
+    for robot in ("nodes.robot.kinematic:KinematicRobot", "bridges.stretch.robot:StretchRobot", ""):
+        assert Driver.check_parameters(robot) == []
+    assert set(METHODS) == {name for name in vars(Robot) if not name.startswith("_") and callable(vars(Robot)[name])}
+
+
+def test_a_simulation_that_waited_for_others_to_load_is_not_behind(caplog: pytest.LogCaptureFixture) -> None:
+    driver = SimDriver()
+    driver.on_start()
+    robot = driver.robot
+    assert isinstance(robot, SimRobot)
+    robot.skipped_s = 5.0
+    driver.control()
+    driver.show_world()
+    assert "behind real time" not in caplog.text
+    robot.skipped_s = 5.5
+    driver.control()
+    driver.show_world()
+    assert "the simulation is behind real time and has left out 0.50 s so far" in caplog.text
+    driver.on_stop()

@@ -1,0 +1,148 @@
+"""`polyrhythm seat` asked rightly and wrongly; that it hands over at all is shown in test_seat_processes.py."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodes.guard import command as guard_command
+from nodes.seats import command
+from runtime.cli import main
+from runtime.clock import to_ns
+from runtime.control_messages.lease import Lease
+from runtime.msgs import Comparison
+from runtime.supervision.registry import FoundRun
+from tests.support.guarded_nodes import GUARDED
+from tests.support.running import Runs
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["take"], "which seat? expected one of: planner, vlm, policy, like: polyrhythm seat take policy"),
+        (["take", "policy", "--from", "3"], "--from goes with polyrhythm seat take SEAT --replay RUN.mcap"),
+        (["take", "policy", "--as", "policy", "--keys"], "--keys goes with polyrhythm seat take SEAT --as me"),
+        (["take", "policy", "--as", "policy", "--for", "3"], "--for goes with polyrhythm seat take SEAT --as me"),
+        (["give", "policy", "--as", "me"], "--as goes with polyrhythm seat take"),
+        (["list", "--keys"], "--keys goes with"),
+        (["shadow", "policy", "--replay", "x.mcap"], "--replay goes with"),
+        (["take", "vlm", "--keys"], "--keys drives the robot: it goes with the seat policy"),
+        (["take", "policy", "--keys", "--replay", "x.mcap"], "one of the two sits there"),
+        (["take", "policy", "--json"], "--json goes with list, shadow, give and take SEAT --as NODE"),
+    ],
+)
+def test_options_that_say_nothing_together_are_told_before_a_run_is_looked_for(
+    argv: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["seat", *argv]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--for", "--from"])
+@pytest.mark.parametrize("value", ["-1", "nan", "inf", "soon"])
+def test_a_time_that_is_none_is_told(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["seat", "take", "policy", f"{option}={value}"])
+    assert end.value.code == 2
+    assert f"{value} is no positive number" in capsys.readouterr().err
+
+
+def test_who_has_no_name_on_this_machine_may_ask_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    assert command._parser().parse_args(["list"]).by.startswith("user ")
+    assert guard_command._parser().parse_args(["estop"]).by.startswith("user ")
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
+    with Runs(monkeypatch) as started:
+        yield started
+
+
+def start(runs: Runs, tmp_path: Path, text: str) -> FoundRun:
+    file = tmp_path / "some.toml"
+    file.write_text(text)
+    return runs.start(file)
+
+
+@pytest.mark.processes
+def test_who_asks_for_what_is_not_there_is_told_what_there_is(
+    runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start(runs, tmp_path, GUARDED)
+
+    def asked(code: int, *argv: str) -> str:
+        assert main(["seat", *argv]) == code
+        printed = capsys.readouterr()
+        return printed.out + printed.err
+
+    assert "has no seat vlm: its launch file has [seats.policy]" in asked(2, "take", "vlm")
+    assert "--as witness: no candidate for the seat policy; expected me, or one of its candidates: other, policy" in (
+        asked(2, "take", "policy", "--as", "witness")
+    )
+    assert main(["pub", "robot/command", '{"position": [0.9]}', "--force", "I want to"]) == 2
+    assert "robot/command is the word of guard alone: nobody moves the robot past it" in capsys.readouterr().err
+    assert "nobody compares shadows" in asked(2, "shadow", "policy", "--for", "1")
+    assert asked(0, "give", "policy") == "policy: policy (script) already, lease 0\n", "nothing is asked of the guard"
+    assert asked(0, "take", "policy", "--as", "other", "--by", "Ana") == "policy: other (script), lease 1\n"
+    assert json.loads(asked(0, "list", "policy", "--json")) == {
+        "policy": {"holder": "other", "kind": "script", "number": 1, "by": "Ana", "why": "taken"}
+    }
+    assert json.loads(asked(0, "give", "policy", "--json"))["policy"]["holder"] == "policy"
+
+
+@pytest.mark.processes
+def test_a_person_speaks_on_the_seats_own_topics_and_never_past_the_guard(runs: Runs, tmp_path: Path) -> None:
+    start(runs, tmp_path, GUARDED)
+    lines = 'robot/command {"position": [0]}\nbeet {}\n'
+    done = subprocess.run(
+        [sys.executable, "-m", "runtime", "seat", "take", "policy", "--by", "Ana"],
+        input=lines, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "robot/command does not belong to the seat policy; its topics: command" in done.stderr
+    assert "has no topic 'beet'" in done.stderr
+    assert "policy: given back" in done.stdout
+
+
+@pytest.mark.processes
+def test_a_graph_without_seats_says_so(runs: Runs, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start(runs, tmp_path, '[nodes.talker]\nuse = "nodes.hello:Talker"\n')
+    assert main(["seat", "list"]) == 1
+    assert "it has no [seats.*]" in capsys.readouterr().err
+    assert main(["seat", "take", "policy"]) == 2
+    assert "has no seat policy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("displaced", "before"),
+    [("policy", "; policy in shadow"), ("tool-7-console", "; before: tool-7-console"), ("", "")],
+    ids=["a model of the graph goes on", "a tool need not be there any more", "nobody"],
+)
+def test_who_sat_there_before_is_in_shadow_only_where_it_goes_on(displaced: str, before: str) -> None:
+    lease = Lease(
+        seat="policy", holder="expert", number=3, kind="model", by="user ada", displaced=displaced, why="take"
+    )
+    text = command.line(lease, {"policy", "expert"})
+    assert text == f"policy   expert (model), lease 3, take by user ada{before}"
+
+
+def test_comparisons_of_commands_are_shown_once_a_second_and_those_of_words_each() -> None:
+    pace = command.Pace()
+    joints = Comparison(seat="policy", holder="policy", shadow="mine", measure="joint_m_or_rad", distance=0.2)
+    base = Comparison(seat="policy", holder="policy", shadow="mine", measure="base_mps", distance=0.0)
+    words = Comparison(seat="vlm", holder="vlm", shadow="mine", measure="same_action", distance=1.0, text="a against b")
+    shown = [(at_s, one.measure) for at_s in (3.0, 3.2, 3.9, 4.0, 4.2) for one in (joints, base, words)
+             if pace.is_due(one, to_ns(at_s))]  # fmt: skip
+    assert [at_s for at_s, measure in shown if measure == "joint_m_or_rad"] == [3.0, 4.0]
+    assert [at_s for at_s, measure in shown if measure == "base_mps"] == [3.0, 4.0]
+    assert len([measure for _, measure in shown if measure == "same_action"]) == 5

@@ -1,0 +1,237 @@
+"""The terminal shows who said what, what goes on, and who is late, on 80 columns and without a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from nodes.terminal.view import TerminalView
+from runtime.clock import SystemClock
+from runtime.control_messages.health import Health, PortHealth, TimerHealth
+from runtime.control_messages.lease import Lease
+from runtime.message import Envelope, Message, Stamped
+from runtime.msgs import Action, Feedback, GuardState, Interrupt, JointCommand, Subtask, Utterance
+from runtime.supervision.view import View
+
+START_NS = 1_000_000_000_000
+
+
+class _Clock(SystemClock):
+    def __init__(self) -> None:
+        self.ns = START_NS
+
+    def now_ns(self) -> int:
+        return self.ns
+
+
+def stamped(message: Message, at_s: float, topic: str = "said", start_ns: int = START_NS) -> Stamped[Message]:
+    return Stamped(message, Envelope(topic, "node", 1, start_ns + round(at_s * 1e9)))
+
+
+def health(node: str, pid: int, hz: float = 20.0, achieved: float = 20.0, dropped: int = 0) -> Health:
+    timer = TimerHealth(
+        name="tick", hz_target=hz, hz_achieved=achieved, ticks=100, overruns=3, lateness_p50_ms=0.1,
+        lateness_p99_ms=1.4, lateness_max_ms=2.0,
+    )  # fmt: skip
+    port = PortHealth(
+        topic="x", received=9, delivered=9, waiting=0, dropped={"overwritten": 7, "queue full": dropped}
+    )  # fmt: skip
+    return Health(
+        node=node, pid=pid, timers=(timer,), ports=(port,), sent={}, errors=0, cpu_s=1.0, rss_mb=80.0
+    )  # fmt: skip
+
+
+def lines(*messages: tuple[float, Message], start_ns: int = START_NS) -> list[str]:
+    out = io.StringIO()
+    view = TerminalView("laptop", live=False, console=Console(file=out, width=80, highlight=False), clock=_Clock())
+    for at_s, message in messages:
+        view.message(stamped(message, at_s, start_ns=start_ns))
+    view.close()
+    return out.getvalue().splitlines()[1:]
+
+
+def board(view: TerminalView, out: io.StringIO, now_s: float) -> list[str]:
+    console = Console(file=io.StringIO(), width=80, height=24, highlight=False, record=True)
+    console.print(view.board.draw(START_NS + round(now_s * 1e9), 80, 24))
+    return console.export_text().splitlines()
+
+
+def live_view() -> tuple[TerminalView, io.StringIO]:
+    out = io.StringIO()
+    console = Console(file=out, width=80, height=24, highlight=False, force_terminal=True)
+    return TerminalView("laptop in real time", live=True, console=console, clock=_Clock()), out
+
+
+def test_what_is_said_in_shadow_is_not_shown_as_the_robots_deeds() -> None:
+    out = io.StringIO()
+    view = TerminalView("laptop", live=False, console=Console(file=out, width=80, highlight=False), clock=_Clock())
+
+    def said(message: Message, topic: str, source: str, seat: int = 2) -> None:
+        view.message(Stamped(message, Envelope(topic, source, 1, START_NS, seat=seat)))
+
+    said(Lease(seat="policy", holder="policy", number=1), "lease", "guard", seat=-1)
+    said(Action(id="a1", skill="pick", text="pick up the red cup"), "action", "vlm", seat=1)
+    said(Feedback(action_id="a1", status="success"), "feedback", "candidate")
+    assert "success" not in out.getvalue()
+    said(Feedback(action_id="a1", status="failure", why="it slipped"), "feedback", "policy")
+    said(Lease(seat="policy", holder="candidate", number=2), "lease", "guard", seat=-1)
+    said(Feedback(action_id="a1", status="success"), "feedback", "candidate")
+    view.close()
+    assert [line.partition("] ")[2] for line in out.getvalue().splitlines()[1:]] == [
+        "action: pick up the red cup",
+        "action: failure: pick up the red cup: it slipped",
+        "action: success: pick up the red cup",
+    ]
+
+
+def test_it_is_a_view() -> None:
+    view: View = TerminalView("x", live=False, console=Console(file=io.StringIO()))
+    view.close()
+
+
+def test_without_a_terminal_each_event_is_a_line_with_its_run_time() -> None:
+    assert lines(
+        (2.0, Utterance(speaker="collaborator", text="Please clear the table")),
+        (2.5, Subtask(id="s1", text="Put every cup in the bin")),
+        (2.6, Subtask(id="s1", text="Put every cup in the bin")),
+        (3.25, Action(id="a1", skill="pick", text="pick up the red cup")),
+        (3.3, Feedback(action_id="a1", status="running")),
+        (9.0, Feedback(action_id="a1", status="failure", why="it slipped")),
+        (9.1, JointCommand(position=(0.0,) * 8)),
+        (12.2, Interrupt(id="i0", depth="stop", text="contact: base", by="contact")),
+        (12.3, Utterance(speaker="collaborator", text="Ouch!")),
+        (12.34, Interrupt(id="i1", depth="stop", text="Ouch!", by="collaborator")),
+        (12.4, Interrupt(id="i2", depth="stop", text="Halt!", by="collaborator")),
+        (12.31, GuardState(mode="stopped", reason="Ouch!")),
+        (12.45, GuardState(mode="stopped", reason="Ouch!")),
+        (15.0, GuardState(mode="holding", reason="resumed by Sam")),
+        (15.1, GuardState(mode="stopped", reason="stopped by Sam: Halt!")),
+    ) == [
+        "[  2.0 s] collaborator: “Please clear the table”",
+        "[  2.5 s] plan: Put every cup in the bin",
+        "[  3.2 s] action: pick up the red cup",
+        "[  9.0 s] action: failure: pick up the red cup: it slipped",
+        "[ 12.2 s] interrupt: stop by contact: base",
+        "[ 12.3 s] collaborator: “Ouch!”",
+        "[ 12.3 s] interrupt: stop by collaborator",
+        "[ 12.4 s] interrupt: stop by collaborator: Halt!",
+        "[ 12.3 s] guard: stopped: Ouch!",
+        "[ 15.0 s] guard: holding: resumed by Sam",
+        "[ 15.1 s] guard: stopped by Sam: Halt!",
+    ]
+
+
+def test_an_emergency_stop_of_a_robot_that_stands_and_its_end_are_lines() -> None:
+    why = "console: pressed by root"
+    assert lines(
+        (1.0, GuardState(mode="stopped", reason="stopped by Sam: Halt!")),
+        (2.0, GuardState(mode="stopped", reason=f"emergency stop: {why}", estop=why)),
+        (2.1, GuardState(mode="stopped", reason=f"emergency stop: {why}", estop=why)),
+        (3.0, GuardState(mode="stopped", reason="re-armed by root, waiting to be told to go on")),
+    ) == [
+        "[  1.0 s] guard: stopped by Sam: Halt!",
+        "[  2.0 s] guard: stopped: emergency stop: console: pressed by root",
+        "[  3.0 s] guard: stopped: re-armed by root, waiting to be told to go on",
+    ]
+
+
+def test_in_virtual_time_lines_carry_the_run_s_own_time() -> None:
+    assert lines((2.0, Utterance(speaker="robot", text="Yes.")), start_ns=0) == ["[  2.0 s] robot: “Yes.”"]
+    assert lines((0.0, Utterance(speaker="robot", text="Yes.")), start_ns=0) == ["[  0.0 s] robot: “Yes.”"]
+
+
+def test_processes_and_warnings_are_lines_and_small_talk_is_not() -> None:
+    out = io.StringIO()
+    view = TerminalView("x", live=False, console=Console(file=out, width=80, highlight=False), clock=_Clock())
+    view.process("planner", 4711, "started")
+    view.process("planner", 4711, "running")
+    view.log("info", "planner", "hello")
+    view.log("warning", "vlm", "slow")
+    view.process("planner", 4711, "failed: was killed by SIGKILL")
+    view.process("planner", 4712, "restarted")
+    assert out.getvalue().splitlines()[1:] == [
+        "[loading] planner: started [pid 4711]",
+        "[  0.0 s] vlm: warning: slow",
+        "[  0.0 s] planner: failed: was killed by SIGKILL [pid 4711]",
+        "[  0.0 s] planner: restarted [pid 4712]",
+    ]
+    assert "\x1b" not in out.getvalue()
+
+
+def test_a_long_line_is_not_broken_where_there_is_no_terminal() -> None:
+    (line,) = lines((1.0, Utterance(speaker="robot", text="word " * 40)))
+    assert len(line) > 200
+
+
+def test_the_board_fits_80_by_24_and_shows_everything() -> None:
+    view, out = live_view()
+    names = (
+        "planner",
+        "vlm",
+        "policy",
+        "driver",
+        "guard",
+        "reflex",
+        "head_camera",
+        "wrist_camera",
+        "collaborator",
+        "recorder",
+    )
+    for index, name in enumerate(names):
+        view.process(name, 4000 + index, "running")
+        view.message(stamped(health(name, 4000 + index, dropped=index), 9.0, f"health/{name}"))
+    for index in range(30):
+        view.message(
+            stamped(Utterance(speaker="robot", text=f"sentence {index} " + "and so on " * 10), 1.0 + index / 10)
+        )
+    view.message(stamped(Subtask(id="s", text="Put every cup in the bin"), 5.0))
+    view.message(stamped(Action(id="a", skill="pick", text="pick up the red cup"), 5.0))
+    view.message(stamped(Feedback(action_id="a", status="running"), 5.0))
+    view.message(stamped(GuardState(mode="moving", reason="policy in command"), 5.0))
+    view.log("warning", "vlm", "the image is old")
+    view.refresh(START_NS + 10_000_000_000)
+    shown = board(view, out, 10.0)
+    assert len(shown) <= 24
+    assert max(len(line) for line in shown) <= 80
+    text = "\n".join(shown)
+    for words in (
+        "● recording  10.0 s", "wrist_camera", "4007", "sentence 29", "pick up the red cup  running", "moving",
+        "Put every cup in the bin", "vlm: the image is old",
+    ):  # fmt: skip
+        assert words in text
+    policy = next(line for line in shown if line.startswith("policy"))
+    assert policy.split() == ["policy", "4002", "20.0", "20", "1.4", "3", "7", "2"]
+    view.close()
+    assert "sentence 0" in out.getvalue()  # the conversation stays on the terminal
+
+
+def test_the_board_tells_silence_failure_and_restart() -> None:
+    view, out = live_view()
+    view.process("planner", 100, "running")
+    view.message(stamped(health("planner", 100), 1.0, "health/planner"))
+    assert any(line.startswith("planner") and line.rstrip().endswith(" 0") for line in board(view, out, 2.0))
+    assert any("silent" in line for line in board(view, out, 9.0))
+    view.process("planner", 100, "failed: was killed by SIGKILL")
+    assert any("failed: was killed" in line for line in board(view, out, 2.0))
+    view.process("planner", 101, "restarted")
+    assert any("101" in line and "restarted" in line for line in board(view, out, 2.0))
+    view.close()
+
+
+def test_a_process_without_health_has_a_row() -> None:
+    view, out = live_view()
+    view.process("robot", 77, "started")
+    assert any(line.split() == ["robot", "77", "started"] for line in board(view, out, 0.1))
+    view.close()
+
+
+@pytest.mark.parametrize("size", [(40, 10), (200, 60)])
+def test_odd_sizes_do_not_break_the_board(size: tuple[int, int]) -> None:
+    view, _ = live_view()
+    view.message(stamped(health("planner", 100), 1.0, "health/planner"))
+    console = Console(file=io.StringIO(), width=size[0], height=size[1], record=True)
+    console.print(view.board.draw(START_NS, *size))
+    assert all(len(line) <= size[0] for line in console.export_text().splitlines())
+    view.close()

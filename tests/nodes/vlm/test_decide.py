@@ -1,0 +1,190 @@
+"""Claims about `nodes/vlm/next_action.py` and `nodes/vlm/memory.py`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nodes.vlm.memory import Known, believed, update, without
+from nodes.vlm.next_action import GAZES, LOOKS_TO_BE_SURE, MOST_TRIES, Situation, decide, destination, wanted
+from runtime.msgs import Action, SeenObject, Subtask
+
+CUPS = Subtask(id="task-1.0", text="Put every cup in the bin", verb="put", what="cup", where="bin")
+
+
+def thing(colour: str, label: str = "cup", x: float = 0.0, y: float = -0.5, confidence: float = 0.9) -> SeenObject:
+    return SeenObject(
+        label=label, colour=colour, x_m=x, y_m=y, z_m=0.55, width_m=0.07, height_m=0.1, u_px=0, v_px=0,
+        confidence=confidence,
+    )  # fmt: skip
+
+
+BIN = thing("teal", "bin", x=0.66, y=-0.58)
+BLUE, RED, GREEN = thing("blue", x=0.0), thing("red", x=0.2), thing("green", x=-0.3)
+TABLE = (BIN, BLUE, RED, GREEN)
+
+
+def picking(target: SeenObject) -> Action:
+    return Action(id="vlm-1", skill="pick", target=target)
+
+
+BUSY = Situation(subtask=CUPS, objects=TABLE, looks=1)
+
+
+def test_nothing_is_done_without_a_subtask() -> None:
+    assert decide(Situation(objects=TABLE)).skill == "keep"
+    assert decide(Situation(objects=TABLE)).progress == "idle"
+
+
+def test_the_nearest_cup_is_announced_and_picked() -> None:
+    chosen = decide(BUSY)
+    assert (chosen.skill, chosen.target, chosen.say) == ("pick", BLUE, "I will pick up the blue cup.")
+
+
+def test_other_kinds_and_things_in_the_bin_are_not_wanted() -> None:
+    inside = thing("yellow", x=0.70, y=-0.55)
+    now = replace(BUSY, objects=(*TABLE, thing("brown", "bottle", x=0.05), inside))
+    assert wanted(now) == (BLUE, RED, GREEN)
+
+
+def test_everything_is_wanted_when_no_kind_is_named() -> None:
+    bottle = thing("brown", "bottle", x=0.05)
+    task = Subtask(id="t", text="", verb="put", what="", where="bin")
+    assert set(wanted(Situation(subtask=task, objects=(BIN, RED, bottle)))) == {RED, bottle}
+
+
+def test_a_pick_under_way_goes_on() -> None:
+    assert decide(replace(BUSY, doing=picking(GREEN))).skill == "keep"
+
+
+def test_a_veto_changes_the_pick_under_way() -> None:
+    chosen = decide(replace(BUSY, doing=picking(BLUE), vetoed=frozenset({"blue"})))
+    assert (chosen.skill, chosen.target) == ("pick", RED)
+
+
+def test_what_the_planner_excludes_is_not_touched_either() -> None:
+    task = Subtask(id="t", text="", verb="put", what="cup", where="bin", excluding=("blue",))
+    assert decide(replace(BUSY, subtask=task)).target == RED
+
+
+def test_a_colour_asked_for_comes_first_and_changes_the_pick_under_way() -> None:
+    chosen = decide(replace(BUSY, doing=picking(BLUE), preferred="green"))
+    assert (chosen.skill, chosen.target) == ("pick", GREEN)
+
+
+def test_what_is_held_goes_in_the_bin_once() -> None:
+    now = replace(BUSY, holding=RED, doing=picking(RED), outcome="success")
+    chosen = decide(now)
+    assert (chosen.skill, chosen.target) == ("place", BIN)
+    placing = Action(id="vlm-2", skill="place", target=BIN)
+    assert decide(replace(now, doing=placing, outcome="running")).skill == "keep"
+    assert decide(replace(now, doing=placing, outcome="failure")).skill == "place"
+
+
+def test_a_vetoed_thing_in_the_gripper_goes_back() -> None:
+    held = replace(BUSY, holding=BLUE, vetoed=frozenset({"blue"}), objects=(BIN, RED))
+    chosen = decide(held)  # the policy puts back what it holds before it picks another thing
+    assert (chosen.skill, chosen.target, "back" in chosen.say) == ("pick", RED, True)
+    assert decide(replace(held, doing=picking(RED))).skill == "keep"
+    alone = decide(replace(held, objects=(BIN,)))
+    assert (alone.skill, alone.target) == ("place", BLUE)
+    returning = Action(id="vlm-2", skill="place", target=BLUE)
+    assert decide(replace(held, objects=(BIN,), doing=returning)).skill == "keep"
+    assert decide(replace(held, objects=(BIN,), doing=returning, outcome="failure")).skill == "place"
+
+
+def test_a_stop_and_a_wait_for_a_plan_start_nothing() -> None:
+    for now in (replace(BUSY, is_stopped=True), replace(BUSY, is_waiting=True)):
+        assert (decide(now).skill, decide(now).progress) == ("keep", "held")
+
+
+def test_a_failed_pick_is_tried_again_after_the_others_and_then_left() -> None:
+    now = replace(BUSY, doing=picking(BLUE), outcome="failure", failures={"blue cup": 1})
+    assert decide(now).target == RED
+    only = replace(now, objects=(BIN, BLUE))
+    assert decide(only).say == "I try the blue cup again."
+    given_up = replace(only, failures={"blue cup": MOST_TRIES}, doing=None, looks=LOOKS_TO_BE_SURE)
+    assert decide(given_up).progress == "failed"
+    assert "blue cup" in decide(given_up).text
+
+
+def test_it_looks_around_before_it_calls_the_subtask_finished() -> None:
+    now = Situation(subtask=CUPS, objects=(BIN,))
+    assert decide(now).skill == "look"
+    looking = Action(id="vlm-1", skill="look", target=None)
+    assert decide(replace(now, doing=looking)).skill == "keep"
+    assert decide(replace(now, doing=looking, outcome="success", looks=1, is_looking_over=False)).skill == "keep"
+    assert decide(replace(now, doing=looking, outcome="success", looks=1)).skill == "look"
+    assert decide(replace(now, doing=looking, outcome="success", looks=LOOKS_TO_BE_SURE)).progress == "finished"
+
+
+def test_a_bin_that_is_nowhere_fails_the_subtask() -> None:
+    now = Situation(subtask=CUPS, objects=(RED,), looks=len(GAZES))
+    assert (decide(now).progress, decide(now).say) == ("failed", "I cannot find the bin.")
+    assert destination(now) is None
+
+
+def test_a_finished_plan_holds_what_is_under_way() -> None:
+    done = Subtask(id="t", text="", verb="done")
+    assert decide(Situation(subtask=done, objects=TABLE, doing=picking(RED))).skill == "hold"
+    assert decide(Situation(subtask=done, objects=TABLE)).skill == "keep"
+
+
+# --- memory
+
+
+def never(_: SeenObject) -> bool:
+    return False
+
+
+def always(_: SeenObject) -> bool:
+    return True
+
+
+def see(*images: tuple[SeenObject, ...]) -> tuple[Known, ...]:
+    known: tuple[Known, ...] = ()
+    for image in images:
+        known = update(known, image, never)
+    return known
+
+
+def test_one_sighting_is_not_believed() -> None:
+    assert believed(see((RED,))) == ()
+    assert [one.colour for one in believed(see((RED,), (RED,)))] == ["red"]
+
+
+def test_what_is_hidden_is_remembered_and_what_is_gone_forgotten() -> None:
+    known = see((RED, BIN), (RED, BIN))
+    for _ in range(10):
+        known = update(known, (), never)
+    assert len(believed(known)) == 2
+    for _ in range(3):
+        known = update(known, (BIN,), lambda one: one.label == "cup")
+    assert [one.label for one in believed(known)] == ["bin"]
+
+
+def test_a_thing_seen_again_is_not_missed() -> None:
+    known = see((RED,), (RED,))
+    for _ in range(5):
+        known = update(known, (), always)[:1]
+        known = update(known, (RED,), always)
+    assert len(known) == 1
+
+
+def test_places_even_out_and_names_are_voted_on() -> None:
+    known = see((RED,), (RED,), (thing("red", "bottle", x=0.22),))
+    (seen,) = believed(known)
+    assert seen.label == "cup"
+    assert seen.x_m == pytest.approx(0.21)
+
+
+def test_a_half_hidden_sighting_changes_nothing_but_the_time() -> None:
+    known = see((RED,), (RED,), (thing("orange", "block", x=0.23, confidence=0.3),))
+    (seen,) = believed(known)
+    assert (seen.colour, seen.label, seen.x_m) == ("red", "cup", 0.2)
+
+
+def test_a_thing_taken_away_is_forgotten() -> None:
+    known = see((RED, BIN), (RED, BIN))
+    assert [one.label for one in believed(without(known, RED))] == ["bin"]

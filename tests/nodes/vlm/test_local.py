@@ -1,0 +1,254 @@
+"""Claims about `nodes/vlm/local.py` and `nodes/vlm/poses.py`."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import mujoco
+import numpy as np
+import pytest
+
+from nodes.sim.renderer import RayRenderer
+from nodes.sim.scene import build_scene
+from nodes.stretch import kinematics as k
+from nodes.stretch.limits import STOW
+from nodes.vlm.local import LocalVLM
+from nodes.vlm.poses import pose_at
+from runtime.message import Envelope, Message, Stamped
+from runtime.msgs import (
+    JOINTS,
+    Action,
+    Feedback,
+    GuardState,
+    Image,
+    Interrupt,
+    RobotState,
+    SceneDescription,
+    Subtask,
+    Utterance,
+)
+
+CUPS = Subtask(id="task-1.0", text="Put every cup in the bin", verb="put", what="cup", where="bin")
+PAN, TILT = k.look_at((0.1, -0.65, 0.5), 0.0, 0.0, 0.0)
+POSITION = (*STOW[:6], PAN, TILT)
+
+
+def state(read_ns: int, position: tuple[float, ...] = POSITION, base_x_m: float = 0.0) -> RobotState:
+    zeros = (0.0,) * len(JOINTS)
+    return RobotState(
+        read_ns=read_ns, position=position, velocity=zeros, effort=zeros, base_x_m=base_x_m, base_y_m=0.0,
+        base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
+    )  # fmt: skip
+
+
+def picture() -> Image:
+    scene = build_scene(0)
+    model = mujoco.MjModel.from_xml_string(scene.xml)
+    data = mujoco.MjData(model)
+    for name, value in zip(JOINTS, POSITION, strict=True):
+        if name != "gripper":
+            data.qpos[model.joint(name).qposadr[0]] = value
+    mujoco.mj_forward(model, data)
+    camera = RayRenderer(model, "head", 160, 120)
+    rgb, depth = camera.render(data)
+    return Image(camera="head", captured_ns=0, rgb=rgb, depth_m=depth, focal_px=camera.focal_px)
+
+
+PICTURE = picture()
+
+
+class Bench:
+    """A VLM at a table, and what it published."""
+
+    def __init__(self) -> None:
+        self.vlm = LocalVLM()
+        self.ns = 1_000_000_000
+        vars(self.vlm)["_clock"] = vars(self.vlm.image)["clock"] = self
+        self.actions: list[Action] = []
+        self.lines: list[str] = []
+        self.descriptions: list[SceneDescription] = []
+        for port in (self.vlm.action, self.vlm.said, self.vlm.description):
+            port.sink = lambda _, message: self._take(message)
+
+    is_virtual = True
+
+    def now_ns(self) -> int:
+        return self.ns
+
+    def _take(self, message: Message) -> None:
+        if isinstance(message, Action):
+            self.actions.append(message)
+        elif isinstance(message, Utterance):
+            self.lines.append(message.text)
+        elif isinstance(message, SceneDescription):
+            self.descriptions.append(message)
+
+    def look(self, images: int = 3) -> None:
+        """Let it see the table that often."""
+        for _ in range(images):
+            self.ns += 200_000_000
+            shot = msgspec.structs.replace(PICTURE, captured_ns=self.ns - 5_000_000)  # type: ignore[type-var]  # a Struct
+            envelope = Envelope("head/image", "head_camera", 1, self.ns)
+            self.vlm.image.push(Stamped(shot, envelope))
+            for ago_ns in (20_000_000, 0):
+                self.vlm.remember(state(self.ns - ago_ns))
+            self.vlm.tick()
+
+    def end(self, status: str, why: str = "") -> None:
+        """The policy reports on the newest action."""
+        assert status in ("running", "success", "failure")
+        self.vlm.learn(Feedback(action_id=self.actions[-1].id, status=status, why=why))  # type: ignore[arg-type]  # checked
+
+    def progress(self) -> str:
+        return self.descriptions[-1].progress
+
+    def hear(self, text: str) -> None:
+        self.vlm.listen(Utterance(speaker="Sam", text=text))
+
+
+def at_work() -> Bench:
+    bench = Bench()
+    bench.look()
+    bench.vlm.take_subtask(CUPS)
+    return bench
+
+
+def target(bench: Bench) -> tuple[str, str]:
+    found = bench.actions[-1].target
+    assert found is not None
+    return found.colour, found.label
+
+
+def test_it_finds_the_cups_in_the_picture_and_announces_the_nearest() -> None:
+    bench = at_work()
+    assert (bench.actions[-1].skill, target(bench)) == ("pick", ("blue", "cup"))
+    assert bench.lines == ["I will pick up the blue cup."]
+
+
+def test_an_objection_changes_the_action_at_once_without_waiting_for_a_tick() -> None:
+    bench = at_work()
+    bench.hear("No, not the blue one")
+    assert len(bench.actions) == 2
+    assert target(bench) != ("blue", "cup")
+    assert bench.lines[-1].startswith("All right, I leave the blue one. I will pick up the ")
+
+
+def test_an_objection_without_a_name_is_about_the_action_under_way() -> None:
+    bench = at_work()
+    bench.hear("No!")
+    assert target(bench) != ("blue", "cup")
+
+
+def test_a_picked_cup_goes_to_the_bin_and_the_next_one_follows() -> None:
+    bench = at_work()
+    bench.end("success")
+    assert (bench.actions[-1].skill, target(bench)[1]) == ("place", "bin")
+    bench.end("success")
+    assert bench.actions[-1].skill == "pick"
+    assert target(bench) != ("blue", "cup")
+
+
+def test_a_failed_pick_is_not_repeated_before_the_cup_is_seen_again() -> None:
+    bench = at_work()
+    bench.end("failure", "nothing is between the fingers")
+    assert target(bench) != ("blue", "cup")
+    assert bench.vlm.failures == {"blue cup": 1}
+
+
+def test_a_failed_place_is_not_repeated_before_the_bin_is_seen_again() -> None:
+    bench = at_work()
+    bench.end("success")
+    bench.vlm.remember(msgspec.structs.replace(state(bench.ns), is_grasping=True))  # type: ignore[type-var]  # a Struct
+    bench.end("failure", "the bin is out of reach")
+    assert [action.skill for action in bench.actions] == ["pick", "place", "look"]
+    bench.end("success")
+    bench.look()
+    assert (bench.actions[-1].skill, target(bench)[1]) == ("place", "bin"), "it still holds what belongs there"
+
+
+def test_a_stop_starts_nothing_and_going_on_decides_afresh() -> None:
+    bench = at_work()
+    bench.vlm.interrupted(Interrupt(id="reflex-1", depth="stop", text="Ouch!", by="Sam"))
+    assert bench.lines[-1] == "Sorry! I have stopped."
+    bench.look()
+    assert len(bench.actions) == 1
+    assert bench.progress() == "held"
+    bench.vlm.interrupted(Interrupt(id="reflex-2", depth="resume", text="Go on", by="Sam"))
+    bench.look(1)
+    assert [action.skill for action in bench.actions] == ["pick", "pick"]
+
+
+def test_it_believes_the_guard_about_being_stopped() -> None:
+    bench = at_work()
+    bench.vlm.follow(GuardState(mode="stopped", reason="console"))
+    bench.look(1)
+    assert bench.progress() == "held"
+    bench.vlm.follow(GuardState(mode="holding", reason="resumed"))
+    bench.look(1)
+    assert bench.progress() == "working"
+
+
+def test_a_new_order_waits_for_the_planner_but_not_for_ever() -> None:
+    bench = at_work()
+    bench.vlm.interrupted(Interrupt(id="reflex-1", depth="replan", text="Make me a coffee", by="Sam"))
+    bench.look(2)
+    assert len(bench.actions) == 1
+    bench.vlm.take_subtask(CUPS)
+    bench.look(1)
+    assert len(bench.actions) == 2
+    bench.vlm.interrupted(Interrupt(id="reflex-2", depth="replan", text="Make me a coffee", by="Sam"))
+    bench.look(40)
+    assert len(bench.actions) > 2
+
+
+def test_an_action_that_nobody_answers_is_sent_again() -> None:
+    bench = at_work()
+    bench.look(19)
+    assert len(bench.actions) == 1
+    bench.look(3)
+    assert [action.id for action in bench.actions] == ["localvlm-1", "localvlm-2"]
+    assert bench.lines == ["I will pick up the blue cup."]  # nothing is said twice
+
+
+def test_the_description_names_what_is_seen_and_the_subtask() -> None:
+    bench = at_work()
+    bench.look(1)
+    description = bench.descriptions[-1]
+    assert (description.subtask_id, description.progress) == ("task-1.0", "working")
+    assert description.text.startswith(
+        "The robot is picking up the blue cup. Subtask: Put every cup in the bin. It sees: "
+    )
+    assert "red cup" in description.text
+    assert len([one for one in description.objects if one.label == "cup"]) == 5
+
+
+# --- poses
+
+
+def test_a_pose_is_interpolated_between_close_states() -> None:
+    found = pose_at((state(0), state(20_000_000, base_x_m=0.01)), 5_000_000)
+    assert found is not None
+    assert found.base_x_m == pytest.approx(0.0025)
+
+
+def test_an_image_newer_or_older_than_all_states_has_no_pose() -> None:
+    states = (state(10_000_000), state(20_000_000))
+    assert pose_at(states, 25_000_000) is None
+    assert pose_at(states, 5_000_000) is None
+    assert pose_at((), 5) is None
+
+
+def test_between_distant_states_the_head_must_have_been_still() -> None:
+    turned = (*POSITION[:6], PAN + 0.5, TILT)
+    assert pose_at((state(0), state(100_000_000, turned)), 50_000_000) is None
+    assert pose_at((state(0), state(100_000_000)), 50_000_000) is not None
+
+
+def test_positions_are_those_of_the_odometry_frame() -> None:
+    bench = at_work()
+    found = bench.actions[-1].target
+    assert found is not None
+    laid = next(thing for thing in build_scene(0).things if thing.name == "blue_cup")
+    assert math.hypot(found.x_m - laid.x_m, found.y_m - laid.y_m) < 0.01
+    assert np.isfinite(found.z_m)

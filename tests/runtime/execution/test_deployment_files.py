@@ -1,0 +1,95 @@
+"""The launch files that leave the simulator: they fit together, and a webcam's picture reaches the model."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from os import environ
+from pathlib import Path
+
+import pytest
+
+from runtime.bag.file import BagReader
+from runtime.launch.file import check, load
+from tests.nodes.camera.test_camera import make_video
+from tests.support.fake_openai_server import FakeOpenAI, answers
+
+ROOT = Path(__file__).resolve().parents[3]
+UNIT = ROOT / "bridges" / "polyrhythm-stretch.service"
+SEEN = {"objects": [{"label": "cup", "colour": "red", "u": 8, "v": 8}], "target": -1}
+
+
+@pytest.mark.parametrize("name", ["stretch", "webcam"])
+def test_the_graph_fits_together(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("VLM_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("VLM_MODEL", "m")
+    check(load(ROOT / "launch" / f"{name}.toml"))
+
+
+def test_a_real_robot_is_never_armed_by_its_launch_file() -> None:
+    text = (ROOT / "launch" / "stretch.toml").read_text()
+    assert re.search(r'arm = "manual"', text)
+    assert "auto" not in text
+
+
+def test_the_systemd_unit_stops_the_run_as_a_run_wants_to_be_stopped() -> None:
+    assert {"KillSignal=SIGINT", "KillMode=mixed", "Restart=on-failure"} <= set(UNIT.read_text().splitlines())
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed (apt install systemd)")
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("", ""),
+        ("KillMod=mixed", "Unknown key"),
+        ("RestartSec=soon", "Failed to parse"),
+        ("RestartPreventExitStatus=two", "Failed to parse"),
+    ],
+)
+def test_systemd_knows_every_line_of_the_unit(tmp_path: Path, line: str, complaint: str) -> None:
+    """The lines that are wrong show that it would have said so."""
+    text = UNIT.read_text().replace("/home/hello-robot/.venv/bin/polyrhythm", sys.executable)
+    unit = tmp_path / UNIT.name
+    unit.write_text(text.replace("[Install]", f"{line}\n[Install]"))
+    told = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60)
+    about_it = [said for said in told.stderr.splitlines() if UNIT.stem in said]
+    assert bool(about_it) is bool(complaint), told.stderr
+    assert complaint in "".join(about_it)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("graph", ["webcam", "laptop"])
+def test_the_model_describes_what_a_real_camera_sees(graph: str, tmp_path: Path) -> None:
+    """A video file stands for the webcam; the robot stays simulated."""
+    video = make_video(tmp_path / "a.avi")
+    with FakeOpenAI(answers(json.dumps(SEEN))) as server:
+        command = [sys.executable, "-m", "runtime", "run", graph, "--virtual", "--for", "5", "--out", str(tmp_path)]
+        if graph == "laptop":
+            command += ["--set", "vlm.use=nodes.vlm.openai_api:OpenAIVLM", "--set", "run.report="]
+        command += ["--set", f"{'camera' if graph == 'laptop' else 'head_camera'}.source={video}"]
+        environment = {**environ, "VLM_BASE_URL": server.url, "VLM_MODEL": "fake"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert server.requests[0].image_urls[0].startswith("data:image/jpeg;base64,")
+    bag = next(tmp_path.rglob("*.mcap"))
+    assert "It sees: red cup." in "\n".join(descriptions(bag))
+
+
+@pytest.mark.processes
+def test_the_scripted_vlm_tells_the_colours_that_a_real_camera_sees(tmp_path: Path) -> None:
+    """Without a model and without depth: that much and no more."""
+    video = make_video(tmp_path / "a.avi")
+    command = [sys.executable, "-m", "runtime", "run", "laptop", "--virtual", "--for", "5", "--out", str(tmp_path)]
+    command += ["--set", f"camera.source={video}", "--set", "run.report="]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "It sees: something red." in "\n".join(descriptions(next(tmp_path.rglob("*.mcap"))))
+
+
+def descriptions(bag: Path) -> list[str]:
+    """What the VLM told the planner, as recorded."""
+    return [str(message.document["text"]) for message in BagReader(bag) if message.topic == "description"]

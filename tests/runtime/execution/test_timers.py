@@ -1,0 +1,145 @@
+"""Ticks are due at start + k / hz: without drift, late ones skipped and counted, the phase kept."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodes.hello import Beat
+from runtime import Node, Publisher, Simulation, every
+from runtime.clock import NS_PER_S
+from runtime.errors import UserError
+from runtime.execution.lane import MOST_TO_CATCH_UP, TimerState
+from runtime.node import Timer, handlers_of
+
+START_NS = 123_456_789
+
+
+def timer(hz: float) -> TimerState:
+    state = TimerState(Timer("tick", "plain", hz), hz)
+    state.start(START_NS)
+    return state
+
+
+def test_the_first_tick_is_due_at_the_start() -> None:
+    state = timer(10)
+    assert not state.take(START_NS - 1)
+    assert state.take(START_NS)
+    assert not state.take(START_NS)
+
+
+@pytest.mark.parametrize("hz", [3, 7, 0.3, 29.97, 50, 1000 / 3])
+def test_ticks_do_not_drift_under_odd_rates(hz: float) -> None:
+    state = timer(hz)
+    for tick in range(10_000):
+        exact_ns = START_NS + Fraction(tick) * NS_PER_S / Fraction(hz)
+        assert abs(state.due_ns - exact_ns) <= 1
+        assert state.take(state.due_ns)
+    assert (state.stats.ticks, state.stats.overruns, state.stats.lateness.highest_ns) == (10_000, 0, 0)
+
+
+def test_late_ticks_are_skipped_and_counted_and_the_phase_is_kept() -> None:
+    state = timer(10)
+    assert state.take(START_NS)
+    assert state.take(START_NS + 450_000_000)  # ticks 1, 2 and 3 never run, 4 runs late
+    assert not state.take(START_NS + 450_000_000)
+    assert (state.stats.ticks, state.stats.overruns) == (2, 3)
+    assert state.stats.lateness.highest_ns == 50_000_000
+    assert state.due_ns == START_NS + 500_000_000
+
+
+@settings(deadline=None)
+@given(
+    hz=st.sampled_from([3, 7, 0.3, 29.97, 50, 1000 / 3]),
+    gaps=st.lists(st.integers(0, 3 * NS_PER_S), max_size=30),
+    on_time=st.booleans(),
+)
+def test_whatever_the_delays_each_tick_runs_once_or_is_counted(hz: float, gaps: list[int], on_time: bool) -> None:
+    state = timer(hz)
+    now_ns = START_NS
+    for gap_ns in gaps:
+        now_ns = max(now_ns + gap_ns, state.due_ns) if on_time else now_ns + gap_ns
+        state.take(now_ns)
+        assert not state.take(now_ns)  # never two ticks at once
+        assert state.due_ns > now_ns
+        assert state.stats.ticks + state.stats.overruns == state.next_tick
+        assert state.stats.lateness.highest_ns <= NS_PER_S / hz + 1  # a tick is at most one period late
+
+
+def test_a_timer_that_catches_up_runs_each_missed_tick_and_then_keeps_its_phase() -> None:
+    state = TimerState(Timer("tick", "plain", 10, "catch-up"), 10)
+    state.start(START_NS)
+    assert state.take(START_NS)
+    late_ns = START_NS + 450_000_000
+    taken = [state.take(late_ns) for _ in range(5)]
+    assert taken == [True, True, True, True, False]  # ticks 1 to 4
+    assert (state.stats.ticks, state.stats.overruns) == (5, 0)
+    assert state.due_ns == START_NS + 500_000_000
+
+
+def test_catching_up_has_a_bound_and_what_lies_before_it_is_counted() -> None:
+    state = TimerState(Timer("tick", "plain", 10, "catch-up"), 10)
+    state.start(START_NS)
+    late_ns = START_NS + 60 * NS_PER_S
+    number = 0
+    while state.take(late_ns):
+        number += 1
+    assert (number, state.stats.overruns) == (MOST_TO_CATCH_UP, 601 - MOST_TO_CATCH_UP)
+    assert state.due_ns == late_ns + NS_PER_S // 10
+
+
+class Metronome(Node):
+    """Ticks, and is kept from it for a while by its own handler."""
+
+    beat = Publisher(Beat, "beat")
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    @every(hz=10, overrun="catch-up")
+    def tick(self) -> None:
+        self.count += 1
+        self.beat.publish(Beat(count=self.count))
+
+
+def test_the_overrun_policy_of_a_mark_reaches_its_timer() -> None:
+    (timer_,) = handlers_of(Metronome)
+    assert isinstance(timer_, Timer)
+    assert timer_.overrun == "catch-up"
+    sim = Simulation(Metronome())
+    beats = sim.record(Metronome.beat)
+    sim.run(seconds=1.0)
+    assert [beat.count for beat in beats] == list(range(1, 11))
+
+
+def test_an_unknown_overrun_policy_is_refused() -> None:
+    with pytest.raises(UserError, match=r"every\(overrun='repeat'\): known: skip, catch-up"):
+        every(hz=1, overrun="repeat")  # type: ignore[arg-type]  # the mistake
+
+
+class Offbeat(Node):
+    """Ticks half a period after those that tick at the start."""
+
+    def __init__(self) -> None:
+        self.ticks_ns: list[int] = []
+
+    @every(hz=10, phase=0.5)
+    def tick(self) -> None:
+        self.ticks_ns.append(self.clock.now_ns())
+
+
+def test_a_phase_is_kept_from_the_first_tick_on() -> None:
+    node = Offbeat()
+    sim = Simulation(node)
+    start_ns = sim.scheduler.now_ns
+    sim.run(seconds=0.4)
+    assert [at_ns - start_ns for at_ns in node.ticks_ns] == [50_000_000, 150_000_000, 250_000_000, 350_000_000]
+
+
+@pytest.mark.parametrize("phase", [-0.1, 1.0, float("nan")])
+def test_a_phase_is_a_part_of_a_period(phase: float) -> None:
+    with pytest.raises(UserError, match=r"every\(phase=.*from 0 to below 1"):
+        every(hz=1, phase=phase)

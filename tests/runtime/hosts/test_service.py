@@ -1,0 +1,339 @@
+"""A policy's model for several robots: deadlines, the newest question of each, keys, and a seat on another machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zmq
+
+from nodes.policy.make_test_model import policy_model
+from nodes.policy.model_inputs import Felt
+from nodes.policy.onnx_session import PolicySession
+from nodes.policy.remote_policy import RemotePolicy
+from nodes.policy.remote_session import RemoteSession, answering
+from nodes.policy.serve import main as serve_main
+from runtime.clock import to_ns
+from runtime.commands.doctor import examine_launch
+from runtime.errors import ParameterError, PolyrhythmError, TransportError, UserError
+from runtime.hosts import keys
+from runtime.hosts.questions import Question, Questions
+from runtime.hosts.service import Client, Server
+from runtime.supervision.diagnostics import Finding
+from tests.support.model_files import linear_model
+from tests.support.ports import free_ports, needs_ipv6
+from tests.support.running import eventually
+
+pytestmark = pytest.mark.processes
+
+LONG_S = 60.0
+
+
+def question(client: str, number: int, due_s: float) -> Question:
+    return Question(client, number, to_ns(due_s), ())
+
+
+def test_the_question_that_is_due_first_is_answered_first() -> None:
+    questions = Questions()
+    for client, due_s in (("a", 3.0), ("b", 1.0), ("c", 2.0)):
+        questions.ask(question(client, 1, due_s))
+    order = [questions.next(0)[0] for _ in range(3)]
+    assert [one.client for one in order if one] == ["b", "c", "a"]
+
+
+def test_a_newer_question_of_the_same_robot_replaces_the_one_that_waits() -> None:
+    questions = Questions()
+    assert questions.ask(question("a", 1, 1.0)) is None
+    replaced = questions.ask(question("a", 2, 1.1))
+    assert replaced is not None
+    assert replaced.number == 1
+    chosen, _ = questions.next(0)
+    assert chosen is not None
+    assert chosen.number == 2
+    assert questions.counts == {"replaced": 1, "taken": 1, "late": 0}
+
+
+def test_a_question_whose_answer_would_come_too_late_is_not_answered() -> None:
+    questions = Questions()
+    questions.ask(question("a", 1, 1.0))
+    questions.ask(question("b", 1, 9.0))
+    chosen, late = questions.next(to_ns(0.8), took_ns=to_ns(0.5))
+    assert chosen is not None
+    assert chosen.client == "b"
+    assert [one.client for one in late] == ["a"]
+
+
+def test_a_robot_that_asks_without_pause_leaves_every_other_its_turn() -> None:
+    questions, answered = Questions(), []
+    questions.ask(question("slow", 1, 0.5))
+    for step in range(10):
+        questions.ask(question("hasty", step, 0.1 * step + 0.4))
+        chosen, _ = questions.next(to_ns(0.1 * step))
+        answered.append(chosen.client if chosen else "")
+    assert answered.index("slow") <= 2
+
+
+Handler = Callable[[Sequence[bytes]], Sequence[bytes]]
+
+
+@contextmanager
+def server(*handlers: Handler, **security: object) -> Iterator[Server]:
+    opened = Server(f"tcp://127.0.0.1:{free_ports(1)}", handlers, **security)  # type: ignore[arg-type]
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def client(address: str, **security: str) -> Iterator[Client]:
+    opened = Client(address, **security)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def ask_until_connected(asking: Client, *content: bytes) -> list[bytes]:
+    answers: list[list[bytes]] = []
+
+    def answered() -> bool:
+        try:
+            answers.append(asking.ask(content, LONG_S))
+        except TransportError:
+            return False
+        return True
+
+    eventually(answered, "the server answers")
+    return answers[0]
+
+
+def wait_for_connection(asking: Client) -> None:
+    """Ask nonsense until the server objects to it."""
+
+    def objects() -> bool:
+        try:
+            asking.ask([b"?"], LONG_S)
+        except TransportError as problem:
+            return "expected" in str(problem)
+        return False
+
+    eventually(objects, "the server objects")
+
+
+def echo(frames: Sequence[bytes]) -> Sequence[bytes]:
+    return [b"you said", *frames]
+
+
+def test_a_question_is_answered() -> None:
+    with server(echo) as serving, client(serving.address) as asking:
+        assert ask_until_connected(asking, b"hello") == [b"you said", b"hello"]
+
+
+@needs_ipv6
+def test_a_question_is_answered_over_ipv6() -> None:
+    opened = Server(f"tcp://[::1]:{free_ports(1, '::1')}", [echo])
+    try:
+        assert opened.address.startswith("tcp://[::1]:")
+        with client(opened.address) as asking:
+            assert ask_until_connected(asking, b"hello") == [b"you said", b"hello"]
+    finally:
+        opened.close()
+
+
+def test_no_answer_in_time_is_a_sentence_and_the_next_question_is_answered() -> None:
+    gate = threading.Event()
+
+    def slow(frames: Sequence[bytes]) -> Sequence[bytes]:
+        if frames[0] == b"wait":
+            gate.wait(LONG_S)
+        return frames
+
+    with server(slow) as serving, client(serving.address) as asking:
+        ask_until_connected(asking, b"ready")
+        with pytest.raises(TransportError, match="no answer within 50 ms"):
+            asking.ask([b"wait"], 0.05)
+        gate.set()
+        assert ask_until_connected(asking, b"again") == [b"again"]
+
+
+def test_a_robot_that_is_slow_to_answer_does_not_hold_up_another_one() -> None:
+    gate = threading.Event()
+
+    def work(frames: Sequence[bytes]) -> Sequence[bytes]:
+        if frames[0] == b"wait":
+            gate.wait(LONG_S)
+        return frames
+
+    with server(work, work) as serving, client(serving.address) as slow, client(serving.address) as quick:
+        ask_until_connected(slow, b"ready")
+        waiting = threading.Thread(target=lambda: slow.ask([b"wait"], LONG_S))
+        waiting.start()
+        eventually(lambda: serving.questions.counts["taken"] == 2, "the slow one is being answered")
+        assert ask_until_connected(quick, b"me too") == [b"me too"]
+        gate.set()
+        waiting.join()
+
+
+def test_what_a_model_raises_is_told_to_the_robot_and_the_server_goes_on() -> None:
+    def fails(frames: Sequence[bytes]) -> Sequence[bytes]:
+        if frames[0] == b"bad":
+            raise ValueError("the lift has no such joint")
+        return frames
+
+    with server(fails) as serving, client(serving.address) as asking:
+        ask_until_connected(asking, b"good")
+        with pytest.raises(TransportError, match="the lift has no such joint"):
+            asking.ask([b"bad"], LONG_S)
+        assert asking.ask([b"good"], LONG_S) == [b"good"]
+
+
+def test_only_robots_whose_key_is_listed_are_answered() -> None:
+    (public, secret), (robot_public, robot_secret), (other_public, other_secret) = (
+        tuple(key.decode() for key in zmq.curve_keypair()) for _ in range(3)
+    )
+    with server(echo, secret=secret, public=public, clients={robot_public: "robot"}) as serving:
+        with client(serving.address, server_key=public, secret=robot_secret, public=robot_public) as robot:
+            assert ask_until_connected(robot, b"hello") == [b"you said", b"hello"]
+        with (
+            client(serving.address, server_key=public, secret=other_secret, public=other_public) as other,
+            pytest.raises(TransportError),
+        ):
+            other.ask([b"hello"], 0.5)
+        assert serving.questions.counts["taken"] == 1
+
+
+@pytest.mark.parametrize("frames", [[b""], [b"1", b"2"], [b"x" * 8, b"y" * 7, b"z"], [b"\0" * 8, b"\xff" * 8]])
+def test_what_is_no_question_is_ignored(frames: list[bytes]) -> None:
+    with server(echo) as serving, client(serving.address) as asking:
+        ask_until_connected(asking, b"hello")
+        asking._socket.send_multipart(frames)
+        assert ask_until_connected(asking, b"still there") == [b"you said", b"still there"]
+
+
+MODEL = policy_model(32, 24)
+
+
+def session() -> PolicySession:
+    return PolicySession(MODEL, name="model", width_px=32, height_px=24, providers=("CPUExecutionProvider",))
+
+
+def test_a_remote_session_gives_the_chunk_of_the_model_itself() -> None:
+    image = np.full((24, 32, 3), (200, 30, 90), np.uint8)
+    felt = Felt(tuple(0.1 * number for number in range(8)))
+    with server(answering(session())) as serving, client(serving.address) as asking:
+        wait_for_connection(asking)
+        exact = RemoteSession(asking, within_s=LONG_S, jpeg_quality=0).run({"image": image}, felt).chunk
+        close = RemoteSession(asking, within_s=LONG_S, jpeg_quality=90).run({"image": image}, felt).chunk
+        expected = session().run({"image": image}, felt).chunk
+        assert np.array_equal(exact, expected)
+        assert np.abs(close - expected).max() < 0.01
+        with pytest.raises(PolyrhythmError, match="no answer within 0 ms"):
+            RemoteSession(asking, within_s=1e-6, jpeg_quality=90).run({"image": image}, felt)
+
+
+def test_a_remote_model_is_told_the_action_and_tells_whether_it_is_done() -> None:
+    shapes = {"joints": (1, 8), "wrist": (1, 3, 24, 32), "history": (1, 2, 8), "skill": (1, 7), "text": (1, 16)}
+    weights = {name: np.ones((np.prod(shape), 10), np.float32) for name, shape in shapes.items()}
+    data = linear_model(shapes, weights, done=np.full(8, 0.1, np.float32))
+    own = PolicySession(data, name="model", width_px=160, height_px=120, providers=("CPUExecutionProvider",))
+    joints = tuple(0.1 * number for number in range(8))
+    felt = Felt(joints, history=((1.0,) * 8, (2.0,) * 8), skill="place", text="to the bin")
+    images = {"image": np.zeros((24, 32, 3), np.uint8), "wrist": np.full((24, 32, 3), 90, np.uint8)}
+    with server(answering(own)) as serving, client(serving.address) as asking:
+        wait_for_connection(asking)
+        remote = RemoteSession(asking, within_s=LONG_S, jpeg_quality=0)
+        assert remote.wants() == own.wants()
+        assert remote.wants().trigger == "wrist"
+        answer, expected = remote.run(images, felt), own.run(images, felt)
+        assert np.array_equal(answer.chunk, expected.chunk)
+        assert answer.done == expected.done == pytest.approx(0.28)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"server": "desktop:7500"}, "expected an address like"),
+        ({"server": "tcp://192.168.1.30:7500"}, "its public key is needed"),
+        ({"server": "tcp://127.0.0.1:99999"}, "expected an address like"),
+        ({"server": "tcp://192.168.1.30:7500", "key": "short"}, "key is 'short'; expected the 40 characters"),
+        ({"server": "tcp://[fd00::7]:7500"}, "its public key is needed"),
+        ({"server": "tcp://[::1]"}, "expected an address like"),
+        ({"server": "tcp://[::1]:7500", "within_s": 0.0}, "within_s is 0.0"),
+        ({"server": "tcp://127.0.0.1:7500", "within_s": 0.0}, "within_s is 0.0"),
+        ({"server": "tcp://127.0.0.1:7500", "jpeg_quality": 101}, "jpeg_quality is 101"),
+    ],
+)
+def test_wrong_parameters_are_sentences(parameters: dict[str, object], words: str) -> None:
+    with pytest.raises(ParameterError) as refusal:
+        RemotePolicy(**parameters)  # type: ignore[arg-type]
+    assert words in str(refusal.value)
+
+
+def test_the_doctor_asks_the_server_whether_it_lets_the_robot_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(keys.FOLDER_VARIABLE, str(tmp_path / "keys"))
+    monkeypatch.setattr("nodes.policy.remote_policy.REACH_S", 60.0)  # on a busy machine a handshake may take its time
+    file = tmp_path / "robot.toml"
+
+    def policy(address: str, key: str) -> list[Finding]:
+        params = f"server = '{address}', key = '{key}', host = 'kitchen'"
+        use = "nodes.policy.remote_policy:RemotePolicy"
+        file.write_text(f'[nodes.policy]\nuse = "{use}"\nparams = {{ {params} }}\n')
+        return [finding for finding in examine_launch(file) if "server" in finding.text or "key" in finding.text]
+
+    public, other = keys.make("desktop"), keys.make("lab")
+    with server(echo, secret=keys.secret_of("desktop"), public=public, clients={other: "lab"}) as serving:
+        [missing] = policy(serving.address, public)
+        assert missing.level == "problem"
+        assert "polyrhythm keys new kitchen" in missing.text
+        own = keys.make("kitchen")
+        [refused] = policy(serving.address, public)
+        assert (refused.level, f"is the line kitchen = '{own}' in its --clients file" in refused.text) == (
+            "problem",
+            True,
+        )
+    with server(echo, secret=keys.secret_of("desktop"), public=public, clients={own: "kitchen"}) as serving:
+        [let_in] = policy(serving.address, public)
+        assert (let_in.level, let_in.text) == ("ok", f"server {serving.address} lets kitchen in")
+    [nobody] = [one for one in examine_launch(file) if "nobody serves" in one.text]
+    assert nobody.level == "note"
+
+
+def test_serve_refuses_to_be_open_to_anyone_and_serves_on_this_machine(tmp_path: Path) -> None:
+    model = tmp_path / "policy.onnx"
+    model.write_bytes(MODEL)
+    for place in ("0.0.0.0:7500", "[::]:7500", "[::ffff:0.0.0.0]:7500", "0:7500"):
+        with pytest.raises(UserError, match="can be reached by anyone"):
+            serve_main([str(model), "--bind", place])
+    with pytest.raises(UserError, match=r"--bind no-such\.invalid:7500: 'no-such\.invalid' is not known"):
+        serve_main([str(model), "--bind", "no-such.invalid:7500"])
+    command = [sys.executable, "-c", "import sys; from nodes.policy.serve import main; sys.exit(main(sys.argv[1:]))"]
+    port = free_ports(1)
+    with subprocess.Popen(
+        [*command, str(model), "--size", "32x24", "--bind", f"127.0.0.1:{port}"], stdout=subprocess.PIPE, text=True
+    ) as serving:
+        assert serving.stdout is not None
+        assert "anyone on this machine" in serving.stdout.readline()
+        with client(f"tcp://127.0.0.1:{port}") as asking:
+            remote = RemoteSession(asking, within_s=LONG_S, jpeg_quality=90)
+
+            def answers() -> bool:
+                try:
+                    return remote.run({"image": np.zeros((24, 32, 3), np.uint8)}, Felt((0.0,) * 8)).chunk.shape == (
+                        16,
+                        10,
+                    )
+                except PolyrhythmError:
+                    return False
+
+            eventually(answers, "the model answers")
+        serving.terminate()
+        assert serving.wait(30) == 0

@@ -1,0 +1,215 @@
+"""`[run] robot`: one description for all nodes of a graph, and a sentence for what cannot be one."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from bridges.mqtt.bridge import MqttBridge
+from bridges.mqtt.topics import telemetry_document
+from nodes.guard.ceilings import limits_of
+from nodes.guard.node import Guard
+from nodes.robot.driver import Driver
+from nodes.robot.kinematic import KinematicRobot
+from nodes.stretch.limits import STRETCH_3
+from runtime import Simulation
+from runtime.errors import LaunchFileError, ParameterError, UserError
+from runtime.launch.file import Launch, check, load
+from runtime.launch.graph import NodeSpec
+from runtime.launch.robot_table import described, limits_problem, load_limits, with_robot
+from runtime.msgs import JointCommand
+from runtime.msgs.robot_protocol import FIXED_BASE, BaseLimit, JointLimit, RobotLimits
+
+ARM = RobotLimits(joints=(JointLimit("waist", -1.0, 1.0, 0.5, 2.0), JointLimit("elbow", 0.0, 2.0, 0.4, 1.0)))
+WAIST = ARM.joints[0]
+odd: Any = replace  # with values that no type checker lets through
+SLOW_STRETCH = replace(STRETCH_3, joints=tuple(replace(joint, speed=joint.speed / 4) for joint in STRETCH_3.joints))
+
+
+class Arm(KinematicRobot):
+    """Two joints, and no base."""
+
+    limits = ARM
+    folded = (0.0, 1.0)
+
+
+class Changeling(Arm):
+    """Tells other joints once it is started than its class has."""
+
+    def start(self, now_ns: int) -> None:
+        super().start(now_ns)
+        self.limits = STRETCH_3
+
+
+@pytest.fixture(autouse=True)
+def lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of a lab's own, as it would be imported."""
+    module: Any = ModuleType("own_lab")
+    module.ARM, module.SLOW_STRETCH, module.ODD = ARM, SLOW_STRETCH, replace(ARM, joints=())
+    module.Arm, module.Changeling, module.NUMBER = Arm, Changeling, 3
+    monkeypatch.setitem(sys.modules, "own_lab", module)
+
+
+def launch(tmp_path: Path, run: str, *, guard: str = "{}", driver: str = "own_lab:Arm") -> Launch:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        f'[run]\n{run}\n[nodes.driver]\nuse = "nodes.robot.driver:Driver"\nparams = {{ robot = "{driver}" }}\n'
+        f'[nodes.guard]\nuse = "nodes.guard.node:Guard"\nparams = {guard}\n'
+        '[nodes.policy]\nuse = "tests.support.own_robot_nodes:Far"\n'
+    )  # fmt: skip
+    return load(path)
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (replace(ARM, joints=()), "joints is empty; expected a tuple of one JointLimit or more"),
+        (odd(ARM, joints=[WAIST]), "joints is a list; expected a tuple"),
+        (odd(ARM, joints=(WAIST, "elbow")), "joint 1 is 'elbow'; expected a JointLimit"),
+        (replace(ARM, joints=(WAIST, WAIST)), "two joints are named 'waist'"),
+        (replace(ARM, joints=(replace(WAIST, name="Waist 1"),)), "joint 0 is named 'Waist 1'; expected a-z"),
+        (replace(ARM, joints=(odd(WAIST, name=None),)), "joint 0 is named None"),
+        (replace(ARM, joints=(replace(WAIST, lowest=1.0),)), "joint 'waist': lowest 1.0 is not below highest 1.0"),
+        (
+            replace(ARM, joints=(replace(WAIST, lowest=math.nan),)),
+            "lowest is nan; expected -1000000 to 1000000 m",
+        ),
+        (replace(ARM, joints=(replace(WAIST, highest=math.inf),)), "'waist': highest is inf"),
+        (replace(ARM, joints=(replace(WAIST, speed=0.0),)), "'waist': speed is 0.0; expected 0.000001 to 1000000"),
+        (replace(ARM, joints=(replace(WAIST, speed=-1.0),)), "'waist': speed is -1.0"),
+        (replace(ARM, joints=(odd(WAIST, speed="fast"),)), "'waist': speed is 'fast'"),
+        (replace(ARM, joints=(replace(WAIST, acceleration=math.nan),)), "'waist': acceleration is nan"),
+        (replace(ARM, joints=(replace(WAIST, acceleration=1e-300),)), "'waist': acceleration is 1e-300"),
+        (replace(ARM, joints=(replace(WAIST, acceleration=True),)), "'waist': acceleration is True"),
+        (odd(ARM, base=None), "base is None; expected a BaseLimit, or runtime.msgs.robot_protocol:FIXED_BASE"),
+        (replace(ARM, base=BaseLimit(-0.1, 1.0, 0.3)), "base: wheel_speed_mps is -0.1"),
+        (replace(ARM, base=BaseLimit(math.nan, 1.0, 0.3)), "base: wheel_speed_mps is nan"),
+        (replace(ARM, base=BaseLimit(0.3, 0.0, 0.3)), "base: acceleration_mps2 is 0.0"),
+        (replace(ARM, base=BaseLimit(0.3, 1.0, 0.0)), "base: track_m is 0.0"),
+    ],
+)
+def test_what_no_robot_can_have_is_told_in_a_sentence(limits: RobotLimits, words: str) -> None:
+    assert words in limits_problem(limits)
+
+
+@pytest.mark.parametrize("limits", [STRETCH_3, SLOW_STRETCH, ARM, replace(ARM, base=FIXED_BASE)])
+def test_a_stretch_and_an_arm_that_does_not_drive_are_robots(limits: RobotLimits) -> None:
+    assert limits_problem(limits) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("own_lab", "'own_lab' names no limits; expected 'module:NAME', like 'my_robot.limits:LIMITS'"),
+        ("no_such_lab:ARM", "there is no module 'no_such_lab'"),
+        (
+            "own_lab:NUMBER",
+            "'NUMBER' is a int; expected a runtime.msgs.robot_protocol:RobotLimits; there: ARM, ODD, SLOW_STRETCH",
+        ),
+        ("own_lab:Arm", "'Arm' is a type; expected a runtime.msgs.robot_protocol:RobotLimits"),
+        ("own_lab:LEG", "'LEG' is not there; expected a runtime.msgs.robot_protocol:RobotLimits"),
+        ("own_lab:ODD", "'own_lab:ODD': joints is empty"),
+    ],
+)
+def test_a_name_that_leads_to_no_limits_is_refused_by_loader_guard_and_launch_file(
+    name: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ParameterError) as refusal:
+        load_limits(name)
+    assert words in str(refusal.value)
+    with pytest.raises(ParameterError) as refusal:
+        Guard(robot=name)
+    assert words in str(refusal.value) or ":" not in name
+    with pytest.raises(LaunchFileError) as refused:
+        launch(tmp_path, f'robot = "{name}"')
+    assert "own.toml: [run] robot '" in str(refused.value)
+    assert words in str(refused.value)
+
+
+def test_the_limits_of_the_built_in_robot_are_what_they_were() -> None:
+    assert limits_of("stretch_3") == limits_of("nodes.stretch.limits:STRETCH_3") == STRETCH_3
+    assert Guard().machine.limits == STRETCH_3
+    with pytest.raises(ParameterError, match="robot 'tank' is unknown; known: stretch_3, or limits of your own"):
+        Guard(robot="tank")
+
+
+def test_the_guard_scales_the_speeds_of_ones_own_robot_too() -> None:
+    half = limits_of("own_lab:ARM", 0.5)
+    assert [joint.speed for joint in half.joints] == [0.25, 0.2]
+    assert half.base == FIXED_BASE
+
+
+def test_one_line_tells_guard_and_driver(tmp_path: Path) -> None:
+    found = launch(tmp_path, 'robot = "own_lab:ARM"')
+    check(found)
+    nodes = found.graph.nodes
+    assert (nodes["guard"].params["robot"], nodes["driver"].params["limits"]) == ("own_lab:ARM", "own_lab:ARM")
+    assert nodes["policy"].params == {}
+    assert with_robot(found.tables["nodes"]["guard"], Guard, "own_lab:ARM")["params"] == {"robot": "own_lab:ARM"}
+    assert with_robot(found.tables["nodes"]["guard"], Guard, "") == found.tables["nodes"]["guard"]
+
+
+def test_a_node_that_names_another_robot_is_refused(tmp_path: Path) -> None:
+    launch(tmp_path, 'robot = "own_lab:ARM"', guard='{ robot = "own_lab:ARM" }')
+    with pytest.raises(UserError, match=r"guard\] robot is 'stretch_3', but \[run\] robot is 'own_lab:ARM'; leave one"):
+        launch(tmp_path, 'robot = "own_lab:ARM"', guard='{ robot = "stretch_3" }')
+
+
+def test_a_node_that_is_made_for_other_joints_is_refused_and_stays_with_a_stretch_of_other_limits() -> None:
+    class Pointer(Driver):
+        made_for_joints = ("lift", "arm")
+
+    class Stretcher(Driver):
+        made_for_joints = tuple(joint.name for joint in STRETCH_3.joints)
+
+    with pytest.raises(UserError, match=r"\[nodes.a\] Pointer is made for a robot with the joints lift, arm; \[run\]"):
+        described([NodeSpec("a", Pointer)], "own_lab:ARM")
+    assert described([NodeSpec("a", Stretcher)], "own_lab:SLOW_STRETCH")[0].params == {"limits": "own_lab:SLOW_STRETCH"}
+    assert described([NodeSpec("a", Pointer)], "")[0].params == {}
+
+
+def test_a_robot_with_other_joints_than_its_guard_knows_is_found_before_and_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"has the joints waist, elbow, but its guard is told of lift, arm, "):
+        check(launch(tmp_path, "seed = 1"))
+    with pytest.raises(UserError, match=r"has the joints lift, .*, but its guard is told of waist, elbow; name the"):
+        check(launch(tmp_path, 'robot = "own_lab:ARM"', driver="nodes.robot.kinematic:KinematicRobot"))
+    check(launch(tmp_path, 'robot = "own_lab:ARM"', driver="own_lab:Changeling"))
+    sim = Simulation(Driver(robot="own_lab:Changeling", limits="own_lab:ARM"))
+    with pytest.raises(UserError, match="node driver: robot 'own_lab:Changeling' has the joints lift"):
+        sim.run(seconds=0.1)
+
+
+def test_a_folded_posture_of_another_length_is_told() -> None:
+    class Misfit(KinematicRobot):
+        limits = ARM
+
+    with pytest.raises(UserError, match="Misfit: folded has 8 positions; expected one for each of its joints: waist"):
+        Misfit()
+
+
+def test_a_driver_of_another_robot_applies_commands_of_that_length_only() -> None:
+    sim = Simulation(Driver(robot="own_lab:Arm", limits="own_lab:ARM"))
+    states = sim.record(Driver.state)
+    for _ in range(10):
+        sim.publish("robot/command", JointCommand(position=(0.5,) * 8))
+        sim.run(seconds=0.02)
+    assert states[-1].position == (0.0, 1.0)
+    for _ in range(50):
+        sim.publish("robot/command", JointCommand(position=(0.1, 0.9)))
+        sim.run(seconds=0.02)
+    assert states[-1].position == pytest.approx((0.1, 0.9))
+    sim.close()
+
+
+def test_mqtt_calls_the_joints_as_their_robot_does() -> None:
+    bridge = MqttBridge(limits="own_lab:ARM")
+    assert described([NodeSpec("mqtt", MqttBridge)], "own_lab:ARM")[0].params == {"limits": "own_lab:ARM"}
+    state = Arm().read(0)
+    assert telemetry_document(state, bridge.news.joints)["joints"] == {"waist": 0.0, "elbow": 1.0}
+    assert MqttBridge().news.joints == tuple(joint.name for joint in STRETCH_3.joints)

@@ -1,0 +1,240 @@
+"""A graph knows which ports meet, what does not fit, and draws itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from runtime import GraphError, Message, Node, Publisher, QoS, Subscription, every, on
+from runtime.errors import ParameterError, UserError
+from runtime.launch.graph import Graph, NodeSpec, convert_params
+from runtime.node import handlers_of
+from runtime.rates import FASTEST_HZ, SLOWEST_HZ, rate_problem
+
+
+class Level(Message, kind="state"):
+    value: int
+
+
+class Word(Message):
+    text: str
+
+
+class Source(Node):
+    level = Publisher(Level, "level")
+
+    def __init__(self, start: int, names: list[str] | None = None, *, gain: float = 1.0) -> None:
+        if gain < 0:
+            raise ValueError("gain is negative; expected 0 or more")
+        self.values = (start, names, gain)
+
+    @every(hz=10)
+    def tick(self) -> None:
+        """Ticks."""
+
+
+class Sink(Node):
+    level = Subscription(Level, "level")
+
+    @on(level)
+    def take(self, level: Level) -> None:
+        """Takes."""
+
+
+class Speaker(Node):
+    word = Publisher(Word, "word")
+
+
+class Mistyped(Node):
+    word = Subscription(Level, "word")
+
+
+class Optional(Node):
+    word = Subscription(Word, "word", qos=QoS(required=False))
+
+
+class Picky(Node):
+    def __init__(self, model: str = "") -> None:
+        self.model = model
+
+    @staticmethod
+    def check_parameters(model: str = "") -> list[str]:
+        return [f"model {model!r} does not exist"] if model else []
+
+
+def spec(name: str, cls: type[Node], **fields: Any) -> NodeSpec:
+    if cls is Source:
+        fields.setdefault("params", {"start": 1})
+    return NodeSpec(name, cls, **fields)
+
+
+def problems(*specs: NodeSpec) -> list[str]:
+    return [f"{node}: {sentence}" for node, sentence in Graph(specs).problems()]
+
+
+def test_a_graph_that_fits_has_no_problems() -> None:
+    assert problems(spec("source", Source), spec("sink", Sink), spec("speaker", Speaker)) == []
+
+
+def test_remapped_ports_meet_on_the_new_topic() -> None:
+    graph = Graph([spec("a", Source, remap={"level": "left/level"}), spec("b", Sink, remap={"level": "left/level"})])
+    assert graph.problems() == []
+    assert [(end.node) for end in graph.topics["left/level"].publishers + graph.topics["left/level"].subscribers] == [
+        "a",
+        "b",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("specs", "sentence"),
+    [
+        (
+            [spec("speaker", Speaker), spec("ear", Mistyped)],
+            "ear: topic 'word': ear uses Level, but speaker uses Word; one topic has one type",
+        ),
+        (
+            [spec("one", Source), spec("other", Source)],
+            "other: topic 'level': one, other all publish it, but a state has one publisher; remap all but one",
+        ),
+        (
+            [spec("sink", Sink), spec("speaker", Speaker)],
+            "sink: topic 'level': nobody publishes it for sink; published topics: word",
+        ),
+        ([spec("sink", Sink)], "sink: topic 'level': nobody publishes it for sink; published topics: (none)"),
+        (
+            [spec("source", Source, hz={"tock": 3})],
+            "source: hz names 'tock', which is no timer of Source; known: tick",
+        ),
+        (
+            [spec("source", Source, hz={"tick": 0})],
+            "source: hz of 'tick' is 0; expected 0.00001 to 10000 times a second",
+        ),
+        (
+            [spec("source", Source, latency={"tock": None})],
+            "source: latency names 'tock', which is no handler of Source; known: tick",
+        ),
+        (
+            [spec("source", Source, remap={"levle": "x"})],
+            "source: remap names 'levle', no topic of Source; known: level",
+        ),
+        (
+            [spec("source", Source, remap={"level": "Left Level"})],
+            "source: remap: topic 'Left Level' is no topic name; "
+            "expected words of a-z, 0-9 and _ joined by '/', like 'head/image'",
+        ),
+        (
+            [spec("picky", Picky, params={"model": "cup.onnx"})],
+            "picky: model 'cup.onnx' does not exist",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_told_in_words(specs: list[NodeSpec], sentence: str) -> None:
+    assert problems(*specs) == [sentence]
+
+
+def test_events_may_have_many_publishers_and_optional_ports_none() -> None:
+    assert problems(spec("one", Speaker), spec("other", Speaker), spec("ear", Optional)) == []
+    assert problems(spec("ear", Optional)) == []
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({}, "parameter 'start' of Source is missing; it has no default"),
+        ({"start": 1, "gian": 2}, "unknown parameter 'gian' of Source; known: gain, names, start"),
+        ({"start": "one"}, "parameter 'start' of Source is 'one': Expected `int`, got `str`"),
+        ({"start": True}, "parameter 'start' of Source is True: Expected `int`, got `bool`"),
+        ({"start": 1, "names": [2]}, "parameter 'names' of Source is [2]: Expected `str`, got `int` - at `$[0]`"),
+        ({"start": 1, "gain": -1}, "Source refuses its parameters: gain is negative; expected 0 or more"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_told_in_words(params: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        NodeSpec("source", Source, params=params).build()
+    assert str(caught.value) == sentence
+    assert problems(NodeSpec("source", Source, params=params)) == [f"source: {sentence}"]
+
+
+def test_a_whole_number_is_a_float_and_a_list_may_be_none() -> None:
+    assert convert_params(Source, {"start": 1, "gain": 2}) == {"start": 1, "gain": 2.0}
+
+
+def test_check_raises_the_first_problem() -> None:
+    with pytest.raises(GraphError, match="nobody publishes it for sink"):
+        Graph([spec("sink", Sink)]).check()
+
+
+def test_a_graph_draws_itself_as_text_and_as_mermaid() -> None:
+    graph = Graph([spec("source", Source), spec("sink", Sink), spec("speaker", Speaker)])
+    assert graph.draw() == ("level  [Level, state]\n    source -> sink\nword  [Word, event]\n    speaker -> (nobody)")
+    assert graph.draw_mermaid() == "flowchart LR\n    source -- level --> sink"
+
+
+def test_a_port_has_one_handler() -> None:
+    class Twice(Sink):
+        @on(Sink.level)
+        def take_too(self, level: Level) -> None:
+            """Takes what the other one should."""
+
+    with pytest.raises(UserError) as caught:
+        handlers_of(Twice)
+    assert str(caught.value) == ("Twice.take_too: port 'level' has the handler 'take' already; call one from the other")
+
+
+def test_a_subclass_may_replace_a_handler_or_take_it_away() -> None:
+    class Other(Sink):
+        @on(Sink.level)
+        def take(self, level: Level) -> None:
+            """Takes otherwise."""
+
+    class Silent(Sink):
+        take = None  # type: ignore[assignment]
+
+    assert [handler.name for handler in handlers_of(Other)] == ["take"]
+    assert handlers_of(Silent) == []
+
+
+def test_an_async_handler_is_not_blocking_and_a_foreign_port_is_refused() -> None:
+    class Both(Node):
+        @every(hz=1, blocking=True)
+        async def tick(self) -> None:
+            """Cannot be."""
+
+    class Foreign(Node):
+        @on(Sink.level)
+        def take(self, level: Level) -> None:
+            """Cannot be."""
+
+    class Real(Node):
+        realtime = True
+
+        @every(hz=1)
+        async def tick(self) -> None:
+            """Cannot be."""
+
+    found = []
+    for cls in (Both, Foreign, Real):
+        with pytest.raises(UserError) as caught:
+            handlers_of(cls)
+        found.append(str(caught.value))
+    assert found == [
+        "Both.tick: an async handler cannot be blocking; choose one of the two",
+        "Foreign.take: @on names a port that is no subscription of this class",
+        "Real.tick: a realtime node has no async handlers; make it plain",
+    ]
+
+
+@pytest.mark.parametrize("hz", [0, -1, math.nan, math.inf, -math.inf, 1e9, 1e300, 1e-300, 10**400, True, "5", None])
+def test_a_rate_that_no_timer_can_keep_is_refused(hz: Any) -> None:
+    with pytest.raises(UserError) as caught:
+        every(hz=hz)
+    assert str(caught.value) == f"every(hz={hz!r}): expected 0.00001 to 10000 times a second"
+    assert rate_problem(hz)
+
+
+@pytest.mark.parametrize("hz", [SLOWEST_HZ, 1 / 86_400, 1, 50.0, FASTEST_HZ])
+def test_once_a_day_and_ten_thousand_times_a_second_are_rates(hz: float) -> None:
+    every(hz=hz)
+    assert rate_problem(hz) == ""

@@ -1,0 +1,358 @@
+"""A launch file says what runs; every mistake in it is a sentence that names file, table, key and the choices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nodes.hello
+from runtime.cli import main
+from runtime.errors import LaunchFileError
+from runtime.launch.file import check, find, in_order, load, override
+
+HELLO = """
+[nodes.talker]
+use = "nodes.hello:Talker"
+params = { start = 40 }
+
+[nodes.listener]
+use = "nodes.hello:Listener"
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Write graph.toml in the current folder, which the sentences then name without its path."""
+    monkeypatch.chdir(tmp_path)
+
+    def written(text: str) -> Path:
+        Path("graph.toml").write_text(text, encoding="utf-8")
+        return Path("graph.toml")
+
+    return written
+
+
+def told(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    """What `polyrhythm check` says of graph.toml, which it must refuse as asked wrongly."""
+    assert main(["check", "graph.toml", *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("polyrhythm: ")
+    return captured.err.removeprefix("polyrhythm: ").removesuffix("\n")
+
+
+TALKER = '[nodes.talker]\nuse = "nodes.hello:Talker"\n'
+NODE_KEYS = "use, stand_in, params, remap, hz, process, host, restart, latency"
+
+MISTAKES = {
+    "graph.toml: unknown table [node]; known: nodes, instead, processes, seats, links, budgets, hosts, run": (
+        '[node.talker]\nuse = "nodes.hello:Talker"'
+    ),
+    "graph.toml: is no launch file: it has none of the tables [nodes], [instead], [processes], [seats], [links], "
+    "[budgets], [hosts], [run]; a file that a node reads is checked with its node: "
+    "check FILE --set NODE.PARAM=graph.toml": (
+        'title = "A study"\ncode = "P{number}"\n[consent]\ntext = "You may stop at any time."'
+    ),
+    "graph.toml: no nodes; expected at least one table like [nodes.talker]": "",
+    "graph.toml: run is 3; expected a table [run]": "run = 3\n" + TALKER,
+    "graph.toml: [run] unknown key 'sed'; known: view, report, seed, for_s, robot": TALKER + "[run]\nsed = 3",
+    "graph.toml: [run] seed is 'x'; expected a whole number": TALKER + '[run]\nseed = "x"',
+    "graph.toml: [run] for_s is 0; expected a positive number of seconds": TALKER + "[run]\nfor_s = 0",
+    "graph.toml: [run] view is 3; expected 'module:name' of a module that is installed": TALKER + "[run]\nview = 3",
+    "graph.toml: [run] report is 'nodes.reprot:main'; expected 'module:name' of a module that is installed": (
+        TALKER + '[run]\nreport = "nodes.reprot:main"'
+    ),
+    "graph.toml: [nodes.Talker] is no node name; expected a-z, 0-9 and _, starting with a letter": (
+        TALKER.replace("talker", "Talker")
+    ),
+    "graph.toml: [nodes.talker] is 3; expected a table with the key 'use'": "[nodes]\ntalker = 3",
+    f"graph.toml: [nodes.talker] unknown key 'parms'; known: {NODE_KEYS}": TALKER + "parms = { start = 40 }",
+    "graph.toml: [nodes.talker] lacks the key 'use'; expected a class like 'nodes.hello:Talker'": "[nodes.talker]",
+    "graph.toml: [nodes.talker] params is 3; expected a table": TALKER + "params = 3",
+    "graph.toml: [nodes.talker] restart is 'sometimes'; known: always, on-failure, never": (
+        TALKER + 'restart = "sometimes"'
+    ),
+    "graph.toml: [nodes.talker] process is 'My Process'; expected a-z, 0-9 and _": TALKER + 'process = "My Process"',
+    "graph.toml: [nodes.talker] 'nodes.hello' names no class; expected 'module:Class', like 'nodes.hello:Talker'": (
+        '[nodes.talker]\nuse = "nodes.hello"'
+    ),
+    f"graph.toml: [nodes.talker] 'nodes.hello:Taker': {nodes.hello.__file__} has no 'Taker'; "
+    "nodes there: Listener, Talker": '[nodes.talker]\nuse = "nodes.hello:Taker"',
+    "graph.toml: [nodes.talker] 'no_such_package.hello:Talker': there is no module 'no_such_package'; "
+    "install its package, or start from the folder that holds no_such_package": (
+        '[nodes.talker]\nuse = "no_such_package.hello:Talker"'
+    ),
+    "graph.toml: [nodes.talker] 'nodes.hello:Beat' is no Node": '[nodes.talker]\nuse = "nodes.hello:Beat"',
+    "graph.toml: [nodes.talker] 'broken_nodes:X': module 'broken_nodes' cannot be imported: "
+    "NameError: name 'missing' is not defined": '[nodes.talker]\nuse = "broken_nodes:X"',
+    "graph.toml: [nodes.talker] hz of 'tick' is 0; expected 0.00001 to 10000 times a second": TALKER + "hz = 0",
+    "graph.toml: [nodes.talker] hz of 'tick' is nan; expected 0.00001 to 10000 times a second": TALKER
+    + "hz = { tick = nan }",
+    "graph.toml: [nodes.talker] hz of 'tick' is 1e+300; expected 0.00001 to 10000 times a second": (
+        TALKER + "hz = 1e300"
+    ),
+    "graph.toml: [nodes.talker] hz of 'tick' is 1e-300; expected 0.00001 to 10000 times a second": (
+        TALKER + "hz = 1e-300"
+    ),
+    "graph.toml: [nodes.talker] hz of 'tick' is True; expected 0.00001 to 10000 times a second": (
+        TALKER + "hz = { tick = true }"
+    ),
+    "graph.toml: [run] for_s is inf; expected a positive number of seconds": TALKER + "[run]\nfor_s = inf",
+    "graph.toml: [run] for_s is True; expected a positive number of seconds": TALKER + "[run]\nfor_s = true",
+    "graph.toml: [run] seed is True; expected a whole number": TALKER + "[run]\nseed = true",
+    "graph.toml: [nodes.talker] hz is 'fast'; expected a number, or a table of timer = number": TALKER + 'hz = "fast"',
+    "graph.toml: [nodes.talker] hz names 'tock', which is no timer of Talker; known: tick": (
+        TALKER + "hz = { tock = 3 }"
+    ),
+    "graph.toml: [nodes.listener] hz is 3, but Listener has the timers (none); name the one meant": (
+        TALKER + '[nodes.listener]\nuse = "nodes.hello:Listener"\nhz = 3'
+    ),
+    "graph.toml: [nodes.talker] talker.tick: latency is -1; "
+    "expected seconds (0.2), bounds ([0.1, 0.3]) or { p50 = 0.2, p99 = 0.8 }, a day at most": TALKER + "latency = -1",
+    "graph.toml: [nodes.talker] unknown parameter 'begin' of Talker; known: start": TALKER + "params = { begin = 1 }",
+    "graph.toml: [nodes.talker] parameter 'start' of Talker is 'x': Expected `int`, got `str`": (
+        TALKER + 'params = { start = "x" }'
+    ),
+    "graph.toml: [nodes.policy] parameter 'tallest_m' of ExpertPolicy is nan; expected a number": (
+        '[nodes.policy]\nuse = "nodes.policy.expert:ExpertPolicy"\nparams = { tallest_m = nan }'
+    ),
+    "graph.toml: [nodes.policy] policy: tallest_m is 1e+300; expected 0 to 2 m": (
+        '[nodes.policy]\nuse = "nodes.policy.expert:ExpertPolicy"\nparams = { tallest_m = 1e300 }'
+    ),
+    "graph.toml: [nodes.sam] collaborator: patience_s is inf; expected a positive number of seconds": (
+        '[nodes.sam]\nuse = "nodes.sim.collaborator:Collaborator"\nparams = { patience_s = inf }'
+    ),
+    "graph.toml: [nodes.ana] temperature is -1; expected 0 to 2": (
+        '[nodes.ana]\nuse = "nodes.episodes.agents.agent:Agent"\nparams = { temperature = -1 }'
+    ),
+    "graph.toml: [nodes.checker] parameter 'last' of Checker is missing; it has no default": (
+        '[nodes.checker]\nuse = "tests.support.graph_nodes:Checker"'
+    ),
+    "graph.toml: [nodes.talker] a parameter is taken from the environment variable 'POLYRHYTHM_NO_SUCH', "
+    "which is not set": TALKER + 'params = { start = "${POLYRHYTHM_NO_SUCH}" }',
+    "graph.toml: [nodes.listener] topic 'beat': nobody publishes it for listener; published topics: (none)": (
+        '[nodes.listener]\nuse = "nodes.hello:Listener"'
+    ),
+    "graph.toml: [nodes.listener] topic 'count': listener uses Beat, but counter uses Count; one topic has one type": (
+        '[nodes.counter]\nuse = "tests.support.graph_nodes:Counter"\n'
+        '[nodes.listener]\nuse = "nodes.hello:Listener"\nremap = { beat = "count" }'
+    ),
+    "graph.toml: [nodes.right] topic 'image': left, right all publish it, but a state has one publisher; "
+    "remap all but one": (
+        '[nodes.left]\nuse = "tests.support.graph_nodes:Painter"\n'
+        '[nodes.right]\nuse = "tests.support.graph_nodes:Painter"'
+    ),
+    "graph.toml: process 'both' holds nodes with different restart policies; give them the same one": (
+        TALKER + 'process = "both"\n[nodes.listener]\nuse = "nodes.hello:Listener"\nprocess = "both"\nrestart = "never"'
+    ),
+    "graph.toml: cannot be read as TOML: Cannot declare ('nodes', 'talker') twice (at line 3, column 14)": (
+        TALKER + TALKER
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", MISTAKES)
+def test_a_mistake_is_refused_before_anything_starts(
+    write: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sentence: str
+) -> None:
+    write(MISTAKES[sentence])
+    Path("broken_nodes.py").write_text("print(missing)")
+    monkeypatch.syspath_prepend(Path.cwd())
+    assert told(capsys) == sentence
+
+
+def test_a_model_file_that_is_missing_is_told_before_anything_starts(
+    write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write('[nodes.policy]\nuse = "nodes.policy.onnx_policy:OnnxPolicy"\nparams = { model = "cup.onnx" }')
+    assert told(capsys) == "graph.toml: [nodes.policy] model 'cup.onnx' does not exist"
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("talker", "--set talker: expected node.param=value, like talker.start=40"),
+        ("talker=3", "--set talker=3: expected node.param=value, like talker.start=40"),
+        ("taker.start=3", "--set taker.start=3: there is no node 'taker'; known: listener, talker"),
+        ("talker.begin=3", "graph.toml: [nodes.talker] unknown parameter 'begin' of Talker; known: start"),
+        ("talker.start=x", "graph.toml: [nodes.talker] parameter 'start' of Talker is 'x': Expected `int`, got `str`"),
+        ("talker.hz=0", "graph.toml: [nodes.talker] hz of 'tick' is 0; expected 0.00001 to 10000 times a second"),
+        ("talker.use.x=1", "--set talker.use.x=1: 'use' is 'nodes.hello:Talker', not a table"),
+        ("run.sed=3", "graph.toml: [run] unknown key 'sed'; known: view, report, seed, for_s, robot"),
+    ],
+)
+def test_a_mistake_in_set_is_refused_in_words(
+    write: Any, capsys: pytest.CaptureFixture[str], override: str, sentence: str
+) -> None:
+    write(HELLO)
+    assert told(capsys, "--set", override) == sentence
+
+
+@pytest.mark.parametrize("text", ["nodes = 3", "[nodes]\ntalker = 3"])
+def test_set_on_a_broken_file_tells_what_is_wrong_with_the_file(
+    write: Any, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    write(text)
+    assert told(capsys, "--set", "talker.start=3").startswith("graph.toml: ")
+
+
+def test_a_file_that_is_not_there_is_told_with_the_shipped_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "no_such_file"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("polyrhythm: no_such_file: no such launch file; shipped ones, by name: ")
+    assert "hello" in error
+
+
+def test_bytes_that_are_no_text_are_told(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    write("").write_bytes(b"\xff\xfe")
+    assert told(capsys).startswith("graph.toml: cannot be read as TOML: 'utf-8' codec can't decode")
+
+
+def test_a_file_that_fits_is_told_so(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    write(HELLO)
+    assert main(["check", "graph.toml"]) == 0
+    assert capsys.readouterr().out == "graph.toml: 2 nodes in 2 processes on 1 topic; all of it fits\n"
+
+
+def test_the_graph_is_drawn(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    write(HELLO)
+    assert main(["graph", "graph.toml"]) == 0
+    assert capsys.readouterr().out == (
+        "process talker: talker (Talker)\nprocess listener: listener (Listener)\n"
+        "beat  [Beat, event]\n    talker -> listener\n"
+    )
+    assert main(["graph", "graph.toml", "--mermaid"]) == 0
+    assert capsys.readouterr().out == "flowchart LR\n    talker -- beat --> listener\n"
+
+
+def test_values_reach_the_nodes(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLYRHYTHM_MODEL", "tiny")
+    launch = load(write(HELLO + "[run]\nseed = 7\nfor_s = 2.5\n"), ["talker.start=50", "talker.hz=4", "run.seed=8"])
+    check(launch)
+    spec = launch.graph.nodes["talker"]
+    assert (spec.params, spec.hz, launch.seed, launch.for_s) == ({"start": 50}, {"tick": 4.0}, 8, 2.5)
+    assert launch.text.endswith("for_s = 2.5\n")
+
+
+def test_a_parameter_may_come_from_the_environment(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLYRHYTHM_MODEL", "tiny")
+    file = write(
+        '[nodes.policy]\nuse = "tests.runtime.launch.test_graph:Picky"\nparams = { model = "${POLYRHYTHM_MODEL}" }'
+    )
+    assert load(file).graph.nodes["policy"].params == {"model": "tiny"}
+
+
+def test_another_class_starts_without_the_parameters_of_the_first(write: Any) -> None:
+    launch = load(write(HELLO), ["talker.use=nodes.hello:Listener"])
+    assert launch.graph.nodes["talker"].params == {}
+
+
+def test_nodes_share_a_process_by_its_name(write: Any) -> None:
+    together = HELLO.replace("[nodes.listener]", 'process = "both"\n[nodes.listener]\nprocess = "both"')
+    assert list(load(write(together)).processes) == ["both"]
+    assert list(load(write(HELLO)).processes) == ["talker", "listener"]
+
+
+def test_a_shipped_file_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find("hello").name == "hello.toml"
+    with pytest.raises(LaunchFileError):
+        find("hello.yaml")
+
+
+@pytest.mark.parametrize("for_s", ["0", "-1", "nan", "inf", "soon"])
+def test_a_time_that_is_no_time_is_refused(capsys: pytest.CaptureFixture[str], for_s: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["run", "hello", f"--for={for_s}"])
+    assert caught.value.code == 2
+    assert f"argument --for: {for_s} is no positive number of seconds" in capsys.readouterr().err
+
+
+def test_an_unknown_command_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fly"]) == 2
+    error = capsys.readouterr().err
+    assert "there is no command 'fly'" in error
+    assert all(command in error for command in ("run", "check", "graph"))
+
+
+def test_a_node_is_added_to_a_file_and_gets_parameters_like_any_other(write: Any) -> None:
+    path = write(TALKER)
+    launch = load(path, ["ear.process=one"], added=["ear=nodes.hello:Listener"])
+    assert set(launch.graph.nodes) == {"talker", "ear"}
+    assert set(launch.processes) == {"talker", "one"}
+    assert "ear" not in load(path).graph.nodes
+
+
+@pytest.mark.parametrize(
+    ("added", "words"),
+    [
+        ("ear", "expected name=module:Class"),
+        ("talker=nodes.hello:Listener", "there is a node 'talker' already"),
+        ("ear=nodes.hello:Lisener", "has no 'Lisener'"),
+    ],
+)
+def test_a_node_that_cannot_be_added_is_a_sentence(write: Any, added: str, words: str) -> None:
+    path = write(TALKER)
+    with pytest.raises(LaunchFileError) as refusal:
+        load(path, added=[added])
+    assert words in str(refusal.value)
+
+
+INSTEAD = """
+[instead.other]
+node = "talker"
+use  = "nodes.hello:Listener"
+"""
+
+
+def test_what_stands_ready_takes_its_nodes_place_when_it_is_set(write: Any) -> None:
+    file = write(HELLO.replace("params", "hz = 3\nparams") + INSTEAD)
+    assert load(file).tables["nodes"]["talker"]["use"] == "nodes.hello:Talker"
+    tables = dict(load(file).tables)
+    override(tables, "other.speed=2")
+    assert tables["nodes"]["talker"] == {"use": "nodes.hello:Listener", "params": {"speed": 2}}
+
+
+@pytest.mark.parametrize("change", [('"talker"', '"nobody"'), ("use ", "using"), ("node = ", "node = 3 #")])
+def test_a_wrong_instead_is_told_before_anybody_asks_for_it(
+    write: Any, capsys: pytest.CaptureFixture[str], change: tuple[str, str]
+) -> None:
+    write(HELLO + INSTEAD.replace(*change))
+    sentence = told(capsys)
+    assert sentence.startswith("graph.toml: [instead.other] is {")
+    assert sentence.endswith('expected node = "NODE" and use = "module:Class"; nodes: listener, talker')
+
+
+def test_what_stands_ready_is_among_what_can_be_set(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    write(HELLO + INSTEAD)
+    assert told(capsys, "--set", "third.start=3").endswith("no node 'third'; known: listener, other, talker")
+
+
+def test_a_value_that_is_set_before_its_nodes_class_is_not_lost(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(HELLO.replace('"nodes.hello:Talker"\nparams', '"nodes.hello:Listener"\n#'))
+    launch = load(file, ["talker.start=7", "talker.use=nodes.hello:Talker"])
+    assert launch.graph.nodes["talker"].params == {"start": 7}
+    refused = told(capsys, "--set", "talker.start=four", "--set", "talker.use=nodes.hello:Talker")
+    assert refused == "graph.toml: [nodes.talker] parameter 'start' of Talker is 'four': Expected `int`, got `str`"
+
+
+def test_a_second_class_still_drops_what_was_set_for_the_first(write: Any) -> None:
+    changes = ["talker.use=nodes.hello:Talker", "talker.start=7", "talker.use=nodes.hello:Listener"]
+    assert in_order(changes) == changes
+    assert load(write(HELLO), changes).graph.nodes["talker"].params == {}
+
+
+def test_set_tells_a_nodes_host_from_a_parameter_of_that_name() -> None:
+    tables: dict[str, Any] = {
+        "nodes": {"mqtt": {"use": "bridges.mqtt.bridge:MqttBridge"}, "study": {"use": "bridges.web.study.node:Study"}},
+        "hosts": {"robot": {}, "desktop": {}},
+    }
+    override(tables, "mqtt.host=10.0.0.7")
+    override(tables, "study.host=desktop")
+    override(tables, "study.params.host=desktop")
+    assert tables["nodes"]["mqtt"] == {"use": "bridges.mqtt.bridge:MqttBridge", "params": {"host": "10.0.0.7"}}
+    assert tables["nodes"]["study"] == {
+        "use": "bridges.web.study.node:Study", "host": "desktop", "params": {"host": "desktop"}
+    }  # fmt: skip

@@ -1,0 +1,75 @@
+"""docs/launch-files.md: every table and key is on it, and what stands there is a launch file."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.hosts.hosts_table import HOST_KEYS
+from runtime.launch.budgets_table import BUDGETS, ModelBudget, PathBudget
+from runtime.launch.file import RUN_KEYS, TABLES, check, find, override, resolve
+from runtime.launch.links_table import LINK_KEYS
+from runtime.launch.nodes_table import NODE_KEYS, RESTARTS
+from runtime.launch.processes_table import PROCESS_KEYS
+from runtime.launch.seats_table import Rung, SeatTable
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "launch-files.md"
+TEXT = PAGE.read_text()
+BLOCKS = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
+SEAT_KEYS = [name for name in SeatTable.__struct_fields__ if name != "kinds"]  # found out, not given
+PATH_KEYS = [name for name in PathBudget.__struct_fields__ if name != "origin"]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(TABLES + RUN_KEYS + NODE_KEYS + RESTARTS + PROCESS_KEYS + LINK_KEYS + HOST_KEYS + BUDGETS),
+        *(*SEAT_KEYS, *Rung.__struct_fields__, *PATH_KEYS, *ModelBudget.__struct_fields__),
+    ],
+)
+def test_every_table_and_key_is_on_the_page(key: str) -> None:
+    assert re.search(rf"(?:`|\[|^){key}\b", TEXT, re.MULTILINE), key
+
+
+def merged(tables: dict[str, Any], more: dict[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(tables.get(key), dict) and "use" not in value:
+            merged(tables[key], value)
+        else:
+            tables[key] = value
+
+
+def laptop() -> dict[str, Any]:
+    return tomllib.loads(find("laptop").read_text())
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=[block.partition("\n")[0] for block in BLOCKS])
+def test_each_block_of_the_page_goes_into_the_laptops_launch_file(block: str) -> None:
+    tables = laptop()
+    before = copy.deepcopy(tables)
+    merged(tables, tomllib.loads(block))
+    launch = resolve(tables, path=PAGE)
+    check(launch)
+    if block.startswith(("[nodes", "[processes", "[links")):
+        assert tables != before
+
+
+CHANGES = re.findall(r"--set ([a-z]\S+=[^\s`]+)", TEXT)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_each_change_of_the_page_is_understood(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    tables = laptop()
+    merged(tables, tomllib.loads("\n".join(BLOCKS[-2:])))  # [links] and [run]
+    override(tables, change)
+    check(resolve(tables, path=PAGE))
+
+
+def test_there_are_changes() -> None:
+    assert len(CHANGES) >= 7

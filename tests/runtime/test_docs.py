@@ -1,0 +1,84 @@
+"""The pages say what is there: links lead somewhere, named files and classes exist, every command has its example."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from runtime.cli import _OWN, GROUP, main
+from runtime.launch.file import find
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+COMMANDS = sorted([*_OWN, *(entry.name for entry in entry_points(group=GROUP))])
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+NAMED_FILE = re.compile(r"`((?:runtime|nodes|bridges|tests|bench|launch|docs)/[\w./-]+\.\w+)`")
+NAMED_CLASS = re.compile(r"\b((?:runtime|nodes|bridges)(?:\.\w+)+):(\w+)")
+RUN_BY_NAME = re.compile(r"polyrhythm (?:run|check|graph|doctor) ([a-z][\w-]*)(?![\w./-])")
+
+
+def names(pages: list[Path]) -> list[str]:
+    return [str(page.relative_to(ROOT)) for page in pages]
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them."""
+    lines = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(page.read_text()):
+        if "://" in link:
+            continue
+        target, _, anchor = link.partition("#")
+        place = (page.parent / target).resolve() if target else page
+        assert place.exists(), link
+        assert not anchor or anchor in headings(place), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_files_and_classes_that_are_named_exist(page: Path) -> None:
+    text = page.read_text()
+    for name in NAMED_FILE.findall(text):
+        assert (ROOT / name).exists(), name
+    for module, name in NAMED_CLASS.findall(text):
+        place = ROOT / module.replace(".", "/")
+        source = place.with_suffix(".py") if place.with_suffix(".py").exists() else place / "__init__.py"
+        assert source.exists(), f"{module}:{name}"
+        assert re.search(rf"^(?:class |def |async def |){name}\b", source.read_text(), re.MULTILINE), f"{module}:{name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_launch_files_that_are_run_by_name_are_shipped(page: Path) -> None:
+    for name in RUN_BY_NAME.findall(page.read_text()):
+        find(name)
+
+
+def test_the_index_lists_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "README.md" or f"]({page.name})" in index, f"docs/README.md does not list {page.name}"
+
+
+def test_every_decision_and_every_picture_is_on_some_page() -> None:
+    everything = "".join(page.read_text() for page in PAGES)
+    for file in [*(ROOT / "docs" / "decisions").glob("*.md"), *(ROOT / "docs").glob("*.png")]:
+        assert f"{file.name})" in everything, f"no page leads to {file.name}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_a_page_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with suppress(SystemExit):  # argparse prints, and ends
+        assert main([command, "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert re.search(rf"examples?: polyrhythm {command}\b", text)
+    page = (ROOT / "docs" / "commands.md").read_text()
+    assert re.search(rf"^\$ polyrhythm {command}\b", page, re.MULTILINE)
+    assert re.search(rf"^## .*\bpolyrhythm {command}\b", page, re.MULTILINE)

@@ -1,0 +1,142 @@
+"""What the tree promises of itself: light imports, one direction, one reader of time, data-only launch folder."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import runtime
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("zmq", "mcap", "numpy", "mujoco", "cv2", "onnxruntime", "openai", "rich", "matplotlib", "PIL")
+CLOCK_READERS = {
+    "time": {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep", "strftime",
+             "localtime", "gmtime", "clock_gettime", "clock_gettime_ns"},
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", ["runtime", "runtime.cli", "nodes.hello"])
+def test_an_import_loads_no_heavy_library(module: str) -> None:
+    program = f"import sys, {module}; print(*sorted(set({HEAVY!r}) & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
+
+
+@pytest.mark.parametrize("module", ["runtime.commands.run", "runtime.commands.check", "runtime.supervision.child"])
+def test_what_every_run_starts_with_is_light(module: str) -> None:
+    """A graph without images needs no numpy, which takes longer to load than all that a run starts with."""
+    program = f"import sys, {module}; print(*sorted(set({HEAVY!r}) & set(sys.modules) - {{'zmq'}}))"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
+
+
+def test_all_names_exactly_what_runtime_offers() -> None:
+    tree = ast.parse((ROOT / "runtime" / "__init__.py").read_text())
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("runtime.")
+        for alias in node.names
+    }
+    assert set(runtime.__all__) == imported
+    assert runtime.__all__ == sorted(runtime.__all__)
+    assert all(hasattr(runtime, name) for name in runtime.__all__)
+
+
+def test_launch_holds_data_only() -> None:
+    assert [file.name for file in (ROOT / "launch").rglob("*") if file.is_file() and file.suffix != ".toml"] == []
+
+
+def test_imports_point_down() -> None:
+    program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def readings(tree: ast.AST) -> list[int]:
+    """The lines that read or spend the machine's time other than by `runtime.clock`."""
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            owner = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+            if node.attr in CLOCK_READERS.get(owner, ()):
+                lines.append(node.lineno)
+        elif isinstance(node, ast.ImportFrom) and node.module == "time":
+            lines.append(node.lineno)
+    return lines
+
+
+def test_the_search_for_clock_readers_finds_them() -> None:
+    program = (
+        "import time\ntime.time()\nfrom time import sleep\ndatetime.datetime.now()\ndatetime.now()\ntime.struct_time"
+    )
+    assert sorted(readings(ast.parse(program))) == [2, 3, 4, 5]
+
+
+def test_nobody_but_the_clock_reads_the_time() -> None:
+    files = [file for folder in ("runtime", "nodes", "bridges") for file in sorted((ROOT / folder).rglob("*.py"))]
+    found = {
+        f"{file.relative_to(ROOT)}:{line}"
+        for file in files
+        if file not in (ROOT / "runtime" / "clock.py", ROOT / "runtime" / "escapes.py")
+        for line in readings(ast.parse(file.read_text()))
+    }
+    assert found == set()
+
+
+def escapes(tree: ast.AST) -> list[int]:
+    """The lines that draw randomness without a seed, or start a thread."""
+    seeded = {("random", "Random"), ("random", "default_rng"), ("random", "Generator")}
+    lines = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func).split(".")
+        owner, name = (called[-2] if len(called) > 1 else ""), called[-1]
+        is_random = owner == "random" and called[0] in ("random", "np", "numpy") and len(called) <= 3
+        if (
+            (is_random and ((owner, name) not in seeded or not node.args))
+            or (owner in ("uuid", "secrets") or (owner, name) == ("os", "urandom"))
+            or name in ("Thread", "ThreadPoolExecutor", "ProcessPoolExecutor", "run_in_executor")
+        ):
+            lines.append(node.lineno)
+    return lines
+
+
+def test_the_search_for_escapes_finds_them() -> None:
+    program = (
+        "random.random()\nself.random.random()\nrandom.Random(3)\nrandom.Random()\nnp.random.rand()\n"
+        "np.random.default_rng(3)\nuuid.uuid4()\nos.urandom(3)\nthreading.Thread()\nloop.run_in_executor(None)"
+    )
+    assert sorted(escapes(ast.parse(program))) == [1, 4, 5, 7, 8, 9, 10]
+
+
+def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
+    files = [file for folder in ("nodes", "bridges") for file in sorted((ROOT / folder).rglob("*.py"))]
+    outside = {  # what these do has no part in virtual time
+        "nodes/recording/bag/video.py": "the encoders of a command, not of a node",
+        "nodes/episodes/results/browse.py": "the web server of a command, not of a node",
+        "nodes/evaluation/running.py": "starts runs side by side, and is part of none",
+        "bridges/web/http/auth.py": "a secret that nobody may guess",
+        "bridges/web/http/server.py": "a web server and its sessions' names; there is no page in virtual time",
+    }
+    found = {
+        f"{file.relative_to(ROOT)}:{line}"
+        for file in files
+        if str(file.relative_to(ROOT)) not in outside
+        for line in escapes(ast.parse(file.read_text()))
+    }
+    assert found == set()
+
+
+def test_all_imports_are_absolute() -> None:
+    for folder in ("runtime", "nodes", "bridges"):
+        for file in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                assert not (isinstance(node, ast.ImportFrom) and node.level), f"{file}:{node.lineno}"

@@ -1,0 +1,77 @@
+"""The transport between processes: what a publisher sent before it closed is read to the end."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Utterance
+from runtime.transport.zeromq import Inlet, Outlet
+
+pytestmark = pytest.mark.processes
+
+
+def test_finish_delivers_the_last_words_of_every_publisher_that_has_closed() -> None:
+    heard: list[str] = []
+    may_go_on = threading.Event()
+
+    def slow(stamped: Stamped[Utterance]) -> None:
+        may_go_on.wait(30)
+        heard.append(stamped.message.text)
+
+    with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
+        folder = Path(name)
+        inlet = Inlet({"said": Utterance}, slow, lambda topic, reason, number: None, watches_ends=True)
+        outlets = [Outlet(folder, "a"), Outlet(folder, "b")]
+        inlet.connect(folder, ["a", "b"])
+        inlet.start()
+        for outlet in outlets:
+            assert asyncio.run(outlet.await_subscribers({"said": 1}, 20.0, asyncio.Event())) == []
+        for number in range(300):
+            for source, outlet in zip("ab", outlets, strict=True):
+                outlet.publish(
+                    Envelope("said", source, number + 1, number), Utterance(speaker=source, text=str(number))
+                )
+        for outlet in outlets:
+            outlet.close()
+        assert heard == []
+        may_go_on.set()
+        assert inlet.finish(30.0)
+        inlet.close()
+    assert sorted(heard, key=int) == [str(number) for number in range(300) for _ in "ab"]
+
+
+def test_an_inlet_that_is_closed_in_the_midst_of_a_look_ends() -> None:
+    class ClosedInTheMidst(Inlet):
+        def drain(self, limit: int) -> int:
+            self._is_stopped = True
+            self.wake()
+            return super().drain(limit)
+
+    with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
+        inlet = ClosedInTheMidst({"said": Utterance}, lambda _: None, lambda topic, reason, number: None)
+        inlet.connect(Path(name), [])
+        inlet.start()
+        inlet._thread.join(30.0)
+        has_ended = not inlet._thread.is_alive()
+        inlet._is_woken = False  # else a thread that sleeps could not be ended at all
+        inlet.close()
+    assert has_ended
+
+
+def test_finish_does_not_wait_for_ever_for_a_publisher_that_stays() -> None:
+    with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
+        folder = Path(name)
+        inlet = Inlet({"said": Utterance}, lambda _: None, lambda topic, reason, number: None, watches_ends=True)
+        outlet = Outlet(folder, "a")
+        inlet.connect(folder, ["a"])
+        inlet.start()
+        assert asyncio.run(outlet.await_subscribers({"said": 1}, 20.0, asyncio.Event())) == []
+        assert not inlet.finish(0.05)
+        inlet.close()
+        outlet.close()

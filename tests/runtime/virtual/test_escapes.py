@@ -1,0 +1,323 @@
+"""What would break the promise of virtual time is named with handler, file and line; what would not is let through."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import datetime
+import json
+import logging
+import os
+import pickle
+import random
+import re
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from datetime import datetime as a_datetime
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+from runtime import Node, Simulation, every
+from runtime.clock import SystemClock
+from runtime.errors import EscapeError
+
+
+class Culprit(Node):
+    def __init__(self, deed: Callable[[Node], object]) -> None:
+        self.deed = deed
+
+    @every(hz=1)
+    def tick(self) -> None:
+        self.deed(self)
+
+
+class AsyncCulprit(Node):
+    def __init__(self, deed: Callable[[Node], object]) -> None:
+        self.deed = deed
+
+    @every(hz=1)
+    async def tick(self) -> None:
+        await asyncio.sleep(0.1)
+        result = self.deed(self)
+        if asyncio.iscoroutine(result):
+            await result
+
+
+def run(*nodes: Node) -> None:
+    simulation = Simulation(*nodes)
+    try:
+        simulation.run(0.5)
+    finally:
+        simulation.close()
+
+
+def local_import() -> float:
+    import time as again
+
+    return again.time()
+
+
+def pool() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(print)
+
+
+SOCKET = socket.socket()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed_socket() -> Iterator[None]:
+    yield
+    SOCKET.close()
+
+
+DEEDS: dict[str, Callable[[Node], object]] = {
+    "read the wall clock (time.time)": lambda _: time.time(),
+    "read the wall clock (time.monotonic)": lambda _: time.monotonic(),
+    "read the wall clock (time.monotonic_ns)": lambda _: time.monotonic_ns(),
+    "read the wall clock (time.perf_counter)": lambda _: perf_counter(),
+    "read the wall clock (datetime.now)": lambda _: datetime.datetime.now(),  # noqa: DTZ005  # the deed
+    "read the wall clock (datetime.today)": lambda _: a_datetime.today(),  # noqa: DTZ002  # the deed
+    "read the wall clock (date.today)": lambda _: date.today(),  # noqa: DTZ011  # the deed
+    "slept in real time (time.sleep)": lambda _: time.sleep(1),
+    "drew unseeded randomness (random.random)": lambda _: random.random(),
+    "drew unseeded randomness (random.choice)": lambda _: random.choice([1, 2]),
+    "drew unseeded randomness (numpy.random.rand)": lambda _: np.random.rand(),
+    "drew unseeded randomness (default_rng)": lambda _: np.random.default_rng(),
+    "drew unseeded randomness (numpy.random.beta)": lambda _: np.random.beta(1, 1),
+    "drew unseeded randomness (numpy.random.bytes)": lambda _: np.random.bytes(1),
+    "drew unseeded randomness (numpy.random.sample)": lambda _: np.random.sample(),
+    "drew unseeded randomness (seed)": lambda _: np.random.seed(),
+    "drew unseeded randomness (a numpy generator without a seed)": lambda _: np.random.Generator(np.random.PCG64()),
+    "drew unseeded randomness (RandomState without a seed)": lambda _: np.random.RandomState(),
+    "drew unseeded randomness (uuid.uuid4)": lambda _: uuid.uuid4(),
+    "drew unseeded randomness (os.urandom)": lambda _: os.urandom(4),
+    "drew unseeded randomness (secrets.randbits)": lambda _: secrets.randbits(8),
+    "drew unseeded randomness (random.Random without a seed)": lambda _: random.Random().random(),
+    "drew unseeded randomness (random.SystemRandom)": lambda _: random.SystemRandom().choice([1, 2]),
+    "drew unseeded randomness (os.getrandom)": lambda _: os.getrandom(4),
+    "read the wall clock (time.process_time)": lambda _: time.process_time(),
+    "read the wall clock (time.clock_gettime)": lambda _: time.clock_gettime(time.CLOCK_BOOTTIME),
+    "read the wall clock (time.localtime)": lambda _: time.localtime(),
+    "read the wall clock (time.strftime)": lambda _: time.strftime("%H:%M"),
+    "started a thread": lambda _: threading.Thread(target=print).start(),
+    "opened a socket (socket.connect)": lambda _: SOCKET.connect(("127.0.0.1", 9)),
+    "opened a socket (socket.getaddrinfo)": lambda _: socket.getaddrinfo("127.0.0.1", 9),
+    "started a process": lambda _: subprocess.run([sys.executable, "-c", ""], check=True),
+}
+
+
+@pytest.mark.parametrize("kind", [Culprit, AsyncCulprit])
+@pytest.mark.parametrize("what", DEEDS)
+def test_an_escape_is_named_with_handler_file_and_line(what: str, kind: type[Culprit] | type[AsyncCulprit]) -> None:
+    deed = DEEDS[what]
+    line = deed.__code__.co_firstlineno
+    with pytest.raises(
+        EscapeError, match=rf"^\w+\.tick {re.escape(what)} at tests/runtime/virtual/test_escapes.py:{line}; .*\w"
+    ):
+        run(kind(deed))
+
+
+SYSTEM_RANDOM = random.SystemRandom()
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        lambda _: local_import(),
+        lambda _: pool(),
+        *(
+            lambda _, draw=draw: draw(SYSTEM_RANDOM)
+            for draw in (
+                lambda source: source.random(),
+                lambda source: source.uniform(0, 1),
+                lambda source: source.randbytes(3),
+                lambda source: source.shuffle([1, 2, 3]),
+                lambda source: source.sample([1, 2, 3], 2),
+                lambda source: source.gauss(0, 1),
+            )
+        ),
+        lambda _: secrets.SystemRandom().randint(1, 6),
+        lambda _: np.random.default_rng(None),
+        lambda _: np.random.SeedSequence(),
+        lambda _: np.random.MT19937(),
+        lambda _: np.random.RandomState(None),
+    ],
+)
+def test_hidden_escapes_are_found_too(deed: Callable[[Node], object]) -> None:
+    with pytest.raises(EscapeError, match=r"culprit.tick .* at tests/runtime/virtual/test_escapes.py:"):
+        run(Culprit(deed))
+
+
+def test_a_thread_pool_of_the_loop_is_refused_with_the_place() -> None:
+    with pytest.raises(
+        EscapeError, match=r"asyncculprit.tick started a thread at tests/runtime/virtual/test_escapes.py:\d+; mark"
+    ):
+        run(AsyncCulprit(lambda _: asyncio.get_running_loop().run_in_executor(None, print)))
+
+
+def test_a_socket_of_asyncio_outside_of_the_clock_is_refused() -> None:
+    with pytest.raises(EscapeError, match=r"asyncculprit.tick .* at tests/runtime/virtual/test_escapes.py:\d+; "):
+        run(AsyncCulprit(lambda _: asyncio.open_connection("127.0.0.1", 9)))
+
+
+class Swallows(Node):
+    @every(hz=1)
+    def tick(self) -> None:
+        try:
+            time.time()
+        except Exception:  # noqa: BLE001  # what such a node does
+            self.log.debug("never mind")
+
+
+def test_an_escape_that_the_node_swallows_ends_the_run_all_the_same() -> None:
+    with pytest.raises(EscapeError, match=r"swallows.tick read the wall clock"):
+        run(Swallows())
+
+
+class Early(Node):
+    def on_start(self) -> None:
+        self.started = time.time()
+
+
+def test_a_start_is_watched_too() -> None:
+    with pytest.raises(EscapeError, match=r"early.on_start read the wall clock"):
+        run(Early())
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        lambda node: node.random.random(),
+        lambda node: node.clock.now_ns(),
+        lambda _: random.Random(3).random(),
+        lambda node: copy.deepcopy(node.random).random(),
+        lambda _: np.random.default_rng(3).random(),
+        lambda _: np.random.default_rng(3).spawn(2),
+        lambda _: np.random.SeedSequence(3).spawn(2),
+        lambda _: np.random.Generator(np.random.PCG64(3)).random(),
+        lambda _: copy.deepcopy(np.random.Generator(np.random.PCG64(3))).random(),
+        lambda _: np.random.RandomState(3).rand(),
+        lambda _: np.random.mtrand.RandomState(3).rand(),
+        lambda _: copy.deepcopy(np.random.RandomState(3)).rand(),
+        lambda _: isinstance(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC), a_datetime),
+        lambda _: datetime.timedelta(seconds=1) + datetime.datetime.fromtimestamp(0, datetime.UTC),
+        lambda _: json.dumps({"a": 1}),
+        lambda _: time.strftime("%H", time.gmtime(0)),
+        lambda _: time.ctime(0.0),
+        lambda _: random.SystemRandom(),
+        lambda node: node.random.choice([1, 2]),
+        lambda _: SystemClock().now_ns(),  # runtime's own
+    ],
+)
+def test_what_is_repeatable_or_not_the_nodes_own_is_let_through(deed: Callable[[Node], object]) -> None:
+    run(Culprit(deed))
+
+
+def test_what_numpy_does_with_the_state_of_its_generators_goes_on_working() -> None:
+    """Hypothesis, for one, takes and sets the state of the global one."""
+    run(Culprit(lambda _: None))
+    state = np.random.get_state()
+    np.random.seed(3)
+    first = np.random.rand()
+    own = np.random.RandomState(3)
+    assert own.get_state(legacy=False)["bit_generator"] == "MT19937"
+    assert pickle.loads(pickle.dumps(own)).rand() == own.rand() == first
+    np.random.set_state(state)
+
+
+def test_another_numpy_without_the_names_that_are_not_public_runs_in_virtual_time_all_the_same(tmp_path: Path) -> None:
+    program = """
+import numpy as np, sys
+import numpy.random
+module = sys.modules["numpy.random.bit_generator"]
+del module.randbits
+del sys.modules["numpy.random.bit_generator"], np.random.bit_generator
+del np.random.mtrand._MT19937
+import tests.runtime.virtual.test_escapes as escapes
+escapes.run(escapes.Culprit(lambda _: np.random.default_rng(3).random()))
+for deed in (np.random.default_rng, np.random.rand, np.random.RandomState):
+    try:
+        escapes.run(escapes.Culprit(lambda _, deed=deed: deed()))
+    except escapes.EscapeError as problem:
+        print(str(problem).partition(" at ")[0])
+"""
+    (tmp_path / "program.py").write_text(program)
+    code = "import runpy, sys; runpy.run_path(sys.argv[1])"  # which leaves this folder the first to import from
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "program.py")], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == [
+        "culprit.tick drew unseeded randomness (default_rng)",
+        "culprit.tick drew unseeded randomness (numpy.random.rand)",
+        "culprit.tick drew unseeded randomness (RandomState without a seed)",
+    ], done.stderr
+
+
+def test_a_watched_random_state_is_the_one_that_numpy_has() -> None:
+    before = type(np.random.mtrand._rand)(3)  # of numpy's own class
+    run(Culprit(lambda _: None))
+    assert isinstance(before, np.random.RandomState)
+    assert np.random.RandomState(3).rand() == before.rand()
+    assert np.random.RandomState().rand() < 1  # outside of a run nobody minds
+    state = np.random.get_state()
+    drawn = np.random.rand()
+    np.random.set_state(state)
+    assert np.random.rand() == drawn
+    assert pickle.loads(pickle.dumps(np.random.RandomState(5))).rand() == np.random.RandomState(5).rand()
+
+
+class Outside(Node):
+    @every(hz=1)
+    async def tick(self) -> None:
+        self.taken = await self.clock.external(self.measure(), 0.1)
+
+    async def measure(self) -> float:
+        """Belongs to the world, where time passes."""
+        start = time.monotonic()
+        await asyncio.sleep(0.001)
+        return time.monotonic() - start
+
+
+def test_the_world_outside_may_read_its_own_clock() -> None:
+    node = Outside()
+    run(node)
+    assert node.taken > 0
+
+
+def test_nothing_is_watched_outside_of_a_run_or_where_it_is_not_wanted() -> None:
+    run(Culprit(lambda _: None))
+    assert time.time() > 0
+    assert random.random() < 1
+    assert isinstance(a_datetime.now(datetime.UTC), a_datetime)
+    simulation = Simulation(Culprit(lambda _: time.time()), watched=False)
+    simulation.run(0.5)
+    simulation.close()
+
+
+def test_a_watched_function_is_no_method_where_a_class_keeps_it() -> None:
+    run(Culprit(lambda _: None))
+
+    utc = type("Utc", (logging.Formatter,), {"converter": time.gmtime, "clock": time.time})()
+    assert utc.formatTime(logging.makeLogRecord({"created": 0.0})).startswith("1970-01-01 00:00:00")
+    assert utc.clock() > 0
+
+
+def test_other_threads_are_left_alone() -> None:
+    read: list[float] = []
+    thread = threading.Thread(target=lambda: read.extend(time.time() for _ in range(20_000)))
+    thread.start()
+    run(Culprit(lambda _: None))
+    thread.join()
+    assert len(read) == 20_000

@@ -1,0 +1,62 @@
+"""A guard that somebody drives tick by tick, with a robot that answers; for tests by values."""
+
+from __future__ import annotations
+
+from nodes.guard.state_machine import GuardMachine
+from nodes.stretch.limits import STRETCH_3
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Interrupt, JointCommand
+from tests.support.standing import standing
+
+MS = 1_000_000
+TICK = 20 * MS
+FAR = (1.0, 0.5, 3.0, 0.4, 2.0, 0.12, 1.0, 0.2)
+
+
+def command(
+    now_ns: int,
+    *,
+    seq: int = 1,
+    position: tuple[float, ...] = FAR,
+    v: float = 0.0,
+    w: float = 0.0,
+    source: str = "policy",
+    image_ns: int = 0,
+) -> Stamped[JointCommand]:
+    envelope = Envelope("command", source, seq, now_ns, image_ns=image_ns)
+    return Stamped(JointCommand(position=position, base_v_mps=v, base_w_radps=w), envelope)
+
+
+def interrupt(depth: str, by: str = "person", ident: str = "i1") -> Interrupt:
+    return Interrupt(id=ident, depth=depth, text="words", by=by)  # type: ignore[arg-type]  # from a test's table
+
+
+class Story:
+    """A machine with a robot that answers, and a hand on the clock."""
+
+    def __init__(self, *, is_armed: bool = True) -> None:
+        self.machine = GuardMachine(STRETCH_3)
+        self.now_ns = 1_000_000_000
+        self.seq = 0
+        self.machine.saw(standing(self.now_ns))
+        if is_armed:
+            assert self.machine.arm(self.now_ns)
+            self.now_ns += MS
+
+    def tick(self, *, sees: bool = True) -> JointCommand | None:
+        self.now_ns += TICK
+        if sees:
+            self.machine.saw(standing(self.now_ns))
+        return self.machine.tick(self.now_ns)
+
+    def send(self, *, v: float = 0.0, w: float = 0.0, position: tuple[float, ...] = FAR) -> str:
+        self.seq += 1
+        return self.machine.offer(command(self.now_ns, seq=self.seq, v=v, w=w, position=position), self.now_ns)
+
+    def drive(self, ticks: int, v: float = 0.3) -> JointCommand:
+        out = None
+        for _ in range(ticks):
+            assert self.send(v=v) == ""
+            out = self.tick()
+        assert out is not None
+        return out

@@ -1,0 +1,239 @@
+"""A guard with a robot that answers, a hand on the clock, and a ledger of what may be applied; for random stories."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from nodes.guard.monitors import GuardSettings
+from nodes.guard.state_machine import GuardMachine
+from nodes.stretch.limits import STRETCH_3
+from runtime.clock import to_ns
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Interrupt, JointCommand, RobotStatus
+from tests.support.standing import HOME, standing
+
+MS = 1_000_000
+LIFESPAN_NS = to_ns(GuardSettings().lifespan_s)
+STEP_S = GuardSettings().longest_step_s
+EPSILON = 1e-6
+PEOPLE = ("Ana", "console")
+STEPS = int(os.environ.get("GUARD_STEPS", "3000"))
+"""How many steps random stories take in all."""
+
+Command = Stamped[JointCommand]
+
+
+def command(
+    source: str, seq: int, published_ns: int, position: tuple[float, ...] = HOME, v: float = 0.0, w: float = 0.0
+) -> Command:
+    """A command as the bus hands it over."""
+    message = JointCommand(position=position, base_v_mps=v, base_w_radps=w)
+    return Stamped(message, Envelope("command", source, seq, published_ns))
+
+
+def interrupt(depth: str, by: str, ident: str = "i") -> Interrupt:
+    return Interrupt(id=ident, depth=depth, text="words", by=by)  # type: ignore[arg-type]  # from a strategy
+
+
+def wheels(out: JointCommand) -> tuple[float, float]:
+    """Speeds of the left and the right wheel, m/s."""
+    half = out.base_w_radps * STRETCH_3.base.track_m / 2
+    return out.base_v_mps - half, out.base_v_mps + half
+
+
+class GuardStory:
+    """The machine under test and what is known of it from outside; `check` after every step."""
+
+    def __init__(self, now_ns: int = 10_000_000_000) -> None:
+        self.now_ns = now_ns
+        self.sources: dict[str, int] = {}
+        self.history: list[Command] = []  # accepted lately
+        self.is_runstopped = False  # at the robot; the guard learns of it when it sees the robot
+        self.restart()
+
+    def restart(self) -> None:
+        """The guard's process was started again: it knows nothing of its life before, and must not move."""
+        self.machine: Any = GuardMachine(STRETCH_3)
+        self.newest: Command | None = None  # accepted last
+        self.applied: dict[str, int] = {}
+        self.fence_ns = -1
+        self.must_be_stopped = ""
+        self.is_armed = False
+        self.is_known_runstopped = False
+        self.seen_ns = self.looked_ns = self.now_ns
+        self.out: JointCommand | None = None
+        self.speeds: tuple[float, ...] = (0.0,) * 10
+        self.braked_s = 0.0
+        self.fastest_at_quiet: tuple[float, ...] = (0.0,) * 10
+
+    # what happens
+
+    def arm(self) -> None:
+        was = self.machine.mode
+        if self.machine.arm(self.now_ns):
+            assert was == "disarmed"
+            assert not self.is_known_runstopped, "armed while the robot's runstop is pressed"
+            self.is_armed = True
+            self.fence_ns = self.now_ns
+            self.out = None
+
+    def offer(self, stamped: Command) -> str:
+        """Hand a command to the guard and check that it had to be refused, or might be accepted."""
+        refusal: str = self.machine.offer(stamped, self.now_ns)
+        if not refusal:
+            self.history = [*self.history[-8:], stamped]
+            age_ns = self.now_ns - stamped.envelope.published_ns
+            assert -5 * MS <= age_ns <= LIFESPAN_NS, "older than its lifespan, or from the future"
+            assert stamped.envelope.published_ns > self.fence_ns, "from before the last interrupt, or an old session"
+            assert not self.must_be_stopped, "accepted in a stop"
+            assert self.is_armed, "accepted without arming"
+            holder = self.newest
+            if holder is not None and holder.envelope.source != stamped.envelope.source:
+                assert self.now_ns - holder.envelope.published_ns > LIFESPAN_NS, "two sources in command"
+            self.newest = stamped
+        return refusal
+
+    def interrupt(self, depth: str, by: str, heard_ns: int) -> None:
+        before = self.machine.mode
+        self.machine.interrupt(interrupt(depth, by), heard_ns, self.now_ns)
+        after = self.machine.mode
+        if depth == "stop":
+            self.must_be_stopped = self.must_be_stopped or "stop"
+            self.stop_heard_ns = max(getattr(self, "stop_heard_ns", 0), min(heard_ns, self.now_ns))
+        if before in ("stopped", "estopped") and after != before:
+            assert depth == "resume", f"{depth} left {before}"
+            assert self.must_be_stopped == "stop", "an emergency stop is left by re-arming only"
+            assert by in PEOPLE, f"{by} lifted a stop"
+            assert heard_ns > self.stop_heard_ns, "lifted by words from before the stop"
+            assert -5 * MS <= self.now_ns - heard_ns <= 5_000 * MS, "lifted by old words, or words from the future"
+            assert not self.is_known_runstopped, "lifted while the robot's runstop is pressed"
+            self.must_be_stopped = ""
+        if depth in ("stop", "replan") or after != before:
+            self._fence()
+
+    def estop(self) -> None:
+        if hasattr(self.machine, "estop"):
+            self.machine.estop("button", self.now_ns)
+            self.must_be_stopped = "estop"
+            self.stop_heard_ns = max(getattr(self, "stop_heard_ns", 0), self.now_ns)
+            self._fence()
+
+    def rearm(self) -> None:
+        if hasattr(self.machine, "rearm") and self.machine.rearm("Ana", self.now_ns):
+            assert self.must_be_stopped == "estop"
+            self.must_be_stopped = "stop"
+            self.stop_heard_ns = max(getattr(self, "stop_heard_ns", 0), self.now_ns)
+            self._fence()
+
+    def _fence(self) -> None:
+        self.fence_ns = self.now_ns
+        self.newest = None
+
+    # what comes out
+
+    def tick(self, dt_ms: int, *, sees: bool) -> JointCommand | None:
+        """Let time pass and check what the guard lets through."""
+        self.now_ns += dt_ms * MS
+        if sees:
+            self.machine.saw(standing(self.now_ns))
+            self.machine.told(RobotStatus(read_ns=self.now_ns, mode="ready", is_runstopped=self.is_runstopped))
+            self.seen_ns = self.now_ns
+        was_pressed = self.is_known_runstopped
+        self.is_known_runstopped = self.is_runstopped if sees else was_pressed
+        self._feel(was_pressed=was_pressed)
+        before = self.out
+        out: JointCommand | None = self.machine.tick(self.now_ns)
+        self.out = out
+        if not self.is_armed:
+            assert out is None, "moved without being armed"
+            return None
+        assert out is not None
+        dt_s = min(dt_ms * 1e-3, STEP_S)
+        start = before.position if before is not None else HOME
+        if dt_s:
+            joints = tuple((b - a) / dt_s for a, b in zip(start, out.position, strict=True))
+        else:
+            assert out.position == start, "moved in no time"
+            joints = self.speeds[:8]
+        speeds = (*joints, *wheels(out))
+        self._check_limits(out, speeds, dt_s)
+        self._check_silence(speeds, dt_s)
+        self._note_applied()
+        self.speeds = speeds
+        return out
+
+    def _feel(self, *, was_pressed: bool) -> None:
+        """What the robot shows, and who was away, stops the robot; whose robot cannot be seen lets go of it."""
+        is_pressed_now = self.is_known_runstopped and not was_pressed
+        is_silent = self.is_armed and self.now_ns - self.seen_ns > 1_000 * MS
+        slept = self.is_armed and self.now_ns - self.looked_ns > 1_000 * MS
+        self.looked_ns = self.now_ns
+        felt = self.machine.feel(self.now_ns)
+        assert felt in ("", "runstop", "driver", "guard")
+        if is_pressed_now or is_silent or slept:
+            assert self.machine.mode in ("stopped", "estopped"), "not stopped by what it sees"
+        if felt or is_pressed_now:
+            self.must_be_stopped = self.must_be_stopped or "stop"
+            self.stop_heard_ns = max(getattr(self, "stop_heard_ns", 0), self.now_ns)
+            self._fence()
+        if slept:  # no speed is left that it could brake from
+            self.speeds, self.braked_s, self.fastest_at_quiet = (0.0,) * 10, 0.0, (0.0,) * 10
+        if self.is_known_runstopped or is_silent:
+            self.is_armed, self.out, self.speeds, self.braked_s = False, None, (0.0,) * 10, 0.0
+            self.fastest_at_quiet = (0.0,) * 10
+
+    def _check_limits(self, out: JointCommand, speeds: tuple[float, ...], dt_s: float) -> None:
+        base = STRETCH_3.base
+        fastest = (*(joint.speed for joint in STRETCH_3.joints), base.wheel_speed_mps, base.wheel_speed_mps)
+        for speed, most, old, change in zip(speeds, fastest, self.speeds, accelerations(), strict=True):
+            assert abs(speed) <= most + EPSILON, "too fast"  # and false for NaN
+            assert abs(speed - old) <= change * dt_s + EPSILON, "too sudden"
+        for limit, position in zip(STRETCH_3.joints, out.position, strict=True):
+            assert limit.lowest - 1e-9 <= position <= limit.highest + 1e-9, "out of range"
+
+    def _check_silence(self, speeds: tuple[float, ...], dt_s: float) -> None:
+        newest = self.newest
+        is_quiet = newest is None or self.now_ns - newest.envelope.published_ns > LIFESPAN_NS
+        if not is_quiet:
+            assert newest is not None
+            self.braked_s, self.fastest_at_quiet = 0.0, speeds
+            return
+        assert self.machine.mode != "moving", "moving in silence"
+        self.braked_s += dt_s
+        starts = self.fastest_at_quiet
+        wheel = max(abs(starts[8]), abs(starts[9]))  # both wheels stop together, so that the curve is kept
+        strongest = (*(abs(start) for start in starts[:8]), wheel, wheel)
+        for old, new, start, first, change in zip(
+            self.speeds, speeds, starts, strongest, accelerations(), strict=True
+        ):  # fmt: skip
+            assert abs(new) <= abs(old) + EPSILON, "faster in silence"
+            left = max(0.0, first - change * self.braked_s)
+            assert abs(new) <= (abs(start) * left / first if first else 0.0) + EPSILON * 10, "brakes too weakly"
+
+    def _note_applied(self) -> None:
+        if self.machine.mode != "moving":
+            self.newest = None  # let go of, so that another source may take over
+            return
+        newest = self.newest
+        assert newest is not None
+        envelope = newest.envelope
+        assert self.now_ns - envelope.published_ns <= LIFESPAN_NS, "applied after its lifespan"
+        assert self.machine.report().holder == envelope.source
+        last = self.applied.get(envelope.source)
+        if last is not None and envelope.published_ns != last:
+            assert envelope.published_ns > last, "an older command applied after a newer one"
+        self.applied[envelope.source] = envelope.published_ns
+
+    def check(self) -> None:
+        """What holds between any two steps."""
+        if self.must_be_stopped:
+            assert self.machine.mode in ("stopped", "estopped"), "left a stop"
+        if self.machine.mode == "estopped":
+            assert self.must_be_stopped == "estop"
+
+
+def accelerations() -> tuple[float, ...]:
+    """What each joint and each wheel may change its speed by, per s."""
+    base = STRETCH_3.base.acceleration_mps2
+    return (*(joint.acceleration for joint in STRETCH_3.joints), base, base)

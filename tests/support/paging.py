@@ -1,0 +1,28 @@
+"""Pages of several people in one browser, for tests: each a person of their own, of a desk's or a phone's size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.support import browsing
+from tests.support.browsing import MARKS, a_browser, text
+
+__all__ = ["DESK", "MARKS", "PHONE", "a_browser", "come", "text", "wait"]
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+
+
+def wait(page: Any, fact: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
+    """As the console's tests wait, with the patience that several processes and pages need on a busy machine."""
+    browsing.wait(page, fact, what, within_s)
+
+
+def come(chromium: Any, address: str, problems: list[str], size: dict[str, int] | None = None) -> Any:
+    """A page that has been let in and shares no storage with others; what its scripts complain of is kept."""
+    page = chromium.new_context(viewport=size or DESK).new_page()
+    page.set_default_timeout(60_000)
+    page.on("pageerror", lambda problem: problems.append(str(problem)))
+    page.on("console", lambda line: problems.append(line.text) if line.type == "error" else None)
+    page.goto(address)
+    page.wait_for_selector("body:not([data-role=''])")
+    return page
