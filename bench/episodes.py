@@ -77,11 +77,11 @@ def _plan() -> EpisodePlan:
 
 
 async def _episode(plan: EpisodePlan, spec: ModelSpec, servers: Servers, ask: Ask | None) -> None:
-    from nodes.episodes.agents.caller import Caller, NoStore
+    from nodes.episodes.agents.caller import NoStore, SeatCaller
     from nodes.episodes.agents.model_brain import ModelBrain
     from nodes.episodes.runner.runner import conduct_episode
 
-    brains = [ModelBrain(Caller(spec, servers, NoStore(), seat, ask)) for seat in range(2)]
+    brains = [ModelBrain(SeatCaller(spec, servers, NoStore(), seat, ask)) for seat in range(2)]
     conduct = await conduct_episode(plan, brains, [])
     assert len(conduct.turns) == TURNS
 
@@ -103,14 +103,14 @@ def _model() -> tuple[EpisodePlan, ModelSpec, Servers]:
 
 def _in_process_s(rounds: int = 7, episodes: int = 50, *, waits: bool = False) -> float:
     """CPU per episode, the best of some rounds, the first one warms up; with `waits` the model answers a bit later."""
-    from nodes.episodes.agents.chat_wire import Answer
+    from nodes.episodes.agents.chat_wire import ModelAnswer
 
     plan, spec, servers = _model()
 
-    async def ask(prompt: str, schema: dict[str, object]) -> Answer:
+    async def ask(prompt: str, schema: dict[str, object]) -> ModelAnswer:
         if waits:
             await asyncio.sleep(0)
-        return Answer(ACT, 0, 0)
+        return ModelAnswer(ACT, 0, 0)
 
     async def many() -> None:
         for _ in range(episodes):
@@ -121,7 +121,7 @@ def _in_process_s(rounds: int = 7, episodes: int = 50, *, waits: bool = False) -
 
 def _concurrent(alone_s: float) -> list[Result]:
     """All episodes are under way before the first goes on; peak memory over what the process had before."""
-    from nodes.episodes.agents.chat_wire import Answer
+    from nodes.episodes.agents.chat_wire import ModelAnswer
 
     plan, spec, servers = _model()
 
@@ -129,14 +129,14 @@ def _concurrent(alone_s: float) -> list[Result]:
         first = 0
         all_here = asyncio.Event()
 
-        async def ask(prompt: str, schema: dict[str, object]) -> Answer:
+        async def ask(prompt: str, schema: dict[str, object]) -> ModelAnswer:
             nonlocal first
             first += 1
             if first == CONCURRENT:
                 all_here.set()
             await all_here.wait()
             await asyncio.sleep(0)
-            return Answer(ACT, 0, 0)
+            return ModelAnswer(ACT, 0, 0)
 
         await asyncio.gather(*(_episode(plan, spec, servers, ask) for _ in range(CONCURRENT)))
 

@@ -24,7 +24,7 @@ from bridges.gateway_images import JpegImages
 from runtime.clock import SystemClock, to_ns
 from runtime.hosts.admission import Traffic
 from runtime.hosts.gateway import Gateway
-from runtime.hosts.hosts_table import Host, Pair
+from runtime.hosts.hosts_table import Host, HostPair
 from runtime.hosts.sockets import Doors
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image, JointCommand, RobotState
@@ -76,7 +76,7 @@ def _run(*, with_images: bool) -> tuple[Stream, Stream, float]:
         port, outer = free_ports(2), free_ports(2)
         (robot_public, robot_secret), (desktop_public, desktop_secret) = (_keys(), _keys())
         robot = Host("robot", "127.0.0.1", port, robot_public)
-        here = Pair(robot, Host("desktop", key=desktop_public), port)
+        here = HostPair(robot, Host("desktop", key=desktop_public), port)
         stack.enter_context(_relay(outer, port))
         streams = {topic: Stream() for topic in (IMAGE, STATE, COMMAND)}
         down: dict[str, type[Message]] = {IMAGE: Image, STATE: RobotState}
@@ -128,7 +128,7 @@ def _drive(
 @contextmanager
 def _end(
     name: str,
-    pair: Pair,
+    pair: HostPair,
     secret: str,
     sends: dict[str, type[Message]],
     receives: dict[str, type[Message]],

@@ -16,7 +16,7 @@ from runtime.clock import SystemClock
 from runtime.message import Envelope
 from runtime.msgs import Utterance
 from runtime.transport.reliable.tag import Terms
-from runtime.transport.zeromq import Inlet, Outlet
+from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 
 EVENTS, HZ, WARM_UP = 1000, 100.0, 50
 
@@ -28,8 +28,8 @@ class Pair:
         self.publish_ns: list[int] = []
         self.arrive_ns: list[int] = []
         self._clock = SystemClock()
-        self.outlet = Outlet(folder, "mouth", reliable={"said": terms} if terms else None)
-        self.inlet = Inlet(
+        self.outlet = PublisherSockets(folder, "mouth", reliable={"said": terms} if terms else None)
+        self.inlet = SubscriberThread(
             {"said": Utterance},
             lambda stamped: self.arrive_ns.append(self._clock.now_ns() - stamped.envelope.published_ns),
             lambda topic, reason, number: print(f"lost: {number} by {reason}"),

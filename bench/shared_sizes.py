@@ -16,7 +16,7 @@ import numpy as np
 
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image
-from runtime.transport.zeromq import Outlet, Reader
+from runtime.transport.zeromq import PublisherSockets, Reader
 
 SIZES_KIB = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 BATCH, ROUNDS, WARM_UP = 20, 12, 3
@@ -35,7 +35,7 @@ def cost_us(size_bytes: int, *, is_shared: bool) -> float:
 
     costs = []
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
-        sender = Outlet(Path(name), "a", shared_from_bytes=0 if is_shared else 1 << 62)
+        sender = PublisherSockets(Path(name), "a", shared_from_bytes=0 if is_shared else 1 << 62)
         reader = Reader({"image": Image}, take, lambda *_: None)
         reader.connect(Path(name), ["a"])
         seq = 0

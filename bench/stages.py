@@ -13,13 +13,13 @@ import zmq
 
 from bench.load_nodes import Parcel, Sink, Source
 from runtime.clock import SystemClock
-from runtime.control_messages.fence import FenceLine
-from runtime.execution.node_host import HostedNode, Send
+from runtime.control_messages.fence import PreemptionEpochs
+from runtime.execution.node_host import NodeHost, Send
 from runtime.execution.runners import run_guarded
 from runtime.message import Envelope, Stamped
 from runtime.messages.codec import decoder_of, encode_parts
 from runtime.node import Node
-from runtime.transport.zeromq import Outlet, Reader
+from runtime.transport.zeromq import PublisherSockets, Reader
 
 ROUNDS = 40
 _PATIENCE_S = 20.0
@@ -102,9 +102,9 @@ def _raw(way: Way, stages: Stages) -> None:
             stages.time("pyzmq alone: receive", lambda: [inward.recv() for _ in range(way.batch)])
 
 
-def _host(node: Node, send: Send) -> HostedNode:
-    return HostedNode(
-        node, name="bench", clock=SystemClock(), seed=0, send=send, fence=FenceLine(), finish=lambda *_: None
+def _host(node: Node, send: Send) -> NodeHost:
+    return NodeHost(
+        node, name="bench", clock=SystemClock(), seed=0, send=send, fence=PreemptionEpochs(), finish=lambda *_: None
     )
 
 
@@ -136,7 +136,7 @@ def _ours(way: Way, stages: Stages) -> None:
 
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         folder = Path(name)
-        outlet = Outlet(folder, "a")
+        outlet = PublisherSockets(folder, "a")
         reader = Reader({"parcel": Parcel}, heard.append, lambda *_: None)
         reader.connect(folder, ["a"])
         try:
@@ -157,7 +157,7 @@ def _ours(way: Way, stages: Stages) -> None:
             outlet.close()
 
 
-def _await_connection(outlet: Outlet, reader: Reader, heard: list[Stamped[Parcel]]) -> None:
+def _await_connection(outlet: PublisherSockets, reader: Reader, heard: list[Stamped[Parcel]]) -> None:
     end = time.monotonic() + _PATIENCE_S
     number = 0
     while not heard and time.monotonic() < end:

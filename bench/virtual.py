@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.result import Result
-from runtime.execution.node_host import HostedNode
+from runtime.execution.node_host import NodeHost
 from runtime.launch.file import find, load
 from runtime.virtual.simulation import Simulation
-from runtime.virtual.trace import Trace
+from runtime.virtual.trace import MessageTrace
 
 SEED, WARM_UP_S, PART_S, PARTS = 7, 2.0, 5.0, 6
 ROWS = 12
@@ -50,7 +50,7 @@ class Meter:
         for hosted in simulation.hosted.values():
             hosted.run = self._metered(hosted, hosted.run)  # type: ignore[method-assign]  # to measure is all it adds
 
-    def _metered(self, hosted: HostedNode, run: Callable[..., Any]) -> Callable[..., Any]:
+    def _metered(self, hosted: NodeHost, run: Callable[..., Any]) -> Callable[..., Any]:
         def metered(work: Any, call: Any) -> Any:
             start_ns = _cpu_ns()
             try:
@@ -76,7 +76,7 @@ def speed(parts: int = PARTS, part_s: float = PART_S) -> Speed:
             health_hz=1.0,
             links=launch.links,
             seats=launch.seats,
-            trace=Trace(),
+            trace=MessageTrace(),
         )
         simulation.run_info.update({"folder": folder, "seed": SEED})
         try:

@@ -1,21 +1,22 @@
-"""`Call`: what one run of a handler has read so far, from which everything it publishes inherits age and cause."""
+"""`HandlerContext`: what one run of a handler has read so far, from which everything it publishes inherits age and
+cause."""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
 from typing import Any
 
-from runtime.context_log import CallNotes
+from runtime.context_log import ContextLog
 from runtime.message import Envelope, Epochs, Message, Stamped
-from runtime.snapshot import WorkerView
+from runtime.snapshot import NodeSnapshot
 
-current_call: ContextVar[Call | None] = ContextVar("current_call", default=None)
+current_call: ContextVar[HandlerContext | None] = ContextVar("current_call", default=None)
 
 
 _NO_EPOCHS: Epochs = (0, 0, 0)
 
 
-class Call:
+class HandlerContext:
     """One run of a handler: when it started, under which fence, what it read, and what it may still publish."""
 
     __slots__ = (
@@ -41,11 +42,11 @@ class Call:
         self._cause = ""
         self._cause_is_in: Envelope | None = None  # named only where somebody asks
         self.not_before_ns = 0  # virtual time: when what this call publishes leaves the node
-        self.notes: CallNotes | None = None  # where a recorder wants to know
+        self.notes: ContextLog | None = None  # where a recorder wants to know
         self.snapshot: dict[str, Stamped[Any] | None] | None = (
             None  # of a blocking handler: port -> newest at its start
         )
-        self.view: WorkerView | None = None  # of a blocking handler beside others: the node as it sees it
+        self.view: NodeSnapshot | None = None  # of a blocking handler beside others: the node as it sees it
         if trigger is None:
             self.image_ns = self.utterance_ns = self.plan_ns = self.newest_event_ns = 0
             return
@@ -97,7 +98,7 @@ def captured_ns_of(message: Message, now_ns: int) -> int:
 
 
 def inherit(
-    call: Call | None,
+    call: HandlerContext | None,
     topic: str,
     source: str,
     seq: int,

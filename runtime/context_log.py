@@ -1,4 +1,4 @@
-"""`CallNotes`: what a recorder wants to know of one handler call, noted while the call runs."""
+"""`ContextLog`: what a recorder wants to know of one handler call, noted while the call runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEPT_READS = 4096
 
 
 @dataclass(slots=True)
-class CallNotes:
+class ContextLog:
     """What is noted while a call runs."""
 
     started_ns: int

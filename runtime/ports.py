@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from runtime.clock import Clock, SystemClock, to_ns
-from runtime.context import Call, current_call
-from runtime.control_messages.fence import FenceLine
-from runtime.control_messages.lease import LeaseLine
+from runtime.context import HandlerContext, current_call
+from runtime.control_messages.fence import PreemptionEpochs
+from runtime.control_messages.lease import SeatHolders
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.qos import QoS
 from runtime.topic import check_topic
@@ -107,8 +107,8 @@ class Subscription(Port[M]):
         super().__init__(message, topic, qos=qos)
         self.clock: Clock = SystemClock()
         self.has_handler = False
-        self.fence: FenceLine | None = None
-        self.leases: LeaseLine | None = None
+        self.fence: PreemptionEpochs | None = None
+        self.leases: SeatHolders | None = None
         self.owner = ""  # the node's name; what it says itself it hears, also in shadow
         self.received = 0
         self.delivered = 0
@@ -154,7 +154,7 @@ class Subscription(Port[M]):
             self._newest_is_read = True
             return newest
 
-    def _from_snapshot(self, call: Call) -> Stamped[M] | None:
+    def _from_snapshot(self, call: HandlerContext) -> Stamped[M] | None:
         """What the port knew when a blocking handler started: all its inputs are of one moment."""
         assert call.snapshot is not None
         newest: Stamped[M] | None = call.snapshot.get(self.attribute)
@@ -249,7 +249,7 @@ class Subscription(Port[M]):
         """Of an older message: whether it is an event of that sender, sent again where nothing is waited for."""
         return self.message.message_kind == "event" and envelope.source == newest.source
 
-    def _is_shadow(self, envelope: Envelope, leases: LeaseLine) -> bool:
+    def _is_shadow(self, envelope: Envelope, leases: SeatHolders) -> bool:
         """Of a message that speaks for a seat."""
         if self.qos.candidates or envelope.source == self.owner:
             return False

@@ -1,4 +1,4 @@
-"""`WorkerView`: a node as one call of its worker thread sees it, so that two threads of a node never race.
+"""`NodeSnapshot`: a node as one call of its worker thread sees it, so that two threads of a node never race.
 
 The call works on a copy of the node's attributes, taken between two calls of its other handlers; what it set becomes
 theirs between two such calls, once it has ended. So what every call sees follows from the order of these moments alone,
@@ -12,7 +12,7 @@ import random
 from typing import Any
 
 
-class WorkerView:
+class NodeSnapshot:
     """`node` is the copy to call; `generator` stands in for the node's own random numbers, which the others draw."""
 
     def __init__(self, original: object, generator: random.Random) -> None:

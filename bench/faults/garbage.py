@@ -13,7 +13,7 @@ from runtime.messages.codec import Frame, encode
 from runtime.msgs import JointCommand
 from runtime.supervision.registry import FoundRun
 from runtime.transport.taps import Injector
-from runtime.transport.zeromq import MAX_MESSAGE_BYTES, PASSING, Outlet, pack, send
+from runtime.transport.zeromq import MAX_MESSAGE_BYTES, PASSING, PublisherSockets, pack, send
 
 TOPIC = "command"
 HEAD = TOPIC.encode() + PASSING
@@ -76,17 +76,17 @@ BOMBS = (
 )
 
 
-outlets: list[Outlet] = []
+outlets: list[PublisherSockets] = []
 """Those of this process; this module is imported with its node, before the process opens any."""
-_open = Outlet.__init__
+_open = PublisherSockets.__init__
 
 
-def _open_and_note(outlet: Outlet, *arguments: Any, **named: Any) -> None:
+def _open_and_note(outlet: PublisherSockets, *arguments: Any, **named: Any) -> None:
     _open(outlet, *arguments, **named)
     outlets.append(outlet)
 
 
-Outlet.__init__ = _open_and_note  # type: ignore[assignment, method-assign]  # watched, not changed
+PublisherSockets.__init__ = _open_and_note  # type: ignore[assignment, method-assign]  # watched, not changed
 
 
 def _send(frames: Sequence[Frame]) -> None:

@@ -96,7 +96,7 @@ class WatchedGuard(Guard):
     def on_start(self) -> None:
         super().on_start()
         box, machine = guard_box(folder()), self.machine
-        offer, tick = machine.offer, machine.tick
+        offer, tick = machine.accept_command, machine.tick
         accepted_ns = oldest_ns = count = others = 0
 
         def watched_offer(stamped: Stamped[JointCommand], now_ns: int, *rest: Any) -> str:
@@ -133,7 +133,7 @@ class WatchedGuard(Guard):
             oldest_ns = 0
             return out
 
-        machine.offer = watched_offer  # type: ignore[method-assign]  # watched, not changed
+        machine.accept_command = watched_offer  # type: ignore[method-assign]  # watched, not changed
         machine.tick = watched_tick  # type: ignore[method-assign]  # the same
 
 

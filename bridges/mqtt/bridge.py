@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
-from bridges.mqtt.commands import STOPS, VERBS, Command, Gatekeeper, Reply
-from bridges.mqtt.outbox import News
+from bridges.mqtt.commands import STOPS, VERBS, Command, CommandReply, Gatekeeper
+from bridges.mqtt.outbox import Outbox
 from bridges.mqtt.topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from runtime import Publisher, QoS, Subscription, every, on
@@ -83,7 +83,7 @@ class MqttBridge(RobotPorts):
         self.place = (host, port, tls, ca_file)
         self.gate = Gatekeeper(robot, self.commands, self.topics.replies)
         self.accepted: deque[tuple[str, Command]] = deque()
-        self.news = News(joint_names(load_limits(limits)) if limits else JOINTS)
+        self.news = Outbox(joint_names(load_limits(limits)) if limits else JOINTS)
 
     @classmethod
     def check_parameters(
@@ -199,11 +199,11 @@ class MqttBridge(RobotPorts):
     async def serve(self) -> None:
         """Hold a connection for as long as the node lives."""
         from bridges.mqtt.client import Broker
-        from bridges.mqtt.connection import Link
+        from bridges.mqtt.connection import Connection
 
         host, port, tls, ca_file = self.place
         name, word = os.environ.get("MQTT_USERNAME", ""), os.environ.get("MQTT_PASSWORD", "")
-        link = Link(
+        link = Connection(
             Broker(host, port, name, word, tls, ca_file),
             self.topics,
             self.news,
@@ -215,14 +215,14 @@ class MqttBridge(RobotPorts):
         )
         await link.hold(self.random)
 
-    def take(self, incoming: Incoming) -> tuple[Reply, str]:
+    def take(self, incoming: Incoming) -> tuple[CommandReply, str]:
         """Judge a command; the answer, and where to send it (or "")."""
         verb = self.topics.verb_of(incoming.topic) or ""
         command, reply = self.gate.judge(
             verb, incoming.payload, is_retained=incoming.is_retained, now_ms=wall_time_ns() // 1_000_000
         )
         if command is not None and len(self.accepted) >= MOST_WAITING and verb not in STOPS:
-            reply = Reply(command.id, verb, False, f"more than {MOST_WAITING} commands at once")
+            reply = CommandReply(command.id, verb, False, f"more than {MOST_WAITING} commands at once")
         elif command is not None:
             self.accepted.append((verb, command))
             return reply, command.reply_to

@@ -37,7 +37,7 @@ class Incoming:
     is_retained: bool
 
 
-class Connection:
+class BrokerConnection:
     """An open connection."""
 
     def __init__(self, client: aiomqtt.Client) -> None:
@@ -62,7 +62,7 @@ class Connection:
 
 
 @asynccontextmanager
-async def connect(broker: Broker, *, identifier: str, will_topic: str, will: bytes) -> AsyncIterator[Connection]:
+async def connect(broker: Broker, *, identifier: str, will_topic: str, will: bytes) -> AsyncIterator[BrokerConnection]:
     """A connection with a retained last will. Raises TransportError in words, here and later."""
     try:
         context = ssl.create_default_context(cafile=broker.ca_file or None) if broker.is_tls else None
@@ -82,7 +82,7 @@ async def connect(broker: Broker, *, identifier: str, will_topic: str, will: byt
     )
     with _in_words(f"the MQTT broker {broker.host}:{broker.port}"):
         async with client:
-            yield Connection(client)
+            yield BrokerConnection(client)
 
 
 class _in_words:  # noqa: N801  # reads as a word in `with`

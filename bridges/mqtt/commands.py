@@ -30,7 +30,7 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, msgspec.Meta(max_length=500)] = ""  # of say
 
 
-class Reply(msgspec.Struct, frozen=True):
+class CommandReply(msgspec.Struct, frozen=True):
     """The answer on the reply topic: whether the command was handed on to the robot's graph."""
 
     id: str
@@ -49,17 +49,19 @@ class Gatekeeper:
         self.refused = 0
         self._nonces: dict[str, int] = {}  # until when
 
-    def judge(self, verb: str, payload: bytes, *, is_retained: bool, now_ms: int) -> tuple[Command | None, Reply]:
+    def judge(
+        self, verb: str, payload: bytes, *, is_retained: bool, now_ms: int
+    ) -> tuple[Command | None, CommandReply]:
         """The command to apply, or None, and what to answer."""
         command, why = self._read(payload)
         if not why and command is not None:
             why = self._why_not(verb, command, is_retained=is_retained, now_ms=now_ms)
         if why or command is None:
             self.refused += 1
-            return None, Reply(command.id if command is not None else "", verb, False, why)
+            return None, CommandReply(command.id if command is not None else "", verb, False, why)
         if len(self._nonces) < MOST_NONCES:
             self._nonces[command.nonce] = command.expires_ms
-        return command, Reply(command.id, verb, True)
+        return command, CommandReply(command.id, verb, True)
 
     def may_reply_to(self, topic: str) -> bool:
         """Whether an answer may go there; nobody makes a robot publish to topics of others."""

@@ -1,4 +1,5 @@
-"""`Link`: one robot's connection to a broker: birth, will and farewell, what is told and when, and coming back."""
+"""`BrokerConnection`: one robot's connection to a broker: birth, will and farewell, what is told and when, and
+coming back."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from bridges.mqtt.client import Broker, Connection, Incoming, connect
-from bridges.mqtt.commands import Reply
-from bridges.mqtt.outbox import News
+from bridges.mqtt.client import Broker, BrokerConnection, Incoming, connect
+from bridges.mqtt.commands import CommandReply
+from bridges.mqtt.outbox import Outbox
 from bridges.mqtt.topics import Document, Topics, telemetry_document
 from runtime.clock import Clock, to_ns, wall_time_ns
 from runtime.errors import TransportError
@@ -25,7 +26,7 @@ MOST_REPLIES = 200
 """Answers that wait for the broker; further ones are not given."""
 
 
-class Link:
+class Connection:
     """Tells the news; `take` judges commands, or is None where none are listened to.
 
     `discovery` is told at birth and whenever somebody says "online" on the topic `reborn` (Home Assistant's own birth).
@@ -35,8 +36,8 @@ class Link:
         self,
         broker: Broker,
         topics: Topics,
-        news: News,
-        take: Callable[[Incoming], tuple[Reply, str]] | None,
+        news: Outbox,
+        take: Callable[[Incoming], tuple[CommandReply, str]] | None,
         *,
         discovery: Mapping[str, bytes],
         reborn: str,
@@ -47,7 +48,7 @@ class Link:
         self._discovery, self._reborn = discovery, reborn
         self._clock, self._log = clock, log
         self._wants_discovery = False
-        self._replies: asyncio.Queue[tuple[str, Reply]] = asyncio.Queue(MOST_REPLIES)
+        self._replies: asyncio.Queue[tuple[str, CommandReply]] = asyncio.Queue(MOST_REPLIES)
         self._fault: str | None = None
 
     async def hold(self, chance: random.Random) -> None:
@@ -84,7 +85,7 @@ class Link:
             finally:
                 await _cancel(tasks)
 
-    async def _be_born(self, wire: Connection) -> None:
+    async def _be_born(self, wire: BrokerConnection) -> None:
         await self._say(wire, "ONLINE")
         if self._take is not None:
             await wire.subscribe(self._topics.commands)
@@ -92,16 +93,16 @@ class Link:
             await wire.subscribe(self._reborn)
         self._wants_discovery = True
 
-    async def _say_goodbye(self, wire: Connection) -> None:
+    async def _say_goodbye(self, wire: BrokerConnection) -> None:
         try:
             await asyncio.wait_for(self._say(wire, "OFFLINE"), GOODBYE_S)
         except (TransportError, TimeoutError):
             pass  # the broker is gone already, and nobody is left to be told
 
-    async def _say(self, wire: Connection, state: str) -> None:
+    async def _say(self, wire: BrokerConnection, state: str) -> None:
         await wire.publish(self._topics.connection, self._news.encoded({"state": state}), qos=1, retain=True)
 
-    async def _write(self, wire: Connection) -> None:
+    async def _write(self, wire: BrokerConnection) -> None:
         """State once a second and on change, telemetry, and events in order."""
         news, topics = self._news, self._topics
         shown: Document | None = None
@@ -123,7 +124,7 @@ class Link:
             await self._tell_events(wire)
             await self._clock.sleep(PERIOD_S)
 
-    async def _tell_events(self, wire: Connection) -> None:
+    async def _tell_events(self, wire: BrokerConnection) -> None:
         while self._news.events:
             event = self._news.events.popleft()
             try:
@@ -132,7 +133,7 @@ class Link:
                 self._news.not_told(event)
                 raise
 
-    async def _read(self, wire: Connection) -> None:
+    async def _read(self, wire: BrokerConnection) -> None:
         async for incoming in wire.incoming():
             if incoming.topic == self._reborn:
                 self._wants_discovery = self._wants_discovery or incoming.payload == b"online"
@@ -141,7 +142,7 @@ class Link:
                 if topic and not self._replies.full():
                     self._replies.put_nowait((topic, reply))
 
-    async def _answer(self, wire: Connection) -> None:
+    async def _answer(self, wire: BrokerConnection) -> None:
         """In a task of its own: no command, least of all a stop, waits until the broker has the answer to another."""
         while True:
             topic, reply = await self._replies.get()

@@ -1,4 +1,4 @@
-"""`News`: what there is to tell a broker, while there is one and while there is none."""
+"""`Outbox`: what there is to tell a broker, while there is one and while there is none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_EVENTS = 200
 """Events that wait for a broker; the oldest make room."""
 
 
-class News:
+class Outbox:
     """The newest of all that stays true until it changes, and what happened, in order."""
 
     def __init__(self, joints: tuple[str, ...] = JOINTS) -> None:

@@ -19,7 +19,7 @@ from bridges.stretch.sdk import avoid_collisions, chain, handlers_kept, is_homed
 from bridges.stretch.units import (
     CHAINS,
     GRIPPER_NAME,
-    Reading,
+    StatusReading,
     alerts_of,
     limits_of,
     reading_of,
@@ -74,7 +74,7 @@ class StretchRobot:
         self._avoids_collisions = avoid_collisions
         self._body: Any = None
         self._limits: RobotLimits | None = None
-        self._reading = Reading()
+        self._reading = StatusReading()
         self._now_ns = self._measured_ns = self._commanded_ns = 0
         self._pushed_ns = self._chained_ns = self._pressed_ns = -NS_PER_S
         self._wanted: JointCommand | None = None

@@ -30,7 +30,7 @@ Status = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StatusReading:
     """What was read out of one status; nothing in it changes any more. Units as in `msgs`."""
 
     stamp: float = -1.0
@@ -72,7 +72,7 @@ def wheel_clamped(v_mps: float, w_radps: float, limit: BaseLimit) -> tuple[float
     return (left + right) / 2, (right - left) / limit.track_m
 
 
-def reading_of(status: Status, before: Reading) -> Reading:
+def reading_of(status: Status, before: StatusReading) -> StatusReading:
     """The numbers of a status. `before` tells how the gripper moved, for which the robot has no speed in metres, and
     where a joint was that does not say where it is: a joint that is thought to be at zero would be driven there."""
     position, velocity, effort = [], [], []
@@ -91,7 +91,7 @@ def reading_of(status: Status, before: Reading) -> Reading:
             velocity.append(_number(part["vel"]))
         effort.append(_number(part["motor"]["effort_pct"] if "motor" in part else part["effort"]))
     base, pimu = status["base"], status["pimu"]
-    return Reading(
+    return StatusReading(
         stamp=stamp,
         position=tuple(position),
         velocity=tuple(velocity),

@@ -21,7 +21,7 @@ FAILED_READS = 10
 """So many in a row, and the device is taken for gone."""
 
 
-class Source(Protocol):
+class FrameSource(Protocol):
     """Frames, one after the other."""
 
     lost: str
@@ -105,7 +105,7 @@ class FileSource:
         self._capture.release()
 
 
-def open_source(source: str, is_file: bool, loop: bool, clock: Clock) -> Source | None:
+def open_source(source: str, is_file: bool, loop: bool, clock: Clock) -> FrameSource | None:
     """The source of that name, or None where it cannot be opened now. Raises UserError: a live one in virtual time."""
     cv2.utils.logging.setLogLevel(
         cv2.utils.logging.LOG_LEVEL_SILENT

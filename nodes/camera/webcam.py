@@ -19,7 +19,7 @@ from runtime.rates import rate_problem
 
 if TYPE_CHECKING:
     from nodes.camera.calibration import Lens
-    from nodes.camera.video_source import Source
+    from nodes.camera.video_source import FrameSource
 
 READS_HZ = 60
 """How often a frame is asked for; the call waits for the next one, so a slower camera sets the pace."""
@@ -76,7 +76,7 @@ class Camera(Node):
         self.calibration = calibration
         self.loop = loop
         self.stall_ns = to_ns(stall_s)
-        self._open: Source | None = None
+        self._open: FrameSource | None = None
         self._lens: Lens | None = None
         self._tried_ns = 0
         self._frame_ns = -1  # capture time of the newest frame
@@ -152,7 +152,7 @@ class Camera(Node):
     def _where(self) -> str:
         return f"camera {self.camera} ({_without_password(self.source)})"
 
-    def _try(self) -> Source | None:
+    def _try(self) -> FrameSource | None:
         from nodes.camera.video_source import open_source, why_not_open
 
         now_ns = self.clock.now_ns()
@@ -167,7 +167,7 @@ class Camera(Node):
             self._alive_ns = self.clock.now_ns()
         return self._open
 
-    def _lose(self, source: Source) -> None:
+    def _lose(self, source: FrameSource) -> None:
         self._tell(f"{self._where}: {source.lost}")
         source.close()
         self._open = None

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from nodes.evaluation.figures import compare, figures_of
-from nodes.evaluation.folder import Folder
+from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.running import Runs, check_not_broken
 from nodes.evaluation.table import sentences, table
-from nodes.evaluation.trials import Card, Result, Trial, Variant, trials_of
+from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant, trials_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_text
 from runtime.commands.command_line import answered, count, seconds, share
 from runtime.commands.new_name import new_name
@@ -52,7 +52,7 @@ def _evaluate(asked: argparse.Namespace) -> int:
         launch=launch.text, variants=tuple(variants), tasks=tasks, is_virtual=not asked.real_time, for_s=asked.for_s,
         versions=versions(), git=git_state(path.parent),
     )  # fmt: skip
-    folder = Folder(out, card)
+    folder = ResultsFolder(out, card)
     try:
         with _interrupted_by_term():
             _run(asked, str(path), variants, trials, folder)
@@ -81,7 +81,11 @@ def _interrupted_by_term() -> Iterator[None]:
 
 
 def _run(
-    asked: argparse.Namespace, launch: str, variants: Sequence[Variant], trials: Sequence[Trial], folder: Folder
+    asked: argparse.Namespace,
+    launch: str,
+    variants: Sequence[Variant],
+    trials: Sequence[EvaluationRun],
+    folder: ResultsFolder,
 ) -> None:
     known = {result.trial for result in folder.results if not result.has_broken}
     folder.results = [result for result in folder.results if not result.has_broken]  # those are tried again
@@ -138,7 +142,7 @@ def _tell(results: Sequence[Result], out: Path, *, at_least: float | None, as_js
     return 1 if at_least is not None and any(one.success.share < at_least for one in figures) else 0
 
 
-def _in_order(results: Sequence[Result], trials: Sequence[Trial]) -> list[Result]:
+def _in_order(results: Sequence[Result], trials: Sequence[EvaluationRun]) -> list[Result]:
     """Of several of one trial the last; others than those asked for left out."""
     newest = {result.trial: result for result in results}
     return [newest[trial] for trial in dict.fromkeys(trials) if trial in newest]

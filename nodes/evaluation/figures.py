@@ -15,7 +15,7 @@ from nodes.evaluation.trials import Result
 LEVEL = 0.95
 
 
-class Rate(msgspec.Struct, frozen=True):
+class SuccessRate(msgspec.Struct, frozen=True):
     """A share of runs with its 95 % interval."""
 
     successes: int
@@ -28,12 +28,12 @@ class Rate(msgspec.Struct, frozen=True):
         return self.successes / self.runs if self.runs else 0.0
 
 
-class Figures(msgspec.Struct, frozen=True, kw_only=True):
+class VariantFigures(msgspec.Struct, frozen=True, kw_only=True):
     """One variant on one task."""
 
     variant: str
     task: str
-    success: Rate
+    success: SuccessRate
     unjudged: int  # runs of which nobody said how they went; they are no successes
     broken: int  # of these: without a summary
     duration_s: float | None  # median of the successful ones
@@ -45,7 +45,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     reasons: dict[str, int]  # of those without success, the most frequent first
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class VariantComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A variant beside the first one, on the seeds and tasks that both have."""
 
     variant: str
@@ -62,15 +62,15 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     duration_high_s: float | None
 
 
-def rate_of(successes: int, runs: int) -> Rate:
+def rate_of(successes: int, runs: int) -> SuccessRate:
     """Wilson's interval (1927), which also holds for few runs and for none that failed."""
     if not runs:
-        return Rate(0, 0, 0.0, 1.0)
+        return SuccessRate(0, 0, 0.0, 1.0)
     z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
     share, weight = successes / runs, z * z / runs
     centre = (share + weight / 2) / (1 + weight)
     half = z * sqrt(share * (1 - share) / runs + weight / (4 * runs)) / (1 + weight)
-    return Rate(
+    return SuccessRate(
         successes,
         runs,
         0.0 if successes == 0 else max(0.0, centre - half),
@@ -78,7 +78,7 @@ def rate_of(successes: int, runs: int) -> Rate:
     )
 
 
-def figures_of(results: Iterable[Result]) -> list[Figures]:
+def figures_of(results: Iterable[Result]) -> list[VariantFigures]:
     """By variant and task, in the order in which they come."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
@@ -86,12 +86,12 @@ def figures_of(results: Iterable[Result]) -> list[Figures]:
     return [_figures(variant, task, group) for (variant, task), group in groups.items()]
 
 
-def _figures(variant: str, task: str, group: Sequence[Result]) -> Figures:
+def _figures(variant: str, task: str, group: Sequence[Result]) -> VariantFigures:
     durations = [one.duration_s for one in group if one.is_success]
     stops = [held_ms for one in group for held_ms in one.stops_to_held_ms]
     ages = [one.image_age_p99_ms for one in group if one.image_age_p99_ms is not None]
     reasons = Counter(one.reason for one in group if not one.is_success)
-    return Figures(
+    return VariantFigures(
         variant=variant,
         task=task,
         success=rate_of(sum(one.is_success is True for one in group), len(group)),
@@ -107,7 +107,7 @@ def _figures(variant: str, task: str, group: Sequence[Result]) -> Figures:
     )
 
 
-def compare(results: Iterable[Result]) -> list[Comparison]:
+def compare(results: Iterable[Result]) -> list[VariantComparison]:
     """Every variant but the first beside the first one: pairs of runs differ in the variant alone."""
     by_variant: dict[str, dict[tuple[str, int], Result]] = {}
     for result in results:
@@ -121,7 +121,7 @@ def compare(results: Iterable[Result]) -> list[Comparison]:
 
 def _comparison(
     name: str, first: str, those: dict[tuple[str, int], Result], these: dict[tuple[str, int], Result]
-) -> Comparison:
+) -> VariantComparison:
     pairs = {key: (those[key], these[key]) for key in those if key in these}
     wins = {key: float(one.is_success is True) - float(other.is_success is True) for key, (one, other) in pairs.items()}
     times = {
@@ -131,7 +131,7 @@ def _comparison(
     }
     success = mean_of({str(key): [value] for key, value in wins.items()})
     duration = mean_of({str(key): [value] for key, value in times.items()})
-    return Comparison(
+    return VariantComparison(
         variant=name,
         beside=first,
         pairs=len(pairs),

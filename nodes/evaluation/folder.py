@@ -1,4 +1,4 @@
-"""`Folder`: the results of an evaluation, each kept as soon as it is there."""
+"""`ResultsFolder`: the results of an evaluation, each kept as soon as it is there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runtime.errors import PolyrhythmError, UserError
 RESULTS = "results.jsonl"
 
 
-class Folder:
+class ResultsFolder:
     """The results of an evaluation: a card in the first line, then one result a line; it can be gone on with."""
 
     def __init__(self, path: Path, card: Card) -> None:

@@ -10,7 +10,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
-from nodes.evaluation.figures import Figures
+from nodes.evaluation.figures import VariantFigures
 from nodes.evaluation.trials import Result
 
 ROW_INCHES = 0.5
@@ -20,7 +20,7 @@ MOST_PIXELS = 32_000  # in height; the library refuses twice that
 COLOURS = ("#1f6f8b", "#c8553d", "#588157", "#7d5ba6", "#b08900", "#495057")
 
 
-def draw(path: Path, figures: Sequence[Figures], results: Sequence[Result]) -> None:
+def draw(path: Path, figures: Sequence[VariantFigures], results: Sequence[Result]) -> None:
     """A row for each variant and task."""
     variants = list(dict.fromkeys(one.variant for one in figures))
     height = 1.4 + ROW_INCHES * len(figures)

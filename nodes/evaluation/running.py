@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from nodes.evaluation.trials import Result, Trial, Variant, result_of
+from nodes.evaluation.trials import EvaluationRun, Result, Variant, result_of
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.errors import PolyrhythmError, UserError
 
@@ -58,7 +58,7 @@ class Runs:
         self._stopped = threading.Event()
         self._clock = SystemClock()
 
-    def all_of(self, trials: Sequence[Trial], jobs: int, done: Callable[[Result], None]) -> None:
+    def all_of(self, trials: Sequence[EvaluationRun], jobs: int, done: Callable[[Result], None]) -> None:
         """Run them; `done` is told of each in this thread. Raises UserError where one was asked wrongly."""
         alive_fd, held_fd = os.pipe()  # its end tells the runs that this process is gone
         try:
@@ -77,7 +77,7 @@ class Runs:
             os.close(alive_fd)
             os.close(held_fd)
 
-    def _run(self, trial: Trial, alive_fd: int) -> Result | None:
+    def _run(self, trial: EvaluationRun, alive_fd: int) -> Result | None:
         folder = self._folder / trial.name
         shutil.rmtree(folder, ignore_errors=True)  # of a run that was stopped
         recording = folder / RECORDING
@@ -125,7 +125,7 @@ class Runs:
             how = "cannot be read any more"
         raise PolyrhythmError(f"{self._launch} {how} since the evaluation began; start another one with another --out")
 
-    def _command(self, trial: Trial, folder: Path, recording: Path) -> list[str]:
+    def _command(self, trial: EvaluationRun, folder: Path, recording: Path) -> list[str]:
         changes = self._changes[trial.variant]
         if trial.task:
             changes = tuple(self._changes_of_task(trial.task, changes))
@@ -163,7 +163,7 @@ def _summary(said: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and "is_success" in found else None
 
 
-def _read(trial: Trial, said: str, complaint: str, took_s: float, recording: Path) -> Result:
+def _read(trial: EvaluationRun, said: str, complaint: str, took_s: float, recording: Path) -> Result:
     summary = _summary(said)
     if summary is None:
         lines = [line for line in complaint.strip().splitlines() if line.strip()]

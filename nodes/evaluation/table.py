@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodes.evaluation.figures import Comparison, Figures, Rate
+from nodes.evaluation.figures import SuccessRate, VariantComparison, VariantFigures
 
 MOST_REASONS = 3
 _HEAD = ("variant", "task", "runs", "success", "95 %", "time s", "slowest s", "stop to held ms", "image age ms")
 
 
-def table(figures: Sequence[Figures]) -> str:
+def table(figures: Sequence[VariantFigures]) -> str:
     """A row for each variant and task; under it why runs did not succeed."""
     has_tasks = any(one.task for one in figures)
     rows = [_HEAD, *(_row(one) for one in figures)]
@@ -27,7 +27,7 @@ def table(figures: Sequence[Figures]) -> str:
     return "\n".join(lines)
 
 
-def sentences(comparisons: Sequence[Comparison]) -> list[str]:
+def sentences(comparisons: Sequence[VariantComparison]) -> list[str]:
     """Each comparison in words."""
     found = []
     for one in comparisons:
@@ -42,7 +42,7 @@ def sentences(comparisons: Sequence[Comparison]) -> list[str]:
     return found
 
 
-def _row(one: Figures) -> tuple[str, ...]:
+def _row(one: VariantFigures) -> tuple[str, ...]:
     success = one.success
     stop = "-"
     if one.stop_to_held_p50_ms is not None and one.stop_to_held_max_ms is not None:
@@ -60,7 +60,7 @@ def _row(one: Figures) -> tuple[str, ...]:
     )
 
 
-def _between(rate: Rate) -> str:
+def _between(rate: SuccessRate) -> str:
     return f"{rate.low:.0%} to {rate.high:.0%}"
 
 

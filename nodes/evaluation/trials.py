@@ -17,7 +17,7 @@ class Variant(msgspec.Struct, frozen=True):
     changes: tuple[str, ...] = ()
 
 
-class Trial(msgspec.Struct, frozen=True):
+class EvaluationRun(msgspec.Struct, frozen=True):
     """One run."""
 
     variant: str
@@ -33,7 +33,7 @@ class Trial(msgspec.Struct, frozen=True):
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """How it went. Times in virtual time where the run was virtual."""
 
-    trial: Trial
+    trial: EvaluationRun
     is_success: bool | None  # None: no node said how it went, or the run broke
     reason: str
     has_broken: bool = False  # it ended without a summary
@@ -56,12 +56,17 @@ class Card(msgspec.Struct, frozen=True):
     git: str
 
 
-def trials_of(variants: Sequence[Variant], tasks: Sequence[str], seeds: Iterable[int]) -> list[Trial]:
+def trials_of(variants: Sequence[Variant], tasks: Sequence[str], seeds: Iterable[int]) -> list[EvaluationRun]:
     """All of them, seed by seed: what is stopped early has tried every variant about as often."""
-    return [Trial(variant.name, task, seed) for seed in seeds for task in (tasks or (NO_TASK,)) for variant in variants]
+    return [
+        EvaluationRun(variant.name, task, seed)
+        for seed in seeds
+        for task in (tasks or (NO_TASK,))
+        for variant in variants
+    ]
 
 
-def result_of(trial: Trial, summary: dict[str, Any], *, took_s: float, recording: str = "") -> Result:
+def result_of(trial: EvaluationRun, summary: dict[str, Any], *, took_s: float, recording: str = "") -> Result:
     """From what `polyrhythm run --json` printed."""
     stops = summary.get("interrupts", ())
     age = summary.get("image_age_ms")

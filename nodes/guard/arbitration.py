@@ -19,28 +19,28 @@ Its last command holds for the guard's lifespan only, so that the robot is held 
 """
 
 
-class Step(msgspec.Struct, frozen=True):
+class LadderStep(msgspec.Struct, frozen=True):
     """What matters here of a rung of the seat's ladder: to whom it may hand over."""
 
     to: str = ""
 
 
-class Home(msgspec.Struct, frozen=True):
+class SeatConfig(msgspec.Struct, frozen=True):
     """Who sits on a seat when nobody took it, and who may be put there: from the launch file."""
 
     holder: str
     shadows: tuple[str, ...] = ()
     kinds: dict[str, Kind] = {}
-    ladder: tuple[Step, ...] = ()
+    ladder: tuple[LadderStep, ...] = ()
 
 
-class Authority:
+class Arbitration:
     """Issues fences and leases. A seat without a home in the launch file is nobody's to take."""
 
-    def __init__(self, homes: Mapping[str, Home] | None = None) -> None:
+    def __init__(self, homes: Mapping[str, SeatConfig] | None = None) -> None:
         self.epochs: Epochs = (0, 0, 0)
         self.last = Fence(epochs=self.epochs)
-        self.homes: dict[Seat, Home] = {seat: homes[seat] for seat in SEATS if homes and seat in homes}
+        self.homes: dict[Seat, SeatConfig] = {seat: homes[seat] for seat in SEATS if homes and seat in homes}
         self.leases: dict[Seat, Lease] = {
             seat: Lease(seat=seat, holder=home.holder, number=0, kind=home.kinds.get(home.holder, "model"))
             for seat, home in self.homes.items()

@@ -1,4 +1,5 @@
-"""`Senses`: what the robot shows of itself that must stop it, as a pure part of the guard: silence, runstop, touch."""
+"""`Monitors`: what the robot shows of itself that must stop it, as a pure part of the guard: silence, runstop,
+touch."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class GuardSettings:
     driver_silence_s: float = 1.0  # a driver that is silent for longer is not alive: stop, to be lifted by a person
 
 
-class Senses:
+class Monitors:
     """The newest robot state and status, and which of what they show is new."""
 
     def __init__(self, limits: RobotLimits, settings: GuardSettings) -> None:
@@ -42,12 +43,12 @@ class Senses:
         self._pushing_since_ns: dict[int, int] = {}
         self._pushed: frozenset[int] = frozenset()
 
-    def saw(self, state: RobotState) -> None:
+    def update_state(self, state: RobotState) -> None:
         """Take in what the robot measures; nonsense counts as nothing."""
         if is_whole(state.position, len(self.limits.joints)):
             self.state = state
 
-    def told(self, status: RobotStatus) -> None:
+    def update_status(self, status: RobotStatus) -> None:
         """Take in what the robot says of itself."""
         self.is_runstopped = status.is_runstopped
 

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import msgspec
 
 from nodes.guard import persistence as ledger
-from nodes.guard.arbitration import Authority, Home
+from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.ceilings import limits_of
 from nodes.guard.monitors import GuardSettings
-from nodes.guard.persistence import Keeper, Ledger
+from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.state_machine import GuardMachine
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
@@ -25,7 +25,7 @@ from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import ParameterError
 from runtime.message import Stamped
 from runtime.msgs import EStop, GuardOrder, GuardState, Interrupt, JointCommand, RobotState, RobotStatus, SeatRequest
-from runtime.msgs.signature import Proofs, make_token
+from runtime.msgs.signature import Signatures, make_token
 from runtime.qos import URGENT
 
 RATE_HZ = 50
@@ -101,8 +101,8 @@ class Guard(Node):
         )
         # The port forgets a stale command too, so that no output inherits the age of one that was not applied.
         self.command.qos = replace(self.command.qos, lifespan_s=lifespan_s)
-        self.authority = Authority()
-        self.proofs = Proofs()
+        self.arbitration = Arbitration()
+        self.proofs = Signatures()
         self.estop_sources = tuple(estop_sources)
         self.heard_ns: dict[str, int] = {}  # configured e-stop sources
         self.pressed: set[str] = set()
@@ -112,7 +112,7 @@ class Guard(Node):
         self.offered = ("", -1)
         self.reported: GuardState | None = None
         self.logged_refusal = ""
-        self.keeper: Keeper | None = None
+        self.keeper: StateFile | None = None
         self.run = ""  # which one this is; the same for every guard in it
         self.armed_in = ""  # the run in which a guard was armed last
         self.disk_problem = ""
@@ -121,19 +121,19 @@ class Guard(Node):
         info: dict[str, Any] = getattr(self, "run_info", {})
         now_ns = self.clock.now_ns()
         self.heard_ns = dict.fromkeys(self.estop_sources, now_ns)
-        self.authority = Authority(msgspec.convert(info.get("seats", {}), dict[str, Home]))
+        self.arbitration = Arbitration(msgspec.convert(info.get("seats", {}), dict[str, SeatConfig]))
         if registry := info.get("registry"):
             self.run = str(registry)
-            self.proofs = Proofs(make_token(Path(registry)), now_ns)
+            self.proofs = Signatures(make_token(Path(registry)), now_ns)
         path = ledger.place_of(self.memory, info)
         try:
             known = ledger.read(path) if path is not None else None
         except (OSError, ValueError) as problem:
             self.log.error("%s; the guard starts stopped", problem)
-            known = Ledger(stop="what was latched before is not known")
-        self.keeper = Keeper(path, known) if path is not None else None
+            known = SavedState(stop="what was latched before is not known")
+        self.keeper = StateFile(path, known) if path is not None else None
         if known is not None:
-            self.authority.restore(known.epochs, known.leases, now_ns)
+            self.arbitration.restore(known.epochs, known.leases, now_ns)
             self.armed_in = known.armed_in
             is_back = self.arm == "auto" and known.armed_in != "" and known.armed_in == self.run
             self.machine.restore(known.stop or ("the guard was restarted" if is_back else ""), known.estop, now_ns)
@@ -144,15 +144,15 @@ class Guard(Node):
         now_ns = self.clock.now_ns()
         state = self.state.latest()
         if state is not None:
-            self.machine.saw(state)
+            self.machine.update_state(state)
         status = self.status.latest()
         if status is not None:
-            self.machine.told(status)
+            self.machine.update_status(status)
         if self.arm == "auto" and self.machine.mode == "disarmed":
             self._arm(now_ns)
-        felt = self.machine.feel(now_ns)
-        self._miss_estops(now_ns)
-        lost = self.authority.expired(now_ns)
+        felt = self.machine.check_monitors(now_ns)
+        self._check_estop_heartbeats(now_ns)
+        lost = self.arbitration.expired(now_ns)
         if any(lease.seat == "policy" for lease in lost):
             self._stop("link", "the link to the person in command is lost", now_ns)
         if felt:
@@ -206,7 +206,7 @@ class Guard(Node):
         if interrupt.depth in ("stop", "replan"):
             self._output()
         if interrupt.depth != "resume" or (was_stopped and self.machine.mode != "stopped"):
-            self.fence.publish(self.authority.fence(interrupt))
+            self.fence.publish(self.arbitration.fence(interrupt))
         self._report(is_due=True)
         self._remember()
 
@@ -230,7 +230,7 @@ class Guard(Node):
         if not self.proofs.holds(order, now_ns):
             self._refuse(f"{order.do} by {order.by or 'unknown'!r} is not proven with the run's token")
         elif order.do == "rearm":
-            self._miss_estops(now_ns)
+            self._check_estop_heartbeats(now_ns)
             if self.pressed:
                 self._refuse(f"re-arming by {order.by!r}: still pressed: {', '.join(sorted(self.pressed))}")
             elif not self.machine.rearm(order.by, now_ns):
@@ -247,8 +247,8 @@ class Guard(Node):
         trigger = call.trigger if call is not None else None
         source = trigger.envelope.source if trigger is not None else request.holder
         now_ns = self.clock.now_ns()
-        is_proven = self.authority.allows_ladder(request) or self.proofs.holds(request, now_ns)
-        answer = self.authority.decide(request, source, now_ns, is_proven=is_proven)
+        is_proven = self.arbitration.allows_ladder(request) or self.proofs.holds(request, now_ns)
+        answer = self.arbitration.decide(request, source, now_ns, is_proven=is_proven)
         if isinstance(answer, Lease):
             self._issue(answer)
         elif answer:
@@ -267,10 +267,10 @@ class Guard(Node):
         if stamped is None or (stamped.envelope.source, stamped.envelope.seq) == self.offered:
             return
         self.offered = (stamped.envelope.source, stamped.envelope.seq)
-        lease = self.authority.leases.get("policy")
+        lease = self.arbitration.leases.get("policy")
         if lease is not None and lease.holder != stamped.envelope.source:
             return  # it came before the hand-over; the ports drop what comes after
-        self.machine.offer(stamped, self.clock.now_ns())
+        self.machine.accept_command(stamped, self.clock.now_ns())
 
     def _output(self) -> None:
         command = self.machine.tick(self.clock.now_ns())
@@ -299,12 +299,12 @@ class Guard(Node):
             id=f"{self.name}-{self.raised_count}", depth="stop", text=self.machine.reason.partition(": ")[2], by=by
         )
         self.machine.stop_cause = interrupt.id
-        self.fence.publish(self.authority.fence(interrupt))
+        self.fence.publish(self.arbitration.fence(interrupt))
         self.raised.publish(interrupt)
         self._report(is_due=True)
         self._remember()
 
-    def _miss_estops(self, now_ns: int) -> None:
+    def _check_estop_heartbeats(self, now_ns: int) -> None:
         for source, heard_ns in self.heard_ns.items():
             if now_ns - heard_ns > self.estop_silence_ns:
                 self.pressed.add(source)
@@ -312,7 +312,7 @@ class Guard(Node):
 
     def _issue(self, lease: Lease) -> None:
         if lease.seat == "policy":
-            self.machine.hand_over(lease.holder, self.clock.now_ns())
+            self.machine.transfer_control(lease.holder, self.clock.now_ns())
         self.lease.publish(lease)
         self.log.info("seat %s: %s (%s) by %s, %s", lease.seat, lease.holder, lease.kind, lease.by, lease.why)
         self._remember()
@@ -324,16 +324,16 @@ class Guard(Node):
 
     def _repeat(self) -> None:
         """Epochs and leases again, for those who joined late."""
-        self.fence.publish(Fence(epochs=self.authority.epochs))
-        for lease in self.authority.leases.values():
+        self.fence.publish(Fence(epochs=self.arbitration.epochs))
+        for lease in self.arbitration.leases.values():
             self.lease.publish(lease.repeated())
 
     def _remember(self) -> None:
         """Write down what has changed; a full disk does not stop a guard."""
         machine = self.machine
-        now = Ledger(
-            epochs=self.authority.epochs,
-            leases={str(seat): lease for seat, lease in self.authority.leases.items()},
+        now = SavedState(
+            epochs=self.arbitration.epochs,
+            leases={str(seat): lease for seat, lease in self.arbitration.leases.items()},
             stop=machine.reason if machine.mode in ("stopped", "estopped") else "",
             estop=machine.estop_cause,
             armed_in=self.armed_in,

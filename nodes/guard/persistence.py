@@ -1,4 +1,4 @@
-"""`Ledger`: what a guard must still know after a restart; `Keeper`: in one small file that is replaced whole."""
+"""`SavedState`: what a guard must still know after a restart; `StateFile`: in one small file that is replaced whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from runtime.message import Epochs
 FILE_NAME = "guard.json"
 
 
-class Ledger(msgspec.Struct, frozen=True):
+class SavedState(msgspec.Struct, frozen=True):
     """Epochs, leases, what is latched: why, or "" where it is not; and the run in which a guard was armed last."""
 
     epochs: Epochs = (0, 0, 0)
@@ -41,14 +41,14 @@ def place_of(where: str, run_info: Mapping[str, Any]) -> Path | None:
     return Path(base) / "polyrhythm" / Path(launch_file).stem / FILE_NAME
 
 
-def read(path: Path) -> Ledger | None:
+def read(path: Path) -> SavedState | None:
     """What the file says; None where there is none. Raises OSError, and ValueError where it is not readable as such."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
     try:
-        return msgspec.json.decode(data, type=Ledger)
+        return msgspec.json.decode(data, type=SavedState)
     except msgspec.MsgspecError as problem:
         raise ValueError(f"{path} is damaged: {problem}") from problem
 
@@ -79,20 +79,20 @@ class Disk:
         draft.replace(path)
 
 
-class Keeper:
+class StateFile:
     """Keeps the newest ledger in a file: at once against the death of any process, soon after against a power cut.
 
     `note` is called on the guard's thread, which must not wait for a disk; `sync` on one that may.
     """
 
-    def __init__(self, path: Path, known: Ledger | None = None, disk: Disk | None = None) -> None:
+    def __init__(self, path: Path, known: SavedState | None = None, disk: Disk | None = None) -> None:
         self.path = path
         self._disk = disk or Disk()
-        self._newest = known or Ledger()
+        self._newest = known or SavedState()
         self._synced = known
         self._swap = threading.Lock()  # held while a draft takes the file's place, and never while anything is synced
 
-    def note(self, ledger: Ledger) -> None:
+    def note(self, ledger: SavedState) -> None:
         """Replace the file where something has changed; it may not yet be on the disk itself. Raises OSError.
 
         A disk that is full has no room for a draft; then the file itself is written over, which its block has room for.
@@ -119,7 +119,7 @@ class Keeper:
     def sync(self) -> None:
         """Bring the newest ledger to the disk itself. Raises OSError."""
         draft = self.path.with_name(self.path.name + ".sync")
-        while (ledger := self._newest) is not self._synced and ledger != Ledger():
+        while (ledger := self._newest) is not self._synced and ledger != SavedState():
             self._disk.write(draft, msgspec.json.encode(ledger))
             self._disk.sync(draft)
             with self._swap:

@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Literal
 
 from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
-from nodes.guard.monitors import FUTURE_NS, GuardSettings, Senses, is_whole
+from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
 from runtime.clock import to_ns
 from runtime.message import Stamped
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
@@ -85,7 +85,7 @@ class GuardMachine:
         self.refusal = ""
         self.at_rest_ns = 0
         self.estop_cause = ""
-        self.senses = Senses(limits, self.settings)
+        self.monitors = Monitors(limits, self.settings)
         self._was_armed = False
         self._looked_ns = 0
         self._came_back = ""  # a source of commands that counts from the start again
@@ -100,35 +100,35 @@ class GuardMachine:
 
     # what comes in
 
-    def saw(self, state: RobotState) -> None:
+    def update_state(self, state: RobotState) -> None:
         """Take in what the robot measures."""
-        self.senses.saw(state)
+        self.monitors.update_state(state)
 
-    def told(self, status: RobotStatus) -> None:
+    def update_status(self, status: RobotStatus) -> None:
         """Take in what the robot says of itself."""
-        self.senses.told(status)
+        self.monitors.update_status(status)
 
-    def feel(self, now_ns: int) -> str:
+    def check_monitors(self, now_ns: int) -> str:
         """Stop for what is new: runstop, contact, lasting effort, silence, a source or this guard that comes back after
         a while. To be called at every tick. Returns who stops the robot, or "".
         """
-        by, why = self.senses.news(now_ns)
-        is_silent = self._was_armed and self.senses.is_silent(now_ns)
+        by, why = self.monitors.news(now_ns)
+        is_silent = self._was_armed and self.monitors.is_silent(now_ns)
         if not why and is_silent:
             by, why = "driver", f"the driver has been silent for {self.settings.driver_silence_s:g} s"
         slept_ns, self._looked_ns = now_ns - (self._looked_ns or now_ns), now_ns
         if self._was_armed and slept_ns > SLEPT_NS:
-            self._stand()
+            self._zero_velocity()
             if not why:
                 by, why = "guard", f"the guard stood still for {slept_ns * 1e-9:.1f} s"
         if not why and self._came_back:
             by, why = "guard", f"{self._came_back} was restarted"
-        was_stopped, state = self.mode in ("stopped", "estopped"), self.senses.state
+        was_stopped, state = self.mode in ("stopped", "estopped"), self.monitors.state
         if why and (not was_stopped or by == "runstop"):
             heard_ns = now_ns if state is None or by != "contact" else state.read_ns
             self.interrupt(Interrupt(id="", depth="stop", text=why, by=by), heard_ns, now_ns)
-        if self.senses.is_runstopped or is_silent:
-            self._let_go(now_ns)
+        if self.monitors.is_runstopped or is_silent:
+            self._disengage(now_ns)
         return "" if was_stopped else by
 
     def estop(self, why: str, now_ns: int) -> None:
@@ -161,21 +161,21 @@ class GuardMachine:
 
     def arm(self, now_ns: int) -> bool:
         """Let commands through from now on; the first target is the measured posture. False without a fresh one."""
-        state = self.senses.state
-        if self.mode != "disarmed" or state is None or self.senses.is_stale(now_ns) or self.senses.is_runstopped:
+        state = self.monitors.state
+        if self.mode != "disarmed" or state is None or self.monitors.is_stale(now_ns) or self.monitors.is_runstopped:
             return False
         self._joints = tuple(Motion(position) for position in state.position)
         self._wheels = Wheels()
         self._ticked_ns = now_ns
         self._was_armed = True
         self._void_commands(now_ns)
-        self._forgive()
+        self._reset_sources()
         self._enter("arm", "armed, no command yet")
         return True
 
-    def offer(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
+    def accept_command(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
         """Take in a command; returns why it is refused, or "" where it is not. To be called once per message."""
-        refusal = self._why_not(stamped, now_ns)
+        refusal = self._command_refusal(stamped, now_ns)
         if refusal:
             self.rejected += 1
             self.refusal = refusal
@@ -200,19 +200,19 @@ class GuardMachine:
             if self.mode == "moving":
                 self._enter("hold", f"waiting for a new plan: {interrupt.text}")
         elif interrupt.depth == "resume" and self.mode in ("stopped", "estopped"):
-            if why := self._why_not_on(interrupt, heard_ns, now_ns):
+            if why := self._resume_refusal(interrupt, heard_ns, now_ns):
                 self.rejected += 1
                 self.refusal = f"resume by {interrupt.by or 'unknown'!r} refused: {why}"
                 return
             self._void_commands(now_ns)
-            self._forgive()
+            self._reset_sources()
             self.stop_cause, self.stop_heard_ns = "", 0
             self._enter("resume" if self._was_armed else "release", f"resumed by {interrupt.by}, no command yet")
 
-    def hand_over(self, holder: str, now_ns: int) -> None:
+    def transfer_control(self, holder: str, now_ns: int) -> None:
         """Somebody else is in command: what was sent until now counts no more; speeds go on from where they are."""
         self._void_commands(now_ns)
-        self._forgive()
+        self._reset_sources()
         if self.mode == "moving":
             self._enter("hold", f"handed over to {holder or 'nobody'}, no command yet")
 
@@ -259,7 +259,7 @@ class GuardMachine:
 
     # the decisions
 
-    def _why_not(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
+    def _command_refusal(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
         command, envelope = stamped.message, stamped.envelope
         # Finite first: a clamp turns NaN into full speed (max(-1, min(1, nan)) is 1.0).
         if not is_whole(command.position, len(self.limits.joints)):
@@ -272,7 +272,7 @@ class GuardMachine:
             return f"{envelope.source}: stamped in the future"
         if envelope.published_ns <= self._fence_ns:
             return f"{envelope.source}: from before the guard was last armed, stopped or interrupted"
-        if old := self._why_old(stamped, now_ns):
+        if old := self._staleness(stamped, now_ns):
             return f"{envelope.source}: {old}"
         last = self._sources.get(envelope.source)
         if last is None and len(self._sources) >= MOST_SOURCES:
@@ -285,11 +285,11 @@ class GuardMachine:
                 self._came_back = envelope.source
                 return f"{envelope.source}: restarted; heard again once a person says go on"
         holder = self._command
-        if holder is not None and holder.envelope.source != envelope.source and not self._why_old(holder, now_ns):
+        if holder is not None and holder.envelope.source != envelope.source and not self._staleness(holder, now_ns):
             return f"{envelope.source}: {holder.envelope.source} is in command"
         return ""
 
-    def _why_old(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
+    def _staleness(self, stamped: Stamped[JointCommand], now_ns: int) -> str:
         settings, envelope = self.settings, stamped.envelope
         if now_ns - envelope.published_ns > to_ns(settings.lifespan_s):
             return f"no command for {settings.lifespan_s * 1e3:.0f} ms"
@@ -304,8 +304,8 @@ class GuardMachine:
         stamped = self._command
         if stamped is None:
             return None
-        why = self._why_old(stamped, now_ns)
-        if not why and self.senses.is_stale(now_ns):
+        why = self._staleness(stamped, now_ns)
+        if not why and self.monitors.is_stale(now_ns):
             why = f"robot/state is older than {self.settings.max_state_age_s * 1e3:.0f} ms"
         if why:
             self._command = None
@@ -334,13 +334,13 @@ class GuardMachine:
         self._fence_ns = max(self._fence_ns, now_ns)
         self._command = None
 
-    def _why_not_on(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> str:
+    def _resume_refusal(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> str:
         """Why these words do not lift what is latched, or ""."""
         if self.mode == "estopped":
             return "an emergency stop is only left by re-arming"
         if interrupt.by in MACHINES:
             return "only a person lifts a stop"
-        if self.senses.is_runstopped:
+        if self.monitors.is_runstopped:
             return "the robot's runstop is pressed"
         if heard_ns <= self._last_stop_heard_ns:
             return "it was said before the stop"
@@ -352,7 +352,7 @@ class GuardMachine:
             return "it takes back another stop than the last one"
         return ""
 
-    def _forgive(self) -> None:
+    def _reset_sources(self) -> None:
         """A person has decided anew: whoever counts from the start again is heard. What they sent before stays void."""
         self._came_back = ""
         # Whoever sent nothing after the fence is forgotten with that: people come and go all day.
@@ -362,19 +362,19 @@ class GuardMachine:
             if source.published_ns > self._fence_ns
         }
 
-    def _let_go(self, now_ns: int) -> None:
+    def _disengage(self, now_ns: int) -> None:
         """Nothing is sent any more: nobody knows where the robot will be. The next target is what is measured then."""
         if self._joints:
             self._joints, self._wheels, self._was_armed = (), Wheels(), False
             self.held_ns = self.held_ns or now_ns
 
-    def _stand(self) -> None:
+    def _zero_velocity(self) -> None:
         """No speed is left to brake from: a robot that was sent nothing for so long has stopped by itself, or must."""
         self._joints = tuple(Motion(motion.position) for motion in self._joints)
         self._wheels = Wheels()
 
     def _note_rest(self, now_ns: int) -> None:
-        self.at_rest_ns = (self.at_rest_ns or now_ns) if self.is_at_rest and self.senses.is_still else 0
+        self.at_rest_ns = (self.at_rest_ns or now_ns) if self.is_at_rest and self.monitors.is_still else 0
 
     def _enter(self, event: Event, reason: str) -> None:
         mode = TRANSITIONS.get((self.mode, event))

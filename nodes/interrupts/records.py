@@ -27,7 +27,7 @@ _EFFECTS = {"planner cancelled": "planner", "vlm voided": "vlm", "chunk flushed"
 
 
 @dataclass
-class Open:
+class OpenInterrupt:
     """An interrupt whose effects are still awaited; effects as stamps."""
 
     interrupt: Interrupt
@@ -47,7 +47,7 @@ class InterruptRecords(Node):
     record = Publisher(InterruptRecord, "interrupt/record", qos=RELIABLE)
 
     def __init__(self) -> None:
-        self.open: dict[str, Open] = {}
+        self.open: dict[str, OpenInterrupt] = {}
         self.stops: dict[str, int] = {}  # the last ones, by id: when they were heard or felt
         self.early: dict[str, dict[str, int]] = {}  # effects that came before their interrupt
         self.state: GuardState | None = None
@@ -68,7 +68,7 @@ class InterruptRecords(Node):
             self._close(next(iter(self.open)))
         if interrupt.id in self.open:
             self._close(interrupt.id)
-        one = self.open[interrupt.id] = Open(interrupt, cause, heard_ns, raised_ns)
+        one = self.open[interrupt.id] = OpenInterrupt(interrupt, cause, heard_ns, raised_ns)
         one.effects.update(self.early.pop(interrupt.id, {}))
         self._look(one)
         self._close_if_complete(one)
@@ -100,7 +100,7 @@ class InterruptRecords(Node):
         for ident in tuple(self.open):
             self._close(ident)
 
-    def _look(self, one: Open) -> None:
+    def _look(self, one: OpenInterrupt) -> None:
         """What the guard's newest word says about it."""
         state, depth = self.state, one.interrupt.depth
         if state is None:
@@ -133,7 +133,7 @@ class InterruptRecords(Node):
             while len(self.early) > MOST_OPEN:
                 del self.early[next(iter(self.early))]
 
-    def _note_on(self, one: Open) -> str:
+    def _note_on(self, one: OpenInterrupt) -> str:
         """What became of a false alarm: how long it kept the robot, from the words that stopped it on."""
         stopped_ns, resumed_ns = self.stops.get(one.interrupt.takes_back), one.effects.get("resumed")
         if not one.interrupt.takes_back:
@@ -142,7 +142,7 @@ class InterruptRecords(Node):
             return "false alarm, not resumed"
         return f"false alarm, resumed after {(resumed_ns - stopped_ns) * 1e-9:.1f} s"
 
-    def _close_if_complete(self, one: Open) -> None:
+    def _close_if_complete(self, one: OpenInterrupt) -> None:
         if all(effect in one.effects for effect in DUE[one.interrupt.depth]):
             self._close(one.interrupt.id)
 

@@ -37,7 +37,7 @@ def depths_of(text: str, *, is_stopped: bool) -> tuple[Depth, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopCalled:
     """One stop since the robot moved last."""
 
     ident: str
@@ -46,7 +46,7 @@ class Stop:
     raised_ns: int
 
 
-def taken_back(text: str, speaker: str, stops: Sequence[Stop], now_ns: int) -> str:
+def taken_back(text: str, speaker: str, stops: Sequence[StopCalled], now_ns: int) -> str:
     """Which stop these words take back as a false alarm: the last one's id, or "".
 
     Only who caused every stop since the robot moved last may do that, by words alone, and only for a while: what was
@@ -76,7 +76,7 @@ class Reflex(Node):
 
     def __init__(self) -> None:
         self.count = 0
-        self.stops: deque[Stop] = deque(maxlen=MOST_STOPS)
+        self.stops: deque[StopCalled] = deque(maxlen=MOST_STOPS)
         self.was_guard_stopped = False
         self.touching: frozenset[str] = frozenset()
         self.is_stopped = False
@@ -134,4 +134,4 @@ class Reflex(Node):
         self.interrupt.publish(interrupt)
 
     def _note(self, interrupt: Interrupt) -> None:
-        self.stops.append(Stop(interrupt.id, interrupt.by, interrupt.is_sure, self.clock.now_ns()))
+        self.stops.append(StopCalled(interrupt.id, interrupt.by, interrupt.is_sure, self.clock.now_ns()))

@@ -12,7 +12,7 @@ from onnxruntime import InferenceSession, NodeArg, OrtValue
 
 from runtime.errors import PolyrhythmError, choices
 
-__all__ = ["Held", "NodeArg", "OnnxModel", "Stop", "StoppedError", "open_session", "why_no_provider"]
+__all__ = ["Held", "NodeArg", "OnnxModel", "StopFlag", "StoppedError", "open_session", "why_no_provider"]
 
 _NUMPY_TYPES: dict[str, type[np.generic]] = {
     "tensor(float)": np.float32,
@@ -65,10 +65,10 @@ def open_session(
 
 
 class StoppedError(PolyrhythmError):
-    """A run was stopped by its `Stop`."""
+    """A run was stopped by its `StopFlag`."""
 
 
-class Stop:
+class StopFlag:
     """Ends the run under way and all that follow with it; `set` may be called from another thread."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class OnnxModel:
         *,
         fetch: str,
         keep: Iterable[str] = (),
-        stop: Stop | None = None,
+        stop: StopFlag | None = None,
     ) -> tuple[NDArray[np.generic], dict[str, Held]]:
         """The output `fetch` as an array, and those of `keep` as they are, on the device.
 

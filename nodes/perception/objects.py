@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.perception.colors import name_colour
-from nodes.perception.point_cloud import Bools, Floats, Index, Pixels, Spots, Together, View, back_project, grouped
+from nodes.perception.point_cloud import (
+    Bools,
+    Clusters,
+    DepthView,
+    Floats,
+    Index,
+    Pixels,
+    PointSet,
+    back_project,
+    grouped,
+)
 from nodes.perception.table_plane import Hull, find_levels
 from nodes.stretch.body import Capsule
 from runtime.msgs import SeenObject
@@ -65,7 +75,7 @@ def find_objects(
     table_z = levels.table_z if levels.table_z is not None else table_z_m
     if table_z is None:
         return ()
-    view = View(points, rgb, depth_m, focal_px, camera_position, own)
+    view = DepthView(points, rgb, depth_m, focal_px, camera_position, own)
     is_known = is_known.reshape(-1)
     above = _above_table(view, is_known, table_z, levels.hull)
     beside = _beside_table(view, is_known, levels.floor_z, table_z, levels.hull)
@@ -97,14 +107,14 @@ def place_is_empty(
     return bool(np.all((patch > forward + margin_m) | (patch == 0.0)))
 
 
-def _above_table(view: View, is_known: Bools, table_z: float, hull: Hull | None) -> Spots:
+def _above_table(view: DepthView, is_known: Bools, table_z: float, hull: Hull | None) -> PointSet:
     """What rises from the table."""
     z = view.points[2]
     spots = view.at(np.flatnonzero(is_known & (z > table_z + THING_LEAST_M) & (z < table_z + THING_MOST_M)))
     return spots if hull is None else spots.only(hull.has(spots.points, 0.03))
 
 
-def _beside_table(view: View, is_known: Bools, floor_z: float, table_z: float, hull: Hull | None) -> Spots:
+def _beside_table(view: DepthView, is_known: Bools, floor_z: float, table_z: float, hull: Hull | None) -> PointSet:
     """What stands on the floor and ends below the table or a little above, without the robot's own base and mast."""
     z = view.points[2]
     spots = view.at(np.flatnonzero(is_known & (z > floor_z + 0.12) & (z < table_z + BOX_ABOVE_TABLE_M)))
@@ -117,11 +127,11 @@ def _beside_table(view: View, is_known: Bools, floor_z: float, table_z: float, h
     return spots.only(is_beside)
 
 
-def _things(pixels: Pixels, view: View, table_z: float) -> tuple[SeenObject, ...]:
+def _things(pixels: Pixels, view: DepthView, table_z: float) -> tuple[SeenObject, ...]:
     groups = _by_colour(*grouped(pixels, THING_CELL_M))
     if not groups:
         return ()
-    together = Together(groups)
+    together = Clusters(groups)
     of_each = zip(groups, _outlines(together), _balls(together), strict=True)
     found = (_thing(group, outline, ball, view, table_z) for group, outline, ball in of_each)
     return _nearest_first([seen for seen in found if seen is not None], view)
@@ -164,7 +174,7 @@ class _Outline:
     y: float
 
 
-def _outlines(together: Together) -> list[_Outline]:
+def _outlines(together: Clusters) -> list[_Outline]:
     """Of all groups at once, for each is small."""
     starts, lengths, z = together.starts, together.lengths, together.points[2]
     places = np.stack([together.rows, together.columns])
@@ -204,7 +214,7 @@ class _Ball:
     error: float
 
 
-def _balls(together: Together) -> list[_Ball]:
+def _balls(together: Clusters) -> list[_Ball]:
     """For each group of points the sphere closest to it; all groups at once, for each is small."""
     lengths, starts = together.lengths, together.starts
     local = together.points.astype(np.float64)
@@ -231,7 +241,7 @@ def _balls(together: Together) -> list[_Ball]:
     return [_Ball(*ball) for ball in zip(*(centre + origin).tolist(), radius.tolist(), error.tolist(), strict=True)]
 
 
-def _thing(pixels: Pixels, outline: _Outline, ball: _Ball, view: View, table_z: float) -> SeenObject | None:
+def _thing(pixels: Pixels, outline: _Outline, ball: _Ball, view: DepthView, table_z: float) -> SeenObject | None:
     """One group of pixels as a thing, or None where it is too wide or not standing on the table."""
     if outline.lowest_z > table_z + FLOATING_M:
         return None
@@ -268,7 +278,7 @@ def _thing(pixels: Pixels, outline: _Outline, ball: _Ball, view: View, table_z: 
     )
 
 
-def _is_cut(pixels: Pixels, outline: _Outline, view: View) -> bool:
+def _is_cut(pixels: Pixels, outline: _Outline, view: DepthView) -> bool:
     """Whether the picture's border or something nearer hides a part of the thing."""
     rows, columns = pixels.rows, pixels.columns
     height, width = view.depth_m.shape
@@ -302,14 +312,14 @@ def _label(is_round: bool, width: float, length: float, height: float) -> tuple[
     return "bowl", 0.6
 
 
-def _boxes(pixels: Pixels, view: View, floor_z: float, table_z: float) -> tuple[SeenObject, ...]:
+def _boxes(pixels: Pixels, view: DepthView, floor_z: float, table_z: float) -> tuple[SeenObject, ...]:
     """Large boxes that stand beside the table."""
     pixels, ends = grouped(pixels, BOX_CELL_M)
     found = (_box(group, view, floor_z, table_z) for group in pixels.cut_at(ends) if len(group) >= BOX_LEAST_PX)
     return _nearest_first([seen for seen in found if seen is not None], view)
 
 
-def _box(pixels: Pixels, view: View, floor_z: float, table_z: float) -> SeenObject | None:
+def _box(pixels: Pixels, view: DepthView, floor_z: float, table_z: float) -> SeenObject | None:
     z, rows, columns = pixels.points[2], pixels.rows, pixels.columns
     place = int(0.97 * (len(z) - 1))
     top = float(np.partition(z, place)[place])
@@ -337,6 +347,6 @@ def _box(pixels: Pixels, view: View, floor_z: float, table_z: float) -> SeenObje
     )
 
 
-def _nearest_first(found: list[SeenObject], view: View) -> tuple[SeenObject, ...]:
+def _nearest_first(found: list[SeenObject], view: DepthView) -> tuple[SeenObject, ...]:
     camera_x, camera_y = float(view.camera[0]), float(view.camera[1])
     return tuple(sorted(found, key=lambda seen: math.hypot(seen.x_m - camera_x, seen.y_m - camera_y)))

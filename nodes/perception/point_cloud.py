@@ -22,20 +22,20 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Spots:
+class PointSet:
     """Some pixels, counted row by row, and their points (3, n)."""
 
     index: Index
     points: Points
 
-    def only(self, is_wanted: Bools) -> Spots:
+    def only(self, is_wanted: Bools) -> PointSet:
         """Some of them."""
         wanted = np.flatnonzero(is_wanted)
-        return Spots(self.index.take(wanted), self.points.take(wanted, axis=1))
+        return PointSet(self.index.take(wanted), self.points.take(wanted, axis=1))
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class DepthView:
     """One image, from where it was taken."""
 
     points: Points  # (3, height * width)
@@ -45,13 +45,13 @@ class View:
     camera: Floats
     own: tuple[Capsule, ...]
 
-    def at(self, index: Index) -> Spots:
+    def at(self, index: Index) -> PointSet:
         """Some pixels, counted row by row."""
-        return Spots(index, self.points.take(index, axis=1))
+        return PointSet(index, self.points.take(index, axis=1))
 
-    def pixels_of_others(self, one: Spots, other: Spots) -> tuple[Pixels, Pixels]:
+    def pixels_of_others(self, one: PointSet, other: PointSet) -> tuple[Pixels, Pixels]:
         """Of two sets of pixels those that are not of the robot's own body, with all that is known of them."""
-        both = Spots(np.concatenate([one.index, other.index]), np.concatenate([one.points, other.points], axis=1))
+        both = PointSet(np.concatenate([one.index, other.index]), np.concatenate([one.points, other.points], axis=1))
         kept = np.flatnonzero(~is_own(both.points, self.own, self.camera))
         index = both.index.take(kept)
         rows, columns = np.divmod(index, self.depth_m.shape[1])
@@ -100,7 +100,7 @@ class Pixels:
         ]
 
 
-class Together:
+class Clusters:
     """Some groups of pixels, one behind the other; `starts` and `lengths` say which are whose."""
 
     def __init__(self, groups: list[Pixels]) -> None:

@@ -35,7 +35,7 @@ class _Say(msgspec.Struct, frozen=True):
     spent: str
 
 
-class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PlannerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The data file: the prompt, the words that an answer may use, and sentences of the robot."""
 
     kinds: tuple[str, ...]
@@ -46,10 +46,10 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def words() -> Words:
+def words() -> PlannerTexts:
     """The data file beside this module."""
     with Path(__file__).with_name("openai_api.toml").open("rb") as file:
-        return msgspec.convert(tomllib.load(file), Words)
+        return msgspec.convert(tomllib.load(file), PlannerTexts)
 
 
 def system_prompt() -> str:

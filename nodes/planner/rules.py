@@ -17,7 +17,7 @@ HELP = "I can put cups, blocks, balls, bottles or bowls in the bin."
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class OrderUnderWay:
     """The order being carried out; `number` 0: none yet."""
 
     number: int = 0
@@ -42,7 +42,7 @@ class Plan:
         )
 
 
-def describe(plan: Plan) -> str:
+def describe(plan: OrderUnderWay) -> str:
     """The order in words that `understand` reads back: "Put every cup except the blue one in the bin"."""
     only = _only(plan)
     if only:
@@ -53,7 +53,7 @@ def describe(plan: Plan) -> str:
     return f"Put {things}{but} in the {plan.where}"
 
 
-def _only(plan: Plan) -> tuple[str, ...]:
+def _only(plan: OrderUnderWay) -> tuple[str, ...]:
     """The colours that alone are meant, where an order named some; () where all but those excluded are."""
     left = tuple(colour for colour in COLOURS if colour not in plan.excluding)
     return left if len(left) < len(plan.excluding) else ()
@@ -66,7 +66,7 @@ def _left_out(meaning: Meaning) -> tuple[str, ...]:
     return meaning.excluding
 
 
-def hear(plan: Plan, text: str) -> tuple[Plan, str]:
+def hear(plan: OrderUnderWay, text: str) -> tuple[OrderUnderWay, str]:
     """The plan after an utterance, and what to answer (empty: nothing)."""
     meaning = understand(text)
     if meaning.wants == "order":
@@ -76,7 +76,7 @@ def hear(plan: Plan, text: str) -> tuple[Plan, str]:
     return plan, ""
 
 
-def report(plan: Plan, description: SceneDescription) -> tuple[Plan, str]:
+def report(plan: OrderUnderWay, description: SceneDescription) -> tuple[OrderUnderWay, str]:
     """The plan after a description by the VLM, and what to say about it."""
     subtask = plan.subtask
     if subtask is None:
@@ -92,11 +92,11 @@ def report(plan: Plan, description: SceneDescription) -> tuple[Plan, str]:
     return plan, ""
 
 
-def _order(plan: Plan, meaning: Meaning) -> tuple[Plan, str]:
+def _order(plan: OrderUnderWay, meaning: Meaning) -> tuple[OrderUnderWay, str]:
     if not meaning.can_do:
         also = "" if plan.is_over or not plan.number else f" I go on: {describe(plan)[0].lower()}{describe(plan)[1:]}."
         return plan, f"I am sorry, I cannot do that. {HELP}{also}"
-    fresh = Plan(
+    fresh = OrderUnderWay(
         number=plan.number + 1,
         what="" if meaning.is_everything else meaning.kind,
         where=meaning.where if meaning.where not in ("", "table") else "bin",
@@ -109,7 +109,7 @@ def _order(plan: Plan, meaning: Meaning) -> tuple[Plan, str]:
     return fresh, f"Sure. I will put the {things} in the {fresh.where}{but}."
 
 
-def _amend(plan: Plan, meaning: Meaning) -> Plan:
+def _amend(plan: OrderUnderWay, meaning: Meaning) -> OrderUnderWay:
     kept = [colour for colour in plan.excluding if colour not in meaning.including]
     excluding = tuple(dict.fromkeys((*kept, *meaning.excluding)))
     if excluding == plan.excluding or not plan.number:
@@ -117,7 +117,7 @@ def _amend(plan: Plan, meaning: Meaning) -> Plan:
     return replace(plan, excluding=excluding, revision=plan.revision + 1, is_over=False)
 
 
-def _outcome(plan: Plan) -> str:
+def _outcome(plan: OrderUnderWay) -> str:
     if only := _only(plan):
         return f"The {' and the '.join(only)} {plan.what or 'thing'} is in the {plan.where}."
     things = PLURALS.get(plan.what, "things")
@@ -126,14 +126,14 @@ def _outcome(plan: Plan) -> str:
     return f"The {things} are in the {plan.where}, all but the {' and the '.join(plan.excluding)} one."
 
 
-def _recover(description: SceneDescription) -> Plan:
+def _recover(description: SceneDescription) -> OrderUnderWay:
     """After a restart of the planner: the order that the VLM still works on, from its own words."""
     number = re.fullmatch(r"task-(\d+)\.(\d+)", description.subtask_id)
     words = re.search(r"Subtask: ([^.]*)\.", description.text)
     meaning = understand(words.group(1)) if words else None
     if number is None or meaning is None or not meaning.can_do or description.progress == "idle":
-        return Plan()
-    return Plan(
+        return OrderUnderWay()
+    return OrderUnderWay(
         number=int(number.group(1)),
         revision=int(number.group(2)),
         what="" if meaning.is_everything else meaning.kind,

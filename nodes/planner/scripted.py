@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from nodes.planner.rules import Plan, hear, report
+from nodes.planner.rules import OrderUnderWay, hear, report
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.context import current_call
 from runtime.control_messages.fence import Fence
@@ -38,7 +38,7 @@ class ScriptedPlanner(Node):
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker
-        self.plan = Plan()
+        self.plan = OrderUnderWay()
         self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
         self.saying: deque[tuple[str, str]] = deque(maxlen=HISTORY_KEPT)  # sent, not yet heard on `said`; its cause
 

@@ -35,7 +35,7 @@ class SkillRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     confirm: tuple[str, ...]
 
 
-class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ActionLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole table."""
 
     longest_text: int
@@ -43,9 +43,9 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def rules() -> Rules:
+def rules() -> ActionLimits:
     """The table beside this module."""
-    return msgspec.convert(tomllib.loads(Path(__file__).with_name("allowed.toml").read_text("utf-8")), Rules)
+    return msgspec.convert(tomllib.loads(Path(__file__).with_name("allowed.toml").read_text("utf-8")), ActionLimits)
 
 
 def why_not(action: Action, state: RobotState | None) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodes.policy.model_inputs import Answer
+from nodes.policy.model_inputs import PolicyAnswer
 from runtime.message import Stamped
 from runtime.msgs import ActionChunk, JointCommand
 
 
-def as_message(answer: Answer, step_s: float, felt_ns: int, action_id: str) -> ActionChunk:
+def as_message(answer: PolicyAnswer, step_s: float, felt_ns: int, action_id: str) -> ActionChunk:
     """The answer to what was felt then, made for that action."""
     return ActionChunk(
         position=np.ascontiguousarray(answer.chunk[:, :8]),

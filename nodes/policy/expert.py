@@ -18,7 +18,7 @@ import numpy as np
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
 from nodes.policy.sight import blend, judge, spot_of, state_at
-from nodes.policy.skill_steps import Progress, Step, begin, resting, retreat, step
+from nodes.policy.skill_steps import SkillProgress, SkillStep, begin, resting, retreat, step
 from nodes.policy.skills import LOOK, NOD, PICK, PLACE, POINT, PUT_BACK, SET_BACK, SHAKE, Phase, Spot, plan
 from nodes.stretch.kinematics import grasp_point, head_camera_pose, to_odometry
 from runtime import Node, Publisher, QoS, Subscription, every, on
@@ -60,7 +60,7 @@ Plan = tuple[tuple[Phase, Spot], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class HeadView:
     """The newest image that the policy looked at, and what it says of the spot it was asked about."""
 
     image: Stamped[Image]
@@ -102,7 +102,7 @@ class ExpertPolicy(Node):
         self.sees = sees
         self.current: Action | None = None
         self.asked: Asked | None = None
-        self.progress: Progress | None = None
+        self.progress: SkillProgress | None = None
         self.confirmations = Confirmations()
         self.is_over = True
         self.is_told_to_stop = False
@@ -112,7 +112,7 @@ class ExpertPolicy(Node):
         # Handed over between the tick and the image worker: whole values, one writer each.
         self.wanted: tuple[Phase, Spot] | None = None
         self.known_states: tuple[RobotState, ...] = ()
-        self.view: View | None = None
+        self.view: HeadView | None = None
         self.next_find_ns = 0
 
     @every(hz=RATE_HZ)
@@ -239,7 +239,7 @@ class ExpertPolicy(Node):
         before = self.view if self.view is not None and self.view.spot.name == spot.name else None
         gone = (before.gone if before else 0) + 1 if sighting == "gone" else 0
         confirmed = sighting in ("seen", "glimpsed") or (before.is_confirmed if before else False)
-        self.view = View(stamped, spot, found, confirmed, gone)
+        self.view = HeadView(stamped, spot, found, confirmed, gone)
 
     def _begin_anew(self) -> None:
         action, self.current, self.is_over = self.current, None, True
@@ -299,7 +299,7 @@ class ExpertPolicy(Node):
     def _what(self) -> str:
         return self.progress.spot.name if self.progress is not None and self.progress.spot is not None else "thing"
 
-    def _tell(self, done: Step, state: RobotState) -> None:
+    def _tell(self, done: SkillStep, state: RobotState) -> None:
         """Report a new phase or the outcome."""
         if self.current is None or self.is_over:
             return
@@ -317,7 +317,7 @@ class ExpertPolicy(Node):
             self.told = says
             self.feedback.publish(Feedback(action_id=self.current.id, status="running", why=says))
 
-    def _publish(self, progress: Progress, v_mps: float, w_radps: float) -> None:
+    def _publish(self, progress: SkillProgress, v_mps: float, w_radps: float) -> None:
         self.command.publish(JointCommand(position=progress.goal, base_v_mps=v_mps, base_w_radps=w_radps))
 
 

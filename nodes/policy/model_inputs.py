@@ -58,7 +58,7 @@ class Felt(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PolicyAnswer:
     """What a model says: a chunk (steps, 10), and how sure it is that the action is done, where it says that."""
 
     chunk: NDArray[np.float64]

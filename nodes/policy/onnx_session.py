@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nodes.models.onnx_file import Tensor
 from nodes.models.onnx_runtime import NodeArg, open_session
-from nodes.policy.model_inputs import NOTHING, Answer, Felt, Wants, feed
+from nodes.policy.model_inputs import NOTHING, Felt, PolicyAnswer, Wants, feed
 from nodes.policy.model_tensors import CAMERAS, COLUMNS, problems
 from runtime.errors import PolyrhythmError, choices
 
@@ -45,7 +45,7 @@ class PolicySession:
         """What the model is to be given."""
         return self._wants
 
-    def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> Answer:
+    def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> PolicyAnswer:
         """The model's answer to RGB images by camera and what is felt; not checked for being finite.
 
         Raises PolyrhythmError where an image lacks or a shape is wrong.
@@ -65,7 +65,7 @@ class PolicySession:
         done = answer.get("done")
         if done is not None and done.shape != (1,):
             raise PolyrhythmError(f"{self.name} gave a done of shape {done.shape}; expected (1,)")
-        return Answer(np.asarray(chunk[0], np.float64), None if done is None else float(done[0]))
+        return PolicyAnswer(np.asarray(chunk[0], np.float64), None if done is None else float(done[0]))
 
 
 def _pixels(rgb: NDArray[np.uint8], size_px: tuple[int, int]) -> NDArray[np.float32]:

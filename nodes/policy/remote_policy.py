@@ -94,9 +94,9 @@ class RemotePolicy(OnnxPolicy):
     ) -> list[tuple[Literal["ok", "note", "problem"], str]]:
         """Whether the server lets this robot in, for `polyrhythm doctor`. Raises UserError where its key is missing."""
         from runtime.hosts import keys
-        from runtime.hosts.probe import Caller, knock
+        from runtime.hosts.probe import ProbeIdentity, knock
 
-        caller = Caller(host, keys.public_of(host), keys.secret_of(host)) if key else Caller(host)
+        caller = ProbeIdentity(host, keys.public_of(host), keys.secret_of(host)) if key else ProbeIdentity(host)
         match knock(server, key, caller, REACH_S):
             case "in":
                 return [("ok", f"server {server} lets {host} in")]

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.policy.model_inputs import Answer, Felt, Wants
+from nodes.policy.model_inputs import Felt, PolicyAnswer, Wants
 from nodes.policy.model_tensors import COLUMNS
 from runtime.errors import PolyrhythmError
 from runtime.hosts.service import Client
@@ -23,7 +23,7 @@ ASKS_WANTS = b"what do you want?"
 """The question, of one frame, that a model's `Wants` answer."""
 
 
-class Seen(msgspec.Struct, frozen=True, array_like=True):
+class RemoteObservation(msgspec.Struct, frozen=True, array_like=True):
     """What the robot sees and feels, as it crosses the network; behind it comes a frame of bytes for each shape."""
 
     shapes: dict[str, tuple[int, int]]
@@ -51,11 +51,11 @@ class RemoteSession:
                 raise PolyrhythmError(f"{self._client.address} does not say what its model wants") from problem
         return self._wants
 
-    def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> Answer:
+    def run(self, images: Mapping[str, NDArray[np.uint8]], felt: Felt) -> PolicyAnswer:
         """The model's answer. Raises PolyrhythmError where none came in time or it is none."""
         sent = {camera: rgb for camera, rgb in images.items() if camera in self.wants().names}
         head = msgspec.msgpack.encode(
-            Seen({camera: rgb.shape[:2] for camera, rgb in sent.items()}, bool(self._quality), felt)
+            RemoteObservation({camera: rgb.shape[:2] for camera, rgb in sent.items()}, bool(self._quality), felt)
         )
         try:
             answer = self._client.ask([head, *map(self._packed, sent.values())], self._within_s)
@@ -65,7 +65,7 @@ class RemoteSession:
         if not 1 <= len(answer) <= 2 or not answer[0] or len(answer[0]) % (8 * COLUMNS) or len(answer[-1]) % 8:
             raise PolyrhythmError(f"{self._client.address} gave no chunk")
         done = float(np.frombuffer(answer[1], np.float64)[0]) if len(answer) == 2 else None
-        return Answer(np.frombuffer(answer[0], np.float64).reshape(-1, COLUMNS), done)
+        return PolicyAnswer(np.frombuffer(answer[0], np.float64).reshape(-1, COLUMNS), done)
 
     def _packed(self, rgb: NDArray[np.uint8]) -> memoryview:
         pixels: Any = np.ascontiguousarray(rgb)
@@ -85,7 +85,7 @@ def answering(session: PolicySession) -> Callable[[Sequence[bytes]], list[bytes]
         if list(frames) == [ASKS_WANTS]:
             return [msgspec.msgpack.encode(session.wants())]
         try:
-            seen = msgspec.msgpack.decode(frames[0] if frames else b"", type=Seen)
+            seen = msgspec.msgpack.decode(frames[0] if frames else b"", type=RemoteObservation)
         except msgspec.MsgspecError as problem:
             raise PolyrhythmError(f"no question of a policy: {problem}; expected what is seen and felt") from problem
         if len(frames) != 1 + len(seen.shapes):

@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
         )
     from nodes.policy.onnx_session import PolicySession
     from nodes.policy.remote_session import answering
-    from runtime.hosts.service import Server
+    from runtime.hosts.service import QuestionServer
 
     width_px, height_px = arguments.size
     providers = tuple(arguments.provider or ["CPUExecutionProvider"])
@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
     if sessions[0].fallback:
         print(sessions[0].fallback, file=sys.stderr)
     secret = keys.secret_of(arguments.host) if clients else ""
-    server = Server(
+    server = QuestionServer(
         place.endpoint,
         [answering(session) for session in sessions],
         secret=secret,

@@ -69,7 +69,7 @@ UNSEEN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SkillProgress:
     """How far a list of phases, each about a spot, has come."""
 
     plan: tuple[tuple[Phase, Spot], ...]
@@ -89,26 +89,26 @@ class Progress:
         """What the phase under way is about."""
         return self.plan[self.index][1] if self.index < len(self.plan) else None
 
-    def moved_to(self, spot: Spot) -> Progress:
+    def moved_to(self, spot: Spot) -> SkillProgress:
         """The same, now knowing better where the thing of the phase under way is."""
         old = self.spot
         return replace(self, plan=tuple((phase, spot if known is old else known) for phase, known in self.plan))
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SkillStep:
     """What to do now. `outcome` is set once: "success" or a sentence that says why not."""
 
     goal: JointVector
     base_v_mps: float
     base_w_radps: float
-    progress: Progress
+    progress: SkillProgress
     outcome: str = ""
 
 
-def begin(phases: tuple[tuple[Phase, Spot], ...], state: RobotState, held: Spot | None = None) -> Progress:
+def begin(phases: tuple[tuple[Phase, Spot], ...], state: RobotState, held: Spot | None = None) -> SkillProgress:
     """Start from where the robot is: what a phase does not move stays there, and fingers that hold keep pressing."""
-    return Progress(plan=phases, goal=resting(state, held), held=held)
+    return SkillProgress(plan=phases, goal=resting(state, held), held=held)
 
 
 def resting(state: RobotState, held: Spot | None) -> JointVector:
@@ -135,7 +135,9 @@ def out_of_reach(spot: Spot, state: RobotState) -> str:
     return f"the {spot.name} is out of reach: the arm does not get to y {spot.y_m:.2f} m from y {state.base_y_m:.2f} m"
 
 
-def step(progress: Progress, state: RobotState, *, period_s: float, tallest_m: float, is_seen: bool = True) -> Step:
+def step(
+    progress: SkillProgress, state: RobotState, *, period_s: float, tallest_m: float, is_seen: bool = True
+) -> SkillStep:
     """One tick of the phase under way, or of the next one when that is done.
 
     `tallest_m` is the height of the tallest thing that the gripper may pass; `is_seen` whether the policy's own image
@@ -143,7 +145,7 @@ def step(progress: Progress, state: RobotState, *, period_s: float, tallest_m: f
     """
     phase, spot = progress.phase, progress.spot
     if phase is None or spot is None:
-        return Step(progress.goal, 0.0, 0.0, progress)
+        return SkillStep(progress.goal, 0.0, 0.0, progress)
     reach = _solve(spot, state)
     if reach is None and phase.goes:
         return _stop(progress, out_of_reach(spot, state))
@@ -166,18 +168,18 @@ def step(progress: Progress, state: RobotState, *, period_s: float, tallest_m: f
     if is_there and not is_missing:
         held = {"same": now.held, "holds": spot, "empty": None}[phase.then]
         done = replace(now, held=held, index=now.index + 1, elapsed_s=0.0, missing_s=0.0)
-        return Step(goal, v, w, done, "success" if phase.succeeds else "")
+        return SkillStep(goal, v, w, done, "success" if phase.succeeds else "")
     if now.elapsed_s > phase.timeout_s:
         return _stop(now, phase.fails.format(it=spot.name))
-    return Step(goal, v, w, now)
+    return SkillStep(goal, v, w, now)
 
 
-def retreat(progress: Progress, state: RobotState) -> Progress:
+def retreat(progress: SkillProgress, state: RobotState) -> SkillProgress:
     """What to do after a failure: with nothing in the gripper, open and go up; otherwise stay."""
     spot = progress.spot
     if spot is None or progress.held is not None or not is_out(state):
         return replace(progress, plan=(), index=0)
-    return Progress(plan=((LEAVE, spot),), goal=progress.goal)
+    return SkillProgress(plan=((LEAVE, spot),), goal=progress.goal)
 
 
 def is_out(state: RobotState) -> bool:
@@ -287,8 +289,8 @@ def _steer(state: RobotState) -> float:
     return min(max(-STEER_PER_S * state.base_heading_rad, -STEER_MOST_RADPS), STEER_MOST_RADPS)
 
 
-def _stop(progress: Progress, why: str) -> Step:
-    return Step(progress.goal, 0.0, 0.0, progress, why)
+def _stop(progress: SkillProgress, why: str) -> SkillStep:
+    return SkillStep(progress.goal, 0.0, 0.0, progress, why)
 
 
 def _with(position: JointVector, wanted: dict[int, float]) -> JointVector:

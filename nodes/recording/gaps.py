@@ -1,4 +1,4 @@
-"""`Missed`: what the numbers of the messages prove that a recorder never had, also while it was not running."""
+"""`MissedMessages`: what the numbers of the messages prove that a recorder never had, also while it was not running."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Key = tuple[str, str]
 """A topic and who publishes it."""
 
 
-class Missed:
+class MissedMessages:
     """Counts by topic. `away`: how many of `number` were published while the recorder was dead or not yet connected."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nodes.recording.gaps import Missed
+from nodes.recording.gaps import MissedMessages
 from nodes.recording.ring_buffer import Ring, free_space, is_unfinished, last_written, model_files, next_part
 from runtime.bag.journal import Calls
 from runtime.clock import to_ns, wall_time_ns
@@ -82,7 +82,7 @@ class Recorder(Node):
         self.jpeg_quality = jpeg_quality
         self.depth = depth
         self.exclude = frozenset(exclude or ())
-        self.missed = Missed()
+        self.missed = MissedMessages()
         self._bag: BagWriter | None = None
         self._unwritten = 0
         self._most_behind_ns = self._slowest_write_ns = 0

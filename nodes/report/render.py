@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nodes.report.healths import NodeSummary
-from nodes.report.summary import InterruptSummary, Spread, Summary
+from nodes.report.summary import InterruptSummary, Percentiles, Summary
 from runtime.supervision.view import plain
 
 WIDEST = 100
@@ -213,7 +213,7 @@ def _table(title: str) -> Table:
     return Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1), expand=True)
 
 
-def _spread(spread: Spread | None) -> str:
+def _spread(spread: Percentiles | None) -> str:
     if spread is None:
         return "none measured"
     if spread.count == 1:

@@ -16,7 +16,7 @@ from runtime.bag.file import BagReader
 from runtime.bag.parts import begin_ns_of, parts_of, zero_ns_of
 from runtime.bag.record import BagMessage
 from runtime.control_messages.health import Health
-from runtime.control_messages.lease import LEASE_TOPIC, Lease, LeaseLine
+from runtime.control_messages.lease import LEASE_TOPIC, Lease, SeatHolders
 from runtime.errors import RecordingError
 from runtime.message import M, Stamped
 from runtime.msgs import (
@@ -198,7 +198,7 @@ def read_run(path: Path) -> Run:
 def _leave_out_shadows(run: Run) -> None:
     """Of what is said from a seat only its holder's counts: candidates are recorded too, and nobody acts on them."""
     for track in (run.said, run.subtasks, run.actions, run.feedback, run.descriptions):
-        line, leases = LeaseLine(), deque(run.leases.messages)
+        line, leases = SeatHolders(), deque(run.leases.messages)
         counted: list[Stamped[Any]] = []
         for one in track.messages:
             while leases and leases[0].envelope.published_ns <= one.envelope.published_ns:

@@ -29,7 +29,7 @@ _MACHINE_FACTS = ("recording", "pictures", "size_mb", "machine", "versions", "gi
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Percentiles:
     """How a quantity was distributed; nearest-rank percentiles."""
 
     count: int
@@ -72,7 +72,7 @@ class TaskSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SummaryLine:
     at_s: float
     speaker: str
     text: str
@@ -88,11 +88,11 @@ class Summary:
     seed: int | None
     duration_s: float
     task: TaskSummary | None
-    conversation: tuple[Line, ...]
+    conversation: tuple[SummaryLine, ...]
     actions: dict[str, dict[str, int]]  # by skill: how many succeeded, failed, were replaced
     interrupts: tuple[InterruptSummary, ...]
-    image_age_ms: Spread | None  # behind the robot's commands
-    stop_to_held_ms: Spread | None
+    image_age_ms: Percentiles | None  # behind the robot's commands
+    stop_to_held_ms: Percentiles | None
     paths: tuple[PathSummary, ...]  # budgets
     spending: tuple[SpendingSummary, ...]
     timers: tuple[TimerSummary, ...]
@@ -166,7 +166,7 @@ def summarise(run: Run, pictures: Sequence[str] = ()) -> Summary:
     )
 
 
-def spread(values: Iterable[float]) -> Spread | None:
+def spread(values: Iterable[float]) -> Percentiles | None:
     """Count, median, 99th percentile and maximum; None of nothing."""
     ordered = sorted(values)
     if not ordered:
@@ -175,13 +175,15 @@ def spread(values: Iterable[float]) -> Spread | None:
     def rank(percent: float) -> float:
         return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
 
-    return Spread(count=len(ordered), p50=rank(50), p99=rank(99), highest=ordered[-1])
+    return Percentiles(count=len(ordered), p50=rank(50), p99=rank(99), highest=ordered[-1])
 
 
-def conversation(run: Run) -> tuple[Line, ...]:
+def conversation(run: Run) -> tuple[SummaryLine, ...]:
     """Who said what when, people and robot."""
     both = sorted(run.heard.messages + run.said.messages, key=lambda one: one.envelope.published_ns)
-    return tuple(Line(run.at_s(one.envelope.published_ns), one.message.speaker, one.message.text) for one in both)
+    return tuple(
+        SummaryLine(run.at_s(one.envelope.published_ns), one.message.speaker, one.message.text) for one in both
+    )
 
 
 def _interrupts(run: Run) -> Iterable[InterruptSummary]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from nodes.seats.terminal_holder import Sitting
+from nodes.seats.terminal_holder import TerminalHolder
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.commands.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.commands.command_line import seconds
@@ -57,12 +57,12 @@ def main(argv: list[str]) -> int:
             )
         return _ask(run, "take", asked.seat, asked.holder, asked.by, as_json=asked.json)
     if asked.replay is not None:
-        from nodes.seats.replay_holder import Playing
+        from nodes.seats.replay_holder import ReplayHolder
 
-        return Playing(
+        return ReplayHolder(
             run, asked.seat, asked.by, recording=asked.replay, from_s=asked.from_s or 0.0, for_s=asked.for_s
         ).hold()
-    return Sitting(run, asked.seat, asked.by, keys=asked.keys, for_s=asked.for_s).hold()
+    return TerminalHolder(run, asked.seat, asked.by, keys=asked.keys, for_s=asked.for_s).hold()
 
 
 def _check(asked: argparse.Namespace) -> None:
@@ -137,7 +137,7 @@ def _as_data(lease: Lease) -> dict[str, str | int]:
     return {"holder": lease.holder, "kind": lease.kind, "number": lease.number, "by": lease.by, "why": lease.why}
 
 
-class Pace:
+class ComparisonLimit:
     """Which comparisons a person is shown: what was said differs each time, of commands each measure once a second."""
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ def _shadow(run: FoundRun, seat: Seat, for_s: float | None, *, as_json: bool) ->
         raise UserError(
             f"nobody compares shadows in {run.title}; start it with --add compare=nodes.seats.compare:ShadowCompare"
         )
-    count, pace = 0, Pace()
+    count, pace = 0, ComparisonLimit()
     with Interruption() as interruption:
         for arrival in hear(run, [COMPARISONS], interruption, for_s=for_s):
             if arrival is None:

@@ -23,7 +23,7 @@ NAMES: dict[Seat, str] = {"planner": "planner", "vlm": "vision model", "policy":
 
 
 @dataclass
-class Watch:
+class SeatWatch:
     """One seat: when its holder was heard last, and how far down the ladder is."""
 
     rungs: tuple[Rung, ...]
@@ -53,14 +53,16 @@ class Ladder(Node):
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker
-        self.watches: dict[Seat, Watch] = {}
+        self.watches: dict[Seat, SeatWatch] = {}
         self.progress = ""
         self.count = 0
 
     def on_start(self) -> None:
         info: dict[str, Any] = getattr(self, "run_info", {})
         tables = msgspec.convert(info.get("seats", {}), dict[str, SeatTable])
-        self.watches = {seat: Watch(tables[seat].ladder) for seat in SEATS if seat in tables and tables[seat].ladder}
+        self.watches = {
+            seat: SeatWatch(tables[seat].ladder) for seat in SEATS if seat in tables and tables[seat].ladder
+        }
 
     @on(subtask)
     def planned(self, subtask: Subtask) -> None:

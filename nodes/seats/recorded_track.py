@@ -1,4 +1,4 @@
-"""`Score`: what the holder of a seat once said, read from a recording, to be said again at the same pace."""
+"""`RecordedTrack`: what the holder of a seat once said, read from a recording, to be said again at the same pace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IDS = ("id", "subtask_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class TrackMessage:
     """One message and when it is due, in ns after the beginning."""
 
     at_ns: int
@@ -37,11 +37,11 @@ class Note:
 
 
 @dataclass
-class Score:
+class RecordedTrack:
     """The notes of one seat in order, and how far they are played; nothing is played twice."""
 
     name: str
-    notes: tuple[Note, ...]
+    notes: tuple[TrackMessage, ...]
     place: int = 0
 
     @property
@@ -58,7 +58,7 @@ class Score:
         """From the start again."""
         self.place = 0
 
-    def due(self, elapsed_ns: int) -> list[Note]:
+    def due(self, elapsed_ns: int) -> list[TrackMessage]:
         """What is to be said now: every event, and of each state the newest only, as a late player skips old ones."""
         start = self.place
         while not self.is_over and self.notes[self.place].at_ns <= elapsed_ns:
@@ -70,7 +70,7 @@ class Score:
 
 def read_score(
     path: Path, seat: Seat, types: Mapping[str, type[Message]], *, from_s: float = 0.0, for_s: float | None = None
-) -> Score:
+) -> RecordedTrack:
     """What the seat's holder, whoever that was, said on these topics; from so many seconds of run time on.
 
     The ids of its actions and subtasks get the recording's name before them: nobody takes them for those of this run.
@@ -105,7 +105,7 @@ def read_score(
         )
     notes.sort(key=lambda note: note[0])
     first_ns = notes[0][0]
-    return Score(name, tuple(Note(at_ns - first_ns, topic, message) for at_ns, topic, message in notes))
+    return RecordedTrack(name, tuple(TrackMessage(at_ns - first_ns, topic, message) for at_ns, topic, message in notes))
 
 
 def _first_holder(about: Mapping[str, str], seat: Seat) -> str:

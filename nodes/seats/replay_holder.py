@@ -1,11 +1,11 @@
-"""`Playing`: a recording that sits on a seat of a running graph under a lease, as a person would."""
+"""`ReplayHolder`: a recording that sits on a seat of a running graph under a lease, as a person would."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from nodes.seats.recorded_track import SPOKEN, read_score
-from nodes.seats.terminal_holder import Sitting
+from nodes.seats.terminal_holder import TerminalHolder
 from runtime.control_messages.fence import Seat
 from runtime.errors import UserError
 from runtime.launch.process_plan import load_type
@@ -13,7 +13,7 @@ from runtime.message import Message
 from runtime.supervision.registry import FoundRun
 
 
-class Playing(Sitting):
+class ReplayHolder(TerminalHolder):
     """Says what is due, once the guard has given it the seat; gives the seat back at the end."""
 
     kind = "replay"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nodes.seats.recorded_track import Score, read_score
+from nodes.seats.recorded_track import RecordedTrack, read_score
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import ParameterError
@@ -40,7 +40,7 @@ class Replayed(Node):
             raise ParameterError(f"replayed: from_s is {from_s}; expected 0 or more seconds of the recording")
         self.path = Path(recording)
         self.from_s = from_s
-        self.score: Score | None = None
+        self.score: RecordedTrack | None = None
         self.began_ns = 0  # 0: it does not play
 
     @classmethod

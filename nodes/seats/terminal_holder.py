@@ -1,4 +1,4 @@
-"""`Sitting`: a person on a seat of a running graph, at a terminal."""
+"""`TerminalHolder`: a person on a seat of a running graph, at a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TURN_S = 0.02
 KEYS = "keys: w s a d drive, u j lift, i k arm, o p gripper, q gives back"
 
 
-class Sitting:
+class TerminalHolder:
     """A person on a seat, from taking it to giving it back. Dies with its process: then the guard takes the lease."""
 
     kind: ClassVar[Kind] = "person"

@@ -27,7 +27,7 @@ QUIET_S = 12.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
+class ActorLine:
     """One line: who says it, so long after what. `then` is the line before; `said` a pattern of the robot's words."""
 
     kind: str
@@ -37,7 +37,7 @@ class Cue:
     text: str
 
     @staticmethod
-    def parse(line: str) -> Cue:
+    def parse(line: str) -> ActorLine:
         """Of "KIND[:WHAT] | SECONDS | WHO | TEXT". Raises UserError."""
         parts = [part.strip() for part in line.split(" | ", 3)]
         kind, _, what = parts[0].partition(":")
@@ -45,7 +45,7 @@ class Cue:
             if len(parts) != 4 or kind not in KINDS or not parts[3]:
                 raise ValueError
             re.compile(what)
-            return Cue(kind, what.strip(), float(parts[1]), parts[2], parts[3])
+            return ActorLine(kind, what.strip(), float(parts[1]), parts[2], parts[3])
         except (ValueError, re.error) as problem:
             raise UserError(
                 f"actor: cue {line[:80]!r}; expected KIND[:WHAT] | SECONDS | WHO | TEXT with KIND of {', '.join(KINDS)}"
@@ -75,7 +75,7 @@ class Actor(Node):
         left: tuple[str, ...] = (),
         patience_s: float = 240.0,
     ) -> None:
-        self.cues = [Cue.parse(line) for line in cues]
+        self.cues = [ActorLine.parse(line) for line in cues]
         self.order = order
         self.binned = tuple(binned)
         self.left = tuple(left)

@@ -22,7 +22,7 @@ _EDGES = np.array([(a, b) for a in range(8) for b in range(a + 1, 8) if bin(a ^ 
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class VisiblePart:
     """What may be seen of some shapes, pixel by pixel."""
 
     pixel: Integers
@@ -42,7 +42,7 @@ class RoundShapes:
         self._extent = np.column_stack([radius, radius, along])
         self._corners = _CORNERS * self._extent[:, None]
 
-    def see(self, wanted: Integers, centre: Doubles, turn: Doubles) -> Sight | None:
+    def see(self, wanted: Integers, centre: Doubles, turn: Doubles) -> VisiblePart | None:
         """The wanted ones of the shapes: their centres, and the turns of their frames, in the frame of the camera.
 
         None where the picture shows none of them.
@@ -81,7 +81,7 @@ class RoundShapes:
                 near = np.minimum(near, balls.meet_balls(centre[:capsules] + way * beyond, square[:capsules]))
             depth = np.concatenate([near, depth])
             part = np.concatenate([np.full(ends, SIDE), part])
-        return Sight(pixel, (1.0 / depth).astype(np.float32), wanted.take(of_row).repeat(length), part)
+        return VisiblePart(pixel, (1.0 / depth).astype(np.float32), wanted.take(of_row).repeat(length), part)
 
     def _rectangles(
         self, wanted: Integers, centre: Doubles, turn: Doubles

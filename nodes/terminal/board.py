@@ -1,4 +1,4 @@
-"""`Board`: what a run's live view knows, and how it is drawn on a terminal of 80 x 24 or more."""
+"""`TerminalBoard`: what a run's live view knows, and how it is drawn on a terminal of 80 x 24 or more."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _KEPT_LINES = 200
 
 
 @dataclass
-class ProcessState:
+class ProcessRow:
     pid: int
     state: str  # "started", "running", "restarted", "stopped", "failed: WHY"
 
 
 @dataclass
-class Line:
+class BoardLine:
     at_s: float
     who: str
     text: str
@@ -37,15 +37,15 @@ class Line:
 
 
 @dataclass
-class Board:
+class TerminalBoard:
     """The newest of everything."""
 
     title: str
     run_s: float = 0.0
     recording_s: float | None = None
-    processes: dict[str, ProcessState] = field(default_factory=dict)
+    processes: dict[str, ProcessRow] = field(default_factory=dict)
     health: dict[str, tuple[Health, int]] = field(default_factory=dict)  # by node, with its stamp
-    lines: deque[Line] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
+    lines: deque[BoardLine] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
     plan: str = ""
     action: str = ""
     action_status: str = ""

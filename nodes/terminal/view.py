@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from nodes.terminal.board import Board, Line, ProcessState
+from nodes.terminal.board import BoardLine, ProcessRow, TerminalBoard
 from runtime.clock import Clock, SystemClock
 from runtime.control_messages.health import Health
-from runtime.control_messages.lease import Lease, LeaseLine
+from runtime.control_messages.lease import Lease, SeatHolders
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
 from runtime.supervision.view import plain
@@ -54,7 +54,7 @@ class TerminalView:
         self._shows_info = shows_info
         self._is_running = False
         self._console = console or Console(highlight=False)
-        self.board = Board(title)
+        self.board = TerminalBoard(title)
         self._texts: dict[str, str] = {}
         self._texts_heard: deque[str] = deque(maxlen=4)
         self._show: dict[type, Callable[[Stamped[Any]], None]] = {
@@ -67,7 +67,7 @@ class TerminalView:
             Health: self._health,
             Lease: self._lease,
         }
-        self._leases = LeaseLine()
+        self._leases = SeatHolders()
         self._live: Live | None = None
         if live:
             self._live = Live(console=self._console, screen=True, auto_refresh=False)
@@ -90,7 +90,7 @@ class TerminalView:
 
     def process(self, name: str, pid: int, state: str) -> None:
         """A process changed its state."""
-        self.board.processes[name] = ProcessState(pid, state)
+        self.board.processes[name] = ProcessRow(pid, state)
         if state == "running" and not self._is_running:
             self._is_running = True
             self._start_ns = self._clock.now_ns()  # the run begins; what came before was loading
@@ -183,13 +183,13 @@ class TerminalView:
 
     def _tell(self, at_s: float, who: str, text: str, style: str, *, is_talk: bool = True) -> None:
         """Print the line or, on the board, keep those that belong to the conversation."""
-        line = Line(at_s, plain(who), plain(text), style)
+        line = BoardLine(at_s, plain(who), plain(text), style)
         if is_talk:
             self.board.lines.append(line)
         if self._live is None:
             self._print(line)
 
-    def _print(self, line: Line) -> None:
+    def _print(self, line: BoardLine) -> None:
         is_early = not (self._is_running or self._is_virtual or self._newest_ns)  # the run has no time yet
         at = "[loading] " if is_early else f"[{line.at_s:5.1f} s] "
         self._console.print(Text.assemble((at, "dim"), (f"{line.who}: {line.text}", line.style)), soft_wrap=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.models.onnx_runtime import Stop
+from nodes.models.onnx_runtime import StopFlag
 from nodes.vlm.answer_script import Script, continuations, missing_letters, remaining, script
 from nodes.vlm.onnx_folder import ModelFolder
 from nodes.vlm.onnx_model import Memory, VisionLanguageModel
@@ -34,7 +34,7 @@ class Look:
     longest: int  # answer, in tokens
     most_things: int
     is_late: Callable[[], bool]
-    stop: Stop = field(default_factory=Stop)
+    stop: StopFlag = field(default_factory=StopFlag)
     prompt_tokens: int = 0
     answer_tokens: int = 0
 
@@ -110,11 +110,11 @@ class Eyes:
             except StopIteration:
                 return "".join(said)
 
-    def _see(self, rgb: NDArray[np.uint8], stop: Stop | None) -> NDArray[np.generic]:
+    def _see(self, rgb: NDArray[np.uint8], stop: StopFlag | None) -> NDArray[np.generic]:
         form = self.pictures
         return self.model.see(tile(rgb, form.size_px, form.image_mean, form.image_std, form.rescale_factor), stop)
 
-    def _question(self, text: str, seen: NDArray[np.generic], stop: Stop | None) -> NDArray[np.generic]:
+    def _question(self, text: str, seen: NDArray[np.generic], stop: StopFlag | None) -> NDArray[np.generic]:
         tokens = self.words.question(text, len(seen))
         embeddings = self.model.embed(tokens, stop).copy()
         embeddings[np.array(tokens) == self.words.image_token] = seen

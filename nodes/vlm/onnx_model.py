@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.models.onnx_runtime import Held, OnnxModel, Stop
+from nodes.models.onnx_runtime import Held, OnnxModel, StopFlag
 from nodes.vlm.onnx_parts import DECODER, EMBED, PAST, PRESENT, VISION
 from runtime.errors import PolyrhythmError
 
@@ -41,7 +41,7 @@ class VisionLanguageModel:
         self.nothing = Memory(0, {name: self._decoder.hold(name, np.zeros(self._empty(name))) for name in past})
         self.reads_many = True  # several tokens at once after others; `prove` finds out whether that is so
 
-    def see(self, pixels: NDArray[np.float32], stop: Stop | None = None) -> NDArray[np.generic]:
+    def see(self, pixels: NDArray[np.float32], stop: StopFlag | None = None) -> NDArray[np.generic]:
         """Pixel values (1, 1, 3, height, width) as embeddings (places, width)."""
         feed: dict[str, NDArray[np.generic] | Held] = {"pixel_values": pixels}
         if "pixel_attention_mask" in self._vision.inputs:
@@ -49,13 +49,13 @@ class VisionLanguageModel:
         seen, _ = self._vision.run(feed, fetch=self._vision.outputs[0], stop=stop)
         return seen.reshape(-1, seen.shape[-1])
 
-    def embed(self, tokens: list[int], stop: Stop | None = None) -> NDArray[np.generic]:
+    def embed(self, tokens: list[int], stop: StopFlag | None = None) -> NDArray[np.generic]:
         """Tokens as embeddings (tokens, width)."""
         embedded, _ = self._embed.run({"input_ids": np.array([tokens])}, fetch=self._embed.outputs[0], stop=stop)
         return embedded.reshape(len(tokens), -1)
 
     def read(
-        self, embeddings: NDArray[np.generic], memory: Memory, stop: Stop | None = None
+        self, embeddings: NDArray[np.generic], memory: Memory, stop: StopFlag | None = None
     ) -> tuple[NDArray[np.float32], Memory]:
         """How likely each token is after these (logits, by token), and the memory of all.
 
@@ -84,7 +84,7 @@ class VisionLanguageModel:
         )
 
     def _read(
-        self, embeddings: NDArray[np.generic], memory: Memory, stop: Stop | None
+        self, embeddings: NDArray[np.generic], memory: Memory, stop: StopFlag | None
     ) -> tuple[NDArray[np.float32], Memory]:
         count = len(embeddings)
         length = memory.length + count

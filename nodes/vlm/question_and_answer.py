@@ -43,7 +43,7 @@ class Sayings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spent: str
 
 
-class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class VLMTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The data file."""
 
     colours: tuple[str, ...]
@@ -54,10 +54,10 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def words() -> Words:
+def words() -> VLMTexts:
     """The data file beside this module."""
     with Path(__file__).with_name("question_and_answer.toml").open("rb") as file:
-        return msgspec.convert(tomllib.load(file), Words)
+        return msgspec.convert(tomllib.load(file), VLMTexts)
 
 
 def system_prompt(coordinates: Coordinates) -> str:

@@ -18,12 +18,12 @@ from nodes.interrupts.intent import understand
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget, budget_of
 from nodes.voice.program import ProgramError
-from nodes.voice.speaking.bell import Bell
-from nodes.voice.speaking.floor import Floor
+from nodes.voice.speaking.bell import WakeUp
+from nodes.voice.speaking.floor import SpeakingTurn
 from nodes.voice.speaking.pieces import LONGEST_TEXT, pieces_of
 from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
 from nodes.voice.speaking.synthesis import ProgramVoice, SilentVoice, Voice, give_up, voice_problems
-from nodes.voice.speaking.turn import Turn
+from nodes.voice.speaking.turn import SpokenUtterance
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import NS_PER_S, to_ns
 from runtime.context import current_call
@@ -83,7 +83,7 @@ class Loudspeaker(Node):
         self.command = command
         self.model, self.voice_name, self.base_url = model, voice, base_url
         self.device = device
-        self.floor = Floor(barge_in_s)
+        self.floor = SpeakingTurn(barge_in_s)
         self.lifespan_ns = to_ns(lifespan_s)
         self.deadline_s = deadline_s
         self.max_calls = max_calls
@@ -95,9 +95,9 @@ class Loudspeaker(Node):
         self.is_known = False  # whether there is a player was found out
         self.fault = ""  # of the player, as told
         self.voice_fault = ""
-        self.turn: Turn | None = None
-        self.waiting: deque[Turn] = deque()
-        self.bell = Bell()
+        self.turn: SpokenUtterance | None = None
+        self.waiting: deque[SpokenUtterance] = deque()
+        self.bell = WakeUp()
         self.closing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -169,7 +169,7 @@ class Loudspeaker(Node):
     @on(said)
     def queue(self, utterance: Utterance) -> None:
         """Let it wait for its turn."""
-        turn = Turn.of(utterance.text, current_call.get(), self.clock.now_ns())
+        turn = SpokenUtterance.of(utterance.text, current_call.get(), self.clock.now_ns())
         if len(self.waiting) >= MOST_WAITING:
             self._tell(self.waiting.popleft(), "cut", "too much is said at once")
         self.waiting.append(turn)
@@ -245,7 +245,7 @@ class Loudspeaker(Node):
         self.is_known = True
         self.bell.ring()
 
-    async def _speak(self, turn: Turn) -> str:
+    async def _speak(self, turn: SpokenUtterance) -> str:
         """Why it was not said to its end, or ""."""
         pieces, is_whole = pieces_of(turn.text)
         ahead: asyncio.Future[bytes] | None = None
@@ -279,7 +279,7 @@ class Loudspeaker(Node):
     async def _sound(self, piece: str) -> bytes:
         return await self.clock.external(self.voice.sound(piece), self.latency_s)
 
-    async def _may_begin(self, turn: Turn) -> str:
+    async def _may_begin(self, turn: SpokenUtterance) -> str:
         """Wait until it may begin: why it may not any more, or ""."""
         while True:
             now_ns = self.clock.now_ns()
@@ -295,7 +295,7 @@ class Loudspeaker(Node):
             else:
                 return ""
 
-    def _void(self, turn: Turn) -> str:
+    def _void(self, turn: SpokenUtterance) -> str:
         """Why an utterance of which nothing was heard yet is not to be heard any more, or ""."""
         if why := self.floor.why_silent(turn.said_ns):
             return why
@@ -313,7 +313,7 @@ class Loudspeaker(Node):
                 self.waiting.remove(turn)
                 self._tell(turn, "cut", why)
 
-    async def _play(self, turn: Turn, piece: str, sound: bytes) -> str:
+    async def _play(self, turn: SpokenUtterance, piece: str, sound: bytes) -> str:
         """Play a piece to its end: why it was cut, or ""."""
         if self.player is None:
             return self.fault
@@ -337,13 +337,13 @@ class Loudspeaker(Node):
         turn.piece = ""
         return ""
 
-    def _cut(self, turn: Turn) -> str:
+    def _cut(self, turn: SpokenUtterance) -> str:
         """Why nothing more of it is said, or ""; then all is silent."""
         if turn.has_begun and self._to_barge_in_s(turn) <= 0:
             self._silence(self.clock.now_ns(), "a person speaks")
         return self.floor.why_silent(turn.said_ns)
 
-    def _to_barge_in_s(self, turn: Turn) -> float:
+    def _to_barge_in_s(self, turn: SpokenUtterance) -> float:
         """How long until a person interrupts it; inf where nobody speaks, or nothing of it was heard yet."""
         return self.floor.to_barge_in_s(self.clock.now_ns()) if turn.has_begun else math.inf
 
@@ -362,7 +362,7 @@ class Loudspeaker(Node):
         if self.player is not None:
             self.player.silence()
 
-    def _tell(self, turn: Turn, phase: Literal["begun", "done", "cut"], why: str = "") -> None:
+    def _tell(self, turn: SpokenUtterance, phase: Literal["begun", "done", "cut"], why: str = "") -> None:
         spoken = {"begun": "", "done": turn.text, "cut": turn.heard}[phase]
         token = current_call.set(turn.call)
         try:

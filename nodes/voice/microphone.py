@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nodes.voice.hearing.blocks import BLOCK_NS
-from nodes.voice.hearing.segments import Heard, Rules, Segmenter
+from nodes.voice.hearing.segments import Heard, Segmenter, SegmentRules
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.errors import ParameterError, UserError
@@ -72,7 +72,7 @@ class Microphone(Node):
         self.speaker = speaker
         self.loop = loop
         self.hears_robot = hears_robot
-        self.segmenter = Segmenter(Rules(threshold=threshold, silence_s=silence_s, longest_s=longest_s))
+        self.segmenter = Segmenter(SegmentRules(threshold=threshold, silence_s=silence_s, longest_s=longest_s))
         self.robot_says = ""
         self.robot_speaks_until_ns = 0
         self.robot_ended_ns: int | None = None

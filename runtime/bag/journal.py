@@ -10,7 +10,7 @@ import threading
 from typing import Any
 
 from runtime.clock import Clock
-from runtime.context import Call, current_call
+from runtime.context import HandlerContext, current_call
 from runtime.message import Epochs, Message
 
 KEPT_CALLS = 8192
@@ -75,7 +75,7 @@ class Journal:
         self._running: set[int] = set()
         self._lock = threading.Lock()
 
-    def begin(self, call: Call) -> None:
+    def begin(self, call: HandlerContext) -> None:
         """A worker's call has seen the node (any thread)."""
         if call.notes is not None:
             with self._lock:
@@ -83,7 +83,7 @@ class Journal:
                 call.notes.begun = self._order
                 self._running.add(self._order)
 
-    def end(self, handler: str, call: Call, now_ns: int) -> None:
+    def end(self, handler: str, call: HandlerContext, now_ns: int) -> None:
         """A call has ended (any thread)."""
         notes = call.notes
         if notes is None:

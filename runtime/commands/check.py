@@ -6,7 +6,7 @@ import argparse
 import json
 from dataclasses import asdict
 
-from runtime.hosts.hosts_table import Pair, check_pair, meetings
+from runtime.hosts.hosts_table import HostPair, check_pair, meetings
 from runtime.launch.budgets_table import ModelBudget
 from runtime.launch.file import Launch, check, find, load, path_accounts
 from runtime.node import Node
@@ -56,7 +56,7 @@ def _several(count: int, word: str, ending: str = "s") -> str:
     return f"{count} {word}{'' if count == 1 else ending}"
 
 
-def _tell_meeting(launch: Launch, meeting: Pair) -> None:
+def _tell_meeting(launch: Launch, meeting: HostPair) -> None:
     server, client = meeting.server, meeting.client
     way = "encrypted" if meeting.is_encrypted else "not encrypted, this machine only"
     here, there = (f"{one.name} ({_several(len(launch.on(one.name)), 'node')})" for one in (server, client))

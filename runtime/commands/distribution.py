@@ -1,4 +1,5 @@
-"""`Spread` and `Gaps`: how measured values and the gaps between messages are spread, from the newest ten thousand."""
+"""`Distribution` and `MessageGaps`: how measured values and the gaps between messages are spread, from the newest
+ten thousand."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections import deque
 _KEPT = 10_000
 
 
-class Spread:
+class Distribution:
     """Lowest, highest, mean, standard deviation and percentiles of values."""
 
     def __init__(self) -> None:
@@ -44,11 +45,11 @@ class Spread:
         return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else 0.0
 
 
-class Gaps:
+class MessageGaps:
     """The gaps between messages of a topic, source by source, and how many are missing by their sequence numbers."""
 
     def __init__(self) -> None:
-        self.gaps_s = Spread()
+        self.gaps_s = Distribution()
         self.count = 0
         self.lost = 0
         self._first_ns = 0

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from runtime.errors import UserError
 from runtime.hosts import keys
 from runtime.hosts.address import written
-from runtime.hosts.hosts_table import Host, Pair, check_pair, meetings
-from runtime.hosts.probe import Caller, knock
+from runtime.hosts.hosts_table import Host, HostPair, check_pair, meetings
+from runtime.hosts.probe import ProbeIdentity, knock
 from runtime.supervision.diagnostics import Finding
 
 REACH_S = 2.0
@@ -66,7 +66,7 @@ def _key(host: Host, *, is_needed: bool) -> Finding:
     return Finding(subject, "ok", f"its key is here: `polyrhythm run FILE --host {host.name}`")
 
 
-def _place(meeting: Pair) -> Finding:
+def _place(meeting: HostPair) -> Finding:
     """Whether this machine has the address at which it is to wait."""
     subject, where = f"host {meeting.server.name}", f"{meeting.server.address}, ports {meeting.port} and the next"
     for step in (0, 1):
@@ -83,7 +83,7 @@ def _place(meeting: Pair) -> Finding:
     return Finding(subject, "ok", f"{where}: free to wait there for {meeting.client.name}")
 
 
-def _reach(meeting: Pair) -> Finding:
+def _reach(meeting: HostPair) -> Finding:
     """Whether the one who waits can be reached, and lets this host in."""
     subject = f"host {meeting.client.name}"
     where = f"{meeting.server.name} at {written(meeting.server.address, meeting.port)}"
@@ -97,7 +97,7 @@ def _reach(meeting: Pair) -> Finding:
         except UserError:
             return Finding(subject, "note", f"{where} is not asked without the right key")
     server, client = meeting.server, meeting.client
-    caller = Caller(client.name, client.key, secret)
+    caller = ProbeIdentity(client.name, client.key, secret)
     match knock(meeting.place().endpoint, server.key, caller, REACH_S):
         case "in":
             return Finding(subject, "ok", f"{where} lets it in")
@@ -113,7 +113,7 @@ def _reach(meeting: Pair) -> Finding:
             return Finding(subject, "problem", text)
 
 
-def _why_closed(meeting: Pair) -> str:
+def _why_closed(meeting: HostPair) -> str:
     """What the network says; "" where only nobody waits there."""
     try:
         socket.create_connection((meeting.place().ip, meeting.port), timeout=REACH_S).close()

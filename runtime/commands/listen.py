@@ -12,7 +12,7 @@ import msgspec
 from runtime.clock import SystemClock, to_ns
 from runtime.commands.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
 from runtime.commands.command_line import count, seconds
-from runtime.commands.distribution import Gaps, Spread
+from runtime.commands.distribution import Distribution, MessageGaps
 from runtime.commands.schemaless import find_type, in_many_lines, in_one_line, to_plain
 from runtime.errors import CodecError
 
@@ -36,11 +36,11 @@ class Measure(Protocol):
         ...
 
 
-class Rate:
+class PublishRate:
     """How often messages are published, by the publisher's own stamps."""
 
     def __init__(self) -> None:
-        self._gaps = Gaps()
+        self._gaps = MessageGaps()
 
     def add(self, arrival: Arrival) -> None:
         envelope = arrival.envelope
@@ -71,7 +71,7 @@ class Delay:
     """How old messages are when they arrive, and how old the image that they were made from."""
 
     def __init__(self) -> None:
-        self._parts = {"delay": Spread(), "image_age": Spread()}
+        self._parts = {"delay": Distribution(), "image_age": Distribution()}
 
     def add(self, arrival: Arrival) -> None:
         envelope = arrival.envelope
@@ -103,7 +103,7 @@ class Bandwidth:
     """How many bytes a topic takes at one receiver."""
 
     def __init__(self) -> None:
-        self._sizes = Spread()
+        self._sizes = Distribution()
         self._total_bytes = 0
         self._first_bytes = 0
         self._first_ns = 0
@@ -147,7 +147,7 @@ def in_units(size_bytes: float) -> str:
 
 def hz_main(argv: list[str]) -> int:
     """`polyrhythm hz`."""
-    return _measure("hz", "Measure how often a topic is published, by the publisher's stamps.", Rate(), argv)
+    return _measure("hz", "Measure how often a topic is published, by the publisher's stamps.", PublishRate(), argv)
 
 
 def delay_main(argv: list[str]) -> int:

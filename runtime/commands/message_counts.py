@@ -1,4 +1,4 @@
-"""`Tally`: what became of the messages of a run, from what each node told last of itself."""
+"""`MessageCounts`: what became of the messages of a run, from what each node told last of itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.message import Stamped
 from runtime.supervision.view import View
 
 
-class Tally:
+class MessageCounts:
     """A view that hands all on to another one and keeps the accounts that go by.
 
     A process that was killed takes what it counted since its last account, at most a second, with it.

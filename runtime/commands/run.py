@@ -16,7 +16,7 @@ from typing import Any
 
 from runtime.clock import wall_time_text
 from runtime.commands.command_line import seconds
-from runtime.commands.message_counts import Tally
+from runtime.commands.message_counts import MessageCounts
 from runtime.commands.new_name import new_name
 from runtime.errors import UserError
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
@@ -71,7 +71,7 @@ def main(argv: list[str]) -> int:
         "git": git_state(launch.path.parent),
     }
     recording: Path = arguments.record or folder / RECORDING
-    view = Tally(_view(launch, arguments))
+    view = MessageCounts(_view(launch, arguments))
     restarted: dict[str, int] = {}
     try:
         if arguments.virtual:
@@ -110,7 +110,7 @@ def what_takes_time(recording: Path) -> str:
 
 
 def _tell(
-    outcome: tuple[bool, str] | None, trace: str | None, recording: Path | None, tally: Tally, *, as_json: bool
+    outcome: tuple[bool, str] | None, trace: str | None, recording: Path | None, tally: MessageCounts, *, as_json: bool
 ) -> None:
     """What is to be said at the end of a run whose launch file names no report."""
     if as_json:
@@ -250,7 +250,7 @@ def _run_virtual(
 ) -> tuple[bool, str] | None:
     from runtime.virtual.debugger import Stepper
     from runtime.virtual.simulation import Simulation  # a run in real time starts sooner without these
-    from runtime.virtual.trace import Trace
+    from runtime.virtual.trace import MessageTrace
 
     simulation = Simulation(
         *launch.graph.nodes.values(),
@@ -259,7 +259,7 @@ def _run_virtual(
         links=launch.links,
         seats=launch.seats,
         budgets=launch.budgets,
-        trace=Trace(),
+        trace=MessageTrace(),
     )
     simulation.run_info.update(run_info)
     simulation.observe(view.message)

@@ -35,7 +35,7 @@ class Fence(Message):
     by: str = ""
 
 
-class FenceLine:
+class PreemptionEpochs:
     """The fences that a process knows of. Epochs only grow."""
 
     def __init__(self) -> None:

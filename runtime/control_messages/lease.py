@@ -1,6 +1,6 @@
 """Leases: who holds a seat. What anybody else says in that seat's name reaches recorders and comparers only.
 
-The guard alone issues leases; their number only grows. Every subscription asks its process's `LeaseLine`, so a
+The guard alone issues leases; their number only grows. Every subscription asks its process's `SeatHolders`, so a
 hand-over takes effect wherever the lease has arrived, with no node between the holder and those who listen to it.
 """
 
@@ -43,7 +43,7 @@ class Lease(Message):
         )
 
 
-class LeaseLine:
+class SeatHolders:
     """The leases that a process knows of. Without one for a seat, everybody may speak for it."""
 
     def __init__(self, holders: Mapping[str, str] | None = None, topics: Mapping[str, str] | None = None) -> None:

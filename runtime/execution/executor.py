@@ -16,14 +16,14 @@ from typing import Any
 
 from runtime.bag.journal import calls_topic
 from runtime.clock import SystemClock, to_ns
-from runtime.control_messages.fence import Fence, FenceLine
-from runtime.control_messages.lease import Lease, LeaseLine
+from runtime.control_messages.fence import Fence, PreemptionEpochs
+from runtime.control_messages.lease import Lease, SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.deep_queue import DeepPort
 from runtime.execution.lane import Lane
-from runtime.execution.node_host import HostedNode
+from runtime.execution.node_host import NodeHost
 from runtime.execution.reporting import health_of
-from runtime.execution.runners import LaneRunner, LoopRunner, Source, ThreadRunner, run_guarded
+from runtime.execution.runners import LaneRunner, LoopRunner, MessageSource, ThreadRunner, run_guarded
 from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import NodeSpec, health_topic
 from runtime.message import Envelope, Message, Stamped
@@ -41,7 +41,7 @@ Publish = Callable[[Envelope, Message], None]
 PublishAll = Callable[[Envelope, Sequence[Message]], None]
 Deliver = Callable[[Stamped[Any]], None]
 Lost = Callable[[str, str, int], None]
-OpenSource = Callable[[Mapping[str, type[Message]], Deliver, Lost], Source]
+OpenSource = Callable[[Mapping[str, type[Message]], Deliver, Lost], MessageSource]
 
 
 class Executor:
@@ -62,7 +62,7 @@ class Executor:
         seed: int,
         run_info: dict[str, Any],
         keeps_journal: bool = False,
-        leases: LeaseLine | None = None,
+        leases: SeatHolders | None = None,
         authority: str = "",
         open_source: OpenSource | None = None,
         each_second: Callable[[], None] = lambda: None,
@@ -75,7 +75,7 @@ class Executor:
         self._control_priority = control_priority
         self.clock = SystemClock()
         self.shared_types = dict(types)
-        self._sources: dict[int, Source] = {}  # by id of the lane
+        self._sources: dict[int, MessageSource] = {}  # by id of the lane
         self._publish = publish
         self._publish_all = publish_all
         self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
@@ -83,16 +83,16 @@ class Executor:
         self._health_seq = 0
         self._told: set[tuple[str, str]] = set()
         self._calls_seq: dict[str, int] = {}
-        self._fence = FenceLine()
-        self._leases = leases or LeaseLine()
+        self._fence = PreemptionEpochs()
+        self._leases = leases or SeatHolders()
         self._authority = authority
         self._by_seat: dict[str, list[LaneRunner]] = {}
         self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
         self._early_lock = threading.Lock()
-        self.hosted: list[HostedNode] = []
+        self.hosted: list[NodeHost] = []
         paths = Budgets.of(run_info).paths
         for spec in specs:
-            hosted = HostedNode(
+            hosted = NodeHost(
                 spec.build(),
                 name=spec.name,
                 clock=self.clock,
@@ -149,7 +149,7 @@ class Executor:
                 if not port.has_handler:
                     self._routes.setdefault(port.topic, []).append((port, _nothing))
 
-    def _start(self, hosted: HostedNode) -> None:
+    def _start(self, hosted: NodeHost) -> None:
         try:
             hosted.start(self.clock.now_ns())
         except PolyrhythmError:
@@ -158,7 +158,7 @@ class Executor:
             hosted.node.log.exception("on_start failed")
             raise PolyrhythmError(f"on_start of {hosted.name} failed: {type(problem).__name__}: {problem}") from problem
 
-    def _runner(self, hosted: HostedNode, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
+    def _runner(self, hosted: NodeHost, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
         is_realtime = lane.style == "plain" and type(hosted.node).realtime
         if lane.style == "blocking" or is_realtime:
             priority = self._control_priority if is_realtime else None
@@ -211,7 +211,7 @@ class Executor:
                 hosted.failures.count += 1
                 hosted.node.log.exception("on_stop failed")
 
-    async def _hear_out(self, hosted: HostedNode, end_ns: int) -> None:
+    async def _hear_out(self, hosted: NodeHost, end_ns: int) -> None:
         """Let a recorder have what waits for it; what it has not got by then is lost, and it is told so."""
         ports = [port for port in hosted.subscriptions.values() if isinstance(port, DeepPort)]
         for lane in hosted.lanes:
@@ -316,7 +316,7 @@ class Executor:
                 self.send(Envelope(topic, hosted.name, self._calls_seq[topic], self.clock.now_ns()), calls)
 
 
-def _control_lanes(nodes: Iterable[HostedNode]) -> Iterator[Lane]:
+def _control_lanes(nodes: Iterable[NodeHost]) -> Iterator[Lane]:
     """The lanes of plain handlers of realtime nodes."""
     for hosted in nodes:
         if type(hosted.node).realtime:

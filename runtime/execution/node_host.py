@@ -1,4 +1,4 @@
-"""`HostedNode`: a node made ready to run: its ports bound, its handlers in lanes, its calls and what they send.
+"""`NodeHost`: a node made ready to run: its ports bound, its handlers in lanes, its calls and what they send.
 
 No threads, no sockets.
 """
@@ -12,10 +12,10 @@ from typing import Any
 
 from runtime.bag.journal import Journal, JournalClock, JournalLog
 from runtime.clock import Clock
-from runtime.context import Call, captured_ns_of, current_call, inherit
-from runtime.context_log import CallNotes
-from runtime.control_messages.fence import FenceLine, seat_index
-from runtime.control_messages.lease import LeaseLine
+from runtime.context import HandlerContext, captured_ns_of, current_call, inherit
+from runtime.context_log import ContextLog
+from runtime.control_messages.fence import PreemptionEpochs, seat_index
+from runtime.control_messages.lease import SeatHolders
 from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.execution.failures import Failures
 from runtime.execution.lane import Deadline, Lane, TimerState, Work
@@ -24,14 +24,14 @@ from runtime.message import Envelope, Message, array_fields
 from runtime.messages.codec import holds_arrays
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
-from runtime.snapshot import WorkerView
+from runtime.snapshot import NodeSnapshot
 
 Send = Callable[[Envelope, Message], None]
 SendAll = Callable[[Envelope, Sequence[Message]], None]
 """Messages that were published at once; the envelope is that of the first."""
 
 
-class HostedNode:
+class NodeHost:
     """A node bound to a clock, a seed and a way to send."""
 
     def __init__(
@@ -43,8 +43,8 @@ class HostedNode:
         seed: int,
         send: Send,
         send_all: SendAll | None = None,
-        fence: FenceLine,
-        leases: LeaseLine | None = None,
+        fence: PreemptionEpochs,
+        leases: SeatHolders | None = None,
         finish: Callable[[str, bool, str], None],
         hz: Mapping[str, float] | None = None,
         remap: Mapping[str, str] | None = None,
@@ -143,8 +143,8 @@ class HostedNode:
         if self.journal is None:
             self.node.on_start()
             return
-        call = Call(self.clock.now_ns())
-        call.notes = CallNotes(call.started_ns)
+        call = HandlerContext(self.clock.now_ns())
+        call.notes = ContextLog(call.started_ns)
         token = current_call.set(call)
         try:
             self.node.on_start()
@@ -152,17 +152,17 @@ class HostedNode:
             current_call.reset(token)
             self.journal.end("on_start", call, self.clock.now_ns())
 
-    def call(self, work: Work) -> Call:
+    def call(self, work: Work) -> HandlerContext:
         """The call of one run; for a blocking handler with a snapshot of what its ports know now."""
-        call = Call(self.clock.now_ns(), self.fence.epochs, work.stamped)
+        call = HandlerContext(self.clock.now_ns(), self.fence.epochs, work.stamped)
         if self.journal is not None:
-            call.notes = CallNotes(call.started_ns)
+            call.notes = ContextLog(call.started_ns)
         if work.style == "blocking":
             snapshot = {attribute: port.stamped() for attribute, port in self.subscriptions.items()}
             call.snapshot = snapshot
         return call
 
-    def run(self, work: Work, call: Call) -> Any:
+    def run(self, work: Work, call: HandlerContext) -> Any:
         """Call the handler; an async one gives back its coroutine, not yet started.
 
         A worker's call is to be ended by `commit`.
@@ -185,12 +185,12 @@ class HostedNode:
             with self._turn:
                 return self._run(work, call, self.node)
         with self._turn:
-            call.view = WorkerView(self.node, self.worker_random)
+            call.view = NodeSnapshot(self.node, self.worker_random)
             if self.journal is not None:
                 self.journal.begin(call)
         return self._run(work, call, call.view.node)
 
-    def commit(self, work: Work, call: Call) -> None:
+    def commit(self, work: Work, call: HandlerContext) -> None:
         """Let the node's other handlers see what a worker's call has set; does nothing after any other call."""
         if call.view is not None:
             with self._turn:
@@ -198,7 +198,7 @@ class HostedNode:
                 if self.journal is not None:
                     self.journal.end(work.handler, call, self.clock.now_ns())
 
-    def _run(self, work: Work, call: Call, node: Node) -> Any:
+    def _run(self, work: Work, call: HandlerContext, node: Node) -> Any:
         method = getattr(node, work.handler)
         stamped = work.stamped
         arguments = () if stamped is None else (stamped if work.handler == "on_any" else stamped.message,)
@@ -213,7 +213,7 @@ class HostedNode:
                 self.journal.end(work.handler, call, self.clock.now_ns())
 
     async def _journalled(
-        self, method: Callable[..., Awaitable[None]], arguments: tuple[Any, ...], work: Work, call: Call
+        self, method: Callable[..., Awaitable[None]], arguments: tuple[Any, ...], work: Work, call: HandlerContext
     ) -> None:
         """Called in here: a coroutine that is made before its task may be cancelled without ever having begun."""
         assert self.journal is not None
@@ -222,7 +222,7 @@ class HostedNode:
         finally:
             self.journal.end(work.handler, call, self.clock.now_ns())
 
-    def _is_void(self, call: Call | None, publisher: Publisher[Any], number: int) -> bool:
+    def _is_void(self, call: HandlerContext | None, publisher: Publisher[Any], number: int) -> bool:
         """Whether what a call publishes comes too late, after a fence; then it is counted here."""
         if call is None or self.seat < 0 or not self.fence.voids(self.seat, call.epochs, call.cause):
             return False

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runtime.control_messages.health import Health, PortHealth, TimerHealth
-from runtime.execution.node_host import HostedNode
+from runtime.execution.node_host import NodeHost
 
 _MS = 1e-6
 
 
 def health_of(
-    hosted: HostedNode,
+    hosted: NodeHost,
     *,
     pid: int,
     cpu_s: float,

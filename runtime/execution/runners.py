@@ -12,9 +12,9 @@ from contextvars import copy_context
 from typing import Protocol
 
 from runtime.clock import Clock
-from runtime.context import Call, current_call
+from runtime.context import HandlerContext, current_call
 from runtime.execution.lane import Lane, Work
-from runtime.execution.node_host import HostedNode
+from runtime.execution.node_host import NodeHost
 from runtime.os_realtime import ask_for_fifo, be_ordinary
 
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
@@ -22,7 +22,7 @@ _LONGEST_TURN_NS = 5_000_000  # and so it does after the handler that ran longer
 _STALE_NS = 1_000_000
 
 
-class Source(Protocol):
+class MessageSource(Protocol):
     """Where a thread takes messages in by itself (`zeromq.Reader`)."""
 
     def drain(self, limit: int) -> int:
@@ -66,7 +66,7 @@ class LaneRunner(Protocol):
         ...
 
 
-def run_guarded(hosted: HostedNode, work: Work) -> None:
+def run_guarded(hosted: NodeHost, work: Work) -> None:
     """Run a plain or blocking handler; its exception is logged and counted, and the node goes on."""
     call = hosted.call(work)
     try:
@@ -80,7 +80,7 @@ def run_guarded(hosted: HostedNode, work: Work) -> None:
 class LoopRunner:
     """A lane on the asyncio loop: plain handlers inline, an async one as a task."""
 
-    def __init__(self, hosted: HostedNode, lane: Lane, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, hosted: NodeHost, lane: Lane, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         self._hosted = hosted
         self._lane = lane
         self._clock = clock
@@ -89,7 +89,7 @@ class LoopRunner:
         self._is_running = False
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
-        self._call: Call | None = None  # of the task
+        self._call: HandlerContext | None = None  # of the task
 
     def start(self) -> None:
         self._is_running = True
@@ -171,7 +171,7 @@ class LoopRunner:
         self._drive()
 
 
-class Bell:
+class WakeEvent:
     """A source of no messages: what a thread waits on whose messages others take in."""
 
     def __init__(self) -> None:
@@ -207,7 +207,13 @@ class ThreadRunner:
     """
 
     def __init__(
-        self, hosted: HostedNode, lane: Lane, clock: Clock, *, priority: int | None = None, source: Source | None = None
+        self,
+        hosted: NodeHost,
+        lane: Lane,
+        clock: Clock,
+        *,
+        priority: int | None = None,
+        source: MessageSource | None = None,
     ) -> None:
         """`priority`: of a control loop, 0 where it is to be ordinary; None: a blocking handler's thread."""
         self._hosted = hosted
@@ -215,7 +221,7 @@ class ThreadRunner:
         self._clock = clock
         self._priority = priority
         self._is_stopped = False
-        self._source: Source = source or Bell()
+        self._source: MessageSource = source or WakeEvent()
         self._thread = threading.Thread(target=self._drive, name=f"{hosted.name}-{lane.key}")
 
     def start(self) -> None:

@@ -1,4 +1,5 @@
-"""`Place`: where a host waits, in numbers; from an address as people write it: a name, IPv4 or IPv6, maybe a port."""
+"""`HostAddress`: where a host waits, in numbers; from an address as people write it: a name, IPv4 or IPv6, maybe a
+port."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _WITH_PORT = re.compile(r"([^:]+):(\d{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HostAddress:
     """An address in numbers, with the zone of a link-local one ("fe80::1%eth0"), and a port."""
 
     ip: str
@@ -91,9 +92,9 @@ def numeric(address: str) -> str:
     return f"{ip}%{socket.if_indextoname(int(zone))}" if zone and ipaddress.IPv6Address(ip).is_link_local else ip
 
 
-def find(address: str, port: int) -> Place:
+def find(address: str, port: int) -> HostAddress:
     """The place of an address and a port. Raises UserError where the address is not known."""
-    return Place(numeric(address), port)
+    return HostAddress(numeric(address), port)
 
 
 def _is_ipv6(address: str) -> bool:

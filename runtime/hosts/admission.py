@@ -1,4 +1,4 @@
-"""`Entry`: which messages of the other host may be published here, and with which stamps."""
+"""`Admission`: which messages of the other host may be published here, and with which stamps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Traffic(msgspec.Struct, frozen=True):
     sources: Mapping[str, tuple[str, ...]]  # who may publish it there; nobody named: any tool
 
 
-class Refused(Exception):
+class AdmissionRefused(Exception):
     """A message that may not come in: why, in a word, and in a sentence where somebody should read it."""
 
     def __init__(self, reason: str, sentence: str = "") -> None:
@@ -43,7 +43,7 @@ def stops_a_robot(message: Message) -> bool:
             return False
 
 
-class Entry:
+class Admission:
     """Of one link, for its two threads, which bring different topics."""
 
     def __init__(self, traffic: Traffic, other: str, own_nodes: frozenset[str], shrinker: Shrinker | None) -> None:
@@ -59,7 +59,7 @@ class Entry:
         """The type of a topic that the other host may publish. Raises Refused for another."""
         declared = self._traffic.receives.get(topic)
         if declared is None:
-            raise Refused("not allowed", f"{self._other} may not publish {topic[:80]!r}")
+            raise AdmissionRefused("not allowed", f"{self._other} may not publish {topic[:80]!r}")
         return declared
 
     def admitted(self, frames: Sequence[bytes], offset: ClockOffset, now_ns: int) -> Stamped[Message] | None:
@@ -71,7 +71,7 @@ class Entry:
         envelope = stamped.envelope
         if not self._may_publish(envelope):
             source = envelope.source[:80]
-            raise Refused("not allowed", f"{source!r} may not publish {topic!r} from {self._other}")
+            raise AdmissionRefused("not allowed", f"{source!r} may not publish {topic!r} from {self._other}")
         if is_small_image and self._shrinker is not None:
             assert isinstance(stamped.message, SmallImage)
             try:
@@ -84,7 +84,7 @@ class Entry:
         self._last[key] = mark
         moved = shifted(stamped, offset.shift_ns(now_ns))
         if moved.envelope.published_ns > now_ns + FUTURE_NS:
-            raise Refused("from the future")
+            raise AdmissionRefused("from the future")
         return moved
 
     def _may_publish(self, envelope: Envelope) -> bool:

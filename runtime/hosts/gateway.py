@@ -19,13 +19,13 @@ from runtime.clock import SystemClock, to_ns
 from runtime.control_messages.health import GatewayHealth, gateway_topic
 from runtime.errors import CodecError
 from runtime.hosts import wire
-from runtime.hosts.admission import Entry, Refused, Traffic, stops_a_robot
+from runtime.hosts.admission import Admission, AdmissionRefused, Traffic, stops_a_robot
 from runtime.hosts.clock_offset import ClockOffset
 from runtime.hosts.image_codec import Shrinker
 from runtime.hosts.image_throttle import Bulk
-from runtime.hosts.log_limiter import Words
-from runtime.hosts.reliable_link import Mail
-from runtime.hosts.sockets import Door, Doors
+from runtime.hosts.log_limiter import LogLimiter
+from runtime.hosts.reliable_link import ReliableLink
+from runtime.hosts.sockets import Doors, HostSocket
 from runtime.message import Envelope, Message, Stamped, array_fields
 from runtime.messages.codec import Frame, encode
 from runtime.msgs import Image
@@ -62,12 +62,14 @@ class Gateway:
         self._own, self._other, self._graph = own, other, graph
         self._publish, self._finish = publish, finish
         self._shrinker = shrinker
-        self._entry = Entry(traffic, other, own_nodes, shrinker)
-        self._mail = Mail(own, other, reliable or {}, send=self._put, deliver=self._deliver, drop=self._drop_some)
+        self._entry = Admission(traffic, other, own_nodes, shrinker)
+        self._mail = ReliableLink(
+            own, other, reliable or {}, send=self._put, deliver=self._deliver, drop=self._drop_some
+        )
         self._reliable = self._mail.topics
         self._clock = clock or SystemClock()
         self._log = logging.getLogger(f"gateway-{other}")
-        self._words = Words(self._log, self._clock)
+        self._words = LogLimiter(self._log, self._clock)
         self._session = secrets.token_hex(8)
         self._peer_session = ""
         self._offset = ClockOffset()
@@ -203,7 +205,7 @@ class Gateway:
             self._count("sent", frames)
         return is_sent
 
-    def _keep_contact(self, door: Door) -> None:
+    def _keep_contact(self, door: HostSocket) -> None:
         now_ns = self._clock.now_ns()
         for sentence in self._doors.small.refusals:
             self._log.warning("%s", sentence)
@@ -211,7 +213,7 @@ class Gateway:
         if now_ns >= self._next_ask_ns:
             self._next_ask_ns = now_ns + ASK_EVERY_NS
             if self._peer_session:
-                door.send(wire.word(wire.Ask(now_ns, self._session)))
+                door.send(wire.word(wire.ClockQuestion(now_ns, self._session)))
             else:
                 self._greet(door)
         is_up = self._is_up()
@@ -234,8 +236,8 @@ class Gateway:
         self._was_up = is_up
         self._mail.keep_up(now_ns, is_up=is_up)
 
-    def _greet(self, door: Door, is_reply: bool = False) -> None:
-        door.send(wire.word(wire.Hello(self._own, self._session, self._graph, is_reply)))
+    def _greet(self, door: HostSocket, is_reply: bool = False) -> None:
+        door.send(wire.word(wire.HostHello(self._own, self._session, self._graph, is_reply)))
 
     def _take_small(self, frames: list[bytes]) -> None:
         if frames[0] == wire.MESSAGE:
@@ -252,13 +254,13 @@ class Gateway:
         word = wire.read_word(frames)
         door = self._doors.small
         match word:
-            case wire.Hello():
+            case wire.HostHello():
                 self._take_hello(word, door)
-            case wire.Ask(sent_ns=sent_ns, session=session) if session == self._peer_session:
-                door.send(wire.word(wire.Answer(sent_ns, self._clock.now_ns())))
-            case wire.Ask():
+            case wire.ClockQuestion(sent_ns=sent_ns, session=session) if session == self._peer_session:
+                door.send(wire.word(wire.ClockAnswer(sent_ns, self._clock.now_ns())))
+            case wire.ClockQuestion():
                 self._greet(door)  # it was restarted, or we were: who is there?
-            case wire.Answer(sent_ns=sent_ns, there_ns=there_ns):
+            case wire.ClockAnswer(sent_ns=sent_ns, there_ns=there_ns):
                 self._take_answer(sent_ns, there_ns)
             case wire.Ack(number=number):
                 with self._bulk_lock:
@@ -280,7 +282,7 @@ class Gateway:
                 else:
                     self._finish(ok, f"{self._other}: {reason}")
 
-    def _take_hello(self, hello: wire.Hello, door: Door) -> None:
+    def _take_hello(self, hello: wire.HostHello, door: HostSocket) -> None:
         if hello.host != self._other:
             self._words.say(f"a host that calls itself {hello.host[:32]!r} was refused; expected {self._other!r}")
             return
@@ -321,7 +323,7 @@ class Gateway:
                     break
                 self._send_image(door, stamped, quality)
 
-    def _send_image(self, door: Door, stamped: Stamped[Message], quality: int) -> None:
+    def _send_image(self, door: HostSocket, stamped: Stamped[Message], quality: int) -> None:
         message: Message = stamped.message
         if isinstance(message, Image) and self._shrinker is not None:
             try:
@@ -369,7 +371,7 @@ class Gateway:
     def _guarded(self, take: Callable[[list[bytes]], None], frames: list[bytes]) -> None:
         try:
             take(frames)
-        except Refused as refused:
+        except AdmissionRefused as refused:
             self._drop(refused.reason, refused.sentence)
         except CodecError as problem:
             self._drop("garbled", f"{self._other}: {problem}")

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from runtime.errors import UserError, choices
-from runtime.hosts.address import Place, find, split
+from runtime.hosts.address import HostAddress, find, split
 
 HOST_KEYS = ("address", "port", "key", "budget_mbit", "may_publish")
 DEFAULT_PORT = 7410
@@ -30,7 +30,7 @@ class Host:
     budget_mbit: float = 0.0  # megabits per second of images that it sends to each other host; 0: what the link takes
     may_publish: tuple[str, ...] = ()  # topics of its tools, besides those of its nodes
 
-    def at(self, port: int) -> Place:
+    def at(self, port: int) -> HostAddress:
         """That port of it, in numbers. Raises UserError where the name is not known."""
         try:
             return find(self.address, port)
@@ -39,14 +39,14 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class HostPair:
     """Two hosts, of which one waits at a port and the other one calls."""
 
     server: Host
     client: Host
     port: int
 
-    def place(self, step: int = 0) -> Place:
+    def place(self, step: int = 0) -> HostAddress:
         """Where the server waits, at the first of the pair's ports or a later one. Raises UserError."""
         return self.server.at(self.port + step)
 
@@ -119,24 +119,24 @@ def _address(where: str, text: str) -> tuple[str, int | None]:
         raise UserError(f"{where} address {problem}") from problem
 
 
-def pair(hosts: Mapping[str, Host], one: str, other: str) -> Pair:
+def pair(hosts: Mapping[str, Host], one: str, other: str) -> HostPair:
     """Who of two hosts waits for whom: the first in the file that has an address. Raises UserError where none has."""
     for name in hosts:
         if name in (one, other) and hosts[name].address:
             client = hosts[other if name == one else one]
             place = [host for host in hosts if host != name].index(client.name)
-            return Pair(hosts[name], client, hosts[name].port + PORTS_PER_PAIR * place)
+            return HostPair(hosts[name], client, hosts[name].port + PORTS_PER_PAIR * place)
     raise UserError(
         f"[hosts] neither {one} nor {other} has an address; give one of them the address that it is reached at"
     )
 
 
-def meetings(hosts: Mapping[str, Host]) -> list[Pair]:
+def meetings(hosts: Mapping[str, Host]) -> list[HostPair]:
     """Every pair of these hosts. Raises UserError where two of them cannot meet."""
     return [pair(hosts, one, other) for one, other in combinations(hosts, 2)]
 
 
-def check_pair(meeting: Pair) -> None:
+def check_pair(meeting: HostPair) -> None:
     """Raise UserError where others than this machine could connect without a key."""
     if meeting.is_encrypted or meeting.place().is_loopback:
         return

@@ -1,4 +1,4 @@
-"""`Words`: what a gateway says in the log, without filling it."""
+"""`LogLimiter`: what a gateway says in the log, without filling it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST_SILENCE_NS = to_ns(300.0)
 _MOST_KEPT = 100  # sentences
 
 
-class Words:
+class LogLimiter:
     """The log of one gateway; for the thread of its small socket and, one sentence at a time, the other one."""
 
     def __init__(self, log: logging.Logger, clock: Clock) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from runtime.hosts.hosts_table import Host, Pair
+from runtime.hosts.hosts_table import Host, HostPair
 from runtime.transport.reliable.tag import Terms
 
 
@@ -12,7 +12,7 @@ class GatewayPlan(msgspec.Struct, frozen=True):
     """What crosses between this host and another one, and where they meet."""
 
     own: Host
-    meeting: Pair
+    meeting: HostPair
     receives: dict[str, str]  # topic -> "module:Message"
     sources: dict[str, tuple[str, ...]]  # topic -> the nodes that may publish it there; (): any tool
     own_nodes: tuple[str, ...]

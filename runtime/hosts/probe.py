@@ -23,7 +23,7 @@ _ENDINGS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class ProbeIdentity:
     """Who knocks, with its keys as Z85; without a secret one, unencrypted."""
 
     name: str
@@ -31,7 +31,7 @@ class Caller:
     secret: str = ""
 
 
-def knock(address: str, server_key: str, caller: Caller, within_s: float) -> Answer:
+def knock(address: str, server_key: str, caller: ProbeIdentity, within_s: float) -> Answer:
     """Connect to a "tcp://..." address, wait for the handshake's end, and leave. Raises ZMQError for no address."""
     clock = SystemClock()
     end_ns = clock.now_ns() + to_ns(within_s)

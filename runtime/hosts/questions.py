@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ClientQuestion:
     """What one client asks."""
 
     client: str
@@ -21,11 +21,11 @@ class Questions:
     """The questions that wait. Pure: the caller brings the time."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, Question] = {}
+        self._waiting: dict[str, ClientQuestion] = {}
         self.counts: Counter[str] = Counter()
         """By what became of them: "replaced" by a newer one of the same client, "late" before their turn, "taken"."""
 
-    def ask(self, question: Question) -> Question | None:
+    def ask(self, question: ClientQuestion) -> ClientQuestion | None:
         """A question comes in; returns the older one of the same client that it replaces."""
         replaced = self._waiting.pop(question.client, None)
         if replaced is not None:
@@ -33,7 +33,7 @@ class Questions:
         self._waiting[question.client] = question
         return replaced
 
-    def next(self, now_ns: int, took_ns: int = 0) -> tuple[Question | None, list[Question]]:
+    def next(self, now_ns: int, took_ns: int = 0) -> tuple[ClientQuestion | None, list[ClientQuestion]]:
         """The question to answer now, and those that are too late; an answer takes about `took_ns`."""
         late = [question for question in self._waiting.values() if question.due_ns < now_ns + took_ns]
         for question in late:

@@ -1,4 +1,5 @@
-"""`Mail`: reliable events between two gateways, kept until the other one has them, handed over there once, in order."""
+"""`ReliableLink`: reliable events between two gateways, kept until the other one has them, handed over there once,
+in order."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ from collections.abc import Callable, Mapping
 from runtime.clock import to_ns
 from runtime.errors import CodecError
 from runtime.hosts import wire
-from runtime.hosts.admission import Refused
+from runtime.hosts.admission import AdmissionRefused
 from runtime.messages.codec import Frame
 from runtime.transport.reliable.inbox import Inbox
 from runtime.transport.reliable.outbox import Again, Outbox
 from runtime.transport.reliable.tag import Tag, Terms, read_receipt, read_tag, write_receipt, write_tag
 
 
-class Mail:
+class ReliableLink:
     """For one thread, with the time passed in.
 
     `terms`: of the topics that are sent reliably. `send` puts frames on the link, or not: they come again. `deliver`
@@ -99,7 +100,7 @@ class Mail:
         topic = frames[1].decode(errors="replace")
         try:
             check(topic)
-        except Refused:
+        except AdmissionRefused:
             if self._refused.offer(topic, tag, None, now_ns):
                 raise
             return

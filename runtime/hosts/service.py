@@ -15,7 +15,7 @@ from zmq.auth.thread import ThreadAuthenticator
 
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import CodecError, TransportError
-from runtime.hosts.questions import Question, Questions
+from runtime.hosts.questions import ClientQuestion, Questions
 from runtime.hosts.wire import number_frame, read_number
 
 MAX_FRAME_BYTES = 32 << 20
@@ -27,7 +27,7 @@ Handler = Callable[[Sequence[bytes]], Sequence[bytes]]
 """Content of a question to content of its answer. What it raises goes back as a sentence."""
 
 
-class Server:
+class QuestionServer:
     """Answers questions until it is closed. `clients`: name by public key; none: anyone on this machine."""
 
     def __init__(
@@ -135,7 +135,7 @@ class Server:
             self._log.warning("%s asked something that is no question: %s", client, problem)
             return
         due_ns = self._clock.now_ns() + min(wait_us * 1000, to_ns(LONGEST_WAIT_S))
-        question = Question(client, number, due_ns, tuple(frame.bytes for frame in frames[3:]), route)
+        question = ClientQuestion(client, number, due_ns, tuple(frame.bytes for frame in frames[3:]), route)
         with self._condition:
             replaced = self.questions.ask(question)
             self._condition.notify()

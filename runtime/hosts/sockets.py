@@ -18,7 +18,7 @@ from zmq.utils.monitor import parse_monitor_message
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import TransportError
 from runtime.hosts import wire
-from runtime.hosts.hosts_table import Pair
+from runtime.hosts.hosts_table import HostPair
 from runtime.messages.codec import Frame
 
 MAX_FRAME_BYTES = 8 << 20
@@ -49,13 +49,13 @@ class Peer:
         return ident.startswith(self._prefix)
 
 
-class Door:
+class HostSocket:
     """One socket of a pair. All but `wake` belongs to one thread."""
 
     def __init__(
         self,
         context: zmq.Context[Any],
-        meeting: Pair,
+        meeting: HostPair,
         own: str,
         place: int,
         secret: str,
@@ -122,7 +122,7 @@ class Door:
         for polled in (socket, self._monitor, self._wake_reader):
             self._poller.register(polled, zmq.POLLIN)
 
-    def _encrypt(self, meeting: Pair, own: str, secret: str) -> None:
+    def _encrypt(self, meeting: HostPair, own: str, secret: str) -> None:
         socket = self._socket
         socket.curve_secretkey = secret.encode()
         if self.is_server:
@@ -223,7 +223,7 @@ class Door:
 class Doors:
     """Both sockets of a pair, and the doorman that admits one key."""
 
-    def __init__(self, meeting: Pair, own: str, secret: str) -> None:
+    def __init__(self, meeting: HostPair, own: str, secret: str) -> None:
         """Raises TransportError where a port cannot be had."""
         self._context: zmq.Context[Any] = zmq.Context()
         self._doorman: ThreadAuthenticator | None = None
@@ -236,9 +236,9 @@ class Doors:
         try:
             self._peer = Peer(meeting.other(own).name)
             ident = f"{own}-{secrets.token_hex(8)}".encode()
-            self.small = Door(self._context, meeting, own, 0, secret, SMALL_QUEUE, peer=self._peer, ident=ident)
+            self.small = HostSocket(self._context, meeting, own, 0, secret, SMALL_QUEUE, peer=self._peer, ident=ident)
             try:
-                self.bulk = Door(self._context, meeting, own, 1, secret, BULK_QUEUE, peer=self._peer, ident=ident)
+                self.bulk = HostSocket(self._context, meeting, own, 1, secret, BULK_QUEUE, peer=self._peer, ident=ident)
             except TransportError:
                 self.small.close()
                 raise

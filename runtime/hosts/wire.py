@@ -13,7 +13,7 @@ MESSAGE, IMAGE, EVENT, RECEIPT, WORD = b"M", b"I", b"E", b"R", b"W"
 of those have come; a word between the gateways."""
 
 
-class Hello(msgspec.Struct, frozen=True, tag="hello"):
+class HostHello(msgspec.Struct, frozen=True, tag="hello"):
     """Who speaks, and what for; repeated until it is answered."""
 
     host: str
@@ -22,14 +22,14 @@ class Hello(msgspec.Struct, frozen=True, tag="hello"):
     is_reply: bool = False
 
 
-class Ask(msgspec.Struct, frozen=True, tag="ask"):
+class ClockQuestion(msgspec.Struct, frozen=True, tag="ask"):
     """What is your clock? Also the proof of life."""
 
     sent_ns: int
     session: str
 
 
-class Answer(msgspec.Struct, frozen=True, tag="answer"):
+class ClockAnswer(msgspec.Struct, frozen=True, tag="answer"):
     """It was `there_ns` when I read your question."""
 
     sent_ns: int
@@ -53,7 +53,7 @@ class Busy(msgspec.Struct, frozen=True, tag="busy"):
     """Another gateway of your host is connected here, and stays."""
 
 
-Word = Hello | Ask | Answer | Ack | Bye | Busy
+Word = HostHello | ClockQuestion | ClockAnswer | Ack | Bye | Busy
 
 _decoder: msgspec.msgpack.Decoder[Word] = msgspec.msgpack.Decoder(Word)
 _encoder = msgspec.msgpack.Encoder()

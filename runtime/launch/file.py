@@ -15,7 +15,7 @@ from runtime.errors import LaunchFileError, UserError, choices
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.launch.links_table import Link
+from runtime.launch.links_table import LinkModel
 from runtime.launch.nodes_table import NODE_KEYS, node_spec
 from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
@@ -39,7 +39,7 @@ class Launch:
     seed: int = 0
     for_s: float | None = None
     robot: str = ""  # "module:NAME" of its limits; "": a Stretch 3
-    links: tuple[Link, ...] = ()  # in virtual time only
+    links: tuple[LinkModel, ...] = ()  # in virtual time only
     seats: Mapping[str, SeatTable] = field(default_factory=dict)
     hosts: Mapping[str, Host] = field(default_factory=dict)
     host: str = ""  # the one that is meant; "": all of them
@@ -177,13 +177,13 @@ def _placed(spec: NodeSpec, hosts: Mapping[str, Host]) -> NodeSpec:
     return replace(spec, host=spec.host or next(iter(hosts), ""))
 
 
-def _links(path: Path, tables: Any, graph: Graph) -> tuple[Link, ...]:
+def _links(path: Path, tables: Any, graph: Graph) -> tuple[LinkModel, ...]:
     if not isinstance(tables, dict):
         raise LaunchFileError(f"{path}: links is {tables!r}; expected tables like [links.wifi]")
     links = []
     for name, table in tables.items():
         try:
-            links.append(Link.parse(name, table, nodes=graph.nodes, topics=graph.topics))
+            links.append(LinkModel.parse(name, table, nodes=graph.nodes, topics=graph.topics))
         except UserError as problem:
             raise LaunchFileError(f"{path}: [links.{name}] {problem}") from problem
     return tuple(links)

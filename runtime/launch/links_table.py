@@ -1,4 +1,4 @@
-"""`Link`: what a network does to messages in virtual time, as a `[links.*]` table of a launch file says it."""
+"""`LinkModel`: what a network does to messages in virtual time, as a `[links.*]` table of a launch file says it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINK_KEYS = ("from", "to", "topics", "delay", "loss", "duplicate", "outages")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LinkModel:
     """Which messages pass it, and what becomes of them; an empty selection means any.
 
     Messages of one sender on one topic arrive at one receiver in the order in which they were sent, as over TCP. A
@@ -38,7 +38,7 @@ class Link:
     outages_s: tuple[tuple[float, float], ...] = ()  # from, to; what is sent meanwhile is lost
 
     @classmethod
-    def parse(cls, name: str, table: Any, *, nodes: Collection[str], topics: Collection[str]) -> Link:
+    def parse(cls, name: str, table: Any, *, nodes: Collection[str], topics: Collection[str]) -> LinkModel:
         """From a table of a launch file. Raises UserError in words where it is not understood."""
         if not isinstance(table, Mapping):
             raise UserError(f"is {table!r}; expected a table with some of: {', '.join(LINK_KEYS)}")
@@ -74,10 +74,10 @@ class Link:
         return any(to_ns(start) <= now_ns < to_ns(end) for start, end in self.outages_s)
 
 
-class Way:
+class LinkPath:
     """What one sender's messages on one topic pass on their way to one receiver, with random numbers of its own."""
 
-    def __init__(self, links: Sequence[Link], seed: int, topic: str, sender: str, receiver: str) -> None:
+    def __init__(self, links: Sequence[LinkModel], seed: int, topic: str, sender: str, receiver: str) -> None:
         self._links = [(link, random.Random(f"{seed}/{link.name}/{topic}/{sender}/{receiver}/link")) for link in links]
         self._newest_ns = 0
 

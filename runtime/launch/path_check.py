@@ -20,7 +20,7 @@ from runtime.errors import UserError, choices
 from runtime.launch.budgets_table import Budgets, PathBudget
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.latency import Latency
-from runtime.launch.links_table import Link
+from runtime.launch.links_table import LinkModel
 from runtime.node import Listener, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
@@ -85,7 +85,7 @@ class PathAccount:
 
 
 def accounts(
-    budgets: Budgets, graph: Graph, holders: Mapping[str, str], links: Sequence[Link] = ()
+    budgets: Budgets, graph: Graph, holders: Mapping[str, str], links: Sequence[LinkModel] = ()
 ) -> list[PathAccount]:
     """All path budgets of a graph. `holders`: seat to node. Raises UserError where topics are not linked by nodes."""
     found = []
@@ -98,7 +98,7 @@ def accounts(
 
 
 def _account(
-    name: str, budget: PathBudget, graph: Graph, holders: frozenset[str], links: Sequence[Link]
+    name: str, budget: PathBudget, graph: Graph, holders: frozenset[str], links: Sequence[LinkModel]
 ) -> PathAccount:
     topics = budget.topics
     _check_inheritance(budget, graph)
@@ -212,7 +212,7 @@ def _wait(topic: str, sender: str, period_s: float | None, lifespan_s: float | N
     return Part(sender, period_s, f"{topic} comes each {period_s:.3g} s")
 
 
-def _on_the_way(topic: str, sender: str, receiver: str, links: Sequence[Link]) -> list[Part]:
+def _on_the_way(topic: str, sender: str, receiver: str, links: Sequence[LinkModel]) -> list[Part]:
     """Declared delays of the network."""
     return [
         Part(sender, delay_s, f"{topic} is {delay_s:.3g} s on its way to {receiver} (link {link.name})")

@@ -82,7 +82,7 @@ def _signed(message: S, token: str) -> S:
     return signed
 
 
-class Proofs:
+class Signatures:
     """Checks proofs against one token; without a token nothing is ever proven."""
 
     def __init__(self, token: str = "", since_ns: int = 0) -> None:

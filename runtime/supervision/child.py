@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.control_messages.lease import LeaseLine
+from runtime.control_messages.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Deliver, Executor, Lost
 from runtime.execution.realtime import RealTimeStart
@@ -26,7 +26,7 @@ from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
 from runtime.message import Message
 from runtime.supervision.control_pipe import Control, ControlLog
-from runtime.transport.zeromq import Inlet, Outlet, Reader, schedule_readers
+from runtime.transport.zeromq import PublisherSockets, Reader, SubscriberThread, schedule_readers
 
 _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
 WIRING_S = 5.0
@@ -87,7 +87,7 @@ class Process:
             return
         start = RealTimeStart(self._name, specs, plan.realtime)
         schedule_readers(start.transport)
-        outlet = Outlet(self._folder, self._name, start.transport, plan.reliable)
+        outlet = PublisherSockets(self._folder, self._name, start.transport, plan.reliable)
         self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
         readers: list[Reader] = []
 
@@ -104,15 +104,15 @@ class Process:
             seed=run["seed"],
             run_info=self._run_info,
             keeps_journal=plan.is_recorded,
-            leases=LeaseLine(plan.holders, plan.seat_topics),
+            leases=SeatHolders(plan.holders, plan.seat_topics),
             authority=plan.authority,
             open_source=open_reader,
-            each_second=outlet.greet,
+            each_second=outlet.send_late_join,
             unacknowledged=outlet.unacknowledged,
             control_priority=start.control,
         )
         outlet.kept.update((topic, ()) for topic in executor.topics_kept)
-        inlet = Inlet(
+        inlet = SubscriberThread(
             executor.shared_types,
             executor.deliver,
             executor.lost,
@@ -151,9 +151,9 @@ class Process:
         def finish(ok: bool, reason: str) -> None:
             self._control.tell("finish", node=self._name, ok=ok, reason=reason)
 
-        outlet = Outlet(self._folder, self._name, reliable=plan.reliable)
+        outlet = PublisherSockets(self._folder, self._name, reliable=plan.reliable)
         gateway, doors = make_gateway(part, types, load_type, publish=outlet.publish, finish=finish)
-        inlet = Inlet(
+        inlet = SubscriberThread(
             types,
             gateway.from_here,
             lambda topic, reason, number: None,

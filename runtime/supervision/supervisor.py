@@ -19,7 +19,7 @@ from runtime.message import Stamped, array_fields
 from runtime.supervision.child_process import ChildProcess
 from runtime.supervision.registry import Registration
 from runtime.supervision.view import View
-from runtime.transport.zeromq import Inlet
+from runtime.transport.zeromq import SubscriberThread
 
 READY_S = 60.0  # loading a large model takes that long
 RESTARTS, WINDOW_S = 3, 10.0  # more restarts than this while it runs for so long end the run
@@ -95,7 +95,7 @@ class Supervisor:
             loop.add_signal_handler(number, self._interrupted)
         self._registration = Registration(self._name, self._run_document(), [*self._plans, _OBSERVER])
         sockets = self._registration.folder
-        observer: Inlet | None = None
+        observer: SubscriberThread | None = None
         drawing = asyncio.create_task(self._draw(), name="view")
         try:
             observer = self._observe(sockets, loop)
@@ -166,7 +166,7 @@ class Supervisor:
             late = sorted(set(self._children) - self._ready)
             raise PolyrhythmError(f"{', '.join(late)} did not become ready within {READY_S:g} s")
 
-    def _observe(self, sockets: Path, loop: asyncio.AbstractEventLoop) -> Inlet:
+    def _observe(self, sockets: Path, loop: asyncio.AbstractEventLoop) -> SubscriberThread:
         """Hear what the view shows, from the first message to the last: every topic but journals and arrays."""
 
         def show(stamped: Stamped[Any]) -> None:
@@ -175,7 +175,7 @@ class Supervisor:
             except RuntimeError:
                 pass  # the loop was closed: the run is over
 
-        inlet = Inlet(self._watched, show, lambda topic, reason, number: None, watches_ends=True)
+        inlet = SubscriberThread(self._watched, show, lambda topic, reason, number: None, watches_ends=True)
         inlet.connect(sockets, self._plans)
         inlet.accept(sockets, _OBSERVER)
         inlet.start()

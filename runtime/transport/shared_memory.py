@@ -1,6 +1,7 @@
 """Large arrays between the processes of one host: a pool of slots in shared memory, written once and read in place.
 
-The writer copies arrays into a slot and announces its `Place` in the ordinary message; a reader maps the same memory,
+The writer copies arrays into a slot and announces its `SlotAddress` in the ordinary message; a reader maps the same
+memory,
 read-only, and its arrays lie there until it lets go of them. The kernel keeps the accounts: who uses a slot holds a
 file lock on one byte of the segment, shared to read and exclusive to write, and a process that dies loses its locks.
 So nobody ever sees a slot that is being rewritten, and nobody has to be asked whether he still lives.
@@ -49,7 +50,7 @@ _UNUSED_GRACES = 5  # a size that was not needed for so long gives way to anothe
 _MAPPED = 64  # segments that a reader keeps mapped
 
 
-class Place(msgspec.Struct, frozen=True, array_like=True):
+class SlotAddress(msgspec.Struct, frozen=True, array_like=True):
     """Where the arrays of a message lie, and of which writing."""
 
     segment: str
@@ -213,7 +214,7 @@ class Pool:
         self.problem = ""
         """Why arrays travel inside their messages, in words, where they do."""
 
-    def store(self, arrays: Sequence[Any]) -> Place | None:
+    def store(self, arrays: Sequence[Any]) -> SlotAddress | None:
         """Copy arrays into a slot; None where there is none, and then they have to travel inside the message."""
         sizes = tuple(len(array) for array in arrays)
         offsets, size = _offsets(sizes)
@@ -227,7 +228,7 @@ class Pool:
                 return None
         try:
             segment.write(slot, arrays, offsets, size)
-            place = Place(segment.name, slot.index, slot.generation, sizes)
+            place = SlotAddress(segment.name, slot.index, slot.generation, sizes)
         except OSError as problem:
             self.problem = f"{self._folder} has no room for {size >> 10} KiB: {problem.strerror}"
             place = None
@@ -319,7 +320,7 @@ class Views:
         self._folder = folder
         self._mappings: dict[str, _Mapping] = {}
 
-    def take(self, place: Place) -> list[memoryview] | None:
+    def take(self, place: SlotAddress) -> list[memoryview] | None:
         """The arrays as bytes where they lie, or None where newer ones lie there by now.
 
         Raises TransportError where this process cannot reach that memory, ValueError where the place is none.

@@ -22,7 +22,7 @@ from runtime.transport.zeromq import (
     QUEUE_LENGTH,
     READY,
     TAP_QUEUE_LENGTH,
-    Elsewhere,
+    SharedMemoryReader,
     bind_inward,
     endpoint,
     inward_endpoint,
@@ -48,7 +48,7 @@ class Tap:
         }
         for topic, kind in topics.items():
             self._sockets[kind].setsockopt(zmq.SUBSCRIBE, topic.encode() + PASSING)
-        self._elsewhere = Elsewhere(PASSING)
+        self._elsewhere = SharedMemoryReader(PASSING)
         self._waiting: deque[tuple[list[Frame], int]] = deque()  # the rest of a bundle
         self.size_bytes = 0
         """Of the message that was received last, on the wire: of a bundle its share."""

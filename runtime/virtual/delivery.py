@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from runtime.control_messages.fence import Fence, FenceLine
-from runtime.control_messages.lease import Lease, LeaseLine
+from runtime.control_messages.fence import Fence, PreemptionEpochs
+from runtime.control_messages.lease import Lease, SeatHolders
 from runtime.execution.lane import Lane
-from runtime.execution.node_host import HostedNode
-from runtime.launch.links_table import Link, Way
+from runtime.execution.node_host import NodeHost
+from runtime.launch.links_table import LinkModel, LinkPath
 from runtime.message import Envelope, Message, Stamped
 from runtime.ports import Subscription
 from runtime.qos import QoS
 from runtime.virtual.lanes import VirtualLanes
 from runtime.virtual.scheduler import Scheduler
-from runtime.virtual.trace import Trace
+from runtime.virtual.trace import MessageTrace
 
 Observer = Callable[[Stamped[Any]], None]
 
@@ -31,12 +31,12 @@ class Delivery:
         scheduler: Scheduler,
         lanes: VirtualLanes,
         *,
-        fence: FenceLine,
-        leases: LeaseLine,
+        fence: PreemptionEpochs,
+        leases: SeatHolders,
         authority: str | None,
-        links: Sequence[Link],
+        links: Sequence[LinkModel],
         seed: int,
-        trace: Trace | None,
+        trace: MessageTrace | None,
     ) -> None:
         self.newest: dict[str, Stamped[Any]] = {}
         """By topic, what was published last."""
@@ -47,13 +47,13 @@ class Delivery:
         self._leases = leases
         self._authority = authority
         self._links = tuple(links)
-        self._ways: dict[tuple[str, str, str], Way] = {}
+        self._ways: dict[tuple[str, str, str], LinkPath] = {}
         self._seed = seed
         self._trace = trace
         self._reliable: dict[tuple[str, str], QoS] = {}  # by sender and topic
-        self._routes: dict[str, list[tuple[HostedNode, Subscription[Any], Lane | None]]] = {}
+        self._routes: dict[str, list[tuple[NodeHost, Subscription[Any], Lane | None]]] = {}
 
-    def connect(self, hosted: HostedNode) -> None:
+    def connect(self, hosted: NodeHost) -> None:
         """Bring the node what its ports subscribe to from now on."""
         for publisher in hosted.publishers:
             if publisher.qos.reliable:
@@ -85,14 +85,14 @@ class Delivery:
                 self._arrive(stamped, receiver, port, lane)
 
     def _pass_links(
-        self, stamped: Stamped[Any], receiver: HostedNode, port: Subscription[Any], lane: Lane | None
+        self, stamped: Stamped[Any], receiver: NodeHost, port: Subscription[Any], lane: Lane | None
     ) -> None:
         topic, sender = stamped.envelope.topic, stamped.envelope.source
         way = self._ways.get((topic, sender, receiver.name))
         if way is None:
             hears_all = type(receiver.node).subscribes_all
             links = [link for link in self._links if link.carries(topic, sender, receiver.name, hears_all=hears_all)]
-            way = self._ways[topic, sender, receiver.name] = Way(links, self._seed, topic, sender, receiver.name)
+            way = self._ways[topic, sender, receiver.name] = LinkPath(links, self._seed, topic, sender, receiver.name)
         if way.is_direct:
             self._arrive(stamped, receiver, port, lane)
             return
@@ -108,7 +108,7 @@ class Delivery:
         for time_ns in times_ns:
             self._scheduler.at(time_ns, lambda: self._arrive(stamped, receiver, port, lane))
 
-    def _arrive(self, stamped: Stamped[Any], receiver: HostedNode, port: Subscription[Any], lane: Lane | None) -> None:
+    def _arrive(self, stamped: Stamped[Any], receiver: NodeHost, port: Subscription[Any], lane: Lane | None) -> None:
         port.push(stamped)
         if lane is not None:
             self._lanes.drive(receiver, lane)

@@ -9,14 +9,14 @@ from contextvars import copy_context
 from typing import Any
 
 from runtime.clock import to_ns
-from runtime.context import Call, current_call
-from runtime.control_messages.fence import FenceLine
+from runtime.context import HandlerContext, current_call
+from runtime.control_messages.fence import PreemptionEpochs
 from runtime.errors import EscapeError
 from runtime.execution.lane import Lane, Work
-from runtime.execution.node_host import HostedNode
+from runtime.execution.node_host import NodeHost
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Turns
-from runtime.virtual.sandbox import Watch
+from runtime.virtual.sandbox import DeterminismGuard
 from runtime.virtual.scheduler import TIMER, Scheduler, VirtualLoop
 
 
@@ -30,16 +30,16 @@ class VirtualLanes:
         self.is_over = self.is_closing = False
         self.failure: BaseException | None = None
         """What an async handler has raised; whoever steps the scheduler raises it."""
-        self.watch: Watch | None = None
+        self.watch: DeterminismGuard | None = None
         self._scheduler = scheduler
         self._loop = loop
         self._armed: dict[Lane, int] = {}
-        self._tasks: dict[asyncio.Task[None], tuple[HostedNode, Call]] = {}
+        self._tasks: dict[asyncio.Task[None], tuple[NodeHost, HandlerContext]] = {}
         self._latency = {spec.name: spec.latency for spec in specs}
         self._turns = {spec.name: Turns(seed, spec.name) for spec in specs}
         self._random = {spec.name: random.Random(f"{seed}/{spec.name}/latency") for spec in specs}
 
-    def arm(self, hosted: HostedNode, lane: Lane) -> None:
+    def arm(self, hosted: NodeHost, lane: Lane) -> None:
         """Make sure that the lane is driven when its next tick is due."""
         due_ns = lane.due_after_ns(self._scheduler.now_ns)
         if due_ns is None or self._armed.get(lane) == due_ns:
@@ -47,7 +47,7 @@ class VirtualLanes:
         self._armed[lane] = due_ns
         self._scheduler.at(due_ns, lambda: self.drive(hosted, lane), priority=TIMER)
 
-    def drive(self, hosted: HostedNode, lane: Lane) -> None:
+    def drive(self, hosted: NodeHost, lane: Lane) -> None:
         """Run what is due in the lane now."""
         if self.is_closing and not type(hosted.node).subscribes_all:
             return
@@ -59,7 +59,7 @@ class VirtualLanes:
         if not lane.is_busy:
             self.arm(hosted, lane)
 
-    def void(self, fence: FenceLine) -> None:
+    def void(self, fence: PreemptionEpochs) -> None:
         """Cancel the async handlers whose seat has been fenced since they started."""
         for task, (hosted, call) in tuple(self._tasks.items()):
             if fence.voids(hosted.seat, call.epochs, call.cause):
@@ -70,7 +70,7 @@ class VirtualLanes:
         for task in tuple(self._tasks):
             task.cancel()
 
-    def _run(self, hosted: HostedNode, lane: Lane, work: Work) -> None:
+    def _run(self, hosted: NodeHost, lane: Lane, work: Work) -> None:
         latency = self._latency[hosted.name].get(work.handler)
         latency_ns = 0
         if latency is not None:
@@ -102,7 +102,7 @@ class VirtualLanes:
             hosted.commit(work, call)
             lane.is_busy = False
 
-    def _run_task(self, hosted: HostedNode, lane: Lane, work: Work, call: Call, coroutine: Any) -> None:
+    def _run_task(self, hosted: NodeHost, lane: Lane, work: Work, call: HandlerContext, coroutine: Any) -> None:
         context = copy_context()
         context.run(current_call.set, call)
         task = self._loop.create_task(coroutine, name=f"{hosted.name}.{work.handler}", context=context)
@@ -120,13 +120,13 @@ class VirtualLanes:
 
         task.add_done_callback(done)
 
-    def _place(self, hosted: HostedNode, work: Work) -> str:
+    def _place(self, hosted: NodeHost, work: Work) -> str:
         return f"in {hosted.name}.{work.handler} at {self._scheduler.now_ns * 1e-9:.3f} s of virtual time"
 
-    def _end(self, hosted: HostedNode, lane: Lane, work: Work, call: Call) -> None:
+    def _end(self, hosted: NodeHost, lane: Lane, work: Work, call: HandlerContext) -> None:
         hosted.commit(work, call)
         self._free(hosted, lane)
 
-    def _free(self, hosted: HostedNode, lane: Lane) -> None:
+    def _free(self, hosted: NodeHost, lane: Lane) -> None:
         lane.is_busy = False
         self.drive(hosted, lane)

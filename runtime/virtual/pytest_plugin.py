@@ -19,7 +19,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.node import Node
 from runtime.virtual.simulation import Simulation
 from runtime.virtual.timeline_page import page
-from runtime.virtual.trace import Trace, first_difference, timeline
+from runtime.virtual.trace import MessageTrace, first_difference, timeline
 
 pytest.register_assert_rewrite("nodes.robot.conformance")  # a claim that fails shows its values
 
@@ -52,7 +52,7 @@ def simulate(request: pytest.FixtureRequest) -> Iterator[Simulate]:
 
     def make(*nodes: Node | NodeSpec, seed: int = 0, **options: Any) -> Simulation:
         seed = seed if asked is None else asked
-        simulation = Simulation(*nodes, seed=seed, trace=Trace(keep=True), **options)
+        simulation = Simulation(*nodes, seed=seed, trace=MessageTrace(keep=True), **options)
         made.append((simulation, seed))
         return simulation
 

@@ -66,7 +66,7 @@ _LIBRARY = tuple(
 )
 
 
-class Watch:
+class DeterminismGuard:
     """Watches one simulation; `handler` is what runs now, and `is_outside` is set while the world answers."""
 
     def __init__(self, own_files: Iterable[str]) -> None:
@@ -135,7 +135,7 @@ class Watch:
 class _Active(threading.local):
     """The watch of the simulation that this thread runs now."""
 
-    watch: Watch | None = None
+    watch: DeterminismGuard | None = None
 
 
 _active = _Active()
@@ -145,7 +145,7 @@ _seen_modules: set[str] = set()
 _wrapped_libraries: set[str] = set()
 
 
-def install(watch: Watch) -> None:
+def install(watch: DeterminismGuard) -> None:
     """Wrap what is watched, once per process, and the names under which watched modules have imported it."""
     if not _wrapped:
         for module, name, what, advice in _WATCHED:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 from runtime.clock import NS_PER_S
 from runtime.errors import EscapeError
-from runtime.virtual.sandbox import Watch
+from runtime.virtual.sandbox import DeterminismGuard
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__()
         self._scheduler = scheduler
-        self.watch: Watch | None = None
+        self.watch: DeterminismGuard | None = None
 
     def __del__(self, _warn: object = None) -> None:
         """Holds no socket and no selector: there is nothing to close."""
@@ -126,7 +126,7 @@ class VirtualClock:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self.watch: Watch | None = None
+        self.watch: DeterminismGuard | None = None
         self._outside: asyncio.Runner | None = None
         self.outside_calls: list[OutsideCall] | None = None
         """Where a list: calls to the outside wait here for whoever drives this clock (`Simulation.run_async`)."""

@@ -16,24 +16,24 @@ from typing import Any, Protocol
 from runtime.bag.journal import calls_topic
 from runtime.clock import to_ns
 from runtime.context import captured_ns_of
-from runtime.control_messages.fence import FenceLine
+from runtime.control_messages.fence import PreemptionEpochs
 from runtime.control_messages.health import Health
-from runtime.control_messages.lease import LeaseLine
+from runtime.control_messages.lease import SeatHolders
 from runtime.errors import GraphError
-from runtime.execution.node_host import HostedNode
+from runtime.execution.node_host import NodeHost
 from runtime.execution.reporting import health_of
 from runtime.launch.budgets_table import Budgets
 from runtime.launch.graph import Graph, NodeSpec, health_topic
-from runtime.launch.links_table import Link
+from runtime.launch.links_table import LinkModel
 from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
 from runtime.ports import Publisher, Subscription
 from runtime.virtual.delivery import OUTSIDE, Delivery, Observer
 from runtime.virtual.lanes import VirtualLanes
-from runtime.virtual.sandbox import Watch, install
+from runtime.virtual.sandbox import DeterminismGuard, install
 from runtime.virtual.scheduler import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
-from runtime.virtual.trace import Trace
+from runtime.virtual.trace import MessageTrace
 
 
 class Simulation:
@@ -48,11 +48,11 @@ class Simulation:
         *nodes: Node | NodeSpec,
         seed: int = 0,
         health_hz: float = 0.0,
-        links: Sequence[Link] = (),
+        links: Sequence[LinkModel] = (),
         seats: Mapping[str, SeatTable] | None = None,
         budgets: Budgets | None = None,
         watched: bool = True,
-        trace: Trace | None = None,
+        trace: MessageTrace | None = None,
     ) -> None:
         self.scheduler = Scheduler()
         self.clock = VirtualClock(self.scheduler)
@@ -74,12 +74,14 @@ class Simulation:
             if "nobody publishes it" not in problem:
                 raise GraphError(problem)
         self.trace = trace
-        self._watch: Watch | None = None
+        self._watch: DeterminismGuard | None = None
         if watched:
-            self._watch = Watch(getattr(sys.modules.get(spec.cls.__module__), "__file__", None) or "" for spec in specs)
+            self._watch = DeterminismGuard(
+                getattr(sys.modules.get(spec.cls.__module__), "__file__", None) or "" for spec in specs
+            )
             self._loop.watch = self.clock.watch = self._watch
-        fence = FenceLine()
-        leases = LeaseLine(holders_of(seats), topics_of(seats, self.graph.nodes))
+        fence = PreemptionEpochs()
+        leases = SeatHolders(holders_of(seats), topics_of(seats, self.graph.nodes))
         self._lanes = VirtualLanes(self.scheduler, self._loop, specs, seed)
         self._lanes.watch = self._watch
         self._delivery = Delivery(
@@ -93,7 +95,7 @@ class Simulation:
             trace=trace,
         )
         self.hosted = {
-            spec.name: HostedNode(
+            spec.name: NodeHost(
                 spec.build(),
                 name=spec.name,
                 clock=self.clock,

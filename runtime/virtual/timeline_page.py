@@ -31,7 +31,7 @@ tr.parted td { background: #fdecea; } tr.was td { background: #eaf4ec; }
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TimelineMessage:
     """One message of a trace."""
 
     time_s: float
@@ -40,7 +40,7 @@ class Row:
     text: str
 
     @classmethod
-    def of(cls, line: str) -> Row:
+    def of(cls, line: str) -> TimelineMessage:
         """From a line of `Trace.lines`."""
         time_text, ident, rest = line.split(" ", 2)
         topic, source, number = ident.rsplit(":", 2)
@@ -50,7 +50,7 @@ class Row:
 
 def page(title: str, facts: Sequence[tuple[str, str]], lines: Sequence[str], passed: Sequence[str] | None) -> str:
     """The page; `passed` are the lines of the last run that passed, None where none is known."""
-    rows = [Row.of(line) for line in lines]
+    rows = [TimelineMessage.of(line) for line in lines]
     difference = first_difference(passed, lines) if passed is not None else None
     parted = difference[0] if difference is not None else None
     listed = "".join(f"<dt>{escape(name)}</dt><dd><code>{escape(value)}</code></dd>" for name, value in facts)
@@ -67,7 +67,7 @@ def page(title: str, facts: Sequence[tuple[str, str]], lines: Sequence[str], pas
     )
 
 
-def _drawing(rows: Sequence[Row], parted: int | None) -> str:
+def _drawing(rows: Sequence[TimelineMessage], parted: int | None) -> str:
     """The topics in the order of their first message, the oldest on top."""
     topics = list(dict.fromkeys(row.topic for row in rows))
     if not topics:
@@ -120,9 +120,9 @@ def _step_s(end_s: float) -> float:
     return next(step for step in (0.1 * power, 0.2 * power, 0.5 * power, power) if end_s / step <= 10)
 
 
-def _marks(rows: Sequence[Row], end_s: float, y: int, across: int) -> list[str]:
+def _marks(rows: Sequence[TimelineMessage], end_s: float, y: int, across: int) -> list[str]:
     """A mark for each message, or for all messages of one place; the words are in its title."""
-    places: dict[int, list[Row]] = {}
+    places: dict[int, list[TimelineMessage]] = {}
     for row in rows:
         places.setdefault(int(row.time_s / end_s * MARKS), []).append(row)
     most = max(len(together) for together in places.values())
@@ -140,7 +140,7 @@ def _marks(rows: Sequence[Row], end_s: float, y: int, across: int) -> list[str]:
     return marks
 
 
-def _table(rows: Sequence[Row], start: int, end: int, parted: int | None, was: str) -> str:
+def _table(rows: Sequence[TimelineMessage], start: int, end: int, parted: int | None, was: str) -> str:
     """Messages as a table; where the run parted, first what the other one had there."""
     cells = []
     last = min(end, len(rows))
@@ -148,7 +148,7 @@ def _table(rows: Sequence[Row], start: int, end: int, parted: int | None, was: s
         last = max(last, parted + 1)
     for number in range(start, last):
         if number == parted and was:
-            cells.append(_cells("was", number, Row.of(was)))
+            cells.append(_cells("was", number, TimelineMessage.of(was)))
         if number < len(rows):
             cells.append(_cells("parted" if number == parted else "", number, rows[number]))
         else:
@@ -156,7 +156,7 @@ def _table(rows: Sequence[Row], start: int, end: int, parted: int | None, was: s
     return f"<table>{''.join(cells)}</table>"
 
 
-def _cells(kind: str, number: int, row: Row) -> str:
+def _cells(kind: str, number: int, row: TimelineMessage) -> str:
     return (
         f'<tr class="{kind}"><td>{number + 1}</td><td>{row.time_s:.6f} s</td><td>{escape(row.topic)}</td>'
         f"<td>{escape(row.source)}</td><td>{escape(row.text)}</td></tr>"

@@ -1,4 +1,4 @@
-"""`Trace`: one hash over all messages of a run, and where two runs first differ."""
+"""`MessageTrace`: one hash over all messages of a run, and where two runs first differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _hash() -> hashlib._Hash:
     return hashlib.sha1(usedforsecurity=False)
 
 
-class Trace:
+class MessageTrace:
     """Hashes every message in the order of publication: its time, envelope and content, images included.
 
     With `keep` it also keeps a line per message, for `first_difference`.

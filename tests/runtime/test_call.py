@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.context import Call, inherit, oldest
+from runtime.context import HandlerContext, inherit, oldest
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import GuardState, Image, Interrupt, Subtask, Utterance
 
@@ -22,7 +22,7 @@ def stamped(message: Message, name: str, **fields: Any) -> Stamped[Any]:
     return Stamped(message, Envelope(topic, source, int(seq), fields.pop("published_ns", 100), **fields))
 
 
-def published(call: Call | None, message: type[Message] = Seen, own_ns: int = 0) -> Envelope:
+def published(call: HandlerContext | None, message: type[Message] = Seen, own_ns: int = 0) -> Envelope:
     return inherit(
         call,
         topic="out",
@@ -48,25 +48,25 @@ def test_outside_of_a_handler_nothing_is_inherited() -> None:
 
 
 def test_a_state_hands_on_all_its_ages() -> None:
-    call = Call(0)
+    call = HandlerContext(0)
     call.read(stamped(Seen(), "seen:vlm:1", image_ns=10, utterance_ns=20, plan_ns=30))
     assert ages(published(call)) == (10, 20, 30)
 
 
 def test_an_event_hands_on_utterance_and_plan_but_not_its_image() -> None:
-    call = Call(0, trigger=stamped(Decided(), "decided:vlm:1", image_ns=10, utterance_ns=20, plan_ns=30))
+    call = HandlerContext(0, trigger=stamped(Decided(), "decided:vlm:1", image_ns=10, utterance_ns=20, plan_ns=30))
     assert ages(published(call)) == (0, 20, 30)
 
 
 def test_the_oldest_of_what_was_read_is_handed_on() -> None:
-    call = Call(0)
+    call = HandlerContext(0)
     call.read(stamped(Seen(), "seen:a:1", image_ns=50, plan_ns=70))
     call.read(stamped(Seen(), "seen:b:1", image_ns=40, plan_ns=90))
     assert ages(published(call)) == (40, 0, 70)
 
 
 def test_an_origin_renews_its_own_slot_only() -> None:
-    call = Call(0)
+    call = HandlerContext(0)
     call.read(stamped(Seen(), "seen:a:1", image_ns=10, utterance_ns=20, plan_ns=30))
     assert ages(published(call, Image, own_ns=900)) == (900, 20, 30)
     assert ages(published(call, Utterance, own_ns=900)) == (10, 900, 30)
@@ -75,20 +75,20 @@ def test_an_origin_renews_its_own_slot_only() -> None:
 
 
 def test_the_cause_is_the_triggers_cause_or_else_the_trigger() -> None:
-    first = Call(0, trigger=stamped(Utterance(speaker="user", text="Ouch!"), "heard:user:7"))
+    first = HandlerContext(0, trigger=stamped(Utterance(speaker="user", text="Ouch!"), "heard:user:7"))
     assert published(first).cause == "heard:user:7"
-    second = Call(0, trigger=stamped(Decided(), "interrupt:reflex:1", cause="heard:user:7"))
+    second = HandlerContext(0, trigger=stamped(Decided(), "interrupt:reflex:1", cause="heard:user:7"))
     assert published(second).cause == "heard:user:7"
 
 
 def test_later_reads_do_not_change_the_cause_of_a_triggered_call() -> None:
-    call = Call(0, trigger=stamped(Decided(), "decided:vlm:1", published_ns=100))
+    call = HandlerContext(0, trigger=stamped(Decided(), "decided:vlm:1", published_ns=100))
     call.read(stamped(Interrupt(id="1", depth="stop", text="", by=""), "interrupt:reflex:1", published_ns=500))
     assert published(call).cause == "decided:vlm:1"
 
 
 def test_the_cause_of_a_tick_is_the_newest_event_that_it_read() -> None:
-    call = Call(0)
+    call = HandlerContext(0)
     assert published(call).cause == ""
     call.read(stamped(Decided(), "decided:vlm:2", published_ns=200))
     call.read(stamped(Decided(), "decided:vlm:1", published_ns=100))
@@ -97,4 +97,4 @@ def test_the_cause_of_a_tick_is_the_newest_event_that_it_read() -> None:
 
 
 def test_the_epochs_latched_at_the_start_are_handed_on() -> None:
-    assert published(Call(0, epochs=(1, 2, 3))).epochs == (1, 2, 3)
+    assert published(HandlerContext(0, epochs=(1, 2, 3))).epochs == (1, 2, 3)

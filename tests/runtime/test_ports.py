@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.clock import to_ns
-from runtime.context import Call, current_call
+from runtime.context import HandlerContext, current_call
 from runtime.errors import GraphError
 from runtime.message import Envelope, Message, Stamped
 from runtime.node import Node
@@ -169,7 +169,7 @@ def test_received_is_delivered_and_dropped_and_unread_at_all_times(
 def test_looking_hands_the_ages_to_the_call() -> None:
     bench = Bench(Reading, QoS(), has_handler=False)
     bench.port.push(Stamped(Reading(value=1), Envelope("topic", "test", 1, 9, image_ns=7, plan_ns=5)))
-    call = Call(0)
+    call = HandlerContext(0)
     token = current_call.set(call)
     try:
         bench.port.latest()

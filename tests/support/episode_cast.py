@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from nodes.episodes.agents.agent import Agent
 from nodes.episodes.agents.registry import RulesBrain
-from nodes.episodes.dialogue.messages import Begin
+from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.observation import Brain
 from nodes.episodes.dialogue.plan import EpisodePlan, Mode
 from nodes.episodes.dialogue.planning import plan_episode
-from nodes.episodes.dialogue.rules import Rules
+from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.profiles import Character, Relationship, Scenario, Task
 from runtime import Simulation
@@ -97,7 +97,9 @@ LIBRARY = Library(
 )
 
 
-def plan(task: str = "cello", *, rules: Rules | None = None, mode: Mode = "AGENTS", seed: int = 0) -> EpisodePlan:
+def plan(
+    task: str = "cello", *, rules: EpisodeRules | None = None, mode: Mode = "AGENTS", seed: int = 0
+) -> EpisodePlan:
     """The plan of one of the tasks above."""
     return plan_episode(LIBRARY, LIBRARY.tasks[task], ["rules"], rules=rules, mode=mode, seed=seed)
 
@@ -120,7 +122,7 @@ def play(episode: EpisodePlan, brains: Sequence[Brain] | None = None) -> Moderat
     """Play it in virtual time over the bus; rule-based agents where no brains are given."""
     moderator = Moderator(episode)
     simulation = simulation_of(moderator, brains or [RulesBrain() for _ in episode.briefings])
-    simulation.publish("episode/begin", Begin())
+    simulation.publish("episode/begin", BeginEpisode())
     simulation.run()
     simulation.close()
     return moderator

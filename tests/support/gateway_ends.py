@@ -17,7 +17,7 @@ from runtime.clock import SystemClock
 from runtime.control_messages.health import GatewayHealth
 from runtime.hosts.admission import Traffic
 from runtime.hosts.gateway import Gateway
-from runtime.hosts.hosts_table import Host, Pair
+from runtime.hosts.hosts_table import Host, HostPair
 from runtime.hosts.sockets import Doors
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import EStop, Image, Utterance
@@ -51,15 +51,15 @@ class End:
         return found[-1] if found else None
 
 
-def meeting(port: int, is_encrypted: bool = True, address: str = "127.0.0.1") -> Pair:
+def meeting(port: int, is_encrypted: bool = True, address: str = "127.0.0.1") -> HostPair:
     robot = Host("robot", address, port, ROBOT_PUBLIC if is_encrypted else "")
-    return Pair(robot, Host("desktop", key=DESKTOP_PUBLIC if is_encrypted else ""), port)
+    return HostPair(robot, Host("desktop", key=DESKTOP_PUBLIC if is_encrypted else ""), port)
 
 
 @contextmanager
 def end(
     name: str,
-    pair: Pair,
+    pair: HostPair,
     secret: str,
     traffic: Traffic,
     *,

@@ -38,7 +38,7 @@ class Story:
         self.machine = GuardMachine(STRETCH_3)
         self.now_ns = 1_000_000_000
         self.seq = 0
-        self.machine.saw(standing(self.now_ns))
+        self.machine.update_state(standing(self.now_ns))
         if is_armed:
             assert self.machine.arm(self.now_ns)
             self.now_ns += MS
@@ -46,12 +46,12 @@ class Story:
     def tick(self, *, sees: bool = True) -> JointCommand | None:
         self.now_ns += TICK
         if sees:
-            self.machine.saw(standing(self.now_ns))
+            self.machine.update_state(standing(self.now_ns))
         return self.machine.tick(self.now_ns)
 
     def send(self, *, v: float = 0.0, w: float = 0.0, position: tuple[float, ...] = FAR) -> str:
         self.seq += 1
-        return self.machine.offer(command(self.now_ns, seq=self.seq, v=v, w=w, position=position), self.now_ns)
+        return self.machine.accept_command(command(self.now_ns, seq=self.seq, v=v, w=w, position=position), self.now_ns)
 
     def drive(self, ticks: int, v: float = 0.3) -> JointCommand:
         out = None

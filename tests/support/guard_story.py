@@ -78,9 +78,9 @@ class GuardStory:
             self.fence_ns = self.now_ns
             self.out = None
 
-    def offer(self, stamped: Command) -> str:
+    def accept_command(self, stamped: Command) -> str:
         """Hand a command to the guard and check that it had to be refused, or might be accepted."""
-        refusal: str = self.machine.offer(stamped, self.now_ns)
+        refusal: str = self.machine.accept_command(stamped, self.now_ns)
         if not refusal:
             self.history = [*self.history[-8:], stamped]
             age_ns = self.now_ns - stamped.envelope.published_ns
@@ -136,8 +136,8 @@ class GuardStory:
         """Let time pass and check what the guard lets through."""
         self.now_ns += dt_ms * MS
         if sees:
-            self.machine.saw(standing(self.now_ns))
-            self.machine.told(RobotStatus(read_ns=self.now_ns, mode="ready", is_runstopped=self.is_runstopped))
+            self.machine.update_state(standing(self.now_ns))
+            self.machine.update_status(RobotStatus(read_ns=self.now_ns, mode="ready", is_runstopped=self.is_runstopped))
             self.seen_ns = self.now_ns
         was_pressed = self.is_known_runstopped
         self.is_known_runstopped = self.is_runstopped if sees else was_pressed
@@ -169,7 +169,7 @@ class GuardStory:
         is_silent = self.is_armed and self.now_ns - self.seen_ns > 1_000 * MS
         slept = self.is_armed and self.now_ns - self.looked_ns > 1_000 * MS
         self.looked_ns = self.now_ns
-        felt = self.machine.feel(self.now_ns)
+        felt = self.machine.check_monitors(self.now_ns)
         assert felt in ("", "runstop", "driver", "guard")
         if is_pressed_now or is_silent or slept:
             assert self.machine.mode in ("stopped", "estopped"), "not stopped by what it sees"

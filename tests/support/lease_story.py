@@ -13,9 +13,9 @@ import msgspec
 from nodes.guard.arbitration import RENEWED_WITHIN_S
 from nodes.guard.node import Guard
 from runtime.clock import to_ns
-from runtime.context import Call, current_call
+from runtime.context import HandlerContext, current_call
 from runtime.control_messages.fence import SEATS, Seat
-from runtime.control_messages.lease import Lease, LeaseLine
+from runtime.control_messages.lease import Lease, SeatHolders
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import JointCommand, SeatRequest
 from runtime.msgs.signature import GOOD_FOR_NS, make_token, request
@@ -66,7 +66,7 @@ class LeaseStory:
         self.number: dict[Seat, int] = dict.fromkeys(SEATS, 0)
         self.holder: dict[Seat, str] = dict(HOLDERS)
         self.renewed_ns: dict[Seat, int] = dict.fromkeys(SEATS, 0)
-        self.line = LeaseLine(cast(Any, HOLDERS), {"command": "policy"})
+        self.line = SeatHolders(cast(Any, HOLDERS), {"command": "policy"})
         self.seqs: dict[str, int] = {}
         self.restart()
 
@@ -80,7 +80,7 @@ class LeaseStory:
             vars(port)["clock"] = self.clock
         guard.lease.sink = lambda _, message: self._issued(message)
         guard.on_start()
-        for seat, lease in guard.authority.leases.items():
+        for seat, lease in guard.arbitration.leases.items():
             assert lease.number == self.number[seat], "a restart forgot a lease, or made one"
             assert lease.holder == self.holder[seat]
             self.renewed_ns[seat] = max(self.renewed_ns[seat], self.clock.ns)  # the successor waits for a renewal anew
@@ -97,7 +97,7 @@ class LeaseStory:
         held = self.holder[asked.seat] == source and asked.holder == source
         if is_good and asked.do == "renew" and held:
             self.renewed_ns[asked.seat] = max(self.renewed_ns[asked.seat], min(asked.stamp_ns, self.clock.ns))
-        token = current_call.set(Call(self.clock.ns, trigger=self._arrived(asked, source)))
+        token = current_call.set(HandlerContext(self.clock.ns, trigger=self._arrived(asked, source)))
         try:
             self.guard.seated(asked)
         finally:
@@ -185,7 +185,7 @@ class LeaseStory:
         sources = ("first", "second", "replayed", *PEOPLE, "stranger")
         heard = [name for name in sources if not self.line.is_shadow(Envelope("command", name, 1, 0, seat=2))]
         assert len(heard) == 1, "not exactly one in command"
-        leases = self.guard.authority.leases
+        leases = self.guard.arbitration.leases
         assert {seat: lease.number for seat, lease in leases.items()} == self.number
         assert {seat: lease.holder for seat, lease in leases.items()} == self.holder
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodes.guard.arbitration import Authority
+from nodes.guard.arbitration import Arbitration
 from nodes.planner.openai_api import OpenAIPlanner
 from runtime import Simulation
 from runtime.msgs import Image, Interrupt, SceneDescription, SeenObject, Subtask, Utterance
@@ -73,7 +73,7 @@ class Table:
     def __init__(self, server: FakeOpenAI, **parameters: Any) -> None:
         parameters = {"model": "fake", "latency_s": 0.5, "deadline_s": 30.0, **parameters}
         self.planner = OpenAIPlanner(base_url=server.url, **parameters)
-        self.authority = Authority()
+        self.authority = Arbitration()
         self.sim = Simulation(self.planner)
         self.subtasks: list[Subtask] = self.sim.record(OpenAIPlanner.subtask)
         self.said: list[Utterance] = self.sim.record(OpenAIPlanner.said)

@@ -15,7 +15,7 @@ import numpy as np
 
 from runtime import Message
 from runtime.message import Stamped
-from runtime.transport.zeromq import Inlet
+from runtime.transport.zeromq import SubscriberThread
 
 
 class Note(Message):
@@ -32,7 +32,7 @@ def _hear(stamped: Stamped[Any]) -> None:
 
 def main() -> None:
     folder, name = sys.argv[1:]
-    inlet = Inlet(
+    inlet = SubscriberThread(
         {"note": Note},
         _hear,
         lambda topic, reason, number: print("lost", reason, number, flush=True),

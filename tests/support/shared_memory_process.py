@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from runtime.transport.shared_memory import Place, Pool, Views
+from runtime.transport.shared_memory import Pool, SlotAddress, Views
 
 SIZE = 200_000
 
@@ -20,7 +20,7 @@ def hold(folder: Path) -> None:
     views = Views(folder)
     kept = []
     for line in sys.stdin.buffer:
-        kept.append(views.take(msgspec.json.decode(line, type=Place)))
+        kept.append(views.take(msgspec.json.decode(line, type=SlotAddress)))
         print("none" if kept[-1] is None else "held", flush=True)
 
 
@@ -34,7 +34,7 @@ def look(folder: Path) -> None:
     kept: list[np.ndarray] = []
     taken = gone = torn = 0
     for line in sys.stdin.buffer:
-        frames = views.take(msgspec.json.decode(line, type=Place))
+        frames = views.take(msgspec.json.decode(line, type=SlotAddress))
         if frames is None:
             gone += 1
             continue

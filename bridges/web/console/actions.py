@@ -1,4 +1,4 @@
-"""`Deeds`: what people at the pages do becomes messages of the graph, where their role and their seat allow it."""
+"""`Actions`: what people at the pages do becomes messages of the graph, where their role and their seat allow it."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Literal
 
 from bridges.web.console import teleop as drive
 from bridges.web.console.draft_review import Supervision
-from bridges.web.console.feed import Board
+from bridges.web.console.feed import RunFeed
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.seat_requests import Seats
-from bridges.web.console.suspend_detector import Standstill
+from bridges.web.console.suspend_detector import SuspendDetector
 from bridges.web.http.client import Session
 from bridges.web.http.messages import Mark
 from bridges.web.http.wire import (
-    Act,
-    Answer,
-    Ask,
+    ActRequest,
+    AnswerSeatRequest,
+    AskForSeat,
     Decide,
     Drive,
     Emergency,
     Give,
     Incoming,
     NoteMark,
-    Place,
-    Plan,
+    PlanRequest,
+    PointedPlace,
     Resume,
     Say,
-    Stop,
+    StopPressed,
     Supervise,
     Take,
 )
-from runtime.context import Call, current_call
+from runtime.context import HandlerContext, current_call
 from runtime.msgs import TERMINAL, Action, EStop, SeenObject, Subtask, Utterance
 from runtime.msgs.robot_protocol import Hand, RobotLimits
 
@@ -51,13 +51,13 @@ WORDS = {
 NEED_NOTHING = ("hold", "nod", "shake")
 
 
-class Deeds:
+class Actions:
     """One method per thing that a person may do (the server's thread)."""
 
     def __init__(
         self,
         ports: ConsolePorts,
-        board: Board,
+        board: RunFeed,
         seats: Seats,
         supervision: Supervision,
         limits: RobotLimits,
@@ -73,7 +73,7 @@ class Deeds:
         self._hand = hand
         self._speaker = speaker
         self._is_stop = is_stop
-        self._standstill = Standstill()
+        self._standstill = SuspendDetector()
         self._idents = seats.idents
 
     def beat(self, now_ns: int) -> None:
@@ -82,7 +82,7 @@ class Deeds:
 
     def handle(self, session: Session, message: Incoming) -> None:
         """Do what a person asks for."""
-        if isinstance(message, Stop):  # anybody may, whatever their role
+        if isinstance(message, StopPressed):  # anybody may, whatever their role
             self._seats.interrupt("stop", f"{session.name}: {message.why}")
             return
         if isinstance(message, Say) and session.role == "participant":
@@ -104,17 +104,17 @@ class Deeds:
                 self._ports.mark.publish(mark)
             case Take():
                 self._seats.take(message.seat, session, now_ns, force=message.force)
-            case Ask():
+            case AskForSeat():
                 self._seats.ask(message.seat, session, now_ns)
-            case Answer():
+            case AnswerSeatRequest():
                 self._seats.answer(message.seat, message.wish, session, is_granted=message.is_granted)
             case Give():
                 self._seats.give(message.seat, session, now_ns)
             case Drive():
                 self._drive(session, message)
-            case Supervise() | Decide() | Plan():
+            case Supervise() | Decide() | PlanRequest():
                 self._as_planner(session, message, now_ns)
-            case Act():
+            case ActRequest():
                 self._act(session, message)
             case _:
                 session.notice(f"{type(message).__name__} is not expected now")
@@ -168,7 +168,7 @@ class Deeds:
         is_known = asked is not None and asked.age_s(now_ns) <= OLDEST_SETPOINT_S
         here = asked.message.position if asked is not None and is_known else state.message.position
         # A person's command is as old as the robot's state it starts from, and as the picture they look at.
-        call = Call(now_ns)
+        call = HandlerContext(now_ns)
         call.read(state)
         call.image_ns = max((view.seen_captured_ns for view in session.views.values()), default=0)
         token = current_call.set(call)
@@ -177,7 +177,7 @@ class Deeds:
         finally:
             current_call.reset(token)
 
-    def _as_planner(self, session: Session, message: Supervise | Decide | Plan, now_ns: int) -> None:
+    def _as_planner(self, session: Session, message: Supervise | Decide | PlanRequest, now_ns: int) -> None:
         if not self._seats.holds("planner", session):
             session.notice("take the planner's seat first")
         elif isinstance(message, Supervise):
@@ -188,7 +188,7 @@ class Deeds:
         else:
             self._plan(session, message)
 
-    def _plan(self, session: Session, message: Plan) -> None:
+    def _plan(self, session: Session, message: PlanRequest) -> None:
         self._ports.plan.publish(
             Subtask(
                 id=self._idents.next(),
@@ -202,7 +202,7 @@ class Deeds:
         if message.sentence:
             self._say(session, "robot", message.sentence)
 
-    def _act(self, session: Session, message: Act) -> None:
+    def _act(self, session: Session, message: ActRequest) -> None:
         if not self._seats.holds("vlm", session):
             session.notice("take the VLM's seat first")
             return
@@ -214,7 +214,7 @@ class Deeds:
         text = f"{WORDS[message.skill]}{what}"
         self._ports.act.publish(Action(id=self._idents.next(), skill=message.skill, target=target, text=text))
 
-    def _thing(self, message: Act | Place) -> SeenObject | None:
+    def _thing(self, message: ActRequest | PointedPlace) -> SeenObject | None:
         """The thing seen that the page means."""
         scene = self._ports.scene.latest()
         near = [

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from bridges.web.console.actions import Deeds
+from bridges.web.console.actions import Actions
 from bridges.web.console.canned_phrases import Canned
 from bridges.web.console.draft_review import Supervision
 from bridges.web.console.feed import (
-    Board,
     Recorders,
+    RunFeed,
     guard_document,
     robot_document,
     scene_document,
@@ -21,7 +21,7 @@ from bridges.web.console.path_preview import path
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
-from bridges.web.http.client import Session, View
+from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.wire import Incoming, Talks
 from bridges.web.speech.push_to_talk import Talking
@@ -43,11 +43,11 @@ class ConsoleDesk:
     def __init__(
         self,
         ports: ConsolePorts,
-        board: Board,
+        board: RunFeed,
         seats: Seats,
         supervision: Supervision,
         shadows: Shadows,
-        deeds: Deeds,
+        deeds: Actions,
         hand: Hand,
         states: deque[RobotState],
         setting: dict[str, Any],
@@ -111,7 +111,7 @@ class ConsoleDesk:
         )
         return document
 
-    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
+    def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
         """The newest picture of a camera that this page has not been sent."""
         port = self._cameras.get(camera.removesuffix(DEPTH))
         stamped = port.stamped() if port is not None else None

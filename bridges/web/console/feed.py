@@ -47,7 +47,7 @@ DRAFT_WORDS = {
 }
 
 
-class Board:
+class RunFeed:
     """The newest event of each kind, and all of the last ones in order."""
 
     def __init__(self, start_ns: int) -> None:

@@ -10,11 +10,11 @@ from collections import deque
 from pathlib import Path
 from typing import Any, cast
 
-from bridges.web.console.actions import Deeds
+from bridges.web.console.actions import Actions
 from bridges.web.console.canned_phrases import CANNED, Canned, read_canned
 from bridges.web.console.documents import ConsoleDesk
 from bridges.web.console.draft_review import Supervision
-from bridges.web.console.feed import Board, Recorders
+from bridges.web.console.feed import Recorders, RunFeed
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
@@ -110,7 +110,7 @@ class Console(ConsolePorts):
 
     def on_start(self) -> None:
         """Open the page and say where it is. Raises UserError where that cannot be."""
-        self._board = Board(self.clock.now_ns())
+        self._board = RunFeed(self.clock.now_ns())
         self._seats = Seats(self, Asking(getattr(self, "run_info", {})), Idents(self.name, self.clock.now_ns()))
         self._supervision = Supervision(self, self._speaker)
         self._shadows = Shadows(self._limits.joints)
@@ -120,7 +120,7 @@ class Console(ConsolePorts):
         if self.clock.is_virtual:
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")
             return
-        deeds = Deeds(
+        deeds = Actions(
             self, self._board, self._seats, self._supervision, self._limits, self._hand, self._speaker, self._is_stop
         )
         desk = ConsoleDesk(

@@ -28,7 +28,7 @@ WISH_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SeatWish:
     """Somebody asks for a seat on which another person sits."""
 
     number: int
@@ -49,7 +49,7 @@ class Seats:
         self._leases: dict[Seat, Lease] = {}
         self._asked_ns: dict[Seat, int] = {}
         self.idents = idents
-        self._wishes: dict[int, Wish] = {}
+        self._wishes: dict[int, SeatWish] = {}
         self._wish_count = 0
 
     def holder(self, seat: Seat) -> str:
@@ -108,7 +108,7 @@ class Seats:
             session.notice(f"{sitter.name} has been asked already")
             return
         self._wish_count += 1
-        self._wishes[self._wish_count] = Wish(self._wish_count, seat, session.ident, session.name, now_ns)
+        self._wishes[self._wish_count] = SeatWish(self._wish_count, seat, session.ident, session.name, now_ns)
         self._word("ask", seat, session.name, sitter.name)
         self._notify(sitter.session, f"{session.name} asks for the seat {seat}")
 

@@ -1,4 +1,4 @@
-"""`Standstill`: notices that this process was stopped for a while: what waited meanwhile is not taken for new."""
+"""`SuspendDetector`: notices that this process was stopped for a while: what waited meanwhile is not taken for new."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DISTRUST_NS = to_ns(0.15)
 """So long after it, keys are not believed: a hand that still holds them sends them again."""
 
 
-class Standstill:
+class SuspendDetector:
     """The beats of a process, and what their gaps mean."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import atan2, copysign, cos, hypot, pi, sqrt
 
-from bridges.web.http.wire import Drive, Place
+from bridges.web.http.wire import Drive, PointedPlace
 from runtime.msgs import JointCommand, JointVector, RobotState
 from runtime.msgs.robot_protocol import BaseLimit, Hand, JointLimit, PointM, RobotLimits, Twist
 
@@ -64,7 +64,7 @@ def aim(wanted: Drive, limits: RobotLimits, hand: Hand, state: RobotState, thing
 
 
 def towards(
-    spot: Place, state: RobotState, base: BaseLimit, fastest_mps: float, fastest_radps: float
+    spot: PointedPlace, state: RobotState, base: BaseLimit, fastest_mps: float, fastest_radps: float
 ) -> tuple[float, float]:
     """Base speed and turn on the way to a spot on the floor: look there first, then drive, and stop before it."""
     dx, dy = spot.x_m - state.base_x_m, spot.y_m - state.base_y_m

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridges.web.episode.board import WAITING, Board
+from bridges.web.episode.board import WAITING, EpisodeBoard
 from bridges.web.episode.wire import Play, decode
-from bridges.web.http.client import Session, View
+from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.listener import PageHost, missing_libraries
 from bridges.web.http.page import Room
 from runtime import Node, Publisher, QoS, Subscription, on
@@ -39,7 +39,7 @@ class PersonAtPage(Node):
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, certificate: str = "", key: str = "") -> None:
         self._pages = PageHost(host, port, certificate, key)
-        self._board = Board()
+        self._board = EpisodeBoard()
         self._briefing: Briefing | None = None
         self._question: Observation | None = None
 
@@ -138,7 +138,7 @@ class PersonAtPage(Node):
             "episode": episode if is_news else None,
         }
 
-    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
+    def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
         """There are no pictures."""
         return None
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from bridges.web.http.wire import FromBrowser, Hello, Seen, Short, Watch
+from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, Short, WatchCameras
 
 ActKind = Literal["speak", "non-verbal communication", "action", "none", "leave"]
 Words = Annotated[str, msgspec.Meta(max_length=2000)]
@@ -21,7 +21,7 @@ class Play(FromBrowser, frozen=True, tag="act"):
     to: Annotated[tuple[Short, ...], msgspec.Meta(max_length=16)] = ()
 
 
-Incoming = Hello | Seen | Watch | Play
+Incoming = PageHello | FrameSeen | WatchCameras | Play
 
 _decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
 

@@ -86,7 +86,7 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class AllowedOrigins:
     """The names under which the page may be asked for. A page from anywhere else is another origin, and refused."""
 
     names: frozenset[str]  # exact values of the Host header
@@ -94,7 +94,7 @@ class Door:
     also: frozenset[str] = frozenset()  # origins behind which a tunnel or a proxy leads here
 
     @classmethod
-    def of(cls, host: str, port: int, *, has_tls: bool, also: Iterable[str] = ()) -> Door:
+    def of(cls, host: str, port: int, *, has_tls: bool, also: Iterable[str] = ()) -> AllowedOrigins:
         names = LOOPBACK if host in LOOPBACK else (host,)
         return cls(
             frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names),
@@ -113,7 +113,7 @@ class Door:
         return origin is not None and origin in self.also and urlsplit(origin).netloc == host
 
 
-class Pace:
+class RateLimit:
     """A bucket of permissions that fills at a rate; empty means: too fast."""
 
     def __init__(self, per_s: float, burst: float) -> None:

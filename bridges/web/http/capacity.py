@@ -1,4 +1,4 @@
-"""`Places`: how many may have a page of a server open, so that onlookers do not keep out who is needed."""
+"""`Capacity`: how many may have a page of a server open, so that onlookers do not keep out who is needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEPT = {"operator": 4, "participant": 4, VIEWER: 0}
 MOST_KEPT = 8
 
 
-class Places:
+class Capacity:
     """The places that are taken, by the role of the token (the server's thread)."""
 
     def __init__(self, most: int = MOST_CLIENTS) -> None:

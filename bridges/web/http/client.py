@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from bridges.web.http.auth import Pace, Role
+from bridges.web.http.auth import RateLimit, Role
 from bridges.web.http.jpeg import LinkPace
 
 MESSAGES_PER_S, MESSAGE_BURST = 250.0, 500.0
@@ -16,7 +16,7 @@ STALLED_S = 10.0
 
 
 @dataclass(slots=True)
-class View:
+class CameraStream:
     """One camera on one page."""
 
     pace: LinkPace = field(default_factory=LinkPace)
@@ -58,9 +58,9 @@ class Session:
         self.role = role
         self.name = name
         self.wake = asyncio.Event()
-        self.pace = Pace(MESSAGES_PER_S, MESSAGE_BURST)
-        self.words = Pace(WORDS_PER_S, WORDS_BURST)
-        self.views: dict[str, View] = {}
+        self.pace = RateLimit(MESSAGES_PER_S, MESSAGE_BURST)
+        self.words = RateLimit(WORDS_PER_S, WORDS_BURST)
+        self.views: dict[str, CameraStream] = {}
         self.watched: tuple[str, ...] = ()
         self.state_number = 0
         self.state_sent_ns = 0

@@ -13,7 +13,7 @@ from typing import Any
 from bridges.web.http.auth import Role, check_bind, check_certificate, check_origins
 from bridges.web.http.client import Session
 from bridges.web.http.page import Room
-from bridges.web.http.server import Server
+from bridges.web.http.server import WebServer
 from runtime.clock import Clock
 from runtime.errors import ParameterError, UserError
 
@@ -32,7 +32,7 @@ def missing_libraries() -> list[str]:
 class _Hall:
     """The servers of this process, by host and port."""
 
-    servers: dict[tuple[str, int], Server] = field(default_factory=dict)
+    servers: dict[tuple[str, int], WebServer] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -78,7 +78,7 @@ class PageHost:
         self._host, self._port = host, port
         self._certificate, self._key, self._reached_as = certificate, key, tuple(reached_as)
         check_origins(self._reached_as)
-        self._server: Server | None = None
+        self._server: WebServer | None = None
         self._log: logging.Logger | logging.LoggerAdapter[Any] = logging.getLogger("console")
         self._rooms: list[Room] = []
 
@@ -97,7 +97,9 @@ class PageHost:
         """
         with _HALL.lock:
             known = _HALL.servers.get((self._host, self._port))
-            server = known or Server(clock, certificate=self._certificate, key=self._key, reached_as=self._reached_as)
+            server = known or WebServer(
+                clock, certificate=self._certificate, key=self._key, reached_as=self._reached_as
+            )
             for one in (room, *beside):
                 server.add(one)
                 self._rooms.append(one)
@@ -129,7 +131,7 @@ class PageHost:
         """What opens the page for that role now; "" where there is none."""
         return self._server.tokens.by_role.get(role, "") if self._server is not None else ""
 
-    def _tell(self, server: Server, room: Room, token_role: Role) -> None:
+    def _tell(self, server: WebServer, room: Room, token_role: Role) -> None:
         scheme = "https" if self._certificate else "http"
         host = f"[{self._host}]" if ":" in self._host else self._host
         path = "" if room.path == "console" else room.path

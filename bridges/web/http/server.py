@@ -11,12 +11,21 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from bridges.web.http.auth import Door, Role, Tokens
-from bridges.web.http.capacity import MOST_CLIENTS, Places
-from bridges.web.http.client import STATE_PERIOD_S, Session, View
+from bridges.web.http.auth import AllowedOrigins, Role, Tokens
+from bridges.web.http.capacity import MOST_CLIENTS, Capacity
+from bridges.web.http.client import STATE_PERIOD_S, CameraStream, Session
 from bridges.web.http.page import Room
 from bridges.web.http.static_files import guarded, read_files
-from bridges.web.http.wire import MAX_MESSAGE_BYTES, Emergency, Hello, Seen, Stop, Watch, encode, pack_frame
+from bridges.web.http.wire import (
+    MAX_MESSAGE_BYTES,
+    Emergency,
+    FrameSeen,
+    PageHello,
+    StopPressed,
+    WatchCameras,
+    encode,
+    pack_frame,
+)
 from runtime.clock import Clock, to_ns
 from runtime.errors import UserError
 
@@ -63,7 +72,7 @@ def _brief_http() -> type[asyncio.Protocol]:
     return BriefHTTP
 
 
-class Server:
+class WebServer:
     """Serves its rooms until it is stopped; rooms may come and go meanwhile (any thread)."""
 
     def __init__(self, clock: Clock, *, certificate: str = "", key: str = "", reached_as: Iterable[str] = ()) -> None:
@@ -73,8 +82,8 @@ class Server:
         self._clock = clock
         self._certificate, self._key = certificate, key
         self._also = tuple(reached_as)
-        self._door = Door(frozenset())
-        self._places = Places()
+        self._door = AllowedOrigins(frozenset())
+        self._places = Capacity()
         self._waiting: list[asyncio.Timeout] = []  # of the sockets without a token, oldest first
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: uvicorn.Server | None = None
@@ -117,7 +126,7 @@ class Server:
                 f"the console needs {problem.name}, which is not installed; pip install 'polyrhythm[console]'"
             ) from problem
         self.port = bound.getsockname()[1]
-        self._door = Door.of(host, self.port, has_tls=bool(self._certificate), also=self._also)
+        self._door = AllowedOrigins.of(host, self.port, has_tls=bool(self._certificate), also=self._also)
         self._bound = bound
         uvicorns = logging.getLogger("uvicorn.error")
         uvicorns.setLevel(logging.WARNING)
@@ -262,7 +271,7 @@ class Server:
         except WebSocketDisconnect:
             pass  # the page was closed, or its link
 
-    async def _talk(self, socket: WebSocket, room: Room, message: Hello, token_role: Role) -> None:
+    async def _talk(self, socket: WebSocket, room: Room, message: PageHello, token_role: Role) -> None:
         role = room.roles[token_role]
         ident = message.session or secrets.token_hex(16)
         session = Session(ident, role, message.name.strip() or role, message.token)
@@ -292,7 +301,7 @@ class Server:
         ]
         return found if len(found) > 1 else []
 
-    async def _hello(self, socket: WebSocket, room: Room) -> tuple[Hello, Role] | None:
+    async def _hello(self, socket: WebSocket, room: Room) -> tuple[PageHello, Role] | None:
         if len(self._waiting) >= MOST_WAITING:
             self._waiting.pop(0).reschedule(asyncio.get_running_loop().time())
         try:
@@ -309,11 +318,11 @@ class Server:
         except (ValueError, KeyError):
             await socket.close(BAD_TOKEN, "the first message is to bring the token")
             return None
-        role = self.tokens.role_of(message.token) if isinstance(message, Hello) else None
-        if isinstance(message, Hello) and self.tokens.was_taken_back(message.token):
+        role = self.tokens.role_of(message.token) if isinstance(message, PageHello) else None
+        if isinstance(message, PageHello) and self.tokens.was_taken_back(message.token):
             await socket.close(BAD_TOKEN, TAKEN_BACK)
             return None
-        if role is None or not isinstance(message, Hello):
+        if role is None or not isinstance(message, PageHello):
             await socket.close(
                 BAD_TOKEN, "this address is of another run, or not whole; take the one that the run printed"
             )
@@ -335,16 +344,16 @@ class Server:
                 return
             now_ns = self._clock.now_ns()
             if not session.pace.allows(now_ns):
-                if isinstance(message, Stop | Emergency):  # whatever came before it
+                if isinstance(message, StopPressed | Emergency):  # whatever came before it
                     room.desk.handle(session, message)
                 await socket.close(TOO_FAST, "too many messages")
                 return
-            if isinstance(message, Seen):
+            if isinstance(message, FrameSeen):
                 if message.camera:
                     session.seen_frame(message.camera, message.n, now_ns)
                 else:
                     session.seen_state(message.n, now_ns)
-            elif isinstance(message, Watch):
+            elif isinstance(message, WatchCameras):
                 session.watched = message.cameras
                 session.wake.set()
             else:
@@ -387,7 +396,11 @@ class Server:
 
     async def _send_frames(self, socket: WebSocket, session: Session, room: Room) -> None:
         for camera in session.watched:
-            view = session.views.setdefault(camera, View()) if len(session.views) < 8 else session.views.get(camera)
+            view = (
+                session.views.setdefault(camera, CameraStream())
+                if len(session.views) < 8
+                else session.views.get(camera)
+            )
             now_ns = self._clock.now_ns()
             if view is None or not view.has_room or now_ns - view.sent_ns < to_ns(view.pace.pause_s):
                 continue

@@ -23,7 +23,7 @@ class FromBrowser(msgspec.Struct, frozen=True, tag_field="t", forbid_unknown_fie
     """Any message of the page."""
 
 
-class Hello(FromBrowser, frozen=True, tag="hello"):
+class PageHello(FromBrowser, frozen=True, tag="hello"):
     """The first message: the token from the address, a name, and the session to go on with after a reload."""
 
     token: Short
@@ -31,14 +31,14 @@ class Hello(FromBrowser, frozen=True, tag="hello"):
     session: Short = ""
 
 
-class Seen(FromBrowser, frozen=True, tag="seen"):
+class FrameSeen(FromBrowser, frozen=True, tag="seen"):
     """The state number `n` has been drawn; with a camera, its frame `n`."""
 
     n: int
     camera: Short = ""
 
 
-class Watch(FromBrowser, frozen=True, tag="watch"):
+class WatchCameras(FromBrowser, frozen=True, tag="watch"):
     """The cameras that are on screen; none while the page is hidden."""
 
     cameras: Annotated[tuple[Short, ...], msgspec.Meta(max_length=8)]
@@ -75,7 +75,7 @@ class Talked(FromBrowser, frozen=True, tag="talked"):
 Talks = Talk | SoundPiece | Talked
 
 
-class Stop(FromBrowser, frozen=True, tag="stop"):
+class StopPressed(FromBrowser, frozen=True, tag="stop"):
     """Stop, now."""
 
     why: Short = "stop button"
@@ -103,13 +103,13 @@ class Take(FromBrowser, frozen=True, tag="take"):
     force: bool = False
 
 
-class Ask(FromBrowser, frozen=True, tag="ask"):
+class AskForSeat(FromBrowser, frozen=True, tag="ask"):
     """Ask the one who sits there for the seat; where nobody does, it is taken."""
 
     seat: Seat
 
 
-class Answer(FromBrowser, frozen=True, tag="answer"):
+class AnswerSeatRequest(FromBrowser, frozen=True, tag="answer"):
     """Answer who asked for one's seat: it becomes theirs, or not."""
 
     seat: Seat
@@ -140,7 +140,7 @@ class Give(FromBrowser, frozen=True, tag="give"):
     seat: Seat
 
 
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PointedPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A thing seen, or with no label a spot on the floor; odometry frame."""
 
     x_m: Metres
@@ -158,10 +158,10 @@ class Drive(FromBrowser, frozen=True, tag="drive"):
     jog: Annotated[dict[Short, Fraction], msgspec.Meta(max_length=16)] = {}
     goals: Annotated[dict[Short, float], msgspec.Meta(max_length=16)] = {}
     hand: Annotated[dict[Turn, Fraction], msgspec.Meta(max_length=5)] = {}
-    to: Place | None = None
+    to: PointedPlace | None = None
 
 
-class Plan(FromBrowser, frozen=True, tag="plan"):
+class PlanRequest(FromBrowser, frozen=True, tag="plan"):
     """A subtask, as the planner."""
 
     text: Text
@@ -172,7 +172,7 @@ class Plan(FromBrowser, frozen=True, tag="plan"):
     sentence: Text = ""
 
 
-class Act(FromBrowser, frozen=True, tag="act"):
+class ActRequest(FromBrowser, frozen=True, tag="act"):
     """An action, as the VLM, on one of the things seen."""
 
     skill: Skill
@@ -183,26 +183,26 @@ class Act(FromBrowser, frozen=True, tag="act"):
 
 
 Incoming = (
-    Hello
-    | Seen
-    | Watch
+    PageHello
+    | FrameSeen
+    | WatchCameras
     | Say
     | Talk
     | SoundPiece
     | Talked
-    | Stop
+    | StopPressed
     | Resume
     | Emergency
     | NoteMark
     | Take
-    | Ask
-    | Answer
+    | AskForSeat
+    | AnswerSeatRequest
     | Give
     | Drive
     | Supervise
     | Decide
-    | Plan
-    | Act
+    | PlanRequest
+    | ActRequest
 )
 
 _decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)

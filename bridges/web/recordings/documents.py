@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from bridges.web.http.client import Session, View
-from bridges.web.http.wire import FromBrowser, Hello, Seen, Watch
+from bridges.web.http.client import CameraStream, Session
+from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, WatchCameras
 from bridges.web.questionnaire.questionnaire import Item
 from bridges.web.recordings.ratings import Rating, Ratings, agreement
 from bridges.web.recordings.recording import Recorded
@@ -23,7 +23,7 @@ class Seek(FromBrowser, frozen=True, tag="seek"):
     at_s: Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
 
 
-class Rate(FromBrowser, frozen=True, tag="rate"):
+class RateRecording(FromBrowser, frozen=True, tag="rate"):
     """A score and why; None takes the score back."""
 
     name: Annotated[str, msgspec.Meta(max_length=200)]
@@ -32,12 +32,12 @@ class Rate(FromBrowser, frozen=True, tag="rate"):
     rationale: Annotated[str, msgspec.Meta(max_length=4000)] = ""
 
 
-_decoder: msgspec.json.Decoder[Hello | Seen | Watch | Seek | Rate] = msgspec.json.Decoder(
-    Hello | Seen | Watch | Seek | Rate
+_decoder: msgspec.json.Decoder[PageHello | FrameSeen | WatchCameras | Seek | RateRecording] = msgspec.json.Decoder(
+    PageHello | FrameSeen | WatchCameras | Seek | RateRecording
 )
 
 
-def decode(text: str | bytes) -> Hello | Seen | Watch | Seek | Rate:
+def decode(text: str | bytes) -> PageHello | FrameSeen | WatchCameras | Seek | RateRecording:
     """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
     return _decoder.decode(text)
 
@@ -121,7 +121,7 @@ class AnnotationDesk:
         scores = {(self._recorded.episode, *key): score for key, score in self._recorded.scores.items()}
         return [asdict(one) for one in agreement(self._ratings.by_key.values(), self._scales, scores)]
 
-    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
+    def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
         """The frame of the moment that the page is at. `camera`: the page's session, and which of the cameras."""
         ident, number = watched(camera)
         if not 0 <= number < len(self._recorded.cameras):
@@ -148,14 +148,14 @@ class AnnotationDesk:
         if isinstance(message, Seek):
             self._places[session.ident] = message.at_s
             session.wake.set()
-        elif not isinstance(message, Rate):
+        elif not isinstance(message, RateRecording):
             session.notice(f"{type(message).__name__} is not expected now")
         elif session.role == VIEWER:
             session.notice("a viewer rates nothing; take an annotator's address")
         else:
             self._rate(session, message)
 
-    def _rate(self, session: Session, message: Rate) -> None:
+    def _rate(self, session: Session, message: RateRecording) -> None:
         scale = next((one for one in self._scales if one.id == message.dimension), None)
         if scale is None or message.name not in self._recorded.agents:
             session.notice(f"there is no {message.dimension} of {message.name}")

@@ -13,7 +13,7 @@ from bridges.web.http.client import Session
 from bridges.web.questionnaire.questionnaire import Item
 from bridges.web.recordings.documents import AnnotationDesk
 from bridges.web.recordings.ratings import Rating, Ratings, ratings_file, read_ratings
-from bridges.web.recordings.reader_process import Reading
+from bridges.web.recordings.reader_process import ReaderProcess
 from bridges.web.recordings.recording import Recorded
 from runtime.bag.parts import parts_of
 from runtime.errors import UserError
@@ -51,7 +51,7 @@ class Shelf:
         self.rater = rater
         self.books: dict[str, Book] = {}  # the one that was opened last at the end
         self.problems: dict[str, str] = {}
-        self._reading: dict[str, Reading] = {}
+        self._reading: dict[str, ReaderProcess] = {}
 
     def names(self) -> list[dict[str, Any]]:
         """The finished recordings, newest first, each with how many have rated it."""
@@ -79,7 +79,7 @@ class Shelf:
         if name not in {one["name"] for one in self.names()}:  # a path that leads elsewhere is none of these
             return "there is no such recording, or it is not finished yet"
         if name not in self._reading:
-            self._reading[name] = Reading(self.folder / name)
+            self._reading[name] = ReaderProcess(self.folder / name)
         self.problems.pop(name, None)
         return ""
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from bridges.web.http.client import Session, View
+from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.page import Room
-from bridges.web.http.wire import FromBrowser, Hello, Seen, Watch
+from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, WatchCameras
 from bridges.web.questionnaire.questionnaire import shipped
-from bridges.web.recordings.documents import VIEWER, Rate, Seek, greeting, watched
+from bridges.web.recordings.documents import VIEWER, RateRecording, Seek, greeting, watched
 from bridges.web.recordings.folder import Book, Shelf
 from bridges.web.recordings.ratings import agreement
 
@@ -23,14 +23,14 @@ LIST_NS = 2_000_000_000
 _NAME = re.compile(r"\w[\w -]{0,31}")
 
 
-class Open(FromBrowser, frozen=True, tag="open"):
+class OpenRecording(FromBrowser, frozen=True, tag="open"):
     """Which recording is to be rated, and by whom; no recording: back to the list."""
 
     recording: Annotated[str, msgspec.Meta(max_length=400)] = ""
     rater: Annotated[str, msgspec.Meta(max_length=32)] = ""
 
 
-_Incoming = Hello | Seen | Watch | Seek | Rate | Open
+_Incoming = PageHello | FrameSeen | WatchCameras | Seek | RateRecording | OpenRecording
 _decoder: msgspec.json.Decoder[_Incoming] = msgspec.json.Decoder(_Incoming)
 
 
@@ -90,7 +90,7 @@ class RecordingsDesk:
         notices, session.notices = session.notices, []
         return {**document, "t": "state", "n": session.state_number, "notices": notices}
 
-    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
+    def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
         """The frame of the moment that the page is at."""
         session = self._sessions.get(watched(camera)[0])
         book = self._book(session) if session is not None else None
@@ -127,14 +127,14 @@ class RecordingsDesk:
     def handle(self, session: Session, message: Any) -> None:
         """Open a recording, go to a moment of it, rate it."""
         reader, book = self._readers[session.ident], self._book(session)
-        if isinstance(message, Open):
+        if isinstance(message, OpenRecording):
             self._open(session, reader, message)
         elif book is None:
             session.notice("open a recording first")
         else:
             book.desk.handle(session, message)
 
-    def _open(self, session: Session, reader: _Reader, message: Open) -> None:
+    def _open(self, session: Session, reader: _Reader, message: OpenRecording) -> None:
         rater = message.rater.strip()
         if session.role != VIEWER and message.recording and (not _NAME.fullmatch(rater) or rater == VIEWER):
             session.notice("give a name or code to rate under: letters, digits, spaces and -")

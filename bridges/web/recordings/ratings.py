@@ -88,7 +88,7 @@ class Ratings:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class RaterAgreement:
     """One dimension: Randolph's kappa among people on five classes, Pearson of their means with the model's scores."""
 
     dimension: str
@@ -101,7 +101,7 @@ class Agreement:
 
 def agreement(
     ratings: Iterable[Rating], scales: Sequence[Item], scores: Mapping[tuple[str, str, str], float]
-) -> list[Agreement]:
+) -> list[RaterAgreement]:
     """For each dimension that was rated; `scores` by (episode, agent, dimension)."""
     given = [rating for rating in ratings if rating.score is not None]
     found = []
@@ -120,7 +120,7 @@ def agreement(
             if (episode, name, scale.id) in scores
         ]
         found.append(
-            Agreement(
+            RaterAgreement(
                 scale.id,
                 len({rating.rater for rating in own}),
                 len(items),

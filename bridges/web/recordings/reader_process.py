@@ -1,4 +1,5 @@
-"""`Reading`: a recording is read in a process of its own, so that whoever drives at the same server is not held up."""
+"""`ReaderProcess`: a recording is read in a process of its own, so that whoever drives at the same server is not
+held up."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from runtime.errors import PolyrhythmError
 NICE = 10
 
 
-class Reading:
+class ReaderProcess:
     """One recording on its way in."""
 
     def __init__(self, path: Path) -> None:

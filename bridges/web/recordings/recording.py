@@ -16,7 +16,7 @@ from bridges.web.recordings.ratings import name_of
 from runtime.bag.file import BagReader
 from runtime.bag.parts import begin_ns_of, parts_of, zero_ns_of
 from runtime.bag.record import BagMessage
-from runtime.control_messages.lease import LEASE_TOPIC, Lease, LeaseLine
+from runtime.control_messages.lease import LEASE_TOPIC, Lease, SeatHolders
 from runtime.errors import RecordingError
 
 IMAGE_SCHEMA = "foxglove.CompressedImage"
@@ -34,7 +34,7 @@ LINE_S = 2.0
 
 
 @dataclass(slots=True)
-class Camera:
+class RecordedCamera:
     """What one camera saw."""
 
     name: str  # "room": its topic without "/image"
@@ -57,7 +57,7 @@ class Recorded:
     agents: list[str] = field(default_factory=list)
     parts: dict[str, dict[str, str]] = field(default_factory=dict)  # agent -> goal and background, where known
     scores: dict[tuple[str, str], float] = field(default_factory=dict)  # (agent, dimension) -> of the judge
-    cameras: list[Camera] = field(default_factory=list)  # the one that is shown first at the beginning
+    cameras: list[RecordedCamera] = field(default_factory=list)  # the one that is shown first at the beginning
     begins_s: float = 0.0
 
 
@@ -76,7 +76,7 @@ def read_recording(path: Path) -> Recorded:
     start_ns, begins_s = _zero(readers[0], first_ns)
     duration_s = max(0.0, (last_ns - start_ns) * 1e-9 - begins_s)
     found = Recorded(name_of(path), round(duration_s, 2), begins_s=round(begins_s, 2))
-    cameras = {topic: Camera(topic.removesuffix(IMAGE_ENDING)) for topic in shown_of(images)}
+    cameras = {topic: RecordedCamera(topic.removesuffix(IMAGE_ENDING)) for topic in shown_of(images)}
     gap_s = max(SHORTEST_GAP_S, duration_s * len(cameras) / MOST_FRAMES)
     told: list[BagMessage] = []
     for message in chain.from_iterable(readers):
@@ -140,7 +140,7 @@ def _spread(found: Recorded, lasts_s: float) -> None:
     found.duration_s = len(found.events) * LINE_S
 
 
-def _add_frame(camera: Camera, message: BagMessage, at_s: float) -> None:
+def _add_frame(camera: RecordedCamera, message: BagMessage, at_s: float) -> None:
     try:
         data = base64.b64decode(str(message.document.get("data", "")), validate=True)
     except (RecordingError, binascii.Error, ValueError):
@@ -158,7 +158,7 @@ class _Teller:
     def __init__(self, found: Recorded) -> None:
         self._found = found
         self._last: dict[str, str] = {}
-        self._leases = LeaseLine()
+        self._leases = SeatHolders()
 
     def take(self, message: BagMessage, at_s: float) -> None:
         """Add what the message tells, if anything."""

@@ -1,4 +1,5 @@
-"""`Looks`: when what somebody has said so far is worth recognising, before they have ended: it may be a stop."""
+"""`PartialRecognition`: when what somebody has said so far is worth recognising, before they have ended: it may be a
+stop."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ QUIETEST = 60.0
 """Root mean square of 16-bit samples; what is softer is no word in any room."""
 
 
-class Looks:
+class PartialRecognition:
     """Takes the pieces of one utterance."""
 
     def __init__(self) -> None:

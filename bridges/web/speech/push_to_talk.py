@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from bridges.web.http.auth import Pace
+from bridges.web.http.auth import RateLimit
 from bridges.web.http.client import Session
 from bridges.web.http.wire import SoundPiece, Talk, Talked, Talks
-from bridges.web.speech.partial_recognition import Looks
+from bridges.web.speech.partial_recognition import PartialRecognition
 from bridges.web.speech.ports import VoicePorts
 from runtime.clock import to_ns
 from runtime.messages.msgspec_cache import from_json
@@ -46,13 +46,13 @@ TOO_SHORT = "that was too short; hold the button for as long as you speak"
 class _Person:
     """What is known of the one who speaks at a page, for as long as it is open."""
 
-    pace: Pace = field(default_factory=lambda: Pace(UTTERANCES_PER_S, UTTERANCES_BURST))
+    pace: RateLimit = field(default_factory=lambda: RateLimit(UTTERANCES_PER_S, UTTERANCES_BURST))
     speaker: str = ""
     begun_ns: int = 0  # 0: nobody speaks
     last_ns: int = 0  # when the newest piece came
     sound: bytearray = field(default_factory=bytearray)
     number: int = 0  # of this utterance
-    looks: Looks = field(default_factory=Looks)
+    looks: PartialRecognition = field(default_factory=PartialRecognition)
     is_look_due: bool = False
     last_look_ns: int = -LOOKS_APART_NS  # of whatever they said
     looked_ns: int = 0  # how old this utterance was taken to be when it was first looked at; 0: not yet
@@ -183,7 +183,7 @@ class Talking:
 
     def _reset(self, person: _Person) -> None:
         person.begun_ns, person.sound = 0, bytearray()
-        person.looks, person.is_look_due, person.looked_ns = Looks(), False, 0
+        person.looks, person.is_look_due, person.looked_ns = PartialRecognition(), False, 0
 
     def _tell(self, now_ns: int) -> None:
         """That somebody speaks: at each change, and again while it lasts; so a loudspeaker falls silent."""

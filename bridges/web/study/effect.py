@@ -1,4 +1,4 @@
-"""`Effect`: puts into force what a trial's condition asks of the seats, sees that it stays so, and undoes it.
+"""`ConditionEffect`: puts into force what a trial's condition asks of the seats, sees that it stays so, and undoes it.
 
 What was changed stands in the session's file, so that it is undone also after a kill: as long as no trial runs and
 something is not undone, it is asked for again.
@@ -22,7 +22,7 @@ IN_FORCE_NS = to_ns(3.0)
 AGAIN_NS = to_ns(1.0)
 
 
-class Effect:
+class ConditionEffect:
     """Used by the node's and the server's thread. `note` keeps an event in the session's file."""
 
     def __init__(

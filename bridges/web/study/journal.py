@@ -16,7 +16,7 @@ from runtime.errors import UserError
 LOCK = ".study.lock"
 
 
-class Folder:
+class SessionFolder:
     """Where sessions are kept: one process at a time may write here."""
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class Folder:
         return None
 
 
-class Journal(LineFile):
+class SessionFile(LineFile):
     """Appends to one session's file."""
 
     def __init__(self, path: Path) -> None:
@@ -74,7 +74,9 @@ def read_events(path: Path) -> list[Event]:
     return found
 
 
-def open_session(folder: Folder, protocol: Protocol, number: int, now_s: float, by: str) -> tuple[Story, Journal]:
+def open_session(
+    folder: SessionFolder, protocol: Protocol, number: int, now_s: float, by: str
+) -> tuple[Story, SessionFile]:
     """Begin a session, or go on with it. Raises UserError where it is over, or of another protocol."""
     path = folder.file(protocol.code_of(number))
     events = read_events(path) if path.exists() else []
@@ -84,9 +86,9 @@ def open_session(folder: Folder, protocol: Protocol, number: int, now_s: float, 
         story = told(Story.of(protocol, events[0]), events[1:])
         if story.is_over:
             raise UserError(f"the session of {story.code} is over already; choose another number")
-        return story, Journal(path)
+        return story, SessionFile(path)
     begin = Event("begin", now_s, by=by, number=number, protocol=protocol.sha)
-    journal = Journal(path)
+    journal = SessionFile(path)
     journal.write(begin)
     return Story.of(protocol, begin), journal
 

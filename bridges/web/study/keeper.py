@@ -1,4 +1,5 @@
-"""`Keeper`: the session that is under way and its file; every event is on the disk before anybody is told of it."""
+"""`SessionKeeper`: the session that is under way and its file; every event is on the disk before anybody is told of
+it."""
 
 from __future__ import annotations
 
@@ -7,23 +8,23 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from bridges.web.study.journal import Folder, Journal, open_session, write_table
+from bridges.web.study.journal import SessionFile, SessionFolder, open_session, write_table
 from bridges.web.study.protocol import Protocol
-from bridges.web.study.session import Event, Refused, Story
+from bridges.web.study.session import Event, SessionRefused, Story
 from runtime.errors import UserError
 
 _log = logging.getLogger("study")
 
 
-class Keeper:
+class SessionKeeper:
     """Used by the server's thread and the node's; `tell` hears of each event once it is kept."""
 
     def __init__(self, protocol: Protocol, folder: Path, tell: Callable[[Story, Event], None]) -> None:
         self.protocol = protocol
         self.story: Story | None = None
         self.version = 1
-        self._folder = Folder(folder)
-        self._journal: Journal | None = None
+        self._folder = SessionFolder(folder)
+        self._journal: SessionFile | None = None
         self._tell = tell
         self._lock = threading.RLock()
 
@@ -53,11 +54,13 @@ class Keeper:
         """Begin or go on with the session of a participant. Raises Refused."""
         with self._lock:
             if self.story is not None and not self.story.is_over and self.story.number != number:
-                raise Refused(f"the session of {self.story.code} is not over; finish it, or let {self.story.code} stop")
+                raise SessionRefused(
+                    f"the session of {self.story.code} is not over; finish it, or let {self.story.code} stop"
+                )
             try:
                 self._begin(number, now_s, by)
             except (UserError, OSError) as problem:
-                raise Refused(str(problem)) from problem
+                raise SessionRefused(str(problem)) from problem
 
     def _begin(self, number: int, now_s: float, by: str) -> None:
         if self.story is not None and self.story.number == number and not self.story.is_over:
@@ -75,12 +78,12 @@ class Keeper:
         """Turn a wish into an event, keep it, and tell. Raises Refused where it cannot be."""
         with self._lock:
             if self.story is None or self._journal is None:
-                raise Refused("no session has begun")
+                raise SessionRefused("no session has begun")
             event = wish(self.story)
             try:
                 self._journal.write(event)
             except OSError as problem:
-                raise Refused(f"it could not be written ({problem.strerror}); nothing was changed") from problem
+                raise SessionRefused(f"it could not be written ({problem.strerror}); nothing was changed") from problem
             self.story.apply(event)
             self.version += 1
             if event.what in ("submit", "skip", "consent", "withdraw"):

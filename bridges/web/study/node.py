@@ -13,24 +13,24 @@ from typing import Any, Literal, cast
 from bridges.robot_ports import OPTIONAL, TalkPorts
 from bridges.web.console.feed import Recorders
 from bridges.web.console.signing import Asking
-from bridges.web.http.client import Session, View
+from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.ids import Idents
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.listener import PageHost, missing_libraries
 from bridges.web.http.messages import Mark, StudySetting
 from bridges.web.http.page import Room
-from bridges.web.http.wire import NoteMark, Resume, SoundPiece, Stop, Talk, Talked, Talks
+from bridges.web.http.wire import NoteMark, Resume, SoundPiece, StopPressed, Talk, Talked, Talks
 from bridges.web.recordings.page import RecordingsDesk, recordings
 from bridges.web.speech.ports import VoicePorts
 from bridges.web.speech.push_to_talk import Talking
 from bridges.web.speech.stop_words import STOP_WORDS, load_stop_words
 from bridges.web.study import wire
 from bridges.web.study.condition import seat_problems
-from bridges.web.study.effect import Effect
-from bridges.web.study.keeper import Keeper
+from bridges.web.study.effect import ConditionEffect
+from bridges.web.study.keeper import SessionKeeper
 from bridges.web.study.messages import StudyAnswer, StudyNote, StudyStep
 from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
-from bridges.web.study.session import Event, Refused, Story, words_of
+from bridges.web.study.session import Event, SessionRefused, Story, words_of
 from bridges.web.study.views import experimenter_view, participant_view
 from runtime import Publisher, QoS, Subscription, on
 from runtime.clock import wall_time_ns
@@ -95,7 +95,7 @@ class Study(VoicePorts, TalkPorts):
         self._recorders = Recorders()
         self._setting_is_on = False
         self._is_part_over = False
-        self._keeper: Keeper | None = None
+        self._keeper: SessionKeeper | None = None
         self._epoch_s = 0.0
 
     @classmethod
@@ -113,7 +113,7 @@ class Study(VoicePorts, TalkPorts):
         """Open the pages, and the session that was left unfinished. Raises UserError where that cannot be."""
         info: dict[str, Any] = getattr(self, "run_info", {})
         self._idents = Idents(self.name, self.clock.now_ns())
-        self._effect = Effect(
+        self._effect = ConditionEffect(
             Asking(info), self.request.publish, lambda event: self._keeper and self._keeper.do(lambda story: event)
         )
         self._talking = Talking(self, info)
@@ -125,7 +125,7 @@ class Study(VoicePorts, TalkPorts):
             raise UserError(problem)
         self._epoch_s = (wall_time_ns() - self.clock.now_ns()) * 1e-9
         self._pictures = JpegCache()
-        self._keeper = Keeper(self._protocol, self._folder, self._tell)
+        self._keeper = SessionKeeper(self._protocol, self._folder, self._tell)
         if code := self._keeper.go_on(self._now_s()):
             self.log.info("going on with the unfinished session of %s", code)
         roles = {"operator": "experimenter", "participant": "participant"}  # one token for console and study
@@ -172,7 +172,7 @@ class Study(VoicePorts, TalkPorts):
         spoken = Event("said", self._now_s(), by=message.speaker, text=message.text, how=topic)
         try:
             self._keeper.do(lambda story: spoken)
-        except Refused as refusal:  # the disk is full
+        except SessionRefused as refusal:  # the disk is full
             self.log.warning("what %s said: %s", message.speaker, refusal)
 
     def _tell(self, story: Story, event: Event) -> None:
@@ -269,7 +269,7 @@ class Study(VoicePorts, TalkPorts):
             document["participants"] = self._pages.roles_here().count("participant")
         return document
 
-    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
+    def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None:
         """The newest picture of the head camera, for the experimenter."""
         stamped = self.head_image.stamped() if camera == "head" else None
         if stamped is None or view.shown == (stamped.envelope.source, stamped.envelope.seq):
@@ -301,7 +301,7 @@ class Study(VoicePorts, TalkPorts):
             elif self._effect.beat(story, self._now_s(), now_ns):
                 self._keeper.do(lambda now: now.finish(self._now_s(), "condition", "aborted"))
                 self._pages.notice("experimenter", NOT_IN_FORCE)
-        except Refused as refusal:  # it ended in this very moment, or the disk is full
+        except SessionRefused as refusal:  # it ended in this very moment, or the disk is full
             self.log.warning("%s", refusal)
 
     def handle(self, session: Session, message: Any) -> None:
@@ -309,23 +309,23 @@ class Study(VoicePorts, TalkPorts):
         if self._keeper is None:
             return
         try:
-            if isinstance(message, Stop):  # anybody may
+            if isinstance(message, StopPressed):  # anybody may
                 self._interrupt("stop", f"{session.role}: {message.why}")
             elif session.role == "experimenter":
                 self._experimenter(self._keeper, session, message)
             else:
                 self._participant(self._keeper, session, message)
-        except Refused as refusal:
+        except SessionRefused as refusal:
             session.notice(str(refusal))
 
-    def _experimenter(self, keeper: Keeper, session: Session, message: Any) -> None:
+    def _experimenter(self, keeper: SessionKeeper, session: Session, message: Any) -> None:
         now_s, by = self._now_s(), session.role
         match message:
-            case wire.Begin():
+            case wire.BeginSession():
                 keeper.begin(message.number, now_s, by)
             case wire.StartTrial():
                 if keeper.story is not None and (problem := self._effect.why_not(keeper.story)):
-                    raise Refused(problem)
+                    raise SessionRefused(problem)
                 keeper.do(lambda story: story.start(now_s, by))
             case wire.EndTrial():
                 keeper.do(lambda story: story.finish(now_s, by, message.how))
@@ -333,21 +333,21 @@ class Study(VoicePorts, TalkPorts):
                 keeper.do(lambda story: story.skip(now_s, by))
             case wire.Withdraw():
                 self._withdraw(keeper, now_s, by)
-            case wire.Note():
+            case wire.ExperimenterNote():
                 keeper.do(lambda story: story.note(now_s, by, message.text))
             case NoteMark():
                 keeper.do(lambda story: story.mark(now_s, by, message.label, message.note))
             case Resume():
                 self._interrupt("resume", "experimenter: go on")
             case _:
-                raise Refused("only the participant does that")
+                raise SessionRefused("only the participant does that")
 
-    def _participant(self, keeper: Keeper, session: Session, message: Any) -> None:
+    def _participant(self, keeper: SessionKeeper, session: Session, message: Any) -> None:
         now_s = self._now_s()
         match message:
             case wire.Agree():
                 keeper.do(lambda story: story.consent(now_s, message.ticked))
-            case wire.Answer():
+            case wire.AnswerItem():
                 is_known = keeper.story is not None and keeper.story.has(message.step, message.item, message.value)
                 if not is_known:  # a page says again what it cannot know to have arrived
                     keeper.do(lambda story: story.answer(now_s, message.step, message.item, message.value))
@@ -360,31 +360,31 @@ class Study(VoicePorts, TalkPorts):
             case Talk() | SoundPiece() | Talked():
                 self._talk(keeper, session, message)
             case _:
-                raise Refused("only the experimenter does that")
+                raise SessionRefused("only the experimenter does that")
 
-    def _talk(self, keeper: Keeper, session: Session, message: Talks) -> None:
+    def _talk(self, keeper: SessionKeeper, session: Session, message: Talks) -> None:
         if keeper.listens:
             self._talking.handle(session, message, COLLABORATOR, self.clock.now_ns())
         else:
             self._talking.refuse(session, message, NOBODY_LISTENS)
 
-    def _withdraw(self, keeper: Keeper, now_s: float, by: str) -> None:
+    def _withdraw(self, keeper: SessionKeeper, now_s: float, by: str) -> None:
         """Nobody takes part any more: a trial that runs ends, with its recording, and the robot stops."""
         if keeper.story is not None and keeper.story.phase == "running":
             self._interrupt("stop", f"{by} does not take part any more")
             keeper.do(lambda story: story.finish(now_s, by, "aborted"))
         keeper.do(lambda story: story.withdraw(now_s, by))
 
-    def _say(self, keeper: Keeper, session: Session, text: str) -> None:
+    def _say(self, keeper: SessionKeeper, session: Session, text: str) -> None:
         text = " ".join(text.split())
         is_stop = self._is_stop(text)
         if not keeper.listens:
             if is_stop:
                 self._interrupt("stop", f"{session.role}: {text}")
-                raise Refused("nobody listens at the moment, but the robot stops")
-            raise Refused(NOBODY_LISTENS)
+                raise SessionRefused("nobody listens at the moment, but the robot stops")
+            raise SessionRefused(NOBODY_LISTENS)
         if not text or (not session.words.allows(self.clock.now_ns()) and not is_stop):
-            raise Refused("not so fast: that was not said")
+            raise SessionRefused("not so fast: that was not said")
         self.speak.publish(Utterance(speaker=COLLABORATOR, text=text))
 
     def _interrupt(self, depth: Literal["stop", "resume"], text: str) -> None:

@@ -30,7 +30,7 @@ class Consent(_Table, frozen=True):
     statements: tuple[str, ...]
 
 
-class Task(_Table, frozen=True):
+class StudyTask(_Table, frozen=True):
     """What is to be done; `notes` are for the experimenter alone. `limit_s` 0: no limit."""
 
     id: str
@@ -69,7 +69,7 @@ class Written(_Table, frozen=True):
 
     title: str
     consent: Consent
-    task: tuple[Task, ...]
+    task: tuple[StudyTask, ...]
     condition: tuple[Condition, ...]
     code: str = "P{number:02}"
     thanks: str = "Thank you. You are done; please call the experimenter."
@@ -100,7 +100,7 @@ class Protocol(Written, frozen=True):
         """The questionnaire of that id."""
         return next(one for one in self.questionnaire if one.id == name)
 
-    def trials_of(self, number: int) -> list[tuple[Task, Condition]]:
+    def trials_of(self, number: int) -> list[tuple[StudyTask, Condition]]:
         """The trials of a participant (numbered from 1), in their order."""
         design = self.design
         conditions = order_of(len(self.condition), number, design.conditions, design.seed)

@@ -15,7 +15,7 @@ from bridges.web.http.wire import Seat
 from bridges.web.questionnaire.questionnaire import Value
 from bridges.web.study.condition import Allowed
 from bridges.web.study.protocol import Protocol
-from bridges.web.study.steps import Step, steps_of
+from bridges.web.study.steps import SessionStep, steps_of
 
 What = Literal[
     "begin", "consent", "answer", "submit", "trial", "condition", "skip", "mark", "note", "said", "withdraw"
@@ -46,7 +46,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     protocol: str = ""
 
 
-class Refused(Exception):
+class SessionRefused(Exception):
     """What was asked for cannot be done now; the text says why."""
 
 
@@ -56,7 +56,7 @@ class Story:
 
     protocol: Protocol
     number: int
-    steps: tuple[Step, ...]
+    steps: tuple[SessionStep, ...]
     place: int = 0
     phase: Phase = "ready"
     attempt: int = 0  # of the trial that runs or ran last
@@ -80,7 +80,7 @@ class Story:
         return self.protocol.code_of(self.number)
 
     @property
-    def step(self) -> Step:
+    def step(self) -> SessionStep:
         """Where the session is."""
         return self.steps[self.place]
 
@@ -136,7 +136,7 @@ class Story:
         """The participant agrees: to every statement, or not at all."""
         self._expect("consent")
         if ticked != len(self.protocol.consent.statements):
-            raise Refused("please tick every statement, or press “I want to stop”")
+            raise SessionRefused("please tick every statement, or press “I want to stop”")
         return Event("consent", now_s, by=self.code, step="consent", value=ticked)
 
     def answer(self, now_s: float, step: str, item: str, value: Value) -> Event:
@@ -144,9 +144,9 @@ class Story:
         asked = self._expect("questionnaire", step).questionnaire
         found = next((one for one in asked.item if one.id == item), None) if asked is not None else None
         if found is None:
-            raise Refused(f"there is no item {item!r} on this page")
+            raise SessionRefused(f"there is no item {item!r} on this page")
         if problem := found.problem_of(value):
-            raise Refused(problem)
+            raise SessionRefused(problem)
         return Event("answer", now_s, by=self.code, step=step, item=item, value=value)
 
     def has(self, step: str, item: str, value: Value) -> bool:
@@ -158,35 +158,37 @@ class Story:
         asked = self._expect("questionnaire", step).questionnaire
         missing = asked.missing(self.answers.get(step, {})) if asked is not None else []
         if missing:
-            raise Refused(f"{len(missing)} of the questions still {'need' if len(missing) > 1 else 'needs'} an answer")
+            raise SessionRefused(
+                f"{len(missing)} of the questions still {'need' if len(missing) > 1 else 'needs'} an answer"
+            )
         return Event("submit", now_s, by=self.code, step=step)
 
     def start(self, now_s: float, by: str) -> Event:
         """The experimenter starts the trial."""
         step = self._expect("trial")
         if self.phase == "running":
-            raise Refused("the trial is running")
+            raise SessionRefused("the trial is running")
         return Event("trial", now_s, by=by, step=step.ident, how="started", number=step.trial, attempt=self.attempt + 1)
 
     def finish(self, now_s: float, by: str, how: How) -> Event:
         """The trial ends; one that was aborted or interrupted can be started again."""
         step = self._expect("trial")
         if self.phase != "running":
-            raise Refused("no trial is running")
+            raise SessionRefused("no trial is running")
         return Event("trial", now_s, by=by, step=step.ident, how=how, number=step.trial, attempt=self.attempt)
 
     def skip(self, now_s: float, by: str) -> Event:
         """The experimenter goes on without what this step asks for. Consent cannot be skipped."""
         if self.is_over or self.step.kind == "consent":
-            raise Refused("there is nothing to skip here" if self.is_over else "consent cannot be skipped")
+            raise SessionRefused("there is nothing to skip here" if self.is_over else "consent cannot be skipped")
         if self.phase == "running":
-            raise Refused("end or abort the trial first")
+            raise SessionRefused("end or abort the trial first")
         return Event("skip", now_s, by=by, step=self.step.ident)
 
     def withdraw(self, now_s: float, by: str) -> Event:
         """The participant stops taking part."""
         if self.is_over:
-            raise Refused("the session is over")
+            raise SessionRefused("the session is over")
         return Event("withdraw", now_s, by=by, step=self.step.ident)
 
     def mark(self, now_s: float, by: str, label: str, note: str) -> Event:
@@ -196,13 +198,13 @@ class Story:
     def note(self, now_s: float, by: str, text: str) -> Event:
         """The experimenter's own words."""
         if not text.strip():
-            raise Refused("the note is empty")
+            raise SessionRefused("the note is empty")
         return Event("note", now_s, by=by, step=self.step.ident, text=text.strip())
 
-    def _expect(self, kind: str, ident: str = "") -> Step:
+    def _expect(self, kind: str, ident: str = "") -> SessionStep:
         step = self.step
         if self.has_withdrawn or step.kind != kind or (ident and step.ident != ident):
-            raise Refused(f"the session is at {self.step.title!r} now; nothing was changed")
+            raise SessionRefused(f"the session is at {self.step.title!r} now; nothing was changed")
         return step
 
 

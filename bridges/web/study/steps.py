@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 from bridges.web.questionnaire.questionnaire import Questionnaire
 from bridges.web.study.condition import Condition
-from bridges.web.study.protocol import Protocol, Task
+from bridges.web.study.protocol import Protocol, StudyTask
 
 Kind = Literal["consent", "questionnaire", "trial", "thanks"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SessionStep:
     """One page of a session; `ident` names it in all data."""
 
     kind: Kind
@@ -22,7 +22,7 @@ class Step:
     questionnaire: Questionnaire | None = None
     agent: str = ""  # whom the questionnaire is about
     trial: int = 0  # its number from 1; 0 outside trials
-    task: Task | None = None
+    task: StudyTask | None = None
     condition: Condition | None = None
 
     def document(self) -> dict[str, Any]:
@@ -40,27 +40,27 @@ def _item(item: Any) -> dict[str, Any]:
     return {name: getattr(item, name) for name in item.__struct_fields__}
 
 
-def steps_of(protocol: Protocol, number: int) -> tuple[Step, ...]:
+def steps_of(protocol: Protocol, number: int) -> tuple[SessionStep, ...]:
     """The session of a participant (numbered from 1)."""
-    steps = [Step("consent", "consent", "Before we begin")]
+    steps = [SessionStep("consent", "consent", "Before we begin")]
     when = protocol.questionnaires
     for name in when.before:
         steps += _asked(protocol, name, "before", 0)
     for place, (task, condition) in enumerate(protocol.trials_of(number), 1):
-        steps.append(Step("trial", f"trial-{place}", task.title, trial=place, task=task, condition=condition))
+        steps.append(SessionStep("trial", f"trial-{place}", task.title, trial=place, task=task, condition=condition))
         for name in when.after_trial:
             steps += _asked(protocol, name, f"trial-{place}", place)
     for name in when.end:
         steps += _asked(protocol, name, "end", 0)
-    return (*steps, Step("thanks", "thanks", "The end"))
+    return (*steps, SessionStep("thanks", "thanks", "The end"))
 
 
-def _asked(protocol: Protocol, name: str, place: str, trial: int) -> list[Step]:
+def _asked(protocol: Protocol, name: str, place: str, trial: int) -> list[SessionStep]:
     one = protocol.questionnaire_of(name)
     if not one.per_agent:
-        return [Step("questionnaire", f"{place}/{name}", one.title, questionnaire=one, trial=trial)]
+        return [SessionStep("questionnaire", f"{place}/{name}", one.title, questionnaire=one, trial=trial)]
     return [
-        Step(
+        SessionStep(
             "questionnaire",
             f"{place}/{name}/{agent}",
             f"{one.title} {agent}?",

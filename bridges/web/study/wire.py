@@ -7,25 +7,25 @@ from typing import Annotated, Literal
 import msgspec
 
 from bridges.web.http.wire import (
+    FrameSeen,
     FromBrowser,
-    Hello,
     NoteMark,
+    PageHello,
     Resume,
-    Seen,
     Short,
     SoundPiece,
-    Stop,
+    StopPressed,
     Talk,
     Talked,
     Text,
-    Watch,
+    WatchCameras,
 )
 
 StepName = Annotated[str, msgspec.Meta(max_length=200)]
 Given = Annotated[str, msgspec.Meta(max_length=4000)] | int
 
 
-class Begin(FromBrowser, frozen=True, tag="begin"):
+class BeginSession(FromBrowser, frozen=True, tag="begin"):
     """The experimenter begins, or goes on with, the session of a participant."""
 
     number: Annotated[int, msgspec.Meta(ge=1, le=9999)]
@@ -37,7 +37,7 @@ class Agree(FromBrowser, frozen=True, tag="agree"):
     ticked: Annotated[int, msgspec.Meta(ge=0, le=100)]
 
 
-class Answer(FromBrowser, frozen=True, tag="answer"):
+class AnswerItem(FromBrowser, frozen=True, tag="answer"):
     """One answer, as soon as it is given."""
 
     step: StepName
@@ -69,7 +69,7 @@ class Withdraw(FromBrowser, frozen=True, tag="withdraw"):
     """The participant stops taking part."""
 
 
-class Note(FromBrowser, frozen=True, tag="note"):
+class ExperimenterNote(FromBrowser, frozen=True, tag="note"):
     """The experimenter's words."""
 
     text: Text
@@ -82,8 +82,9 @@ class Speak(FromBrowser, frozen=True, tag="say"):
 
 
 Incoming = (
-    Hello | Seen | Watch | Begin | Agree | Answer | Submit | StartTrial | EndTrial | Skip | Withdraw | Note | NoteMark
-    | Speak | Talk | SoundPiece | Talked | Stop | Resume
+    PageHello | FrameSeen | WatchCameras | BeginSession | Agree | AnswerItem | Submit | StartTrial | EndTrial | Skip
+    | Withdraw | ExperimenterNote | NoteMark
+    | Speak | Talk | SoundPiece | Talked | StopPressed | Resume
 )  # fmt: skip
 
 _decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)

@@ -1,12 +1,12 @@
 """`Agent`: one seat's node. No timers, no threads: it answers when it is asked, and stops thinking when interrupted.
 
-What it does is its brain's affair (`brains.py`); a brain sees a `Sight` and nothing else.
+What it does is its brain's affair (`brains.py`); a brain sees a `AgentObservation` and nothing else.
 """
 
 from __future__ import annotations
 
 from nodes.episodes.agents.registry import make_brain, provenance_of
-from nodes.episodes.dialogue.observation import Brain, Sight
+from nodes.episodes.dialogue.observation import AgentObservation, Brain
 from runtime import Node, Publisher, Subscription, UserError, on
 from runtime.msgs.episode import Briefing, Observation, Reply, Turn
 from runtime.qos import RELIABLE
@@ -63,7 +63,7 @@ class Agent(Node):
         self.turns.extend(turn for turn in observation.heard if turn.index > newest)
         if observation.asks == "nothing" or self._brain is None:
             return
-        sight = Sight(self.briefing, tuple(self.turns), observation)
+        sight = AgentObservation(self.briefing, tuple(self.turns), observation)
         choice = await self._brain.choose(sight, self.clock, self.random)
         self.answered += 1
         self.reply.publish(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from nodes.episodes.agents.offers import Move, Share, agreed_number, agreed_shares, move, offers, share_move
-from nodes.episodes.agents.voice import Voice, is_farewell
+from nodes.episodes.agents.voice import DialogueVoice, is_farewell
 from runtime.msgs.episode import Act
 
 
-def bargain_number(voice: Voice) -> Act:
+def bargain_number(voice: DialogueVoice) -> Act:
     """Name a number, come closer with a reason, agree, or go."""
     deal, facts = voice.briefing.deal, voice.facts
     assert deal is not None
@@ -94,7 +94,7 @@ def bargain_number(voice: Voice) -> Act:
     return voice.say(*ways)
 
 
-def bargain_items(voice: Voice) -> Act:
+def bargain_items(voice: DialogueVoice) -> Act:
     """Offer a division, give something up, agree, or go."""
     deal, facts = voice.briefing.deal, voice.facts
     assert deal is not None
@@ -125,7 +125,7 @@ def bargain_items(voice: Voice) -> Act:
     )
 
 
-def _after_agreement(voice: Voice, what: str) -> Act:
+def _after_agreement(voice: DialogueVoice, what: str) -> Act:
     if any(is_farewell(turn) for turn in voice.theirs) and voice.mine:
         return Act(kind="leave")
     return voice.say(

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from nodes.episodes.agents.goals import says_any, wish_of
 from nodes.episodes.agents.requests import negotiate_wishes
-from nodes.episodes.agents.voice import Voice, is_closing
+from nodes.episodes.agents.voice import DialogueVoice, is_closing
 from runtime.msgs.episode import Act, Turn
 
 _QUESTION = re.compile(r"\babout (?!something else)(?P<what>[^?]{2,120})\?", re.I)
 _PERSON = re.compile(r"[A-Z][\w'-]+ [A-Z][\w'-]+")
 
 
-def trade_knowledge(voice: Voice) -> Act:
+def trade_knowledge(voice: DialogueVoice) -> Act:
     """Answer what was asked, ask what is sought, offer what is known; go when there is nothing left to learn."""
     facts = voice.facts
     heard = " ".join(turn.argument for turn in voice.theirs)
@@ -90,7 +90,7 @@ def _answered(theirs: Sequence[Turn], key: str) -> bool:
     return False
 
 
-def _told(voice: Voice, key: str, text: str) -> str:
+def _told(voice: DialogueVoice, key: str, text: str) -> str:
     """What is known, as one says it: of a person, of a thing, or in the words it was given in."""
     if not text:
         return f"I know {key}."

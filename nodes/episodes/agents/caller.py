@@ -1,4 +1,4 @@
-"""`Caller`: one question to one model, answered from the log where it was answered before; retries, limits, budget.
+"""`SeatCaller`: one question to one model, answered from the log where it was answered before; retries, limits, budget.
 
 An outage is never an answer: a call is retried with back-off until its deadline and then raises `OutageError`.
 """
@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from nodes.episodes.agents.chat_wire import Answer, ChatWire, RefusedError, url_problem
+from nodes.episodes.agents.chat_wire import ChatWire, ModelAnswer, RefusedError, url_problem
 from nodes.models.answers import OPENAI_URL, BudgetError, ModelError
 from nodes.models.budget import Budget
 from nodes.models.dialect import Dialect
@@ -80,7 +80,9 @@ class AnswerStore(Protocol):
         """The answer stored for this call; None where there is none. Raises where it was another question."""
         ...
 
-    def keep_answer(self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: Answer) -> None:
+    def keep_answer(
+        self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
+    ) -> None:
         """Store an answer for good before it is used."""
         ...
 
@@ -91,7 +93,9 @@ class NoStore:
     def find_answer(self, seat: int, number: int, sha: str) -> str | None:
         return None
 
-    def keep_answer(self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: Answer) -> None:
+    def keep_answer(
+        self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
+    ) -> None:
         """Nothing is kept."""
 
 
@@ -134,7 +138,7 @@ class Servers:
         self._dialects: dict[tuple[str, str], Dialect] = {}
         self._jitter = random.Random(0)
 
-    async def ask(self, spec: ModelSpec, prompt: str, schema: dict[str, object]) -> Answer:
+    async def ask(self, spec: ModelSpec, prompt: str, schema: dict[str, object]) -> ModelAnswer:
         """One answer within the deadline. Raises OutageError; UserError where the key or the model is wrong."""
         wire = self._wires.setdefault((spec.base_url, spec.key), ChatWire(spec.base_url, key=spec.key))
         try:
@@ -147,7 +151,9 @@ class Servers:
         except ModelError as problem:
             raise OutageError(str(problem)) from problem
 
-    async def _with_retries(self, wire: ChatWire, spec: ModelSpec, prompt: str, schema: dict[str, object]) -> Answer:
+    async def _with_retries(
+        self, wire: ChatWire, spec: ModelSpec, prompt: str, schema: dict[str, object]
+    ) -> ModelAnswer:
         limit = self._limits.setdefault(spec.base_url, RateLimit(self._rate))
         attempt = 0
         known = (spec.base_url, spec.model)
@@ -206,10 +212,10 @@ def sha_of(prompt: str) -> str:
     return hashlib.sha256(prompt.encode("utf-8", errors="replace")).hexdigest()[:16]
 
 
-Ask = Callable[[str, dict[str, object]], Awaitable[Answer]]
+Ask = Callable[[str, dict[str, object]], Awaitable[ModelAnswer]]
 
 
-class Caller:
+class SeatCaller:
     """The calls of one seat (or judge) of one episode, numbered from 1."""
 
     def __init__(

@@ -26,7 +26,7 @@ class Message(msgspec.Struct):
     content: str | None = None
 
 
-class Choice(msgspec.Struct):
+class WireChoice(msgspec.Struct):
     message: Message | None = None
     delta: Message | None = None
     finish_reason: str | None = None
@@ -38,12 +38,12 @@ class Usage(msgspec.Struct):
 
 
 class Completion(msgspec.Struct):
-    choices: list[Choice] = []
+    choices: list[WireChoice] = []
     usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What the model said and what it cost."""
 
     text: str
@@ -52,7 +52,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class HttpConnection:
     """One open connection."""
 
     reader: asyncio.StreamReader
@@ -86,10 +86,10 @@ class ChatWire:
         head += [f"authorization: Bearer {key}"] if key else []
         self._head = ("\r\n".join(head) + "\r\ncontent-length: ").encode()
         self._key = key
-        self._idle: list[Connection] = []
+        self._idle: list[HttpConnection] = []
         self.requests = 0
 
-    async def ask(self, body: dict[str, object]) -> Answer:
+    async def ask(self, body: dict[str, object]) -> ModelAnswer:
         """One request; a kept connection that the server has closed meanwhile is replaced once."""
         data = msgspec.json.encode(body)
         self.requests += 1
@@ -120,15 +120,15 @@ class ChatWire:
             connection.writer.close()
         self._idle.clear()
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> HttpConnection:
         try:
             reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._tls, limit=LARGEST_BODY)
         except OSError as problem:
             why = problem.strerror or str(problem)
             raise ModelError(f"{self.where} cannot be reached: {why}", may_retry=True) from problem
-        return Connection(reader, writer)
+        return HttpConnection(reader, writer)
 
-    async def _answer(self, connection: Connection) -> tuple[int, dict[str, str], bytes]:
+    async def _answer(self, connection: HttpConnection) -> tuple[int, dict[str, str], bytes]:
         reader = connection.reader
         head = await reader.readuntil(b"\r\n\r\n") if not reader.at_eof() else b""
         if not head:
@@ -164,7 +164,7 @@ class ChatWire:
         if size > LARGEST_BODY:
             raise ModelError(f"{self.where} sent {size} bytes; at most {LARGEST_BODY} are read")
 
-    def _read(self, status: int, headers: dict[str, str], body: bytes) -> Answer:
+    def _read(self, status: int, headers: dict[str, str], body: bytes) -> ModelAnswer:
         if status != 200:
             raise self._status_error(status, headers, body)
         if headers.get("content-type", "").startswith("text/event-stream"):
@@ -177,7 +177,7 @@ class ChatWire:
         text = (choice.message.content if choice.message else "") or ""
         return self._checked(text, choice.finish_reason, completion.usage)
 
-    def _read_stream(self, body: bytes) -> Answer:
+    def _read_stream(self, body: bytes) -> ModelAnswer:
         parts: list[str] = []
         why_ended: str | None = None
         usage: Usage | None = None
@@ -197,11 +197,11 @@ class ChatWire:
             raise ModelError(f"{self.where} hung up in the middle of its answer", may_retry=True)
         return self._checked("".join(parts), why_ended, usage)
 
-    def _checked(self, text: str, why_ended: str | None, usage: Usage | None) -> Answer:
+    def _checked(self, text: str, why_ended: str | None, usage: Usage | None) -> ModelAnswer:
         if why_ended == "length":
             raise ModelError(f"{self.where} cut its answer off at the token limit", may_retry=False)
         usage = usage or Usage()
-        return Answer(text, usage.prompt_tokens, usage.completion_tokens)
+        return ModelAnswer(text, usage.prompt_tokens, usage.completion_tokens)
 
     def _status_error(self, status: int, headers: dict[str, str], body: bytes) -> ModelError:
         whole = body[:LONGEST_REFUSAL].decode("utf-8", errors="replace")

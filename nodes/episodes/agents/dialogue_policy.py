@@ -11,20 +11,20 @@ import random
 from nodes.episodes.agents.bargaining import bargain_items, bargain_number
 from nodes.episodes.agents.beliefs import trade_knowledge
 from nodes.episodes.agents.requests import argue, negotiate_wishes, work_and_talk
-from nodes.episodes.agents.voice import Voice, is_farewell
-from nodes.episodes.dialogue.observation import Choice, Sight
+from nodes.episodes.agents.voice import DialogueVoice, is_farewell
+from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
 from runtime.msgs.episode import Act
 
 
-def decide(sight: Sight, chance: random.Random) -> Choice:
+def decide(sight: AgentObservation, chance: random.Random) -> AgentChoice:
     """What the seat does now; in asynchronous talk with an urgency."""
     if sight.observation.asks == "bid":
         return _bid(sight, chance)
-    return Choice(act=_act(sight, chance))
+    return AgentChoice(act=_act(sight, chance))
 
 
-def _act(sight: Sight, chance: random.Random) -> Act:
-    voice = Voice(sight, chance)
+def _act(sight: AgentObservation, chance: random.Random) -> Act:
+    voice = DialogueVoice(sight, chance)
     deal, facts = voice.briefing.deal, voice.facts
     if any(turn.kind == "leave" for turn in voice.theirs) and len(sight.others) == 1:
         return Act(kind="leave")
@@ -43,22 +43,22 @@ def _act(sight: Sight, chance: random.Random) -> Act:
     return negotiate_wishes(voice)
 
 
-def _bid(sight: Sight, chance: random.Random) -> Choice:
+def _bid(sight: AgentObservation, chance: random.Random) -> AgentChoice:
     """How much to say now: addressed by a question a lot, having just spoken little; now and then a nod."""
     seen = sight.observation
     last = next((turn for turn in reversed(sight.turns) if turn.kind != "none"), None)
     if seen.speaking:
         words = seen.so_far.split()
         if sight.briefing.deal and len(words) > 12 and chance.random() < 0.15:
-            return Choice(act=_act(sight, chance), urgency=0.85)
+            return AgentChoice(act=_act(sight, chance), urgency=0.85)
         if len(words) > 6 and chance.random() < 0.3:
-            return Choice(act=Act(kind="speak", argument=chance.choice(["Mhm.", "I see.", "Right."])), urgency=0.4)
-        return Choice(urgency=0.0)
+            return AgentChoice(act=Act(kind="speak", argument=chance.choice(["Mhm.", "I see.", "Right."])), urgency=0.4)
+        return AgentChoice(urgency=0.0)
     urgency = 0.45 + 0.1 * chance.random()
     if last is not None and last.speaker != sight.name:
         urgency = 0.7 if last.argument.rstrip().endswith("?") else 0.6
         if sight.name.split()[0] in last.argument:
             urgency += 0.1
     elif last is not None and not seen.silence_s:
-        return Choice(urgency=0.1)
-    return Choice(act=_act(sight, chance), urgency=round(urgency + 0.05 * chance.random(), 3))
+        return AgentChoice(urgency=0.1)
+    return AgentChoice(act=_act(sight, chance), urgency=round(urgency + 0.05 * chance.random(), 3))

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.agents.dialogue_policy import decide
-from nodes.episodes.dialogue.observation import Brain, Choice, Sight
+from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from runtime import Clock, UserError
 from runtime.msgs.episode import Act
 
@@ -24,7 +24,7 @@ class RulesBrain:
     def __init__(self) -> None:
         self._seed: int | None = None
 
-    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+    async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         if self._seed is None:
             self._seed = chance.getrandbits(64) ^ zlib.crc32(sight.briefing.scenario.encode())
         return decide(sight, random.Random(self._seed + sight.observation.ask))
@@ -36,9 +36,9 @@ class ScriptedBrain:
     def __init__(self, acts: Iterable[Act]) -> None:
         self._acts = list(acts)
 
-    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+    async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         place = sight.observation.ask - 1
-        return Choice(act=self._acts[place], urgency=0.6) if place < len(self._acts) else Choice(urgency=0.0)
+        return AgentChoice(act=self._acts[place], urgency=0.6) if place < len(self._acts) else AgentChoice(urgency=0.0)
 
 
 EXPECTED = 'expected one a line, as a text in double quotes or as {"kind": ..., "argument": ...}'

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from nodes.episodes.agents.goals import wish_of
-from nodes.episodes.agents.voice import SETTLED, Voice, is_closing
+from nodes.episodes.agents.voice import SETTLED, DialogueVoice, is_closing
 from runtime.msgs.episode import Act
 
 _REQUEST = re.compile(r"\b(?:could|would|can|will) you (?:please |maybe |perhaps )?(?P<what>[^?.;]{4,160})\?", re.I)
@@ -21,7 +21,7 @@ BEATS = 5
 """So many lines tell a whole story: the last one says yes."""
 
 
-def argue(voice: Voice) -> Act:
+def argue(voice: DialogueVoice) -> Act:
     """Say the seat's own lines in order, each in answer to what was said; yes only after another's reasons."""
     lines = [line for line in voice.facts.says if line in voice.unsaid()]
     others = {turn.speaker: 0 for turn in voice.theirs}
@@ -50,7 +50,7 @@ def argue(voice: Voice) -> Act:
     )
 
 
-def work_and_talk(voice: Voice) -> Act:
+def work_and_talk(voice: DialogueVoice) -> Act:
     """Do what is to be done with one's hands, one thing at a time, and leave alone what somebody asks for."""
     asked = " ".join(turn.argument for turn in voice.theirs if turn.kind == "speak")
     done = " ".join(turn.argument for turn in voice.mine if turn.kind == "action")
@@ -78,7 +78,7 @@ def work_and_talk(voice: Voice) -> Act:
     return voice.say(f"I am done: {things}{but}.")
 
 
-def _is_told(what: str, voice: Voice) -> bool:
+def _is_told(what: str, voice: DialogueVoice) -> bool:
     """Whether somebody has said it, other than in a question."""
     told = " ".join(turn.argument for turn in voice.theirs if turn.kind == "speak")
     return any(what in part.lower() and not part.endswith("?") for part in re.split(r"(?<=[.!?]) ", told))
@@ -91,7 +91,7 @@ def _is_spared(what: str, asked: str) -> bool:
     return bool(re.search(pattern, asked, re.I))
 
 
-def negotiate_wishes(voice: Voice) -> Act:
+def negotiate_wishes(voice: DialogueVoice) -> Act:
     """Ask, give a reason, hear the other out, offer a trade, settle."""
     wish = wish_of(voice.briefing.goal, voice.forbidden)
     stage = len(voice.mine)
@@ -177,7 +177,7 @@ def negotiate_wishes(voice: Voice) -> Act:
     return voice.farewell()
 
 
-def _open(voice: Voice, request: str, question: str, aim: str) -> Act:
+def _open(voice: DialogueVoice, request: str, question: str, aim: str) -> Act:
     lead = voice.greets() or voice.takes_up("")
     if request:
         return voice.say(
@@ -200,7 +200,7 @@ def _open(voice: Voice, request: str, question: str, aim: str) -> Act:
     )
 
 
-def _asked_of_me(voice: Voice) -> str:
+def _asked_of_me(voice: DialogueVoice) -> str:
     """The others' newest request, as a verb phrase; "" where none was made."""
     for turn in reversed(voice.theirs):
         found = _REQUEST.search(turn.argument) if turn.kind == "speak" else None

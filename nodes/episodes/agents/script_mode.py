@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nodes.episodes.agents.caller import Caller
+from nodes.episodes.agents.caller import SeatCaller
 from nodes.episodes.agents.repair import UnreadableError, read_act, read_object
 from nodes.episodes.dialogue.plan import EpisodePlan
 from runtime.msgs.episode import ACT_KINDS, Act
@@ -41,7 +41,7 @@ def script_prompt(plan: EpisodePlan) -> str:
     )
 
 
-async def write_script(plan: EpisodePlan, caller: Caller) -> list[tuple[int, Act]]:
+async def write_script(plan: EpisodePlan, caller: SeatCaller) -> list[tuple[int, Act]]:
     """The script as (seat, act). Raises OutageError, or UnreadableError after one re-ask."""
     prompt = script_prompt(plan)
     try:

@@ -1,4 +1,5 @@
-"""`Voice`: one decision of the offline agent: what was said, who speaks how, and one of several ways to put a thing.
+"""`DialogueVoice`: one decision of the offline agent: what was said, who speaks how, and one of several ways to put
+a thing.
 
 How somebody talks follows from the profile (the agreeable are warmer, the outgoing livelier), which way of several is
 taken from the seed; so the same seed gives the same words.
@@ -12,7 +13,7 @@ from typing import Literal
 
 from nodes.episodes.agents.goals import says_any
 from nodes.episodes.agents.offers import says_yes
-from nodes.episodes.dialogue.observation import Sight
+from nodes.episodes.dialogue.observation import AgentObservation
 from runtime.msgs.episode import Act, ActKind, Turn
 
 Level = Literal["low", "medium", "high"]
@@ -63,10 +64,10 @@ _REFUSAL = re.compile(
 _OFFER = re.compile(r"\b(what if|what about|i could|we could|i'd|i'll|let me have|take the|you may)\b", re.I)
 
 
-class Voice:
+class DialogueVoice:
     """What one seat has said, what the others have said, and how to put the next thing."""
 
-    def __init__(self, sight: Sight, chance: random.Random) -> None:
+    def __init__(self, sight: AgentObservation, chance: random.Random) -> None:
         self.sight = sight
         self.chance = chance
         self.briefing = sight.briefing

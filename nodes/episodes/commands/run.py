@@ -13,12 +13,12 @@ import msgspec
 from nodes.episodes.commands.asked import judges_of, print_run, settings_of
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import mode_of, order_of, plan_episode, starter_library, tasks_of, win_of
-from nodes.episodes.dialogue.rules import Rules, check
+from nodes.episodes.dialogue.rules import EpisodeRules, check
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.by_hand import Terminal
 from nodes.episodes.runner.lines import Lines
-from nodes.episodes.runner.progress import Live, Progress, Quiet
+from nodes.episodes.runner.progress import Live, Quiet, RunProgress
 from nodes.episodes.runner.runner import Judges, Settings, judge_unjudged, play_all, replayed
 from nodes.episodes.scenarios.library import Library, read_folder
 from nodes.episodes.scenarios.loader import is_published, read_published
@@ -86,7 +86,7 @@ def sample(asked: argparse.Namespace) -> int:
 
 def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
     wins = tuple(win_of(text) for text in asked.win)
-    rules = Rules(order=order_of(asked.order), max_turns=asked.turns)
+    rules = EpisodeRules(order=order_of(asked.order), max_turns=asked.turns)
     check(rules)
     for name in ("seeds", "casts"):
         if getattr(asked, name) < 1:
@@ -163,7 +163,7 @@ def _play(
     if by_hand:
         settings.jobs = 1
     is_terminal = sys.stderr.isatty() and not asked.json and not by_hand
-    progress: Progress = Live(len(plans), settings.servers) if is_terminal else Quiet()
+    progress: RunProgress = Live(len(plans), settings.servers) if is_terminal else Quiet()
 
     async def work() -> bool:
         if by_hand:

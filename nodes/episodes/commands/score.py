@@ -67,7 +67,7 @@ def _take_ratings(path: Path, store: Store) -> int:
             continue
         where = f"{path}:{number}"
         try:
-            row = msgspec.json.decode(line, type=Rating)
+            row = msgspec.json.decode(line, type=HumanRating)
         except msgspec.MsgspecError as problem:
             raise UserError(f"{where}: {problem}") from problem
         if row.name not in names.get(row.episode, ()):
@@ -85,7 +85,7 @@ def _take_ratings(path: Path, store: Store) -> int:
     return count
 
 
-class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HumanRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of a file of human ratings."""
 
     episode: str

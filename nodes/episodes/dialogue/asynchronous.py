@@ -1,4 +1,5 @@
-"""`Floor`: asynchronous talk. Whoever wants to speak bids; speech takes time, can be cut off, overlaps, or stays away.
+"""`AsynchronousDialogue`: asynchronous talk. Whoever wants to speak bids; speech takes time, can be cut off,
+overlaps, or stays away.
 
 Pure like `conduct.py`. While somebody speaks, the others are asked after each sentence: an urgency above `INTERRUPT`
 takes the floor at once, and what was said is kept only as far as it really got; one or two words ("mhm") or a gesture
@@ -15,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nodes.episodes.dialogue.messages import Pause
-from nodes.episodes.dialogue.rules import Rules, problem_of, winner
-from nodes.episodes.dialogue.turn_based import Conduct, PromptRecord, Sent
+from nodes.episodes.dialogue.rules import EpisodeRules, problem_of, winner
+from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
 from runtime.msgs import Interrupt
 from runtime.msgs.episode import Act, Briefing, Observation, Reply, Turn
 
@@ -35,7 +36,7 @@ BACKCHANNEL_WORDS = 2
 
 
 @dataclass(slots=True)
-class Speech:
+class SpeechUnderWay:
     """What one seat is saying."""
 
     seat: int
@@ -50,12 +51,12 @@ class Speech:
         return self.act.argument.split()
 
 
-class Floor(Conduct):
+class AsynchronousDialogue(TurnBasedDialogue):
     """One asynchronous episode from the first bids to its outcome."""
 
-    def __init__(self, episode: str, briefings: Sequence[Briefing], rules: Rules, chance: random.Random) -> None:
+    def __init__(self, episode: str, briefings: Sequence[Briefing], rules: EpisodeRules, chance: random.Random) -> None:
         super().__init__(episode, briefings, rules, chance)
-        self._speech: Speech | None = None
+        self._speech: SpeechUnderWay | None = None
         self._next: tuple[int, Act, str] | None = None  # who begins when the gap is over
         self._bids: dict[int, tuple[Act, float]] = {}
         self._open: dict[int, int] = {}  # seat -> the ask that a person may answer at any time
@@ -194,11 +195,11 @@ class Floor(Conduct):
             return
         ends = _sentence_ends(act.argument)
         seconds = tuple(end / self.rules.words_per_s for end in ends)
-        self._speech = Speech(seat, act, now_s, self.number, note, seconds)
+        self._speech = SpeechUnderWay(seat, act, now_s, self.number, note, seconds)
         self._sentence = 0
         self._pause(seconds[0], sent)
 
-    def _sentence_over(self, speech: Speech, now_s: float, sent: Sent) -> None:
+    def _sentence_over(self, speech: SpeechUnderWay, now_s: float, sent: Sent) -> None:
         self._sentence += 1
         if self._sentence >= len(speech.ends_s):
             self._speech_over(speech, len(speech.words), now_s, sent, note=speech.note)
@@ -211,7 +212,9 @@ class Floor(Conduct):
                 self._ask_bid(seat, sent, speaking=self.names[speech.seat], so_far=" ".join(said))
         self._pause(speech.ends_s[self._sentence] - speech.ends_s[self._sentence - 1], sent)
 
-    def _while_speaking(self, seat: int, act: Act, urgency: float, speech: Speech, now_s: float, sent: Sent) -> None:
+    def _while_speaking(
+        self, seat: int, act: Act, urgency: float, speech: SpeechUnderWay, now_s: float, sent: Sent
+    ) -> None:
         if act.kind == "none" or urgency < WISH:
             return
         speaker = self.names[speech.seat]
@@ -231,10 +234,10 @@ class Floor(Conduct):
                 self._waiting.clear()  # the moderator's fence voids what the others were about to say
                 self._speak(seat, act, f"interrupts {speaker}", now_s, sent)
 
-    def _words_said(self, speech: Speech, now_s: float) -> int:
+    def _words_said(self, speech: SpeechUnderWay, now_s: float) -> int:
         return min(len(speech.words), max(1, round((now_s - speech.began_s) * self.rules.words_per_s)))
 
-    def _speech_over(self, speech: Speech, words: int, now_s: float, sent: Sent, *, note: str) -> None:
+    def _speech_over(self, speech: SpeechUnderWay, words: int, now_s: float, sent: Sent, *, note: str) -> None:
         self._speech = None
         self._last_seat = speech.seat
         is_whole = words >= len(speech.words)

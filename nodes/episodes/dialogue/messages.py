@@ -12,5 +12,5 @@ class Pause(Message):
     seconds: float
 
 
-class Begin(Message):
+class BeginEpisode(Message):
     """Starts the episode; later ones change nothing."""

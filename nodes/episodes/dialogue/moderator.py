@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from nodes.episodes.dialogue.asynchronous import Floor
-from nodes.episodes.dialogue.messages import Begin, Pause
+from nodes.episodes.dialogue.asynchronous import AsynchronousDialogue
+from nodes.episodes.dialogue.messages import BeginEpisode, Pause
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.turn_based import Conduct, Sent
+from nodes.episodes.dialogue.turn_based import Sent, TurnBasedDialogue
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.context import current_call
 from runtime.control_messages.fence import FENCE_TOPIC, Fence, raised
@@ -24,7 +24,7 @@ from runtime.qos import RELIABLE, URGENT
 class Moderator(Node):
     """Plays one episode: asks seats, plays their acts, ends it for an exact reason."""
 
-    begin = Subscription(Begin, "episode/begin", qos=QoS(required=False))
+    begin = Subscription(BeginEpisode, "episode/begin", qos=QoS(required=False))
     reply = Subscription(Reply, "episode/reply")
     pause = Subscription(Pause, "episode/pause")
     pause_out = Publisher(Pause, "episode/pause", qos=RELIABLE)
@@ -53,14 +53,14 @@ class Moderator(Node):
         """`answer_s` is how long a seat has for its answer; 0: for ever."""
         self.plan = plan
         self.answer_s = answer_s
-        self.conduct: Conduct = Conduct(plan.id, plan.briefings, plan.rules, self.random)
+        self.conduct: TurnBasedDialogue = TurnBasedDialogue(plan.id, plan.briefings, plan.rules, self.random)
         self._began_ns = 0
         self._pause_token = 0
         self._voided: asyncio.Event | None = None
         self._epochs: Epochs = (0, 0, 0)
 
     def on_start(self) -> None:
-        kind = Floor if self.plan.rules.order == "asynchronous" else Conduct
+        kind = AsynchronousDialogue if self.plan.rules.order == "asynchronous" else TurnBasedDialogue
         self.conduct = kind(self.plan.id, self.plan.briefings, self.plan.rules, self.random)
         self.conduct.answer_s = self.answer_s
         self._seats = [getattr(self, f"seat{seat}") for seat in range(len(self.plan.briefings))]
@@ -71,7 +71,7 @@ class Moderator(Node):
         return (self.clock.now_ns() - self._began_ns) * 1e-9
 
     @on(begin)
-    def start(self, begin: Begin) -> None:
+    def start(self, begin: BeginEpisode) -> None:
         if self.conduct.number == 0:
             self.begin_talk()
 
@@ -180,7 +180,7 @@ class LiveModerator(Moderator):
         if any(self._epochs):
             self.fence.publish(Fence(epochs=self._epochs))  # for whoever joined late
         if self.conduct.number == 0:
-            self.start(Begin())
+            self.start(BeginEpisode())
         waiting = self.conduct.is_waiting_for
         if waiting != self._asked:
             self._asked, self._asked_ns = waiting, self.clock.now_ns()

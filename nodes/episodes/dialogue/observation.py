@@ -1,4 +1,5 @@
-"""What a seat knows when it is asked (`Sight`), what it answers (`Choice`), and who decides (`Brain`)."""
+"""What a seat knows when it is asked (`AgentObservation`), what it answers (`AgentChoice`), and who decides
+(`Brain`)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from runtime.msgs.episode import Act, Briefing, Observation, Turn
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class AgentObservation:
     """All that one seat knows when it is asked: its briefing, the turns it perceived, and the question."""
 
     briefing: Briefing
@@ -30,7 +31,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AgentChoice:
     """What a brain answers; `failure` where it could not be asked at all."""
 
     act: Act = field(default_factory=Act)
@@ -43,6 +44,6 @@ class Choice:
 class Brain(Protocol):
     """Decides what a seat does."""
 
-    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+    async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         """One act, or a bid for the floor."""
         ...

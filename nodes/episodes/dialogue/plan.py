@@ -6,14 +6,14 @@ from typing import Literal
 
 import msgspec
 
-from nodes.episodes.dialogue.rules import Rules
+from nodes.episodes.dialogue.rules import EpisodeRules
 from runtime.msgs.episode import Briefing, Deal, Facts
 
 Mode = Literal["AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS"]
 MODES: tuple[Mode, ...] = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")
 
 
-class Truth(msgspec.Struct, frozen=True):
+class GroundTruth(msgspec.Struct, frozen=True):
     """What evaluators know of one participant: everything."""
 
     name: str
@@ -36,8 +36,8 @@ class EpisodePlan(msgspec.Struct, frozen=True):
     kind: str
     relationship: str
     briefings: tuple[Briefing, ...]
-    truths: tuple[Truth, ...]
-    rules: Rules
+    truths: tuple[GroundTruth, ...]
+    rules: EpisodeRules
     agents: tuple[str, ...]  # what plays each seat, as given to `make_brain`
     mode: Mode = "AGENTS"
     name_only: bool = False

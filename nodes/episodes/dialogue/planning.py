@@ -8,13 +8,13 @@ from functools import cache
 
 import msgspec
 
-from nodes.episodes.dialogue.plan import MODES, EpisodePlan, Mode, Truth
-from nodes.episodes.dialogue.rules import ORDERS, Order, Rules, WinCheck
+from nodes.episodes.dialogue.plan import MODES, EpisodePlan, GroundTruth, Mode
+from nodes.episodes.dialogue.rules import ORDERS, EpisodeRules, Order, WinCheck
 from nodes.episodes.scenarios.library import Library, starter
 from nodes.episodes.scenarios.markup import EVERYONE, text_for
 from nodes.episodes.scenarios.profiles import Task, Win
 from nodes.episodes.scenarios.sampling import sample_constrained
-from nodes.episodes.scenarios.visibility import Cast, View, cast_of, full_view, view
+from nodes.episodes.scenarios.visibility import Briefable, Cast, cast_of, full_view, view
 from nodes.episodes.scenarios.visibility import Mode as Seen
 from runtime.errors import UserError, choices
 from runtime.msgs.episode import Briefing, Facts
@@ -25,7 +25,7 @@ def plan_episode(
     task: Task,
     agents: Sequence[str],
     *,
-    rules: Rules | None = None,
+    rules: EpisodeRules | None = None,
     mode: Mode = "AGENTS",
     name_only: bool = False,
     seed: int = 0,
@@ -39,7 +39,7 @@ def plan_episode(
         given = given + given[-1:] * (scenario.seats - len(given)) if 1 < len(given) < scenario.seats else given
     if len(given) != scenario.seats:
         raise UserError(f"task {task.id}: {len(given)} agents for {scenario.seats} seats; give one, or one per seat")
-    rules = rules or Rules()
+    rules = rules or EpisodeRules()
     for win in wins:
         try:
             win.check_seats(scenario.seats)
@@ -89,14 +89,14 @@ def win_of(text: str) -> Win:
         raise UserError(f"win check {text[:80]!r}: {problem}") from problem
 
 
-def episode_id(task: str, agents: Sequence[str], seed: int, mode: str, name_only: bool, rules: Rules) -> str:
+def episode_id(task: str, agents: Sequence[str], seed: int, mode: str, name_only: bool, rules: EpisodeRules) -> str:
     """The same for the same episode in every run; safe as a file name."""
     what = repr((task, tuple(agents), seed, mode, name_only, rules))
     return f"{task}-s{seed}-{hashlib.sha256(what.encode()).hexdigest()[:8]}"
 
 
 def _briefing(cast: Cast, seat: int, mode: Mode, name_only: bool) -> Briefing:
-    known: View
+    known: Briefable
     if mode in ("SCRIPT", "SCRIPT-TURNS"):
         known = full_view(cast, name_only=name_only)
     else:
@@ -120,9 +120,9 @@ def _briefing(cast: Cast, seat: int, mode: Mode, name_only: bool) -> Briefing:
     )
 
 
-def _truth(cast: Cast, seat: int, agent: str) -> Truth:
+def _truth(cast: Cast, seat: int, agent: str) -> GroundTruth:
     person = cast.people[seat]
-    return Truth(
+    return GroundTruth(
         name=person.name,
         character=person.id,
         goal=text_for(cast.scenario.goals[seat], EVERYONE),
@@ -161,7 +161,7 @@ def plan_of_task(
     found = tasks.get(task) or by_scenario.get(task)
     if found is None:
         raise UserError(f"there is no task {task[:80]!r}; known: {choices(by_scenario)}")
-    rules = Rules(order=order_of(order), max_turns=max_turns)
+    rules = EpisodeRules(order=order_of(order), max_turns=max_turns)
     return plan_episode(library, found, ["rules"], rules=rules, mode=mode_of(mode), wins=tuple(map(win_of, wins)))
 
 

@@ -29,7 +29,7 @@ class WinCheck(msgspec.Struct, frozen=True):
     winner: str = ""  # "": whoever did it
 
 
-class Rules(msgspec.Struct, frozen=True):
+class EpisodeRules(msgspec.Struct, frozen=True):
     """How an episode is played."""
 
     order: Order = "round-robin"
@@ -59,13 +59,15 @@ class Rules(msgspec.Struct, frozen=True):
         return found
 
 
-def check(rules: Rules) -> None:
+def check(rules: EpisodeRules) -> None:
     """Raise UserError with the first problem of the rules."""
     for problem in rules.problems():
         raise UserError(f"the rules of an episode: {problem}")
 
 
-def seats_to_ask(rules: Rules, turn: int, present: Sequence[int], seats: int, chance: random.Random) -> tuple[int, ...]:
+def seats_to_ask(
+    rules: EpisodeRules, turn: int, present: Sequence[int], seats: int, chance: random.Random
+) -> tuple[int, ...]:
     """The seats that act in that turn (from 1), of those that are present."""
     if not present:
         return ()
@@ -95,7 +97,9 @@ def problem_of(act: Act, speaker: str, present: Sequence[str], everyone: Sequenc
     return ""
 
 
-def why_ended(rules: Rules, turns: Sequence[Turn], number: int, present: Sequence[str], left: Sequence[str]) -> str:
+def why_ended(
+    rules: EpisodeRules, turns: Sequence[Turn], number: int, present: Sequence[str], left: Sequence[str]
+) -> str:
     """The exact reason why the episode ends after turn `number`; "" where it goes on."""
     reasons = []
     if won := winner(rules.wins, [turn for turn in turns if turn.number == number]):

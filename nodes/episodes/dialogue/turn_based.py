@@ -1,4 +1,4 @@
-"""`Conduct`: the moderator's decisions in turn-based orders, without any bus: replies in, what to send out.
+"""`TurnBasedDialogue`: the moderator's decisions in turn-based orders, without any bus: replies in, what to send out.
 
 It owns the turn order, the acts, who is present, what each seat has heard, and the end. Asynchronous talk is in
 `floor.py`.
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.dialogue.messages import Pause
-from nodes.episodes.dialogue.rules import Rules, check, problem_of, seats_to_ask, why_ended
+from nodes.episodes.dialogue.rules import EpisodeRules, check, problem_of, seats_to_ask, why_ended
 from runtime.msgs import Interrupt
 from runtime.msgs.episode import Act, Asks, Briefing, Observation, Outcome, Reply, Turn
 
@@ -44,10 +44,10 @@ class Sent:
     pause: Pause | None = None  # asynchronous: call `waited` after it; an earlier one is void
 
 
-class Conduct:
+class TurnBasedDialogue:
     """One episode from the first observation to its outcome."""
 
-    def __init__(self, episode: str, briefings: Sequence[Briefing], rules: Rules, chance: random.Random) -> None:
+    def __init__(self, episode: str, briefings: Sequence[Briefing], rules: EpisodeRules, chance: random.Random) -> None:
         check(rules)
         self.episode = episode
         self.briefings = tuple(briefings)

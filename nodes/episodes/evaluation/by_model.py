@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodes.episodes.agents.caller import Caller, OutageError
+from nodes.episodes.agents.caller import OutageError, SeatCaller
 from nodes.episodes.agents.repair import UnreadableError, clean, read_object
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text
@@ -81,7 +81,7 @@ def read_scores(text: str, plan: EpisodePlan, dimensions: Sequence[Dimension]) -
 
 async def judge_by_model(
     judge: str,
-    caller: Caller,
+    caller: SeatCaller,
     plan: EpisodePlan,
     turns: Sequence[Turn],
     dimensions: Sequence[Dimension] = SEVEN,

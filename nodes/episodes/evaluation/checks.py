@@ -14,7 +14,7 @@ import msgspec
 
 from nodes.episodes.agents.goals import says_any
 from nodes.episodes.agents.offers import agreed_number, agreed_shares, limits, worth
-from nodes.episodes.dialogue.plan import EpisodePlan, Truth
+from nodes.episodes.dialogue.plan import EpisodePlan, GroundTruth
 from runtime.msgs.episode import Turn
 
 PARAPHRASE_SHARE = 0.6
@@ -85,7 +85,7 @@ def first_mention(turns: Sequence[Turn], names: Sequence[str]) -> float | None:
     return None
 
 
-def leak_of(truth: Truth, turns: Sequence[Turn]) -> tuple[str, int]:
+def leak_of(truth: GroundTruth, turns: Sequence[Turn]) -> tuple[str, int]:
     """How a participant's own words gave the secret away, and in which turn."""
     if not truth.secret and not truth.secret_words:
         return "", -1
@@ -137,14 +137,14 @@ def _likeness(one: list[str], other: list[str]) -> float:
     return len(first & second) / max(1, len(first | second))
 
 
-def _mutual(truths: Sequence[Truth]) -> tuple[str, ...]:
+def _mutual(truths: Sequence[GroundTruth]) -> tuple[str, ...]:
     known = [set(truth.facts.knows) for truth in truths]
     return tuple(sorted(set.intersection(*known))) if known and all(known) else ()
 
 
 def _seat(
     plan: EpisodePlan,
-    truth: Truth,
+    truth: GroundTruth,
     turns: Sequence[Turn],
     price: float | None,
     shares: dict[str, dict[str, int]] | None,
@@ -179,7 +179,7 @@ def _is_told(others: Sequence[Turn], key: str) -> bool:
 
 
 def _surplus(
-    plan: EpisodePlan, truth: Truth, price: float | None, shares: dict[str, dict[str, int]] | None
+    plan: EpisodePlan, truth: GroundTruth, price: float | None, shares: dict[str, dict[str, int]] | None
 ) -> float | None:
     deal, facts = plan.deal, truth.facts
     if deal is None:

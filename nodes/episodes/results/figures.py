@@ -36,7 +36,7 @@ class Value(msgspec.Struct, frozen=True):
     scores: dict[str, float]  # dimension -> mean over judges; "overall" with them
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class ModelComparison(msgspec.Struct, frozen=True):
     """Two models on the same tasks, seeds and seats."""
 
     first: str
@@ -58,7 +58,7 @@ class Agreement(msgspec.Struct, frozen=True):
     matched: int
 
 
-class Figures(msgspec.Struct, frozen=True):
+class ReportFigures(msgspec.Struct, frozen=True):
     """All that a report shows."""
 
     episodes: int
@@ -70,7 +70,7 @@ class Figures(msgspec.Struct, frozen=True):
     table: dict[str, dict[str, Mean | None]]  # model -> dimension
     by_kind: dict[str, dict[str, Mean | None]]  # kind of scenario -> dimension
     pairs: dict[str, dict[str, float | None]]  # model -> partner -> overall
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ModelComparison, ...]
     hard: dict[str, tuple[str, ...]]  # model -> its hardest tasks
     hard_table: dict[str, dict[str, Mean | None]]
     ends: dict[str, int]
@@ -99,7 +99,7 @@ def values_of(store: Store, judge: str = "") -> list[Value]:
     return found
 
 
-def figures_of(store: Store, judge: str = "") -> Figures:
+def figures_of(store: Store, judge: str = "") -> ReportFigures:
     """The figures of a run."""
     rows = store.episodes()
     values = values_of(store, judge)
@@ -114,7 +114,7 @@ def figures_of(store: Store, judge: str = "") -> Figures:
         end = row.reason.partition(":")[0] if row.reason else row.state
         ends[end] = ends.get(end, 0) + 1
     evaluations = [one for row in rows for one in store.scores(row.id)]
-    return Figures(
+    return ReportFigures(
         episodes=len(rows),
         done=sum(row.state == "done" for row in rows),
         failed=sum(row.state == "failed" for row in rows),
@@ -160,7 +160,9 @@ def _pairs(values: list[Value], models: tuple[str, ...]) -> dict[str, dict[str, 
     return table
 
 
-def _comparisons(values: list[Value], models: tuple[str, ...], dimensions: tuple[str, ...]) -> tuple[Comparison, ...]:
+def _comparisons(
+    values: list[Value], models: tuple[str, ...], dimensions: tuple[str, ...]
+) -> tuple[ModelComparison, ...]:
     found: list[tuple[str, str, str, float, int, float]] = []
     for first, second in combinations(models, 2):
         for dimension in dimensions:
@@ -170,7 +172,7 @@ def _comparisons(values: list[Value], models: tuple[str, ...], dimensions: tuple
                 mean = sum(differences) / len(differences)
                 found.append((first, second, dimension, mean, len(differences), p))
     corrected = holm([row[5] for row in found])
-    return tuple(Comparison(*row, p_holm) for row, p_holm in zip(found, corrected, strict=True))
+    return tuple(ModelComparison(*row, p_holm) for row, p_holm in zip(found, corrected, strict=True))
 
 
 def _paired(values: list[Value], first: str, second: str, dimension: str) -> list[float]:

@@ -23,7 +23,7 @@ UNKNOWN = "nobody yet"
 """Who plays a seat that has not answered."""
 
 
-class Step(msgspec.Struct, frozen=True):
+class LoggedStep(msgspec.Struct, frozen=True):
     """What moved the episode on: a reply, or the pause of that token that was over."""
 
     at_s: float
@@ -38,11 +38,11 @@ class LiveLog:
         self._store = _opened(path, msgspec.structs.replace(plan, agents=(UNKNOWN,) * len(plan.agents)))
         self._plan = self._store.plan(plan.id)
         found = self._store._db.execute("SELECT step FROM steps WHERE episode = ? ORDER BY idx", (plan.id,))
-        self.steps = [msgspec.json.decode(row[0], type=Step) for row in found]
+        self.steps = [msgspec.json.decode(row[0], type=LoggedStep) for row in found]
         self.turns = self._store.turns(plan.id)
         self._count = len(self.steps)
 
-    def note(self, step: Step) -> None:
+    def note(self, step: LoggedStep) -> None:
         """Commit a step, before anything follows from it."""
         with self._store._db:
             self._store._db.execute("INSERT INTO steps VALUES (?,?,?)", (self._plan.id, self._count, to_json(step)))

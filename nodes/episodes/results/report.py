@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.results.estimates import Mean
-from nodes.episodes.results.figures import Figures, figures_of
+from nodes.episodes.results.figures import ReportFigures, figures_of
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError, choices
 
@@ -39,7 +39,7 @@ def report(asked: argparse.Namespace) -> int:
     return 0
 
 
-def tables(figures: Figures) -> list[str]:
+def tables(figures: ReportFigures) -> list[str]:
     """The tables as text."""
     lines = [
         f"{figures.done} of {figures.episodes} episodes done, {figures.failed} failed, "
@@ -107,7 +107,7 @@ def _or_dash(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def write_page(figures: Figures, card: dict[str, object], folder: Path) -> None:
+def write_page(figures: ReportFigures, card: dict[str, object], folder: Path) -> None:
     """report.html and the heat map in a folder. Raises UserError where it cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ def write_page(figures: Figures, card: dict[str, object], folder: Path) -> None:
         raise UserError(f"--out {folder}: cannot be written: {problem.strerror}") from problem
 
 
-def draw_pairs(figures: Figures, path: Path) -> None:
+def draw_pairs(figures: ReportFigures, path: Path) -> None:
     """Model against partner, coloured by the overall score."""
     import matplotlib
 
@@ -143,7 +143,7 @@ def draw_pairs(figures: Figures, path: Path) -> None:
     picture.savefig(path, dpi=120)
 
 
-def page(figures: Figures, card: dict[str, object]) -> str:
+def page(figures: ReportFigures, card: dict[str, object]) -> str:
     """The report as one HTML page; every text is escaped."""
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>Episodes</title><style>"

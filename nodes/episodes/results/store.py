@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from nodes.episodes.agents.chat_wire import Answer
+from nodes.episodes.agents.chat_wire import ModelAnswer
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.results.evaluations import Evaluations
@@ -217,7 +217,9 @@ class EpisodeAnswers:
         answer: str = row[1]
         return answer
 
-    def keep_answer(self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: Answer) -> None:
+    def keep_answer(
+        self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
+    ) -> None:
         with self._store._db:
             self._store._write_turns(self._episode, self.pending_turns)
             self._store._db.execute(

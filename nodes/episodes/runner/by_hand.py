@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from nodes.episodes.agents.caller import AnswerStore, sha_of
-from nodes.episodes.agents.chat_wire import Answer
+from nodes.episodes.agents.chat_wire import ModelAnswer
 from nodes.episodes.agents.human import HOW, Typed, act_from_line, problem_of_line, urgency_of
 from nodes.episodes.dialogue.prompt import turn_text
 from nodes.episodes.dialogue.rules import problem_of
@@ -192,7 +192,7 @@ class ByHand:
         """Commit what was typed before anything follows from it."""
         briefing = person.briefing
         assert briefing is not None
-        answer = Answer(msgspec.json.encode(typed).decode(), 0, 0)
+        answer = ModelAnswer(msgspec.json.encode(typed).decode(), 0, 0)
         number, sha = self._count.get(briefing.seat, 0) + 1, sha_of(briefing.background)
         self._store.keep_answer(briefing.seat, number, "person", "human", briefing.background, sha, answer)
         self._put_in(person, typed)

@@ -46,12 +46,12 @@ class Judge(Node):
         self.scores.publish(scores)
 
     async def _ask(self, turns: list[Turn]) -> Scores:
-        from nodes.episodes.agents.caller import Caller, ModelSpec, NoStore, Servers
+        from nodes.episodes.agents.caller import ModelSpec, NoStore, SeatCaller, Servers
         from nodes.episodes.evaluation.by_model import judge_by_model
 
         servers = Servers()
         try:
-            caller = Caller(ModelSpec.parse(self._judge, temperature=0.0), servers, NoStore(), 0)
+            caller = SeatCaller(ModelSpec.parse(self._judge, temperature=0.0), servers, NoStore(), 0)
             return await judge_by_model(self._judge, caller, self._plan, turns)
         finally:
             await servers.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 from nodes.episodes.agents.registry import agent_of
 from nodes.episodes.dialogue.moderator import LiveModerator
 from nodes.episodes.dialogue.turn_based import Sent
-from nodes.episodes.results.live import LiveLog, Step
+from nodes.episodes.results.live import LiveLog, LoggedStep
 from runtime.msgs.episode import Observation, Outcome, Reply, Scores
 
 
@@ -51,7 +51,7 @@ class KeptModerator(LiveModerator):
         self.log.info("%s: goes on after %d turns", self._log_path, len(self.conduct.turns))
         self._send(sent)
 
-    def _taken_again(self, steps: list[Step]) -> Sent:
+    def _taken_again(self, steps: list[LoggedStep]) -> Sent:
         """Bring the conduct to where the stored steps led; what everybody is to be told then."""
         asked: dict[int, Observation] = {}
         sent = self.conduct.begin(0.0)
@@ -72,7 +72,7 @@ class KeptModerator(LiveModerator):
     def happens(self, at_s: float, *, reply: Reply | None = None, token: int = 0) -> None:
         """Commit what moves the episode on; that a seat could not be asked is no answer, and it is asked again."""
         if self._kept is not None and not (reply is not None and reply.failure):
-            self._kept.note(Step(at_s, reply, token))
+            self._kept.note(LoggedStep(at_s, reply, token))
 
     def plays(self, seat: int, provenance: str) -> None:
         """Write into the log who really answers, which no launch file tells the moderator."""

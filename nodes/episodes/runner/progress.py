@@ -10,7 +10,7 @@ from nodes.episodes.dialogue.plan import EpisodePlan
 from runtime.msgs.episode import Outcome
 
 
-class Progress(Protocol):
+class RunProgress(Protocol):
     """Is told of every episode that was played."""
 
     def __enter__(self) -> Self: ...

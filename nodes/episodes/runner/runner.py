@@ -14,16 +14,16 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.agents.agent import Agent
-from nodes.episodes.agents.caller import AnswerStore, Ask, Caller, ModelSpec, NoStore, OutageError, Servers
+from nodes.episodes.agents.caller import AnswerStore, Ask, ModelSpec, NoStore, OutageError, SeatCaller, Servers
 from nodes.episodes.agents.model_brain import ModelBrain
 from nodes.episodes.agents.registry import RULES, RulesBrain, ScriptedBrain, check_agent, read_script
 from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.script_mode import write_script
-from nodes.episodes.dialogue.messages import Begin
+from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.observation import Brain
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.turn_based import Conduct
+from nodes.episodes.dialogue.turn_based import TurnBasedDialogue
 from nodes.episodes.evaluation.by_model import judge_by_model
 from nodes.episodes.evaluation.by_rules import JUDGE, judge_by_rules
 from nodes.episodes.evaluation.checks import check_episode
@@ -77,7 +77,7 @@ def brain_of(plan: EpisodePlan, seat: int, settings: Settings, answers: EpisodeA
     if spec.startswith("replay:"):
         return ScriptedBrain(replayed(spec.removeprefix("replay:"), plan, seat))
     model = ModelSpec.parse(spec, temperature=settings.temperature, stream=settings.stream)
-    caller = Caller(model, settings.servers, answers, seat, settings.ask)
+    caller = SeatCaller(model, settings.servers, answers, seat, settings.ask)
     return ModelBrain(caller, latency_s=settings.latency_s)
 
 
@@ -99,12 +99,12 @@ def replayed(spec: str, plan: EpisodePlan, seat: int) -> list[Act]:
     ]
 
 
-async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -> Conduct:
+async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -> TurnBasedDialogue:
     """Play one episode to its outcome; nothing is written but answers of models and people, and turns with them."""
     brains: Sequence[Brain | None]
     if plan.mode == "SCRIPT" and _is_model(plan.agents[0]):
         model = ModelSpec.parse(plan.agents[0], temperature=settings.temperature, stream=settings.stream)
-        caller = Caller(model, settings.servers, answers, WRITER, settings.ask)
+        caller = SeatCaller(model, settings.servers, answers, WRITER, settings.ask)
         try:
             script = await write_script(plan, caller)
         except (OutageError, UnreadableError) as problem:
@@ -130,7 +130,7 @@ async def conduct_episode(
     happened: list[Turn],
     terminal: Terminal | None = None,
     store: AnswerStore | None = None,
-) -> Conduct:
+) -> TurnBasedDialogue:
     """Moderator and agents on a bus of their own, in virtual time, to the outcome; None is a person at the terminal."""
     has_people = None in brains and plan.rules.order == "asynchronous"
     moderator = Moderator(plan, PATIENCE_S if has_people else 0.0)
@@ -146,7 +146,7 @@ async def conduct_episode(
             happened.append(stamped.message)
 
     simulation.observe(observe)
-    simulation.publish("episode/begin", Begin())
+    simulation.publish("episode/begin", BeginEpisode())
     people = [node for node in nodes if isinstance(node, PersonAtTerminal)]
     if people and terminal is None:
         raise UserError("human plays at a terminal: polyrhythm episodes run --agents human,...")
@@ -163,7 +163,7 @@ async def conduct_episode(
     return conduct
 
 
-def _not_played(plan: EpisodePlan, reason: str) -> Conduct:
+def _not_played(plan: EpisodePlan, reason: str) -> TurnBasedDialogue:
     conduct = Moderator(plan).conduct
     conduct.fail(reason.removeprefix("failed: "), 0.0)
     return conduct
@@ -181,7 +181,7 @@ async def evaluate(
         return judge_by_rules(plan, turns)
     model = replace(ModelSpec.parse(judge, temperature=0.0), max_tokens=4000)
     seat = FIRST_JUDGE + zlib.crc32(judge.encode()) % 1_000_000
-    caller = Caller(model, settings.servers, answers, seat, settings.ask)
+    caller = SeatCaller(model, settings.servers, answers, seat, settings.ask)
     return await judge_by_model(judge, caller, plan, turns, settings.judges.dimensions)
 
 

@@ -117,7 +117,7 @@ class Character(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return f"{self.first_name} {self.last_name}".strip()
 
 
-class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SeatPair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An exception to a scenario's relationship: how two particular seats stand to each other."""
 
     seats: tuple[int, int]
@@ -177,7 +177,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     kind: Kind = ""
     tags: tuple[str, ...] = ()
     relationship: Relationship = Relationship.STRANGER  # between every two seats that `pairs` does not name
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[SeatPair, ...] = ()
     ages: tuple[tuple[int, int], ...] = ()  # by seat, youngest and oldest in years; (): anyone
     occupations: tuple[tuple[str, ...], ...] = ()  # by seat; (): any
     characters: tuple[tuple[str, ...], ...] = ()  # by seat, identifiers or names; (): any

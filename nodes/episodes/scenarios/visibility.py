@@ -93,7 +93,7 @@ class PersonView(msgspec.Struct, frozen=True, kw_only=True):
         return self.relationship is None or self.relationship > Relationship.STRANGER
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class Briefable(msgspec.Struct, frozen=True, kw_only=True):
     """All that one viewer knows at the start; `seat` is None for a script's writer, the judge and the log."""
 
     seat: int | None
@@ -181,7 +181,7 @@ def cast_of(library: Library, task: Task) -> Cast:
     return Cast(scenario=scenario, people=tuple(map(library.character, task.characters)), stories=stories)
 
 
-def view(cast: Cast, seat: int, mode: Mode = Mode.AGENTS, *, name_only: bool = False) -> View:
+def view(cast: Cast, seat: int, mode: Mode = Mode.AGENTS, *, name_only: bool = False) -> Briefable:
     """What the participant in a seat knows; with `name_only` the characters are names without profiles.
 
     Raises ProfileError for a seat that the scenario does not have, and for SCRIPT, whose one writer has no seat.
@@ -204,16 +204,16 @@ def view(cast: Cast, seat: int, mode: Mode = Mode.AGENTS, *, name_only: bool = F
         )
         for other in range(cast.scenario.seats)
     )
-    return View(seat=seat, mode=mode, context=text_for(cast.scenario.context, reader), people=people)
+    return Briefable(seat=seat, mode=mode, context=text_for(cast.scenario.context, reader), people=people)
 
 
-def full_view(cast: Cast, *, name_only: bool = False) -> View:
+def full_view(cast: Cast, *, name_only: bool = False) -> Briefable:
     """Everything about everybody: for the writer of a script, the judge and the log."""
     people = tuple(
         _person(cast, seat, relationship=None, is_self=False, reader=EVERYONE, name_only=name_only)
         for seat in range(cast.scenario.seats)
     )
-    return View(seat=None, mode=Mode.SCRIPT, context=text_for(cast.scenario.context, EVERYONE), people=people)
+    return Briefable(seat=None, mode=Mode.SCRIPT, context=text_for(cast.scenario.context, EVERYONE), people=people)
 
 
 def _person(

@@ -23,7 +23,7 @@ from nodes.policy.skill_steps import (
     LIFTED_OFF_M,
     OPEN_M,
     WRIST_TOLERANCE_RAD,
-    Progress,
+    SkillProgress,
     begin,
     step,
 )
@@ -96,7 +96,7 @@ class Lesson:
         self.share = share
         self.notes = Notes()
         self.action: Action | None = None
-        self.progress: Progress | None = None
+        self.progress: SkillProgress | None = None
         self.began: Pose = (0.0, 0.0, 0.0)
         self.held: Spot | None = None
         self.actions = 0
@@ -184,7 +184,7 @@ class Lesson:
             near = (0.03, 0.03, 0.2, 0.1, 0.05, 0.01, 0.1, 0.1, 0.03, 0.0)
             self.push = tuple(self.dice.gauss(0.0, off) for off in near)
 
-    def _plan(self, action: Action, state: RobotState) -> Progress:
+    def _plan(self, action: Action, state: RobotState) -> SkillProgress:
         assert action.target is not None
         held = self.held
         if held is None and state.is_grasping:
@@ -221,7 +221,7 @@ class Lesson:
         )
 
 
-def where(progress: Progress, action: Action, state: RobotState) -> Progress:
+def where(progress: SkillProgress, action: Action, state: RobotState) -> SkillProgress:
     """The teacher's phase as it follows from the state alone, so that it teaches the same in the same place.
 
     Its own phases remember how it came there; a pupil that came otherwise would be told otherwise.
@@ -247,7 +247,7 @@ def where(progress: Progress, action: Action, state: RobotState) -> Progress:
     return replace(progress, index=index, elapsed_s=0.0, missing_s=0.0, held=held)
 
 
-def kept(progress: Progress, action: Action, state: RobotState, held: Spot | None) -> JointVector:
+def kept(progress: SkillProgress, action: Action, state: RobotState, held: Spot | None) -> JointVector:
     """Where a joint stays that the phase does not move: above the target once the gripper got there, else as it is.
 
     Not where it would come to rest: a pupil that only nearly learns to brake would go on.

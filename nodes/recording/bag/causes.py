@@ -27,7 +27,7 @@ _KEPT_CALLS = 4000
 
 
 @dataclass(frozen=True)
-class Step:
+class CausalStep:
     """One message of the chain. `age_s` is how old it was when the command was given."""
 
     topic: str
@@ -40,13 +40,13 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Trace:
+class CausalTrace:
     """Why a command was given: the chain in order of time, and what else the calls on it read."""
 
     command: str
     at_s: float
-    steps: list[Step]
-    inputs: list[Step]
+    steps: list[CausalStep]
+    inputs: list[CausalStep]
     has_journal: bool
     begins_s: float = 0.0  # run time; above 0 where the recording is a piece of a run
     ends_s: float | None = None  # where the recording ends before the moment that was asked for
@@ -96,7 +96,7 @@ class _Known:
         return next((one for one in reversed(row) if self.messages[one].envelope.published_ns <= stamp_ns), None)
 
 
-def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Trace:
+def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> CausalTrace:
     """The trace of the last command at or before `at_s` of run time. Raises RecordingError where there is none."""
     start_ns = recording.start_ns
     at_ns = start_ns + to_ns(at_s)
@@ -129,10 +129,10 @@ def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Tr
     for stage, parent, how in _stamped(known, [ident for ident, _ in chain.values()]):
         chain.setdefault(stage, (parent, how))
 
-    def step(ident: str, how: str) -> Step:
+    def step(ident: str, how: str) -> CausalStep:
         message = known.messages[ident]
         envelope = message.envelope
-        return Step(
+        return CausalStep(
             topic=message.topic,
             ident=ident,
             at_s=(envelope.published_ns - start_ns) * 1e-9,
@@ -148,7 +148,7 @@ def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Tr
         (step(ident, how) for ident, how in chain.values()),
         key=lambda one: (one.at_s, STAGES.index(one.topic) if one.topic in STAGES else len(STAGES)),
     )
-    return Trace(
+    return CausalTrace(
         command=command,
         at_s=(command_ns - start_ns) * 1e-9,
         steps=steps,

@@ -24,7 +24,7 @@ ROOMY = 96
 
 
 @dataclass
-class TopicInfo:
+class RecordedTopic:
     """One topic; times in s. `missing` are sequence numbers that no message of the recording has."""
 
     topic: str
@@ -91,7 +91,7 @@ class Info:
     from_s: float  # of run time: above 0 for a piece of a run
     to_s: float
     messages: int
-    topics: list[TopicInfo]
+    topics: list[RecordedTopic]
     dropped: dict[str, int]  # by reason, from every node's last account
     missed_by_recorder: dict[str, int]
     missed_away: dict[str, int]  # of those: while the recorder was dead, until it was started again
@@ -103,14 +103,14 @@ class Info:
 def inspect(path: Path) -> Info:
     """Read a recording from end to end. Raises RecordingError where it is none."""
     recording = Recording(path)
-    topics: dict[str, TopicInfo] = {}
+    topics: dict[str, RecordedTopic] = {}
     ledger: dict[tuple[str, int], Health] = {}
     types: dict[str, set[str]] = {}
     last_ns, messages = 0, 0
     for message in recording.gone_through("reading"):
         messages += 1
         envelope = envelope_or_none(message)
-        topics.setdefault(message.topic, TopicInfo(message.topic)).take(message.schema, len(message.data), envelope)
+        topics.setdefault(message.topic, RecordedTopic(message.topic)).take(message.schema, len(message.data), envelope)
         types.setdefault(message.topic, set()).add(message.schema)
         if envelope is not None:
             last_ns = last_ns if is_journal(message) else max(last_ns, envelope.published_ns)

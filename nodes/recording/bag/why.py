@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import asdict
 from pathlib import Path
 
-from nodes.recording.bag.causes import Step, Trace, trace
+from nodes.recording.bag.causes import CausalStep, CausalTrace, trace
 from nodes.recording.bag.recording import Recording, add_recording, check_picture, tell_damage
 from runtime.errors import UserError
 from runtime.supervision.view import plain, terminal_width
@@ -19,11 +19,11 @@ LATEST_S = 1e9
 """Of run time: 30 years."""
 
 
-def describe(found: Trace, columns: int | None = None) -> str:
+def describe(found: CausalTrace, columns: int | None = None) -> str:
     """The trace as lines of text, as wide as that many columns allow; the texts go on below themselves."""
     width = max(len(step.topic) for step in (*found.steps, *found.inputs))
     lines = [f"why {found.command} at {found.at_s:.3f} s:", ""]
-    before: Step | None = None
+    before: CausalStep | None = None
     for step in found.steps:
         later = f"+{step.at_s - before.at_s:.3f} s" if before is not None else ""
         lines.append(_line(f"{step.at_s:9.3f} s  {later:>10}  {step.topic:{width}}  ", _short(step.text), columns))

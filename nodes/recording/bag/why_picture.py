@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodes.recording.bag.causes import Trace
+from nodes.recording.bag.causes import CausalTrace
 
 _COLOURS = {
     "heard": "#c2410c", "interrupt": "#b91c1c", "subtask": "#7c3aed", "action": "#2563eb", "chunk": "#0e7490",
@@ -13,7 +13,7 @@ _COLOURS = {
 _LONGEST = 76
 
 
-def draw(found: Trace, path: Path) -> None:
+def draw(found: CausalTrace, path: Path) -> None:
     """Write the picture as a PNG."""
     import matplotlib
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nodes.recording.bag.progress import told_at_terminal
 from nodes.recording.bag.recording import Recording, add_recording, check_out, envelope_or_none
-from nodes.recording.replay.gaps import Pace, TimeLine
+from nodes.recording.replay.gaps import ReplayPace, TimeLine
 from nodes.recording.replay.player import NodePlayer, NodeResult
 from nodes.recording.replay.recorded_launch import launch_source, recorded_launch, recorded_tables, what_changed
 from runtime.bag.journal import Calls
@@ -54,7 +54,7 @@ def replay_nodes(
         )
         for spec in specs
     }
-    pace = Pace(speed, _line(recording, longest_gap_s))
+    pace = ReplayPace(speed, _line(recording, longest_gap_s))
     held: dict[str, deque[tuple[Envelope, Calls]]] = {name: deque() for name in players}
     for message in recording:
         envelope = envelope_or_none(message)

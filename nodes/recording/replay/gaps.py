@@ -48,7 +48,7 @@ class TimeLine:
         return self._due_ns
 
 
-class Pace:
+class ReplayPace:
     """Waits from one recorded time to the next; not without a speed."""
 
     def __init__(self, speed: float | None, line: TimeLine) -> None:
@@ -70,7 +70,7 @@ class Pace:
 
 
 @dataclass
-class Gaps:
+class SkippedGaps:
     """What is passed over: by node, from its how manieth message on how many ns are added to its recorded times."""
 
     steps: dict[str, list[int]] = field(default_factory=dict)  # [number, ns, number, ns, ...]
@@ -95,11 +95,11 @@ class Shift:
 
 def find_gaps(
     recording: Recording, sources: Mapping[str, Types], longest_s: float, tell: Callable[[str], None]
-) -> Gaps:
+) -> SkippedGaps:
     """Look for times at which nobody, played or not, said anything for longer than `longest_s`."""
     line = TimeLine(recording.begin_ns, longest_s, tell, zero_ns=recording.start_ns)
     wall_offset_ns = recording.readers[0].wall_offset_ns
-    found = Gaps({name: [] for name in sources})
+    found = SkippedGaps({name: [] for name in sources})
     shifts = dict.fromkeys(sources, 0)
     numbers = dict.fromkeys(sources, 0)
     for message in recording.gone_through("looking for gaps"):

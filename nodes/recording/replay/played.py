@@ -13,7 +13,7 @@ from typing import Any
 
 from nodes.recording.bag.recording import Recording
 from nodes.recording.replay.tape import Tape
-from runtime.context import Call, current_call
+from runtime.context import HandlerContext, current_call
 from runtime.errors import ParameterError
 from runtime.hosts.clock_offset_apply import shifted
 from runtime.message import Stamped
@@ -70,7 +70,7 @@ class Played(Node):
         moved = shifted(stamped, now_ns - stamped.envelope.published_ns)
         about = moved.envelope
         outer = current_call.get()
-        call = Call(now_ns, about.epochs)
+        call = HandlerContext(now_ns, about.epochs)
         call.image_ns, call.utterance_ns, call.plan_ns = about.image_ns, about.utterance_ns, about.plan_ns
         call.cause = about.cause
         call.notes = outer.notes if outer is not None else None

@@ -20,16 +20,16 @@ from nodes.recording.bag.diff import Difference, first_difference
 from nodes.recording.replay.inputs import Inputs, body, picture
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
-from runtime.context import Call, current_call
-from runtime.control_messages.fence import Fence, FenceLine
+from runtime.context import HandlerContext, current_call
+from runtime.control_messages.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
-from runtime.execution.node_host import HostedNode
+from runtime.execution.node_host import NodeHost
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image
 from runtime.node import Node, handlers_of
 from runtime.ports import Subscription
-from runtime.snapshot import WorkerView
+from runtime.snapshot import NodeSnapshot
 
 T = TypeVar("T")
 
@@ -135,8 +135,8 @@ class NodePlayer:
         self._doubts: dict[str, None] = {}
         self._sent: list[tuple[Envelope, Message]] = []
         self._ports: dict[str, FedPort] = {}
-        self._hosted: HostedNode | None = None
-        self._views: dict[int, WorkerView] = {}  # by where the call began
+        self._hosted: NodeHost | None = None
+        self._views: dict[int, NodeSnapshot] = {}  # by where the call began
         self._batch = 0
         self._awaited = ""  # an input that is still to come
         self._is_broken = False
@@ -188,14 +188,14 @@ class NodePlayer:
         self._loop.close()
         return self.result
 
-    def _host(self, first: str) -> HostedNode:
+    def _host(self, first: str) -> NodeHost:
         self._call_clock = CallClock(is_virtual=self._is_virtual)
         self._clock = ReplayClock(is_virtual=self._is_virtual)
         node: Node = self._spec.build()
-        hosted = HostedNode(
+        hosted = NodeHost(
             node, name=self._spec.name, clock=self._call_clock, seed=self._seed,
             send=lambda envelope, message: self._sent.append((envelope, message)),
-            fence=FenceLine(), finish=lambda name, ok, reason: None, hz=self._spec.hz, remap=self._spec.remap,
+            fence=PreemptionEpochs(), finish=lambda name, ok, reason: None, hz=self._spec.hz, remap=self._spec.remap,
         )  # fmt: skip
         self._views.clear()
         self._ports = {attribute: FedPort(port) for attribute, port in hosted.subscriptions.items()}
@@ -208,7 +208,7 @@ class NodePlayer:
         self._sent.clear()
         return hosted
 
-    def _in_order(self, hosted: HostedNode, batch: Calls) -> Iterator[CallRecord]:
+    def _in_order(self, hosted: NodeHost, batch: Calls) -> Iterator[CallRecord]:
         """The calls in the order in which their effects were seen; a worker's is shown the node where it began."""
         moments = [(record.order, record) for record in batch.calls]
         begun = [record.begun for record in batch.calls if record.begun] + list(batch.running)
@@ -217,9 +217,9 @@ class NodePlayer:
             if record is not None:
                 yield record
             elif order not in self._views:
-                self._views[order] = WorkerView(hosted.node, hosted.worker_random)
+                self._views[order] = NodeSnapshot(hosted.node, hosted.worker_random)
 
-    def _doubt_unrecorded(self, hosted: HostedNode) -> None:
+    def _doubt_unrecorded(self, hosted: NodeHost) -> None:
         """Say what may have made the difference and is in no recording."""
         styles = self._styles.values()
         if self._had_registry and any(port.message is Fence for port in hosted.publishers):
@@ -241,7 +241,7 @@ class NodePlayer:
                 f"{', '.join(shared)}; tuples handed over whole would replay"
             ] = None
 
-    def _run(self, hosted: HostedNode, record: CallRecord) -> None:
+    def _run(self, hosted: NodeHost, record: CallRecord) -> None:
         if record.is_cut:
             raise NotReplayableError("it read more than a journal keeps")
         style = "plain" if record.handler == "on_start" else self._styles.get(record.handler)
@@ -262,7 +262,7 @@ class NodePlayer:
             if heard is None:
                 raise NotReplayableError(f"{self._spec.cls.__name__} does not hear {topic}")
             trigger = self._input(record.trigger, heard)
-        call = Call(record.started_ns, record.epochs, trigger=trigger)
+        call = HandlerContext(record.started_ns, record.epochs, trigger=trigger)
         self._call_clock.call_ns = self._clock.call_ns = record.started_ns
         self._clock.said = deque(record.nows_ns)
         self._sent.clear()

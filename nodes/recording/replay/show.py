@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nodes.recording.bag.recording import Recording, envelope_or_none
-from nodes.recording.replay.gaps import Pace, TimeLine
+from nodes.recording.replay.gaps import ReplayPace, TimeLine
 from nodes.recording.replay.recorded_launch import launch_source
 from nodes.terminal.view import SHOWN, TerminalView
 from runtime.bag.journal import Calls, LogLine
@@ -34,7 +34,7 @@ def show(recording: Recording, speed: float, line: TimeLine) -> None:
         f"replay of {recording.path.name}, {speed:g}x", live=sys.stdout.isatty(),
         start_ns=start_ns, shows_info=not _has_view(recording),
     )  # fmt: skip
-    pace = Pace(speed, line)
+    pace = ReplayPace(speed, line)
     begin_ns, refreshed_ns = recording.begin_ns, 0
     due_ns = 0
     try:

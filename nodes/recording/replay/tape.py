@@ -21,7 +21,7 @@ Steps = Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True)
-class Row:
+class TapeMessage:
     """A message and when it is to be said, from the start."""
 
     stamped: Stamped[Any]
@@ -59,7 +59,7 @@ class Tape:
         assert taken is not None
         return taken.stamped
 
-    def _read(self, recording: Recording) -> Iterator[Row]:
+    def _read(self, recording: Recording) -> Iterator[TapeMessage]:
         image: tuple[BagMessage, Envelope, int] | None = None  # waits for its depth, which stands behind it
         for message in recording:
             topic = message.topic.removesuffix(DEPTH)
@@ -86,13 +86,13 @@ class Tape:
 
     def _typed(
         self, message: BagMessage, envelope: Envelope, due_ns: int, depth: BagMessage | None = None
-    ) -> Iterator[Row]:
+    ) -> Iterator[TapeMessage]:
         kind = self._sources[envelope.source][envelope.topic]
         try:
             if kind is Image:
                 image, _ = recorded_image.image_of(message.document, depth.document if depth is not None else None)
-                yield Row(Stamped(image, envelope), due_ns)
+                yield TapeMessage(Stamped(image, envelope), due_ns)
             else:
-                yield Row(Stamped(message.message(kind), envelope), due_ns)
+                yield TapeMessage(Stamped(message.message(kind), envelope), due_ns)
         except RecordingError:
             self.skipped += 1

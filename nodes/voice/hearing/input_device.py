@@ -17,7 +17,7 @@ MOST_WAITING = 300  # blocks: ten seconds that nobody took
 STALL_NS = to_ns(0.3)
 
 
-class Pace:
+class CaptureClock:
     """When the sound that a device hands over was taken; what comes in one go after a stall had waited, and is old."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class DeviceSound:
         chosen = None if is_null else devices.device_id("microphone", device)
         self._clock = clock
         self._waiting: deque[Block] = deque(maxlen=MOST_WAITING)  # the oldest go first; the gap is noticed
-        self._pace = Pace()
+        self._pace = CaptureClock()
         self._rest = b""
         self._stall_ns = to_ns(stall_s)
         self._alive_ns = clock.now_ns()

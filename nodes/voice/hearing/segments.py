@@ -24,7 +24,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SegmentRules:
     """When it counts as speech, and when as its end."""
 
     threshold: float = 0.5  # probability from which a block is speech; well below it, it is silence
@@ -38,8 +38,8 @@ class Rules:
 class Segmenter:
     """Takes one block after the other; says what there is to recognise."""
 
-    def __init__(self, rules: Rules | None = None) -> None:
-        self.rules = rules or Rules()
+    def __init__(self, rules: SegmentRules | None = None) -> None:
+        self.rules = rules or SegmentRules()
         self.begun_ns = 0  # when the speech that goes on began; 0: nobody speaks
         self._number = 0
         self._before: deque[bytes] = deque(maxlen=max(1, round(self.rules.before_s / BLOCK_S)))

@@ -1,4 +1,4 @@
-"""`Bell`: one task waits, for a time or for something to be done, and is woken when anything has changed."""
+"""`WakeUp`: one task waits, for a time or for something to be done, and is woken when anything has changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 SHORTEST_WAIT_S = 0.001
 
 
-class Bell:
+class WakeUp:
     """For one who waits, on one loop."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""`Floor`: whether the robot may speak, as a person speaks and stops are called; decisions without I/O.
+"""`SpeakingTurn`: whether the robot may speak, as a person speaks and stops are called; decisions without I/O.
 
 An interruption takes with it what was being said and what was said before it and waited; what is said after it waits
 until the person is silent. An utterance of which nothing was heard yet is not interrupted: it waits as well.
@@ -15,7 +15,7 @@ SPEECH_LASTS_S = 2.0
 """A microphone repeats that somebody speaks; after so long without a word from it nobody is waited for any more."""
 
 
-class Floor:
+class SpeakingTurn:
     """Who has it."""
 
     def __init__(self, barge_in_s: float) -> None:

@@ -1,4 +1,4 @@
-"""`Turn`: one utterance that waits for its turn to be spoken, or is spoken, and how far it is."""
+"""`SpokenUtterance`: one utterance that waits for its turn to be spoken, or is spoken, and how far it is."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 
 from nodes.voice.speaking.pieces import heard_words
 from nodes.voice.speaking.playing import Player
-from runtime.context import Call
+from runtime.context import HandlerContext
 from runtime.message import Envelope
 
 
 @dataclass(slots=True, eq=False)
-class Turn:
+class SpokenUtterance:
     """What is told of it stems from `call`, in which it was heard."""
 
     text: str
     said_ns: int
-    call: Call | None = None
+    call: HandlerContext | None = None
     spoken: list[str] = field(default_factory=list)  # pieces that were heard whole
     piece: str = ""  # that is played
     frames: int = 0  # of its sound
@@ -24,11 +24,11 @@ class Turn:
     has_begun: bool = False
 
     @classmethod
-    def of(cls, text: str, call: Call | None, now_ns: int) -> Turn:
+    def of(cls, text: str, call: HandlerContext | None, now_ns: int) -> SpokenUtterance:
         """The turn of a message that a handler runs for; without a call it was said now."""
         if call is None or call.trigger is None:
             return cls(text, now_ns)
-        return cls(text, call.trigger.envelope.published_ns, Call(call.started_ns, call.epochs, call.trigger))
+        return cls(text, call.trigger.envelope.published_ns, HandlerContext(call.started_ns, call.epochs, call.trigger))
 
     @property
     def envelope(self) -> Envelope | None:

@@ -2,7 +2,8 @@
 
 Each process binds two XPUB sockets, one for events and one for states, so that an image never stands before an
 interrupt; each connects to those of the others and subscribes to the topics that it needs. A control loop that alone
-wants a topic reads its own `Reader`, with no thread between; all else comes by the process's `Inlet`, a reader with one
+wants a topic reads its own `Reader`, with no thread between; all else comes by the process's `SubscriberThread`, a
+reader with one
 thread, which hands over what it decoded.
 """
 
@@ -16,9 +17,9 @@ from runtime.transport.zeromq.frames import (
     send,
     unpack,
 )
-from runtime.transport.zeromq.publisher_sockets import Outlet
+from runtime.transport.zeromq.publisher_sockets import PublisherSockets
 from runtime.transport.zeromq.reader import Reader
-from runtime.transport.zeromq.shared_memory_reader import Elsewhere
+from runtime.transport.zeromq.shared_memory_reader import SharedMemoryReader
 from runtime.transport.zeromq.sockets import (
     KINDS,
     QUEUE_LENGTH,
@@ -30,7 +31,7 @@ from runtime.transport.zeromq.sockets import (
     schedule_readers,
     subscriber,
 )
-from runtime.transport.zeromq.subscriber_thread import Inlet
+from runtime.transport.zeromq.subscriber_thread import SubscriberThread
 
 __all__ = [
     "KINDS",
@@ -40,10 +41,10 @@ __all__ = [
     "READY",
     "SHARED_FROM_BYTES",
     "TAP_QUEUE_LENGTH",
-    "Elsewhere",
-    "Inlet",
-    "Outlet",
+    "PublisherSockets",
     "Reader",
+    "SharedMemoryReader",
+    "SubscriberThread",
     "bind_inward",
     "endpoint",
     "endpoints",

@@ -1,4 +1,4 @@
-"""`Receipts`: the reliable events of one reader, put in order, and the acknowledgements that it sends for them."""
+"""`Acks`: the reliable events of one reader, put in order, and the acknowledgements that it sends for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runtime.transport.zeromq.sockets import receipt_endpoint
 _QUEUE_LENGTH = 64  # a receipt that is lost is made good by the next one
 
 
-class Receipts:
+class Acks:
     """For the one thread that reads. `processes` are those who may ask to be acknowledged, `receiver` who does so."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""`Ends`: whether anybody is still connected to a subscribing socket."""
+"""`ConnectionMonitor`: whether anybody is still connected to a subscribing socket."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zmq.utils.monitor import recv_monitor_message
 from runtime.clock import SystemClock
 
 
-class Ends:
+class ConnectionMonitor:
     """Who is connected to a subscribing socket: ZeroMQ tells of an end after all that came before it was taken in."""
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:

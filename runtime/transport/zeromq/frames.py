@@ -19,7 +19,7 @@ import zmq
 import zmq.backend
 
 from runtime.messages.codec import Frame
-from runtime.transport.shared_memory import Place
+from runtime.transport.shared_memory import SlotAddress
 
 MAX_MESSAGE_BYTES = 64 << 20
 COUNTED = b"\0"
@@ -53,7 +53,7 @@ def pack(frames: Sequence[Frame]) -> Sequence[Frame]:
     return (b"".join((topic, PASSING, bytes((len(arrays),)), document)), *arrays)
 
 
-def announce(topic: bytes, document: bytes, place: Place) -> Sequence[Frame]:
+def announce(topic: bytes, document: bytes, place: SlotAddress) -> Sequence[Frame]:
     """What ZeroMQ carries of a message whose arrays lie in shared memory."""
     where = _place_encoder.encode(place)
     return (b"".join((topic, PASSING, SHARED, len(where).to_bytes(2, "little"), where, document)),)

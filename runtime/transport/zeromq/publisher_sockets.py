@@ -1,4 +1,4 @@
-"""`Outlet`: how a process sends to the others."""
+"""`PublisherSockets`: how a process sends to the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.message import Envelope, Kind, Message
 from runtime.messages.codec import Frame, encode_bundles, encode_parts
 from runtime.transport.reliable.tag import Terms
-from runtime.transport.shared_memory import Place, Pool, sweep
+from runtime.transport.shared_memory import Pool, SlotAddress, sweep
 from runtime.transport.zeromq.frames import (
     BUNDLE,
     NOBLOCK,
@@ -28,7 +28,7 @@ from runtime.transport.zeromq.frames import (
     send,
     send_one,
 )
-from runtime.transport.zeromq.retransmitter import Resender
+from runtime.transport.zeromq.retransmitter import Retransmitter
 from runtime.transport.zeromq.sockets import KINDS, bind_outward, schedule
 
 _POLL_S = 0.005
@@ -47,7 +47,7 @@ class _Way:
         self.until_notices = _NOTICES_EVERY
 
 
-class Outlet:
+class PublisherSockets:
     """The publishing side of a process; any thread may send."""
 
     def __init__(
@@ -81,11 +81,11 @@ class Outlet:
             socket.setsockopt(zmq.LINGER, 500)
             bind_outward(socket, folder, process, kind)
             self._ways[kind] = _Way(socket)
-        self._resender: Resender | None = None
+        self._resender: Retransmitter | None = None
         reliable = {topic: terms for topic, terms in (reliable or {}).items() if terms.receivers}
         if reliable:
             events = self._ways["event"]
-            self._resender = Resender(
+            self._resender = Retransmitter(
                 *(self._context, folder, process, reliable),
                 lock=events.lock,
                 send=lambda frames: send(events.socket, frames),
@@ -176,7 +176,7 @@ class Outlet:
                 if not way.until_notices:
                     self._look_for_notices(way)
 
-    def _store(self, topic: str, arrays: Sequence[Frame]) -> Place | None:
+    def _store(self, topic: str, arrays: Sequence[Frame]) -> SlotAddress | None:
         """Where the arrays of a message lie in shared memory; None where they have to travel inside it.
 
         Only states go there, where a newer one may overwrite one that nobody has taken in yet; and not those that are
@@ -201,15 +201,15 @@ class Outlet:
 
     def _look_for_notices(self, way: _Way) -> None:
         way.until_notices = _NOTICES_EVERY
-        self._greet(way.socket)
+        self._send_late_join(way.socket)
 
-    def greet(self) -> None:
+    def send_late_join(self) -> None:
         """Send the newest states to those who have come since the last time (any thread)."""
         for way in self._ways.values():
             with way.lock:
-                self._greet(way.socket)
+                self._send_late_join(way.socket)
 
-    def _greet(self, socket: zmq.Socket[bytes]) -> None:
+    def _send_late_join(self, socket: zmq.Socket[bytes]) -> None:
         joined = set()
         while int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # ZeroMQ keeps these notices until somebody reads them
             topic, change = self._note(socket.recv(NOBLOCK))

@@ -16,9 +16,9 @@ from runtime.errors import CodecError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
 from runtime.messages.codec import Frame, decode_envelope, decoder_of
 from runtime.transport.reliable.tag import read_tag
-from runtime.transport.zeromq.acks import Receipts
+from runtime.transport.zeromq.acks import Acks
 from runtime.transport.zeromq.frames import BUNDLE, COUNTED, NOBLOCK, PASSING, again, unpack
-from runtime.transport.zeromq.shared_memory_reader import Elsewhere
+from runtime.transport.zeromq.shared_memory_reader import SharedMemoryReader
 from runtime.transport.zeromq.sockets import (
     DEEP_QUEUE_LENGTH,
     KINDS,
@@ -31,7 +31,7 @@ from runtime.transport.zeromq.sockets import (
 )
 
 if TYPE_CHECKING:
-    from runtime.transport.zeromq.connection_monitor import Ends
+    from runtime.transport.zeromq.connection_monitor import ConnectionMonitor
 
 _POLLIN = int(zmq.POLLIN)
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
@@ -81,8 +81,8 @@ class Reader:
         self._channels = {topic.encode(): _Channel(topic, message) for topic, message in types.items()}
         self._latest: _Channel | None = None
         self._receiver, self._reliable = receiver, frozenset(topic.encode() for topic in reliable if receiver)
-        self._receipts: Receipts | None = None
-        self._elsewhere = Elsewhere(self._end)
+        self._receipts: Acks | None = None
+        self._elsewhere = SharedMemoryReader(self._end)
         self._sockets: dict[Kind, list[zmq.Socket[bytes]]] = {kind: [] for kind in KINDS}
         self._polled: list[tuple[Any, int]] = []
         self._fds: list[int] = []
@@ -90,7 +90,7 @@ class Reader:
         self._by_fd: dict[int, zmq.Socket[bytes]] = {}
         self._is_woken = self._has_cleared_wake = False
         self._held: deque[Stamped[Any]] = deque()  # events of a bundle for which there was no room
-        self._ends: list[Ends] | None = [] if watches_ends else None
+        self._ends: list[ConnectionMonitor] | None = [] if watches_ends else None
         self._wake_reader, self._wake_writer = os.pipe()
         for fd in (self._wake_reader, self._wake_writer):
             os.set_blocking(fd, False)
@@ -99,7 +99,7 @@ class Reader:
         """Subscribe to the topics given, at each of these processes. Call before the first `wait`."""
         processes = tuple(processes)
         if self._reliable & self._types.keys():
-            self._receipts = Receipts(folder, processes, self._receiver, self._deliver, self._lost)
+            self._receipts = Acks(folder, processes, self._receiver, self._deliver, self._lost)
         for kind in KINDS:
             topics = [topic for topic, message in self._types.items() if message.message_kind == kind]
             if not topics:
@@ -113,10 +113,10 @@ class Reader:
                     socket.setsockopt(zmq.SUBSCRIBE, again(self._receiver) + topic + self._end)
                 if self._ends is not None:
                     from runtime.transport.zeromq.connection_monitor import (
-                        Ends,  # few readers need it, and it loads asyncio's sockets
+                        ConnectionMonitor,  # few readers need it, and it loads asyncio's sockets
                     )
 
-                    self._ends.append(Ends(socket))
+                    self._ends.append(ConnectionMonitor(socket))
                 for process in processes:
                     socket.connect(
                         endpoint(folder, process, kind) if depth is None else deep_endpoint(folder, process, depth)
@@ -334,7 +334,7 @@ class Reader:
             self._deliver(stamped)
 
     def _take_reliable(
-        self, receipts: Receipts, channel: _Channel, tag: bytes, document: Frame, arrays: Sequence[Frame]
+        self, receipts: Acks, channel: _Channel, tag: bytes, document: Frame, arrays: Sequence[Frame]
     ) -> None:
         topic = channel.topic
         try:

@@ -1,4 +1,4 @@
-"""`Resender`: the thread of an outlet that takes in acknowledgements and sends again what was not acknowledged."""
+"""`Retransmitter`: the thread of an outlet that takes in acknowledgements and sends again what was not acknowledged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PER_TURN = 16  # receipts taken in, or messages sent again, before a publisher 
 _EXPECTED = ("restarted", "closed")  # reasons that nobody need be told of
 
 
-class Resender:
+class Retransmitter:
     """`send` puts frames on the wire; `lock` is held by whoever does so, and whenever the outbox is touched."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""`Elsewhere`: the reading side of arrays that travel through shared memory."""
+"""`SharedMemoryReader`: the reading side of arrays that travel through shared memory."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import zmq
 
 from runtime.errors import CodecError, TransportError
 from runtime.messages.codec import Frame
-from runtime.transport.shared_memory import Place, Views
+from runtime.transport.shared_memory import SlotAddress, Views
 from runtime.transport.zeromq.frames import WHOLE
 
 _FAILURES = 3  # of one segment, before a reader asks for whole messages
 
-_place_decoder = msgspec.msgpack.Decoder(Place)
+_place_decoder = msgspec.msgpack.Decoder(SlotAddress)
 
 
-class Elsewhere:
+class SharedMemoryReader:
     """Fetches arrays that lie in shared memory; where it cannot, it subscribes to whole messages instead."""
 
     def __init__(self, end: bytes) -> None:

@@ -1,4 +1,5 @@
-"""`Inlet`: a reader with a thread of its own, for what a process hears and no control loop has for itself."""
+"""`SubscriberThread`: a reader with a thread of its own, for what a process hears and no control loop has for
+itself."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from runtime.transport.zeromq.reader import Reader
 _PER_TURN = 256  # messages, then look whether to stop
 
 
-class Inlet(Reader):
+class SubscriberThread(Reader):
     """A reader with a thread of its own."""
 
     def start(self, priority: int = 0) -> None:

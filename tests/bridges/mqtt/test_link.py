@@ -14,9 +14,9 @@ import pytest
 
 from bridges.mqtt import connection as mqtt_link
 from bridges.mqtt.client import Broker, Incoming
-from bridges.mqtt.commands import Reply
-from bridges.mqtt.connection import Link
-from bridges.mqtt.outbox import News
+from bridges.mqtt.commands import CommandReply
+from bridges.mqtt.connection import Connection
+from bridges.mqtt.outbox import Outbox
 from bridges.mqtt.topics import Topics
 from runtime.clock import SystemClock
 
@@ -52,12 +52,12 @@ class SlowBroker:
         await asyncio.Event().wait()
 
 
-def refuse(_: Incoming) -> tuple[Reply, str]:
+def refuse(_: Incoming) -> tuple[CommandReply, str]:
     raise AssertionError("nothing comes")
 
 
 async def held_until_asked(
-    broker: SlowBroker, take: Callable[[Incoming], tuple[Reply, str]], monkeypatch: pytest.MonkeyPatch
+    broker: SlowBroker, take: Callable[[Incoming], tuple[CommandReply, str]], monkeypatch: pytest.MonkeyPatch
 ) -> asyncio.Task[None]:
     """A link to that broker, ended once the broker owes it an answer."""
 
@@ -66,8 +66,8 @@ async def held_until_asked(
         yield broker
 
     monkeypatch.setattr(mqtt_link, "connect", connected)
-    link = Link(
-        Broker("127.0.0.1", 1), Topics("polyrhythm", "arm7"), News(), take, discovery={}, reborn="",
+    link = Connection(
+        Broker("127.0.0.1", 1), Topics("polyrhythm", "arm7"), Outbox(), take, discovery={}, reborn="",
         clock=SystemClock(), log=logging.getLogger("link"),
     )  # fmt: skip
     held = asyncio.create_task(link.hold(random.Random(0)))
@@ -93,10 +93,10 @@ def test_a_link_that_ends_says_goodbye_also_while_it_is_being_born(
 def test_a_stop_does_not_wait_for_the_answer_to_what_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
 
-    def take(incoming: Incoming) -> tuple[Reply, str]:
+    def take(incoming: Incoming) -> tuple[CommandReply, str]:
         verb = incoming.topic.rpartition("/")[2]
         taken.append(verb)
-        return Reply("1", verb, True), "polyrhythm/v1/arm7/reply/tester"
+        return CommandReply("1", verb, True), "polyrhythm/v1/arm7/reply/tester"
 
     async def story() -> None:
         broker = SlowBroker("tester", ("say", "say", "estop"))

@@ -15,7 +15,7 @@ import pytest
 
 from bridges.mqtt.bridge import MqttBridge
 from bridges.mqtt.client import Broker, Incoming, connect
-from bridges.mqtt.commands import LONGEST_LIFE_MS, Gatekeeper, Reply
+from bridges.mqtt.commands import LONGEST_LIFE_MS, CommandReply, Gatekeeper
 from bridges.mqtt.topics import Topics, discovery_documents
 from runtime import Simulation
 from runtime.clock import wall_time_ns
@@ -92,7 +92,7 @@ def test_no_command_that_waits_is_dropped_for_a_newer_one(monkeypatch: pytest.Mo
     bridge = MqttBridge(commands=("say", "estop"))
     root = "polyrhythm/v1/robot"
 
-    def take(verb: str, nonce: str, **more: Any) -> Reply:
+    def take(verb: str, nonce: str, **more: Any) -> CommandReply:
         payload = json.dumps(command(nonce, reply_to=f"{root}/reply/me", **more)).encode()
         reply, topic = bridge.take(Incoming(f"{root}/cmd/{verb}", payload, False))
         assert topic == f"{root}/reply/me"

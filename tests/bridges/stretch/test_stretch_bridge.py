@@ -13,7 +13,7 @@ from typing import Literal
 import pytest
 
 from bridges.stretch.robot import StretchRobot
-from bridges.stretch.units import Reading, reading_of, to_opening_m, to_percent, wheel_clamped
+from bridges.stretch.units import StatusReading, reading_of, to_opening_m, to_percent, wheel_clamped
 from nodes.robot.conformance import Bench, RobotConformance, assert_stands
 from runtime.commands.doctor import examine_robot
 from runtime.errors import ParameterError, UserError
@@ -211,7 +211,7 @@ def test_a_joint_that_does_not_say_where_it_is_is_where_it_was(bench: StretchBen
     status = copy.deepcopy(body.get_status())
     status["lift"]["pos"] = gap
     status["end_of_arm"]["stretch_gripper"]["pos_pct"] = gap
-    read = reading_of(status, reading_of(body.get_status(), Reading()))
+    read = reading_of(status, reading_of(body.get_status(), StatusReading()))
     assert read.position == pytest.approx(before.position)
 
 

@@ -18,10 +18,10 @@ import pytest
 from nodes.episodes.agents.human import act_from_line, urgency_of
 from nodes.episodes.agents.registry import ScriptedBrain
 from nodes.episodes.command import main
-from nodes.episodes.dialogue.observation import Brain, Choice, Sight
+from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.rules import Rules
-from nodes.episodes.dialogue.turn_based import Conduct
+from nodes.episodes.dialogue.rules import EpisodeRules
+from nodes.episodes.dialogue.turn_based import TurnBasedDialogue
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.by_hand import Terminal
 from nodes.episodes.runner.lines import END, Lines
@@ -59,7 +59,7 @@ class Typist(Terminal):
 
 
 def talk(task: str, *, turns: int) -> EpisodePlan:
-    return plan(task, rules=Rules(order="asynchronous", max_turns=turns, words_per_s=FAST))
+    return plan(task, rules=EpisodeRules(order="asynchronous", max_turns=turns, words_per_s=FAST))
 
 
 def says(*lines: str) -> ScriptedBrain:
@@ -72,8 +72,8 @@ def played(
     answer: Callable[[str], str | None],
     store: Store | None = None,
     happened: list[Turn] | None = None,
-) -> Conduct:
-    async def story() -> Conduct:
+) -> TurnBasedDialogue:
+    async def story() -> TurnBasedDialogue:
         terminal = Typist(answer)
         try:
             answers = None if store is None else store.answers(episode.id)
@@ -117,12 +117,12 @@ def test_what_is_typed_while_a_model_thinks_is_said_after_its_answer() -> None:
 
         terminal: Terminal
 
-        async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+        async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
             if sight.observation.ask == 1:
                 await clock.external(self.terminal.lines.wait(None), 0.0)
-            return Choice(act=Act(kind="speak", argument="This is what I have thought of."), urgency=0.6)
+            return AgentChoice(act=Act(kind="speak", argument="This is what I have thought of."), urgency=0.6)
 
-    async def story() -> Conduct:
+    async def story() -> TurnBasedDialogue:
         terminal = Typist(lambda text: None)
         os.write(terminal.master, b"I was here first\n")
         try:

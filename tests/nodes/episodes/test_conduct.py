@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodes.episodes.dialogue.asynchronous import Floor
-from nodes.episodes.dialogue.messages import Begin
-from nodes.episodes.dialogue.rules import Order, Rules
-from nodes.episodes.dialogue.turn_based import Conduct, Sent
+from nodes.episodes.dialogue.asynchronous import AsynchronousDialogue
+from nodes.episodes.dialogue.messages import BeginEpisode
+from nodes.episodes.dialogue.rules import EpisodeRules, Order
+from nodes.episodes.dialogue.turn_based import Sent, TurnBasedDialogue
 from runtime.msgs.episode import ACT_KINDS, Act, Observation, Reply, Turn
 from tests.support.episode_cast import plan
 
@@ -26,10 +26,12 @@ acts = st.builds(
 answers = st.tuples(acts, st.floats(0, 1), st.sampled_from(["", "", "", "unreadable answer"]))
 
 
-def play(order: Order, given_answers: Sequence[tuple[Act, float, str]], seed: int) -> tuple[Conduct, list[Sent]]:
+def play(
+    order: Order, given_answers: Sequence[tuple[Act, float, str]], seed: int
+) -> tuple[TurnBasedDialogue, list[Sent]]:
     """Play by hand, without a bus: every ask is answered by the next of the answers, pauses end at once."""
-    rules = Rules(order=order, max_turns=8)
-    kind = Floor if order == "asynchronous" else Conduct
+    rules = EpisodeRules(order=order, max_turns=8)
+    kind = AsynchronousDialogue if order == "asynchronous" else TurnBasedDialogue
     conduct = kind("e", plan("trio").briefings, rules, random.Random(seed))
     everything: list[Sent] = []
     waiting: list[tuple[int, Observation]] = []
@@ -99,7 +101,7 @@ def test_nobody_is_told_what_was_said_to_others_and_nothing_twice(
 
 
 def test_a_reply_that_nobody_waits_for_changes_nothing() -> None:
-    conduct = Conduct("e", plan().briefings, Rules(max_turns=1), random.Random(0))
+    conduct = TurnBasedDialogue("e", plan().briefings, EpisodeRules(max_turns=1), random.Random(0))
     conduct.begin(0.0)
     early = Reply(episode="e", seat=1, ask=1, act=Act(kind="speak", argument="me first"))
     assert conduct.reply(early, 0.0) == Sent()
@@ -111,7 +113,7 @@ def test_a_reply_that_nobody_waits_for_changes_nothing() -> None:
 
 
 def test_begin_is_no_state() -> None:
-    conduct = Conduct("e", plan().briefings, Rules(), random.Random(0))
+    conduct = TurnBasedDialogue("e", plan().briefings, EpisodeRules(), random.Random(0))
     assert len(conduct.begin(0.0).observations) == 1
     assert conduct.begin(0.0) == Sent()
-    assert Begin() == Begin()
+    assert BeginEpisode() == BeginEpisode()

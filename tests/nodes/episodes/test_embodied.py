@@ -13,7 +13,7 @@ from nodes.episodes.dialogue.planning import starter_library
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner import embodied
-from nodes.sim.actor import Actor, Cue
+from nodes.sim.actor import Actor, ActorLine
 from runtime.errors import UserError
 from runtime.launch.file import find, override
 from runtime.msgs.episode import Turn
@@ -93,9 +93,9 @@ def test_each_embodied_scenario_is_played_by_people_who_say_its_lines(scenario: 
     assert wanted[0] or wanted[1]
     things = set(starter_library().scenarios[scenario].objects)
     assert {*wanted[0], *wanted[1]} <= things
-    assert {Cue.parse(cue).what for cue in cues if Cue.parse(cue).kind in ("lifted", "binned")} <= things
+    assert {ActorLine.parse(cue).what for cue in cues if ActorLine.parse(cue).kind in ("lifted", "binned")} <= things
     people = {name.split()[0] for seat, name in enumerate(plan.names) if seat != plan.robot_seat}
-    assert {Cue.parse(cue).who for cue in cues} == people
+    assert {ActorLine.parse(cue).who for cue in cues} == people
 
 
 def test_another_class_in_the_graph_keeps_the_scenarios_parameters() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from nodes.episodes.agents.caller import Caller, ModelSpec, NoStore, OutageError, Servers
-from nodes.episodes.agents.chat_wire import Answer
+from nodes.episodes.agents.caller import ModelSpec, NoStore, OutageError, SeatCaller, Servers
+from nodes.episodes.agents.chat_wire import ModelAnswer
 from nodes.episodes.agents.repair import UnreadableError
-from nodes.episodes.dialogue.plan import Truth
+from nodes.episodes.dialogue.plan import GroundTruth
 from nodes.episodes.evaluation.averages import mean_scores, overall
 from nodes.episodes.evaluation.by_model import judge_by_model, judge_prompt, read_scores
 from nodes.episodes.evaluation.by_rules import judge_by_rules
@@ -51,7 +51,7 @@ def test_the_price_is_the_number_that_was_accepted() -> None:
 
 
 def test_a_secret_leaks_verbatim_by_paraphrase_or_not() -> None:
-    truth = Truth(
+    truth = GroundTruth(
         name=B, character="ben", goal="", profile="", secret="Ben was fired from the school for stealing books"
     )
     assert leak_of(truth, talk((B, "They fired me at school: I had been stealing some books."))) == ("paraphrase", 0)
@@ -125,14 +125,14 @@ def judged(*answers: str | Exception) -> tuple[Scores, list[str]]:
     prompts: list[str] = []
     left = list(answers)
 
-    async def ask(prompt: str, schema: dict[str, object]) -> Answer:
+    async def ask(prompt: str, schema: dict[str, object]) -> ModelAnswer:
         prompts.append(prompt)
         given = left.pop(0)
         if isinstance(given, Exception):
             raise given
-        return Answer(given, 1, 1)
+        return ModelAnswer(given, 1, 1)
 
-    caller = Caller(ModelSpec("judge", "http://127.0.0.1:1/v1"), Servers(), NoStore(), 0, ask)
+    caller = SeatCaller(ModelSpec("judge", "http://127.0.0.1:1/v1"), Servers(), NoStore(), 0, ask)
     return asyncio.run(judge_by_model("judge", caller, plan(), talk((A, "Hello"), (B, "Hi")), SEVEN)), prompts
 
 

@@ -8,11 +8,11 @@ import json
 import pytest
 
 from nodes.episodes.agents.agent import Agent
-from nodes.episodes.agents.caller import Caller, ModelSpec, NoStore, OutageError, Servers
+from nodes.episodes.agents.caller import ModelSpec, NoStore, OutageError, SeatCaller, Servers
 from nodes.episodes.agents.model_brain import ModelBrain
-from nodes.episodes.dialogue.messages import Begin
+from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
-from nodes.episodes.dialogue.rules import Rules
+from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.models.budget import Budget
 from runtime import Simulation, UserError
 from runtime.launch.graph import NodeSpec
@@ -35,7 +35,7 @@ GOOD = json.dumps({"action_type": "speak", "argument": "Hello there", "to": []})
 
 def brain(url: str, servers: Servers, *, stream: bool = False) -> ModelBrain:
     spec = ModelSpec.parse(f"test-model@{url}#t=0.3", stream=stream)
-    return ModelBrain(Caller(spec, servers, NoStore(), 0))
+    return ModelBrain(SeatCaller(spec, servers, NoStore(), 0))
 
 
 def ask(server: FakeOpenAI, *, deadline_s: float = 30.0, stream: bool = False, **options: int) -> str:
@@ -142,7 +142,7 @@ def test_a_model_without_a_key_is_refused_with_the_choices(monkeypatch: pytest.M
         ModelSpec.parse("gpt-4o")
 
 
-def play_model(server: FakeOpenAI, *, rules: Rules | None = None) -> Moderator:
+def play_model(server: FakeOpenAI, *, rules: EpisodeRules | None = None) -> Moderator:
     async def run() -> Moderator:
         servers = Servers(deadline_s=30.0, attempts=2)
         moderator = Moderator(plan(rules=rules))
@@ -156,7 +156,7 @@ def play_model(server: FakeOpenAI, *, rules: Rules | None = None) -> Moderator:
             for seat in range(2)
         ]
         simulation = Simulation(NodeSpec("moderator", Moderator, instance=moderator), *seats)
-        simulation.publish("episode/begin", Begin())
+        simulation.publish("episode/begin", BeginEpisode())
         await simulation.run_async()
         simulation.close()
         await servers.close()
@@ -167,7 +167,7 @@ def play_model(server: FakeOpenAI, *, rules: Rules | None = None) -> Moderator:
 
 def test_two_models_talk_to_the_limit() -> None:
     with FakeOpenAI(answers(GOOD)) as server:
-        moderator = play_model(server, rules=Rules(max_turns=4))
+        moderator = play_model(server, rules=EpisodeRules(max_turns=4))
         assert [turn.argument for turn in moderator.conduct.turns] == ["Hello there"] * 4
         assert len(server.requests) == 4
         assert "You play Ana Ruiz" in server.requests[0].user_text
@@ -178,14 +178,14 @@ def test_two_models_talk_to_the_limit() -> None:
 def test_asynchronous_models_bid_at_the_same_time() -> None:
     bid = json.dumps({"action_type": "speak", "argument": "Hello", "to": [], "urgency": 0.6})
     with FakeOpenAI(answers(bid)) as server:
-        moderator = play_model(server, rules=Rules(order="asynchronous", max_turns=3))
+        moderator = play_model(server, rules=EpisodeRules(order="asynchronous", max_turns=3))
         assert moderator.conduct.outcome is not None
         assert moderator.conduct.outcome.reason == "turn limit: 3 turns"
 
 
 def test_an_unreadable_answer_is_asked_again_once_and_then_counted() -> None:
     with FakeOpenAI(answers("no idea"), answers(GOOD), answers("no"), answers("still no"), answers(GOOD)) as server:
-        moderator = play_model(server, rules=Rules(max_turns=3))
+        moderator = play_model(server, rules=EpisodeRules(max_turns=3))
         notes = [turn.note for turn in moderator.conduct.turns]
         assert notes[0] == ""
         assert notes[1].startswith("unreadable answer: the answer holds no JSON object")

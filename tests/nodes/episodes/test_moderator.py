@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain
-from nodes.episodes.dialogue.asynchronous import Floor
-from nodes.episodes.dialogue.messages import Begin
+from nodes.episodes.dialogue.asynchronous import AsynchronousDialogue
+from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
-from nodes.episodes.dialogue.observation import Brain, Choice, Sight
+from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from nodes.episodes.dialogue.planning import plan_episode
 from nodes.episodes.dialogue.prompt import prompt_text
-from nodes.episodes.dialogue.rules import Order, Rules
-from nodes.episodes.dialogue.turn_based import Conduct, Sent
+from nodes.episodes.dialogue.rules import EpisodeRules, Order
+from nodes.episodes.dialogue.turn_based import Sent, TurnBasedDialogue
 from nodes.episodes.scenarios.library import Library
 from nodes.episodes.scenarios.profiles import Character, Relationship, Scenario, Task, Win
 from runtime import Clock, UserError
@@ -31,7 +31,7 @@ class Spy:
         self.inner = ScriptedBrain(acts) if acts else RulesBrain()
         self.prompts: list[str] = []
 
-    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+    async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         self.prompts.append(prompt_text(sight.briefing, sight.turns, sight.observation))
         return await self.inner.choose(sight, clock, chance)
 
@@ -56,7 +56,7 @@ def test_twenty_turns_alternate_and_the_limit_ends_them() -> None:
 
 
 def test_simultaneous_acts_share_a_number() -> None:
-    moderator = play(plan(rules=Rules(order="simultaneous", max_turns=2)), [lines("a", 9), lines("b", 9)])
+    moderator = play(plan(rules=EpisodeRules(order="simultaneous", max_turns=2)), [lines("a", 9), lines("b", 9)])
     assert [(turn.number, turn.argument) for turn in moderator.conduct.turns] == [
         (1, "a 0"),
         (1, "b 0"),
@@ -74,32 +74,34 @@ def test_silence_is_stale_and_leaving_ends_two() -> None:
 
 def test_three_go_on_when_one_leaves() -> None:
     moderator = play(
-        plan("trio", rules=Rules(max_turns=5)), [lines("a", 9), ScriptedBrain([act("leave")]), lines("c", 9)]
+        plan("trio", rules=EpisodeRules(max_turns=5)), [lines("a", 9), ScriptedBrain([act("leave")]), lines("c", 9)]
     )
     assert [turn.speaker.split()[0] for turn in moderator.conduct.turns] == ["Ana", "Ben", "Cai", "Ana", "Cai"]
 
 
 def test_a_private_message_reaches_its_recipient_only() -> None:
     spies = [Spy(act("speak", "the code is 7351", ("Cai Lund",))), Spy(act("speak", "hm")), Spy(act("speak", "ok"))]
-    play(plan("trio", rules=Rules(max_turns=6, max_stale=9)), spies)
+    play(plan("trio", rules=EpisodeRules(max_turns=6, max_stale=9)), spies)
     assert not any("7351" in prompt for prompt in spies[1].prompts)
     assert any("privately to Cai Lund" in prompt and "7351" in prompt for prompt in spies[2].prompts)
 
 
 def test_an_unknown_recipient_is_asked_again_once_and_then_counted() -> None:
     again = Spy(act("speak", "psst", ("Zoe",)), act("speak", "aloud"))
-    moderator = play(plan(rules=Rules(max_turns=2)), [again, lines("b", 1)])
+    moderator = play(plan(rules=EpisodeRules(max_turns=2)), [again, lines("b", 1)])
     assert said(moderator) == ["Ana:aloud", "Ben:b 0"]
     assert "no 'Zoe'" in again.prompts[1]
-    stubborn = play(plan(rules=Rules(max_turns=2)), [ScriptedBrain([act("speak", "x", ("Zoe",))] * 2), lines("b", 1)])
+    stubborn = play(
+        plan(rules=EpisodeRules(max_turns=2)), [ScriptedBrain([act("speak", "x", ("Zoe",))] * 2), lines("b", 1)]
+    )
     assert stubborn.conduct.turns[0].note.startswith("refused: there is no 'Zoe'")
     assert stubborn.conduct.failures == 1
 
 
 def test_an_outage_fails_the_episode_and_is_never_silence() -> None:
     class Dead:
-        async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
-            return Choice(failure="localhost:1 cannot be reached")
+        async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
+            return AgentChoice(failure="localhost:1 cannot be reached")
 
     moderator = play(plan(), [lines("a", 3), Dead()])
     assert moderator.conduct.outcome is not None
@@ -110,7 +112,7 @@ def test_an_outage_fails_the_episode_and_is_never_silence() -> None:
 
 @pytest.mark.parametrize("order", ["round-robin", "random", "simultaneous", "asynchronous"])
 def test_the_same_seed_gives_the_same_episode(order: Order) -> None:
-    first, second = (play(plan("music", rules=Rules(order=order), seed=3)) for _ in range(2))
+    first, second = (play(plan("music", rules=EpisodeRules(order=order), seed=3)) for _ in range(2))
     assert first.conduct.turns == second.conduct.turns
     assert outcome(first) == outcome(second)
 
@@ -121,20 +123,20 @@ class Bidder:
     def __init__(self, line: str, urgency: float, interrupt: str = "") -> None:
         self.line, self.urgency, self.interrupt = line, urgency, interrupt
 
-    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+    async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         if sight.observation.speaking and self.interrupt:
             words, self.interrupt = self.interrupt, ""
-            return Choice(act=act("speak", words), urgency=0.9 if len(words) > 5 else 0.5)
+            return AgentChoice(act=act("speak", words), urgency=0.9 if len(words) > 5 else 0.5)
         if self.line and not sight.observation.speaking:
             line, self.line = self.line, ""
-            return Choice(act=act("speak", line), urgency=self.urgency)
-        return Choice(urgency=0.0)
+            return AgentChoice(act=act("speak", line), urgency=self.urgency)
+        return AgentChoice(urgency=0.0)
 
 
 def test_an_interruption_keeps_what_was_really_said() -> None:
     long = "I have a long story to tell. It goes on and on. And it does not end here."
     moderator = play(
-        plan(rules=Rules(order="asynchronous", words_per_s=2.0)),
+        plan(rules=EpisodeRules(order="asynchronous", words_per_s=2.0)),
         [Bidder(long, 0.9), Bidder("", 0.1, "Stop it right now!")],
     )
     first, second = moderator.conduct.turns[:2]
@@ -154,22 +156,22 @@ class Slow:
         self.heard: list[str] = []
         self.began = self.finished = 0
 
-    async def choose(self, sight: Sight, clock: Clock, chance: random.Random) -> Choice:
+    async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         self.heard = [turn.argument for turn in sight.turns]
         self.began += 1
         await clock.sleep(self.thinks_s if sight.observation.speaking else 0.0)
         self.finished += 1
-        return Choice(act=act("speak", self.line), urgency=0.95 if sight.observation.speaking else 0.0)
+        return AgentChoice(act=act("speak", self.line), urgency=0.95 if sight.observation.speaking else 0.0)
 
 
 def test_an_interruption_is_the_robots_own_interrupt_and_its_fence_voids_what_others_were_about_to_say() -> None:
     story = "I have a long story to tell. It goes on and on. And it does not end here. Not by far. No end."
     slow = Slow("Too late, this must never be said.", thinks_s=1.0)
-    moderator = Moderator(plan("trio", rules=Rules(order="asynchronous", words_per_s=2.0)))
+    moderator = Moderator(plan("trio", rules=EpisodeRules(order="asynchronous", words_per_s=2.0)))
     brains: list[Brain] = [Bidder(story, 0.9), Bidder("", 0.1, "Stop it now, both of you!"), slow]
     simulation = simulation_of(moderator, brains)
     interrupts, fences = simulation.record(Moderator.interrupt), simulation.record(Moderator.fence)
-    simulation.publish("episode/begin", Begin())
+    simulation.publish("episode/begin", BeginEpisode())
     simulation.run()
     simulation.close()
     (interrupt,) = interrupts
@@ -205,7 +207,7 @@ def test_a_scenario_says_what_wins_its_game() -> None:
 
 
 def test_whom_a_live_episode_asks_nothing_hears_at_once() -> None:
-    conduct = Conduct("e", plan("trio").briefings, Rules(), random.Random(0))
+    conduct = TurnBasedDialogue("e", plan("trio").briefings, EpisodeRules(), random.Random(0))
     sent = conduct.begin(0.0)
     assert [(seat, told.asks, told.briefing is not None) for seat, told in conduct.telling(sent)] == [
         (1, "nothing", True),
@@ -219,7 +221,8 @@ def test_whom_a_live_episode_asks_nothing_hears_at_once() -> None:
 
 def test_a_nod_overlaps_and_takes_no_floor() -> None:
     moderator = play(
-        plan(rules=Rules(order="asynchronous")), [Bidder("One two three. Four five six.", 0.9), Bidder("", 0.1, "Mhm.")]
+        plan(rules=EpisodeRules(order="asynchronous")),
+        [Bidder("One two three. Four five six.", 0.9), Bidder("", 0.1, "Mhm.")],
     )
     notes = {turn.argument: turn.note for turn in moderator.conduct.turns}
     assert notes == {"Mhm.": "overlaps Ana Ruiz", "One two three. Four five six.": ""}
@@ -227,7 +230,8 @@ def test_a_nod_overlaps_and_takes_no_floor() -> None:
 
 def test_two_who_begin_at_once_overlap_and_one_yields() -> None:
     moderator = play(
-        plan(rules=Rules(order="asynchronous")), [Bidder("Let me go first today", 0.7), Bidder("No it is my turn", 0.7)]
+        plan(rules=EpisodeRules(order="asynchronous")),
+        [Bidder("Let me go first today", 0.7), Bidder("No it is my turn", 0.7)],
     )
     notes = sorted(turn.note.split()[0] if turn.note else "" for turn in moderator.conduct.turns)
     assert notes == ["", "overlaps"]
@@ -235,7 +239,7 @@ def test_two_who_begin_at_once_overlap_and_one_yields() -> None:
 
 def test_people_may_be_silent_as_long_as_an_answer_may_take() -> None:
     """One line of an agent and a person who never speaks: others are asked ever less often, then the talk is stale."""
-    floor = Floor("e", plan().briefings, Rules(order="asynchronous"), random.Random(0))
+    floor = AsynchronousDialogue("e", plan().briefings, EpisodeRules(order="asynchronous"), random.Random(0))
     floor.answer_s = 100.0
     sent, now_s, asks, line = floor.begin(0.0), 0.0, 0, "Hello there."
     while sent.outcome is None:
@@ -293,7 +297,9 @@ def casts(draw: st.DrawFn) -> Library:
 @given(casts(), st.sampled_from(["round-robin", "simultaneous", "random", "asynchronous"]), st.integers(0, 99))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_secret_and_no_goal_reaches_another_prompt(library: Library, order: Order, seed: int) -> None:
-    episode = plan_episode(library, library.tasks["t"], ["rules"], rules=Rules(order=order, max_turns=8), seed=seed)
+    episode = plan_episode(
+        library, library.tasks["t"], ["rules"], rules=EpisodeRules(order=order, max_turns=8), seed=seed
+    )
     spies = [Spy(act("speak", f"hello {seat}"), act("speak", "and more")) for seat in range(len(episode.briefings))]
     moderator = play(episode, spies)
     level = library.scenarios["s"].relationship

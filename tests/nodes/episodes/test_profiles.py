@@ -8,10 +8,10 @@ import pytest
 from nodes.episodes.scenarios.profiles import (
     Bond,
     Character,
-    Pair,
     ProfileError,
     Relationship,
     Scenario,
+    SeatPair,
     Task,
     is_identifier,
 )
@@ -89,7 +89,7 @@ def test_pairs_of_seats_override_the_scenarios_relationship() -> None:
         context="A room.",
         goals=("a", "b", "c"),
         relationship=Relationship.FRIEND,
-        pairs=(Pair(seats=(2, 0), relationship=Relationship.FAMILY),),
+        pairs=(SeatPair(seats=(2, 0), relationship=Relationship.FAMILY),),
     )
     assert trio.relationship_between(0, 2) == trio.relationship_between(2, 0) == Relationship.FAMILY
     assert trio.relationship_between(1, 2) == Relationship.FRIEND

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nodes.episodes.dialogue.rules import Rules, WinCheck, check, problem_of, seats_to_ask, why_ended
+from nodes.episodes.dialogue.rules import EpisodeRules, WinCheck, check, problem_of, seats_to_ask, why_ended
 from runtime import UserError
 from runtime.msgs.episode import Turn
 from tests.support.episode_cast import act
@@ -17,14 +17,18 @@ def turn(number: int, speaker: str, kind: str = "speak", text: str = "x") -> Tur
 
 
 def test_round_robin_goes_seat_by_seat_and_skips_who_left() -> None:
-    asked = [seats_to_ask(Rules(), number, (0, 1, 2), 3, random.Random(0)) for number in range(1, 6)]
+    asked = [seats_to_ask(EpisodeRules(), number, (0, 1, 2), 3, random.Random(0)) for number in range(1, 6)]
     assert asked == [(0,), (1,), (2,), (0,), (1,)]
-    assert [seats_to_ask(Rules(), number, (0, 2), 3, random.Random(0)) for number in (1, 2, 3)] == [(0,), (2,), (2,)]
+    assert [seats_to_ask(EpisodeRules(), number, (0, 2), 3, random.Random(0)) for number in (1, 2, 3)] == [
+        (0,),
+        (2,),
+        (2,),
+    ]
 
 
 def test_simultaneous_asks_all_and_random_repeats_with_its_seed() -> None:
-    assert seats_to_ask(Rules(order="simultaneous"), 1, (0, 1, 2), 3, random.Random(0)) == (0, 1, 2)
-    rules = Rules(order="random")
+    assert seats_to_ask(EpisodeRules(order="simultaneous"), 1, (0, 1, 2), 3, random.Random(0)) == (0, 1, 2)
+    rules = EpisodeRules(order="random")
     draws = [[seats_to_ask(rules, n, (0, 1, 2), 3, chance) for n in range(30)] for chance in map(random.Random, (5, 5))]
     assert draws[0] == draws[1]
     assert {seat for (seat,) in draws[0]} == {0, 1, 2}
@@ -32,25 +36,25 @@ def test_simultaneous_asks_all_and_random_repeats_with_its_seed() -> None:
 
 def test_the_twentieth_turn_ends_the_episode_and_the_nineteenth_does_not() -> None:
     talk = [turn(number, "Ana") for number in range(1, 21)]
-    assert why_ended(Rules(), talk[:19], 19, ["Ana", "Ben"], []) == ""
-    assert why_ended(Rules(), talk, 20, ["Ana", "Ben"], []) == "turn limit: 20 turns"
+    assert why_ended(EpisodeRules(), talk[:19], 19, ["Ana", "Ben"], []) == ""
+    assert why_ended(EpisodeRules(), talk, 20, ["Ana", "Ben"], []) == "turn limit: 20 turns"
 
 
 def test_the_first_leave_ends_a_talk_of_two_but_not_of_three() -> None:
     left = [turn(1, "Ana", "leave", "")]
-    assert why_ended(Rules(), left, 1, ["Ben"], ["Ana"]) == "left: Ana"
-    assert why_ended(Rules(), left, 1, ["Ben", "Cai"], ["Ana"]) == ""
+    assert why_ended(EpisodeRules(), left, 1, ["Ben"], ["Ana"]) == "left: Ana"
+    assert why_ended(EpisodeRules(), left, 1, ["Ben", "Cai"], ["Ana"]) == ""
 
 
 def test_more_than_two_silent_acts_in_a_row_are_stale() -> None:
     silent = [turn(number, "Ana", "none", "") for number in (1, 2, 3)]
-    assert why_ended(Rules(), silent[:2], 2, ["Ana", "Ben"], []) == ""
-    assert why_ended(Rules(), silent, 3, ["Ana", "Ben"], []) == "stale: 3 silent acts in a row"
-    assert why_ended(Rules(), [*silent[:2], turn(3, "Ben")], 3, ["Ana", "Ben"], []) == ""
+    assert why_ended(EpisodeRules(), silent[:2], 2, ["Ana", "Ben"], []) == ""
+    assert why_ended(EpisodeRules(), silent, 3, ["Ana", "Ben"], []) == "stale: 3 silent acts in a row"
+    assert why_ended(EpisodeRules(), [*silent[:2], turn(3, "Ben")], 3, ["Ana", "Ben"], []) == ""
 
 
 def test_a_game_is_won_by_who_may_win_it_and_all_reasons_are_given() -> None:
-    rules = Rules(wins=(WinCheck(pattern=r"\bcheckmate\b", who="Ben", text="said checkmate"),), max_turns=2)
+    rules = EpisodeRules(wins=(WinCheck(pattern=r"\bcheckmate\b", who="Ben", text="said checkmate"),), max_turns=2)
     assert why_ended(rules, [turn(1, "Ana", text="Checkmate!")], 1, ["Ana", "Ben"], []) == ""
     reason = why_ended(rules, [turn(2, "Ben", text="Checkmate!")], 2, ["Ana", "Ben"], [])
     assert reason == "won: Ben (said checkmate); turn limit: 2 turns"
@@ -67,12 +71,12 @@ def test_private_messages_name_people_who_are_there() -> None:
 
 def test_rules_that_cannot_work_are_refused_in_a_sentence() -> None:
     with pytest.raises(UserError, match="max_turns is 0; expected at least 1"):
-        check(Rules(max_turns=0))
+        check(EpisodeRules(max_turns=0))
     with pytest.raises(UserError, match="is no regular expression"):
-        check(Rules(wins=(WinCheck(pattern="("),)))
+        check(EpisodeRules(wins=(WinCheck(pattern="("),)))
 
 
 def test_the_winner_may_be_another_than_who_said_it() -> None:
     taboo = WinCheck(pattern=r"\bmoon\b", who="Ana", winner="Ben", text="the forbidden word")
     talk = [turn(1, "Ana", text="Under the Moon.")]
-    assert why_ended(Rules(wins=(taboo,)), talk, 1, ["Ana", "Ben"], []) == "won: Ben (the forbidden word)"
+    assert why_ended(EpisodeRules(wins=(taboo,)), talk, 1, ["Ana", "Ben"], []) == "won: Ben (the forbidden word)"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nodes.episodes.agents.caller import Servers
-from nodes.episodes.agents.chat_wire import Answer
+from nodes.episodes.agents.chat_wire import ModelAnswer
 from nodes.episodes.results.run_file import StoreError
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Judges, Settings, play_all
@@ -137,9 +137,9 @@ def test_a_stored_answer_is_never_asked_for_again(tmp_path: Path) -> None:
     new_run(path)
     asked: list[str] = []
 
-    async def ask(prompt: str, schema: dict[str, object]) -> Answer:
+    async def ask(prompt: str, schema: dict[str, object]) -> ModelAnswer:
         asked.append(prompt)
-        return Answer(json.dumps({"action_type": "speak", "argument": f"Line {len(prompt)}", "to": []}), 1, 1)
+        return ModelAnswer(json.dumps({"action_type": "speak", "argument": f"Line {len(prompt)}", "to": []}), 1, 1)
 
     with Store.open(path) as store:
         settings = Settings(Servers(), Judges(("rules",)), ask=ask)

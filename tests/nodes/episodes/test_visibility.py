@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.episodes.scenarios.library import Library
-from nodes.episodes.scenarios.profiles import Bond, Character, Pair, ProfileError, Relationship, Scenario, Task
-from nodes.episodes.scenarios.visibility import CLOSE, PUBLIC, Cast, Mode, View, cast_of, full_view, view
+from nodes.episodes.scenarios.profiles import Bond, Character, ProfileError, Relationship, Scenario, SeatPair, Task
+from nodes.episodes.scenarios.visibility import CLOSE, PUBLIC, Briefable, Cast, Mode, cast_of, full_view, view
 from runtime.msgs.episode import Facts
 
 ANN = Character(
@@ -168,7 +168,7 @@ def casts(draw: st.DrawFn) -> Cast:
         goals=tuple(f"{draw(WORDS)}GOAL{seat}!<extra_info>{draw(NAMES)}</extra_info>" for seat in range(seats)),
         relationship=draw(levels),
         pairs=tuple(
-            Pair(seats=(first, second), relationship=draw(levels))
+            SeatPair(seats=(first, second), relationship=draw(levels))
             for second in range(seats)
             for first in range(second)
             if draw(st.booleans())
@@ -181,7 +181,7 @@ def casts(draw: st.DrawFn) -> Cast:
     return Cast(scenario=scenario, people=people, stories=stories)
 
 
-def everything_in(seen: View) -> str:
+def everything_in(seen: Briefable) -> str:
     return seen.text() + json.dumps(msgspec.to_builtins(seen))
 
 

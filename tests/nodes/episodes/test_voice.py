@@ -9,11 +9,11 @@ import pytest
 
 from nodes.episodes.agents.dialogue_policy import decide
 from nodes.episodes.agents.goals import first_person, says_any
-from nodes.episodes.agents.voice import Voice, is_farewell
-from nodes.episodes.dialogue.observation import Sight
+from nodes.episodes.agents.voice import DialogueVoice, is_farewell
+from nodes.episodes.dialogue.observation import AgentObservation
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_episode, plan_of_task, tasks_of
-from nodes.episodes.dialogue.rules import Rules
+from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.episodes.scenarios.library import starter
 from runtime.msgs.episode import Act, Briefing, Facts, Observation, Turn
 from tests.support.episode_cast import play
@@ -24,15 +24,17 @@ SCRIPTED = [scenario.id for scenario in starter().scenarios.values() if any(fact
 def planned(task: str, seed: int = 0) -> EpisodePlan:
     library = starter()
     found = next(each for each in tasks_of(library) if each.scenario == task)
-    return plan_episode(library, found, ["rules"], rules=Rules(), seed=seed)
+    return plan_episode(library, found, ["rules"], rules=EpisodeRules(), seed=seed)
 
 
-def sight_of(plan: EpisodePlan, seat: int, *said: tuple[int, str]) -> Sight:
+def sight_of(plan: EpisodePlan, seat: int, *said: tuple[int, str]) -> AgentObservation:
     turns = tuple(
         Turn(index=i, number=i + 1, speaker=plan.names[who], kind="speak", argument=text)
         for i, (who, text) in enumerate(said)
     )
-    return Sight(plan.briefings[seat], turns, Observation(episode="e", ask=1, turn=len(turns) + 1, asks="act"))
+    return AgentObservation(
+        plan.briefings[seat], turns, Observation(episode="e", ask=1, turn=len(turns) + 1, asks="act")
+    )
 
 
 @pytest.mark.parametrize("task", SCRIPTED)
@@ -66,7 +68,7 @@ def test_what_was_said_is_taken_up_by_what_it_was() -> None:
     ways: dict[str, set[str]] = {}
     for last in ("Is it the table you need, or the quiet?", "I'd rather not say.", "My friend comes at eight."):
         for seed in range(40):
-            voice = Voice(sight_of(plan, 0, (0, "Table four is mine."), (1, last)), random.Random(seed))
+            voice = DialogueVoice(sight_of(plan, 0, (0, "Table four is mine."), (1, last)), random.Random(seed))
             ways.setdefault(last, set()).add(voice.takes_up("It has stood here for years."))
     question, refusal, reason = ways.values()
     assert "Let me put it this way. " in question
@@ -77,7 +79,7 @@ def test_what_was_said_is_taken_up_by_what_it_was() -> None:
 def test_what_is_taken_up_promises_no_answer_and_is_not_taken_up_twice() -> None:
     plan = planned("last-table")
     heard = ((0, "Table four is mine."), (1, "Is it the table you need, or the quiet?"))
-    voices = [Voice(sight_of(plan, 0, *heard), random.Random(seed)) for seed in range(40)]
+    voices = [DialogueVoice(sight_of(plan, 0, *heard), random.Random(seed)) for seed in range(40)]
     assert {voice.takes_up("Would another table do?") for voice in voices} == {"", "Let me ask back. "}
     assert {voice.takes_up("Then take the seat facing the door.") for voice in voices} == {""}
 
@@ -135,5 +137,5 @@ def test_goals_become_first_person() -> None:
 def test_somebody_who_is_left_alone_leaves() -> None:
     plan = planned("last-table")
     gone = Turn(index=0, number=1, speaker=plan.names[1], kind="leave")
-    sight = Sight(plan.briefings[0], (gone,), Observation(episode="e", ask=1, turn=2, asks="act"))
+    sight = AgentObservation(plan.briefings[0], (gone,), Observation(episode="e", ask=1, turn=2, asks="act"))
     assert decide(sight, random.Random(0)).act == Act(kind="leave")

@@ -16,11 +16,11 @@ from matplotlib import pyplot
 
 from nodes.evaluation.command import main
 from nodes.evaluation.figures import compare, figures_of, rate_of
-from nodes.evaluation.folder import Folder
+from nodes.evaluation.folder import ResultsFolder
 from nodes.evaluation.picture import draw, shorten
 from nodes.evaluation.running import Runs
 from nodes.evaluation.table import sentences, table
-from nodes.evaluation.trials import Card, Result, Trial, Variant, result_of, trials_of
+from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant, result_of, trials_of
 from runtime.errors import PolyrhythmError, UserError
 from tests.support.running import eventually
 
@@ -33,7 +33,7 @@ use = "tests.support.evaluated_nodes:Lot"
 
 def result(variant: str, seed: int, ok: bool | None, duration_s: float = 10.0, **more: Any) -> Result:
     reason = "done" if ok else "dropped the cup"
-    return Result(trial=Trial(variant, "", seed), is_success=ok, reason=reason, duration_s=duration_s, **more)
+    return Result(trial=EvaluationRun(variant, "", seed), is_success=ok, reason=reason, duration_s=duration_s, **more)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_summary_becomes_a_result() -> None:
         "is_success": True, "reason": "done", "duration_s": 61.2, "image_age_ms": {"p99": 110.0},
         "interrupts": [{"is_cause": True, "held_ms": 3.0}, {"is_cause": False, "held_ms": 9.0}, {"is_cause": True}],
     }  # fmt: skip
-    found = result_of(Trial("a", "", 0), summary, took_s=1.234)
+    found = result_of(EvaluationRun("a", "", 0), summary, took_s=1.234)
     assert (found.duration_s, found.stops_to_held_ms, found.image_age_p99_ms) == (61.2, (3.0,), 110.0)
 
 
@@ -282,13 +282,13 @@ CARD = Card(launch="", variants=(), tasks=(), is_virtual=True, for_s=None, versi
 
 @pytest.mark.parametrize("damage", [b"\n", b"\xff\n", b'{"trial": 7}\n'])
 def test_a_line_that_is_damaged_is_named(damage: bytes, tmp_path: Path) -> None:
-    folder = Folder(tmp_path, CARD)
+    folder = ResultsFolder(tmp_path, CARD)
     folder.add(result("a", 0, True))
     folder.close()
     file = tmp_path / "results.jsonl"
     file.write_bytes(file.read_bytes() + damage + msgspec.json.encode(result("a", 1, True)) + b"\n")
     with pytest.raises(UserError, match=r"results\.jsonl: line 3 is damaged .*; take that line out"):
-        Folder(tmp_path, CARD)
+        ResultsFolder(tmp_path, CARD)
 
 
 def test_a_disk_that_is_full_is_a_sentence_and_what_was_kept_before_is_gone_on_with(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ except PolyrhythmError as problem:
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True)
     assert "cannot be written (" in done.stdout, done.stderr
     kept = int(done.stdout.split()[0])
-    folder = Folder(tmp_path, CARD)
+    folder = ResultsFolder(tmp_path, CARD)
     assert kept >= 1
     assert len(folder.results) == kept
     folder.close()
@@ -325,7 +325,7 @@ def test_a_launch_file_that_changes_in_the_midst_ends_the_evaluation(tmp_path: P
         is_virtual=True, for_s=None, keeps_all=False, longest_s=60.0,
     )  # fmt: skip
     with pytest.raises(PolyrhythmError, match=r"lot\.toml has changed since the evaluation began"):
-        runs.all_of([Trial("a", "", 0)], 1, lambda _: None)
+        runs.all_of([EvaluationRun("a", "", 0)], 1, lambda _: None)
 
 
 @pytest.mark.parametrize(("rows", "name"), [(1, "a"), (12, "a-long-name-of-a-variant-that-says-it-all-")])

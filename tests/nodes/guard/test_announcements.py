@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from nodes.guard.arbitration import Authority, Home
+from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.node import MOST_ESTOP_SOURCES, Guard
-from nodes.guard.persistence import Ledger, place_of, read
+from nodes.guard.persistence import SavedState, place_of, read
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.clock import to_ns
@@ -20,7 +20,7 @@ from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, SeatRequest
-from runtime.msgs.signature import Proofs, order, request, token_of
+from runtime.msgs.signature import Signatures, order, request, token_of
 from tests.support.guard_story import command
 from tests.support.standing import HOME
 from tests.support.still_robot import StillRobot
@@ -51,7 +51,7 @@ class Room:
         self.fences: list[Fence] = self.sim.record_topic("fence", Fence)
         self.leases: list[Lease] = self.sim.record_topic("lease", Lease)
         self.sim.run(seconds=0.5)
-        self.guard.proofs = Proofs(TOKEN)
+        self.guard.proofs = Signatures(TOKEN)
 
     def run(self, seconds: float) -> GuardState:
         self.sim.run(seconds=seconds)
@@ -187,7 +187,7 @@ def test_each_refusal_is_counted_and_says_why() -> None:
 def test_a_ladder_that_is_not_in_the_launch_file_hands_nothing_over() -> None:
     room = Room()
     room.say("seat/request", SeatRequest(seat="policy", do="take", holder="policy", kind="script", by="ladder"))
-    assert room.guard.authority.leases["policy"].number == 0
+    assert room.guard.arbitration.leases["policy"].number == 0
     assert "is not proven" in room.guard.machine.refusal
 
 
@@ -209,10 +209,10 @@ def test_pressed_sources_do_not_fill_the_memory() -> None:
 def test_a_source_counts_as_silent_after_exactly_its_time() -> None:
     guard = Guard(estop_sources=("pendant",), estop_silence_s=0.3)
     guard.heard_ns = {"pendant": 0}
-    guard._miss_estops(to_ns(0.3))
+    guard._check_estop_heartbeats(to_ns(0.3))
     assert guard.pressed == set()
     assert guard.machine.mode == "disarmed"
-    guard._miss_estops(to_ns(0.3) + 1)
+    guard._check_estop_heartbeats(to_ns(0.3) + 1)
     assert guard.machine.estop_cause == "pendant: silent for 0.3 s"
 
 
@@ -229,7 +229,7 @@ def test_what_is_latched_stands_in_the_ledger_as_it_is(tmp_path: Path) -> None:
     assert guard.keeper is not None
     path = guard.keeper.path
     guard.interrupted(Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
-    assert read(path) == Ledger(epochs=(1, 1, 1), stop="stopped by Ana: Ouch!")
+    assert read(path) == SavedState(epochs=(1, 1, 1), stop="stopped by Ana: Ouch!")
     guard.emergency(EStop(source="button", is_pressed=True))
     found = read(path)
     assert found is not None
@@ -322,7 +322,7 @@ def test_a_restarted_guard_writes_nothing_that_stands_there_already(tmp_path: Pa
 
 def test_what_somebody_else_said_before_a_hand_over_is_not_offered_to_the_machine() -> None:
     guard = Guard()
-    guard.authority = Authority({"policy": Home(holder="other")})
+    guard.arbitration = Arbitration({"policy": SeatConfig(holder="other")})
     guard._offer(command("policy", 1, guard.clock.now_ns()))
     assert guard.machine.rejected == 0
     guard._offer(command("other", 1, guard.clock.now_ns()))

@@ -32,7 +32,7 @@ class AnyStory(RuleBasedStateMachine):
         self.out: JointCommand | None = None
         self.velocity: tuple[float, ...] = (0.0,) * 8
         self.wheels = (0.0, 0.0)
-        self.machine.saw(standing(self.now_ns))
+        self.machine.update_state(standing(self.now_ns))
         self.machine.arm(self.now_ns)
         self.out = self.machine.tick(self.now_ns)
 
@@ -47,7 +47,7 @@ class AnyStory(RuleBasedStateMachine):
     def send(self, position: list[float], v: float, w: float, age_ms: int, step: int, source: str) -> None:
         stamp = self.now_ns - age_ms * MS
         stamped = command(stamp, seq=self.seq + step, position=tuple(position), v=v, w=w, source=source)
-        refusal = self.machine.offer(stamped, self.now_ns)
+        refusal = self.machine.accept_command(stamped, self.now_ns)
         if not refusal:
             assert not self.is_stopped
             assert -5 <= age_ms <= 150
@@ -75,7 +75,7 @@ class AnyStory(RuleBasedStateMachine):
     def tick(self, milliseconds: int, sees: bool) -> None:
         self.now_ns += milliseconds * MS
         if sees:
-            self.machine.saw(standing(self.now_ns))
+            self.machine.update_state(standing(self.now_ns))
         dt_s = min(milliseconds * 1e-3, 0.04)
         before, self.out = self.out, self.machine.tick(self.now_ns)
         assert before is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodes.guard.arbitration import RENEWED_WITHIN_S, Authority, Home, Step
+from nodes.guard.arbitration import RENEWED_WITHIN_S, Arbitration, LadderStep, SeatConfig
 from runtime.clock import to_ns
 from runtime.control_messages.fence import Fence
 from runtime.control_messages.lease import Lease
@@ -15,13 +15,13 @@ from runtime.msgs import Interrupt, SeatRequest
 NOW_NS = to_ns(100.0)
 LATE_NS = to_ns(RENEWED_WITHIN_S)
 HOMES = {
-    "policy": Home(
+    "policy": SeatConfig(
         holder="first",
         shadows=("second", "scripted"),
         kinds={"first": "replay", "scripted": "script"},
-        ladder=(Step(), Step(to="scripted")),
+        ladder=(LadderStep(), LadderStep(to="scripted")),
     ),
-    "vlm": Home(holder="eyes"),
+    "vlm": SeatConfig(holder="eyes"),
 }
 
 
@@ -29,26 +29,28 @@ def asked(do: str, holder: str = "", **more: Any) -> SeatRequest:
     return SeatRequest(**{"seat": "policy", "do": do, "holder": holder, "by": "Ann", "stamp_ns": NOW_NS, **more})
 
 
-def decide(authority: Authority, request: SeatRequest, source: str = "me-1", *, is_proven: bool = True) -> Lease | str:
+def decide(
+    authority: Arbitration, request: SeatRequest, source: str = "me-1", *, is_proven: bool = True
+) -> Lease | str:
     return authority.decide(request, source, NOW_NS, is_proven=is_proven)
 
 
 @pytest.fixture
-def authority() -> Authority:
-    return Authority(HOMES)
+def authority() -> Arbitration:
+    return Arbitration(HOMES)
 
 
 def test_at_the_start_everybody_sits_at_home_under_a_lease_without_number() -> None:
-    authority = Authority(HOMES)
+    authority = Arbitration(HOMES)
     assert authority.leases == {
         "policy": Lease(seat="policy", holder="first", number=0, kind="replay"),
         "vlm": Lease(seat="vlm", holder="eyes", number=0, kind="model"),
     }
     assert (authority.epochs, authority.last) == ((0, 0, 0), Fence(epochs=(0, 0, 0)))
-    assert Authority().leases == {}
+    assert Arbitration().leases == {}
 
 
-def test_a_person_takes_a_seat_and_the_lease_says_all_of_it(authority: Authority) -> None:
+def test_a_person_takes_a_seat_and_the_lease_says_all_of_it(authority: Arbitration) -> None:
     lease = decide(authority, asked("take", kind="person"))
     assert lease == Lease(
         seat="policy", holder="me-1", number=1, kind="person", by="Ann", displaced="first", why="taken"
@@ -56,7 +58,7 @@ def test_a_person_takes_a_seat_and_the_lease_says_all_of_it(authority: Authority
     assert authority.leases["policy"] is lease
 
 
-def test_a_candidate_is_what_the_launch_file_says_of_it_whatever_the_request_says(authority: Authority) -> None:
+def test_a_candidate_is_what_the_launch_file_says_of_it_whatever_the_request_says(authority: Arbitration) -> None:
     assert decide(authority, asked("take", "scripted", kind="person")) == Lease(
         seat="policy", holder="scripted", number=1, kind="script", by="Ann", displaced="first", why="taken"
     )
@@ -65,7 +67,7 @@ def test_a_candidate_is_what_the_launch_file_says_of_it_whatever_the_request_say
     )
 
 
-def test_giving_a_seat_back_puts_its_home_there_and_says_by_whom(authority: Authority) -> None:
+def test_giving_a_seat_back_puts_its_home_there_and_says_by_whom(authority: Arbitration) -> None:
     decide(authority, asked("take"))
     assert decide(authority, asked("give", by="Bo")) == Lease(
         seat="policy", holder="first", number=2, kind="replay", by="Bo", displaced="me-1", why="given back"
@@ -95,21 +97,21 @@ def test_giving_a_seat_back_puts_its_home_there_and_says_by_whom(authority: Auth
     ],
 )
 def test_what_is_refused_is_refused_in_words_and_changes_nothing(
-    authority: Authority, request_: SeatRequest, is_proven: bool, words: str
+    authority: Arbitration, request_: SeatRequest, is_proven: bool, words: str
 ) -> None:
     before = dict(authority.leases)
     assert decide(authority, request_, is_proven=is_proven) == words
     assert authority.leases == before
 
 
-def test_only_a_renewal_by_the_holder_for_the_holder_counts(authority: Authority) -> None:
+def test_only_a_renewal_by_the_holder_for_the_holder_counts(authority: Arbitration) -> None:
     decide(authority, asked("take"))
     assert decide(authority, asked("renew", "me-1")) == ""
     assert decide(authority, asked("renew", "me-1"), source="me-2") == "me-2 does not hold the seat policy"
     assert decide(authority, asked("renew", "me-2")) == "me-1 does not hold the seat policy"
 
 
-def test_a_person_who_is_silent_for_exactly_the_time_keeps_the_seat_and_then_loses_it(authority: Authority) -> None:
+def test_a_person_who_is_silent_for_exactly_the_time_keeps_the_seat_and_then_loses_it(authority: Arbitration) -> None:
     decide(authority, asked("take"))
     assert authority.expired(NOW_NS + LATE_NS) == []
     assert authority.expired(NOW_NS + LATE_NS + 1) == [
@@ -121,7 +123,7 @@ def test_a_person_who_is_silent_for_exactly_the_time_keeps_the_seat_and_then_los
     assert authority.expired(NOW_NS + to_ns(1e6)) == [], "who sits at home renews nothing"
 
 
-def test_a_renewal_is_worth_what_its_stamp_says_and_never_shortens_the_lease(authority: Authority) -> None:
+def test_a_renewal_is_worth_what_its_stamp_says_and_never_shortens_the_lease(authority: Arbitration) -> None:
     decide(authority, asked("take"))
     later_ns = NOW_NS + to_ns(0.5)
     held_up = asked("renew", "me-1", stamp_ns=NOW_NS + to_ns(0.2))
@@ -131,14 +133,14 @@ def test_a_renewal_is_worth_what_its_stamp_says_and_never_shortens_the_lease(aut
     assert len(authority.expired(NOW_NS + to_ns(0.2) + LATE_NS + 1)) == 1
 
 
-def test_a_renewal_from_the_future_is_worth_no_more_than_now(authority: Authority) -> None:
+def test_a_renewal_from_the_future_is_worth_no_more_than_now(authority: Arbitration) -> None:
     decide(authority, asked("take"))
     early = asked("renew", "me-1", stamp_ns=NOW_NS + to_ns(5.0))
     assert authority.decide(early, "me-1", NOW_NS + 1, is_proven=True) == ""
     assert len(authority.expired(NOW_NS + LATE_NS + 2)) == 1
 
 
-def test_candidates_and_homes_renew_nothing(authority: Authority) -> None:
+def test_candidates_and_homes_renew_nothing(authority: Arbitration) -> None:
     decide(authority, asked("take", "second"))
     assert authority.expired(NOW_NS + to_ns(1e6)) == []
 
@@ -156,12 +158,12 @@ def test_candidates_and_homes_renew_nothing(authority: Authority) -> None:
     ],
 )
 def test_a_ladder_may_ask_for_its_own_rungs_and_for_nothing_else(
-    authority: Authority, request_: SeatRequest, is_allowed: bool
+    authority: Arbitration, request_: SeatRequest, is_allowed: bool
 ) -> None:
     assert authority.allows_ladder(request_) is is_allowed
 
 
-def test_a_fence_tells_the_whole_interrupt(authority: Authority) -> None:
+def test_a_fence_tells_the_whole_interrupt(authority: Arbitration) -> None:
     stop = Interrupt(id="i-1", depth="stop", text="Ouch!", by="Ana")
     fence = Fence(epochs=(1, 1, 1), interrupt_id="i-1", depth="stop", text="Ouch!", by="Ana")
     assert authority.fence(stop) == fence
@@ -171,7 +173,7 @@ def test_a_fence_tells_the_whole_interrupt(authority: Authority) -> None:
     assert amended == Fence(epochs=(1, 2, 1), interrupt_id="i-2", depth="amend", text="no cream", by="Bo")
 
 
-def test_what_is_restored_goes_on_and_never_back(authority: Authority) -> None:
+def test_what_is_restored_goes_on_and_never_back(authority: Arbitration) -> None:
     person = Lease(seat="policy", holder="me-7", number=4, kind="person")
     stranger = Lease(seat="planner", holder="x", number=9)
     authority.restore((3, 0, 2), {"policy": person, "planner": stranger}, NOW_NS)
@@ -189,7 +191,7 @@ def test_what_is_restored_goes_on_and_never_back(authority: Authority) -> None:
     assert [lease.displaced for lease in authority.expired(NOW_NS + LATE_NS + 1)] == ["me-8"]
 
 
-def test_a_person_who_was_never_heard_to_renew_loses_the_seat_at_once(authority: Authority) -> None:
+def test_a_person_who_was_never_heard_to_renew_loses_the_seat_at_once(authority: Arbitration) -> None:
     authority.leases["policy"] = Lease(seat="policy", holder="ghost", number=5, kind="person")
     assert authority.expired(LATE_NS) == []
     assert [lease.number for lease in authority.expired(LATE_NS + 1)] == [6]
@@ -197,7 +199,7 @@ def test_a_person_who_was_never_heard_to_renew_loses_the_seat_at_once(authority:
 
 @pytest.mark.parametrize("before", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
 def test_each_seats_epoch_is_restored_by_itself_and_never_goes_back(before: tuple[int, int, int]) -> None:
-    authority = Authority()
+    authority = Arbitration()
     authority.epochs = before
     authority.restore((0, 0, 0), {}, 0)
     assert authority.epochs == before

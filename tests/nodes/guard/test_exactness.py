@@ -34,7 +34,7 @@ def armed() -> GuardStory:
 def moving() -> GuardStory:
     """A guard that follows a policy."""
     story = armed()
-    assert story.offer(command("policy", 1, story.now_ns, FAR, 0.3)) == ""
+    assert story.accept_command(command("policy", 1, story.now_ns, FAR, 0.3)) == ""
     story.tick(20, sees=True)
     return story
 
@@ -92,24 +92,25 @@ def test_each_refused_resume_counts_once_and_says_why(by: str, early_ns: int, wo
 def test_each_refused_command_counts_once_and_says_why() -> None:
     story = moving()
     for number in (1, 2, 3):
-        refusal = story.machine.offer(command("policy", 2, story.now_ns, (0.0,) * 3), story.now_ns)
+        refusal = story.machine.accept_command(command("policy", 2, story.now_ns, (0.0,) * 3), story.now_ns)
         assert (story.machine.rejected, story.machine.refusal) == (number, refusal)
 
 
 def test_a_command_lives_exactly_as_long_as_its_lifespan() -> None:
     story = armed()
     sent_ns = story.now_ns
-    assert story.machine.offer(command("policy", 1, sent_ns), sent_ns + LIFESPAN_NS) == ""
+    assert story.machine.accept_command(command("policy", 1, sent_ns), sent_ns + LIFESPAN_NS) == ""
     late = armed()
     assert (
-        late.machine.offer(command("policy", 1, sent_ns), sent_ns + LIFESPAN_NS + 1) == "policy: no command for 150 ms"
+        late.machine.accept_command(command("policy", 1, sent_ns), sent_ns + LIFESPAN_NS + 1)
+        == "policy: no command for 150 ms"
     )
 
 
 def test_a_stamp_may_be_ahead_by_five_milliseconds_and_not_more() -> None:
     story = armed()
-    assert story.machine.offer(command("policy", 1, story.now_ns + FUTURE_NS), story.now_ns) == ""
-    assert "future" in armed().machine.offer(command("policy", 1, story.now_ns + FUTURE_NS + 1), story.now_ns)
+    assert story.machine.accept_command(command("policy", 1, story.now_ns + FUTURE_NS), story.now_ns) == ""
+    assert "future" in armed().machine.accept_command(command("policy", 1, story.now_ns + FUTURE_NS + 1), story.now_ns)
 
 
 def test_an_image_counts_until_exactly_its_age() -> None:
@@ -119,30 +120,30 @@ def test_an_image_counts_until_exactly_its_age() -> None:
         message = JointCommand(position=HOME)
         return Stamped(message, Envelope("command", "policy", 1, story.now_ns, image_ns=story.now_ns - age_ns))
 
-    assert "image" in story.machine.offer(seen(to_ns(1.0) + 1), story.now_ns)
-    assert story.machine.offer(seen(to_ns(1.0)), story.now_ns) == ""
+    assert "image" in story.machine.accept_command(seen(to_ns(1.0) + 1), story.now_ns)
+    assert story.machine.accept_command(seen(to_ns(1.0)), story.now_ns) == ""
 
 
 def test_order_is_kept_to_the_nanosecond() -> None:
     story = armed()
     first_ns = story.now_ns
 
-    def offer(seq: int, stamp_ns: int, now_ns: int = 0) -> str:
-        refusal: str = story.machine.offer(command("policy", seq, stamp_ns), now_ns or first_ns)
+    def accept_command(seq: int, stamp_ns: int, now_ns: int = 0) -> str:
+        refusal: str = story.machine.accept_command(command("policy", seq, stamp_ns), now_ns or first_ns)
         return refusal
 
-    assert offer(5, first_ns) == ""
-    assert "order" in offer(6, first_ns)
-    assert offer(6, first_ns + 1) == ""
-    assert "order" in offer(6, first_ns + 2)
+    assert accept_command(5, first_ns) == ""
+    assert "order" in accept_command(6, first_ns)
+    assert accept_command(6, first_ns + 1) == ""
+    assert "order" in accept_command(6, first_ns + 2)
     later_ns = first_ns + 1 + RESTARTED_NS
-    assert "order" in offer(1, later_ns - 1, later_ns)
-    assert "restarted" in offer(1, later_ns, later_ns)
+    assert "order" in accept_command(1, later_ns - 1, later_ns)
+    assert "restarted" in accept_command(1, later_ns, later_ns)
 
 
 def test_the_fastest_speed_that_is_no_mistake_is_obeyed_within_limits() -> None:
     story = armed()
-    assert story.offer(command("policy", 1, story.now_ns, v=FASTEST_SPEED, w=-FASTEST_SPEED)) == ""
+    assert story.accept_command(command("policy", 1, story.now_ns, v=FASTEST_SPEED, w=-FASTEST_SPEED)) == ""
     out = story.tick(20, sees=True)
     assert out is not None
 
@@ -152,7 +153,7 @@ def test_the_robots_state_counts_until_exactly_its_age() -> None:
     read_ns = story.now_ns
     at_ns = read_ns + to_ns(0.2)
     for now_ns, mode in ((at_ns, "moving"), (at_ns + 1, "holding")):
-        assert story.machine.offer(command("policy", now_ns - read_ns, now_ns), now_ns) == ""
+        assert story.machine.accept_command(command("policy", now_ns - read_ns, now_ns), now_ns) == ""
         story.machine.tick(now_ns)
         assert story.machine.mode == mode
     assert story.machine.reason == "robot/state is older than 200 ms"
@@ -199,8 +200,8 @@ def test_a_joint_arrives_as_early_as_its_brake_allows() -> None:
 
 def test_a_refusal_is_logged_once_with_its_count(caplog: pytest.LogCaptureFixture) -> None:
     guard = Guard()
-    guard.machine.saw(standing(0))
-    guard.machine.offer(command("policy", 1, 0), 0)
+    guard.machine.update_state(standing(0))
+    guard.machine.accept_command(command("policy", 1, 0), 0)
     with caplog.at_level("INFO"):
         guard._report(is_due=False)
         guard._report(is_due=True)
@@ -215,7 +216,7 @@ def test_a_turn_that_is_commanded_comes_out() -> None:
     story = armed()
     turn = JointCommand(position=HOME, base_v_mps=0.0, base_w_radps=0.3)
     envelope = Envelope("command", "policy", 1, story.now_ns)
-    assert story.machine.offer(Stamped(turn, envelope), story.now_ns) == ""
+    assert story.machine.accept_command(Stamped(turn, envelope), story.now_ns) == ""
     out = story.machine.tick(story.now_ns + to_ns(0.02))
     assert out is not None
     assert out.base_w_radps > 0.0

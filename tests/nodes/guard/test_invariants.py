@@ -46,7 +46,7 @@ class Stories(RuleBasedStateMachine):
     def send(self, source: str, delay_ms: int, position: tuple[float, ...], v: float, w: float) -> None:
         seq = self.story.sources[source] = self.story.sources.get(source, 0) + 1
         if source not in self.lost:
-            self.story.offer(command(source, seq, self.story.now_ns - delay_ms * MS, position, v, w))
+            self.story.accept_command(command(source, seq, self.story.now_ns - delay_ms * MS, position, v, w))
 
     @rule(ticks=st.integers(1, 12), v=SPEEDS, position=POSITIONS, source=SOURCES)
     def drive(self, ticks: int, v: float, position: tuple[float, ...], source: str) -> None:
@@ -63,7 +63,7 @@ class Stories(RuleBasedStateMachine):
     @rule(source=SOURCES, age_ms=st.integers(-1000, 3000), step=st.integers(-5, 5), v=SPEEDS)
     def send_at_a_strange_time(self, source: str, age_ms: int, step: int, v: float) -> None:
         seq = self.story.sources.get(source, 0) + step
-        self.story.offer(command(source, seq, self.story.now_ns - age_ms * MS, v=v))
+        self.story.accept_command(command(source, seq, self.story.now_ns - age_ms * MS, v=v))
 
     @rule(place=st.integers(0, 9), bad=BAD, size=st.sampled_from([8, 8, 8, 0, 7, 9]))
     def send_nonsense(self, place: int, bad: float, size: int) -> None:
@@ -71,7 +71,7 @@ class Stories(RuleBasedStateMachine):
         values[place] = bad
         seq = self.story.sources["policy"] = self.story.sources.get("policy", 0) + 1
         position = tuple((*values[:8], 0.0)[:size])
-        refusal = self.story.offer(
+        refusal = self.story.accept_command(
             command("policy", seq, self.story.now_ns, position, values[8], values[9])
         )  # fmt: skip
         assert refusal or (place < 8 and abs(bad) < inf and size == 8)
@@ -81,7 +81,7 @@ class Stories(RuleBasedStateMachine):
         """Frames that arrived come once more, in order or not."""
         history = self.story.history[-number:] if number else []
         for stamped in reversed(history) if is_backwards else list(history):
-            assert self.story.offer(stamped), "a frame was accepted twice"
+            assert self.story.accept_command(stamped), "a frame was accepted twice"
 
     @rule(places=st.lists(st.tuples(st.integers(0, 400), st.integers(1, 255)), min_size=1, max_size=4), v=SPEEDS)
     def garble(self, places: list[tuple[int, int]], v: float) -> None:
@@ -96,7 +96,7 @@ class Stories(RuleBasedStateMachine):
             arrived: Stamped[JointCommand] = decode([bytes(frame) for frame in frames], JointCommand)
         except CodecError:
             return
-        self.story.offer(arrived)
+        self.story.accept_command(arrived)
 
     @rule(milliseconds=st.integers(0, 45), sees=st.booleans())
     def tick(self, milliseconds: int, sees: bool) -> None:
@@ -159,7 +159,7 @@ class Stories(RuleBasedStateMachine):
         if is_armed_again:
             self.story.arm()
         for stamped in old:
-            assert self.story.offer(stamped), "a command from an earlier session was accepted"
+            assert self.story.accept_command(stamped), "a command from an earlier session was accepted"
         self.story.tick(20, sees=True)
 
     @invariant()
@@ -201,9 +201,9 @@ def tell(
     for number, (what, milliseconds, is_lost) in enumerate(events):
         if what == "send" and not (is_lost and without_lost):
             v = speeds[number % len(speeds)]
-            story.offer(command("policy", number, story.now_ns - milliseconds * MS // 10, FAR, v))
+            story.accept_command(command("policy", number, story.now_ns - milliseconds * MS // 10, FAR, v))
         elif what == "late" and not (is_lost and without_lost):
-            story.offer(command("policy", number, story.now_ns - 200 * MS, FAR, 0.3))
+            story.accept_command(command("policy", number, story.now_ns - 200 * MS, FAR, 0.3))
         elif what in ("stop", "resume", "replan"):
             story.interrupt(what, "Ana", story.now_ns)
         dt_ms = milliseconds if what == "tick" else 1
@@ -269,7 +269,7 @@ def test_only_differences_of_time_matter(shift_ns: int) -> None:
         story.arm()
         told = []
         for number in range(12):
-            story.offer(command("policy", number, story.now_ns - MS, FAR, 0.3))
+            story.accept_command(command("policy", number, story.now_ns - MS, FAR, 0.3))
             told.append(story.tick(20, sees=True))
         outs.append(told + [story.tick(20, sees=True) for _ in range(12)])
     assert outs[0] == outs[1]

@@ -23,7 +23,7 @@ def driving() -> GuardStory:
     story.tick(20, sees=True)
     story.arm()
     story.tick(1, sees=True)
-    assert story.offer(command("policy", 1, story.now_ns, HOME, 0.3)) == ""
+    assert story.accept_command(command("policy", 1, story.now_ns, HOME, 0.3)) == ""
     story.tick(20, sees=True)
     return story
 
@@ -31,7 +31,7 @@ def driving() -> GuardStory:
 def see(story: GuardStory, **changes: object) -> RobotState:
     """The robot measures something else now."""
     state: RobotState = msgspec.structs.replace(standing(story.now_ns), **changes)  # type: ignore[type-var]
-    story.machine.saw(state)
+    story.machine.update_state(state)
     return state
 
 
@@ -45,7 +45,7 @@ def test_a_new_guard_reports_nothing_but_that() -> None:
 def test_a_new_guard_puts_out_nothing_and_feels_nothing() -> None:
     machine = GuardMachine(STRETCH_3)
     assert machine.tick(1) is None
-    assert machine.feel(1) == ""
+    assert machine.check_monitors(1) == ""
     assert machine.is_at_rest
 
 
@@ -53,11 +53,11 @@ def test_contacts_are_named_in_order_and_heard_when_they_were_read() -> None:
     story = driving()
     read_ns = story.now_ns - to_ns(0.01)
     see(story, read_ns=read_ns, contact=("lift", "base"))
-    assert story.machine.feel(story.now_ns) == "contact"
+    assert story.machine.check_monitors(story.now_ns) == "contact"
     said = story.machine.report()
     assert (said.mode, said.reason) == ("stopped", "stopped by contact: contact: base, lift")
     assert (said.stop_cause, said.stop_heard_ns) == ("", read_ns)
-    assert story.machine.feel(story.now_ns) == "", "the same contact is no news"
+    assert story.machine.check_monitors(story.now_ns) == "", "the same contact is no news"
 
 
 def test_a_contact_during_a_stop_of_any_kind_changes_neither_cause_nor_mode() -> None:
@@ -69,7 +69,7 @@ def test_a_contact_during_a_stop_of_any_kind_changes_neither_cause_nor_mode() ->
             story.machine.estop("button: pressed", story.now_ns)
         before = story.machine.report()
         see(story, contact=("base",))
-        assert story.machine.feel(story.now_ns) == ""
+        assert story.machine.check_monitors(story.now_ns) == ""
         assert story.machine.report() == before
 
 
@@ -83,10 +83,10 @@ def test_an_effort_counts_from_exactly_its_limit_and_after_exactly_its_time() ->
     for late_ns, by in ((0, ""), (to_ns(SETTINGS.effort_s), ""), (to_ns(SETTINGS.effort_s) + 1, "effort")):
         story.now_ns = start_ns + late_ns
         see(story, effort=tuple(efforts))
-        assert story.machine.feel(story.now_ns) == by
+        assert story.machine.check_monitors(story.now_ns) == by
     names = f"{STRETCH_3.joints[0].name}, {STRETCH_3.joints[1].name}"
     assert story.machine.reason == f"stopped by effort: effort above 95 % for 0.3 s: {names}"
-    assert story.machine.feel(story.now_ns + to_ns(1.0)) == "", "told once"
+    assert story.machine.check_monitors(story.now_ns + to_ns(1.0)) == "", "told once"
 
 
 def test_an_effort_that_ends_in_between_starts_anew() -> None:
@@ -95,19 +95,19 @@ def test_an_effort_that_ends_in_between_starts_anew() -> None:
     for step in range(20):
         story.now_ns = start_ns + step * to_ns(0.1)
         see(story, effort=(100.0 if step % 3 else 0.0, *ZEROS[1:]))
-        assert story.machine.feel(story.now_ns) == ""
+        assert story.machine.check_monitors(story.now_ns) == ""
 
 
 def test_a_driver_is_silent_after_exactly_its_time_and_only_once_the_guard_was_armed() -> None:
     story = driving()
     see(story)
     silence_ns = to_ns(SETTINGS.driver_silence_s)
-    assert story.machine.feel(story.now_ns + silence_ns) == ""
-    assert story.machine.feel(story.now_ns + silence_ns + 1) == "driver"
+    assert story.machine.check_monitors(story.now_ns + silence_ns) == ""
+    assert story.machine.check_monitors(story.now_ns + silence_ns + 1) == "driver"
     assert story.machine.reason == "stopped by driver: the driver has been silent for 1 s"
     idle = GuardStory()
     see(idle)
-    assert idle.machine.feel(idle.now_ns + 10 * silence_ns) == ""
+    assert idle.machine.check_monitors(idle.now_ns + 10 * silence_ns) == ""
 
 
 def test_an_emergency_stop_tells_its_first_cause_and_when() -> None:
@@ -190,10 +190,10 @@ def test_a_stop_restored_without_its_cause_names_the_emergency() -> None:
 def test_a_hand_over_holds_a_moving_robot_and_says_to_whom(holder: str, name: str) -> None:
     story = driving()
     assert story.machine.mode == "moving"
-    story.machine.hand_over(holder, story.now_ns)
+    story.machine.transfer_control(holder, story.now_ns)
     said = story.machine.report()
     assert (said.mode, said.reason, said.holder) == ("holding", f"handed over to {name}, no command yet", "")
-    assert story.machine.offer(command("policy", 9, story.now_ns), story.now_ns) == (
+    assert story.machine.accept_command(command("policy", 9, story.now_ns), story.now_ns) == (
         "policy: from before the guard was last armed, stopped or interrupted"
     )
 
@@ -202,7 +202,7 @@ def test_a_hand_over_in_a_stop_changes_no_reason() -> None:
     story = driving()
     story.machine.interrupt(interrupt("stop", "Ana"), story.now_ns, story.now_ns)
     before = story.machine.report()
-    story.machine.hand_over("me-1", story.now_ns)
+    story.machine.transfer_control("me-1", story.now_ns)
     assert story.machine.report() == before
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from nodes.guard import persistence as ledger
 from nodes.guard.node import Guard
-from nodes.guard.persistence import Keeper, Ledger
+from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.table import with_table
 from runtime import Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
@@ -113,8 +113,8 @@ def test_a_restarted_guard_is_stopped_as_the_one_before_was(tmp_path: Path) -> N
     second = start()
     assert second.machine.mode == "estopped"
     assert second.machine.estop_cause == "button: pressed"
-    assert second.authority.epochs == first.authority.epochs == (1, 1, 1)
-    Keeper(tmp_path / ledger.FILE_NAME).note(Ledger(stop="stopped by Sam: Ouch!"))
+    assert second.arbitration.epochs == first.arbitration.epochs == (1, 1, 1)
+    StateFile(tmp_path / ledger.FILE_NAME).note(SavedState(stop="stopped by Sam: Ouch!"))
     assert start().machine.mode == "stopped"
     (tmp_path / ledger.FILE_NAME).write_text("{")
     assert start().machine.mode == "stopped"

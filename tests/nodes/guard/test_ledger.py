@@ -13,11 +13,11 @@ import pytest
 
 from bench.faults.matrix import Skip, mount_small
 from nodes.guard.node import Guard
-from nodes.guard.persistence import Disk, Keeper, Ledger, read
+from nodes.guard.persistence import Disk, SavedState, StateFile, read
 from runtime.msgs import EStop
 
-PRESSED = Ledger(epochs=(1, 1, 1), stop="emergency stop", estop="button: pressed")
-RELEASED = Ledger(epochs=(1, 1, 1), stop="re-armed by Ann")
+PRESSED = SavedState(epochs=(1, 1, 1), stop="emergency stop", estop="button: pressed")
+RELEASED = SavedState(epochs=(1, 1, 1), stop="re-armed by Ann")
 
 
 class NotedDisk(Disk):
@@ -50,13 +50,13 @@ def disk() -> NotedDisk:
 
 def test_what_is_noted_is_there_at_once_and_waits_for_no_disk(tmp_path: Path, disk: NotedDisk) -> None:
     path = tmp_path / "guard.json"
-    Keeper(path, disk=disk).note(PRESSED)
+    StateFile(path, disk=disk).note(PRESSED)
     assert read(path) == PRESSED
     assert disk.calls == [("write", "guard.json.new"), ("replace", "guard.json.new -> guard.json")]
 
 
 def test_a_sync_writes_syncs_renames_and_syncs_the_folder_in_this_order(tmp_path: Path, disk: NotedDisk) -> None:
-    keeper = Keeper(tmp_path / "guard.json", disk=disk)
+    keeper = StateFile(tmp_path / "guard.json", disk=disk)
     keeper.note(PRESSED)
     disk.calls.clear()
     keeper.sync()
@@ -72,7 +72,7 @@ def test_a_sync_writes_syncs_renames_and_syncs_the_folder_in_this_order(tmp_path
 
 
 def test_what_was_noted_during_a_sync_is_not_put_back(tmp_path: Path, disk: NotedDisk) -> None:
-    keeper = Keeper(tmp_path / "guard.json", disk=disk)
+    keeper = StateFile(tmp_path / "guard.json", disk=disk)
     keeper.note(RELEASED)
     seen = []
 
@@ -93,7 +93,7 @@ def test_what_was_noted_during_a_sync_is_not_put_back(tmp_path: Path, disk: Note
 
 
 def test_a_ledger_that_was_read_is_not_written_again(tmp_path: Path, disk: NotedDisk) -> None:
-    keeper = Keeper(tmp_path / "guard.json", PRESSED, disk)
+    keeper = StateFile(tmp_path / "guard.json", PRESSED, disk)
     keeper.note(PRESSED)
     keeper.sync()
     assert disk.calls == []
@@ -138,8 +138,8 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_an_emergency_stop_on_a_full_disk_outlives_the_guard(full_disk: Path) -> None:
     path = full_disk / "guard.json"
-    keeper = Keeper(path, disk=Disk())
-    keeper.note(Ledger(armed_in="this run"))
+    keeper = StateFile(path, disk=Disk())
+    keeper.note(SavedState(armed_in="this run"))
     with (full_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
         while True:
             filler.write(bytes(1 << 12))
@@ -154,7 +154,7 @@ def test_where_the_file_cannot_be_written_at_all_the_reason_is_the_disks(tmp_pat
         def write(self, path: Path, data: bytes) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    keeper = Keeper(tmp_path / "guard.json", disk=Full())
+    keeper = StateFile(tmp_path / "guard.json", disk=Full())
     for _ in range(2):  # it is tried again
         with pytest.raises(OSError, match="No space left"):
             keeper.note(PRESSED)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nodes.guard.node import Guard
-from nodes.guard.persistence import Ledger, read
+from nodes.guard.persistence import SavedState, read
 from nodes.robot.driver import Driver
 from nodes.robot.kinematic import KinematicRobot
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
@@ -111,7 +111,7 @@ def started(folder: Path, **params: Any) -> Guard:
     guard = Guard(**{"arm": "auto", "memory": "run", **params})
     vars(guard)["run_info"] = {"registry": str(folder), "launch_file": "x/robot.toml"}
     guard.on_start()
-    guard.machine.saw(standing(guard.clock.now_ns(), HOME))
+    guard.machine.update_state(standing(guard.clock.now_ns(), HOME))
     return guard
 
 
@@ -119,7 +119,7 @@ def test_a_guard_that_arms_itself_does_so_once_in_a_run(tmp_path: Path) -> None:
     first = started(tmp_path)
     first.tick()
     assert first.machine.mode == "armed"
-    assert read(tmp_path / "guard.json") == Ledger(armed_in=str(tmp_path))
+    assert read(tmp_path / "guard.json") == SavedState(armed_in=str(tmp_path))
     second = started(tmp_path)
     assert second.machine.reason == "stopped by guard: the guard was restarted"
     second.tick()
@@ -154,7 +154,7 @@ def test_a_guard_that_a_person_arms_waits_for_that_after_a_restart_too(tmp_path:
 
 def test_a_guard_that_was_never_armed_leaves_nothing_behind(tmp_path: Path) -> None:
     guard = started(tmp_path)
-    guard.machine.senses.state = None
+    guard.machine.monitors.state = None
     guard.tick()
     assert not (tmp_path / "guard.json").exists()
     assert started(tmp_path).machine.mode == "disarmed"

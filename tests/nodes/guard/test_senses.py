@@ -30,13 +30,13 @@ class Robot(Story):
         self.felt = ""
 
     def press(self, is_on: bool = True) -> None:
-        self.machine.told(status(self.now_ns, is_runstopped=is_on))
+        self.machine.update_status(status(self.now_ns, is_runstopped=is_on))
 
     def tick(self, *, sees: bool = True) -> JointCommand | None:
         self.now_ns += TICK
         if sees:
-            self.machine.saw(standing(self.now_ns, self.position))
-        self.felt = self.machine.feel(self.now_ns)
+            self.machine.update_state(standing(self.now_ns, self.position))
+        self.felt = self.machine.check_monitors(self.now_ns)
         return self.machine.tick(self.now_ns)
 
     def say_go_on(self) -> str:
@@ -135,8 +135,8 @@ def test_a_robot_that_was_let_go_rests_once_it_is_measured_to_stand() -> None:
     robot.press()
     moving = msgspec.structs.replace(standing(robot.now_ns + TICK), base_v_mps=0.2)  # type: ignore[type-var]  # a Message is a Struct
     robot.now_ns += TICK
-    robot.machine.saw(moving)
-    robot.machine.feel(robot.now_ns)
+    robot.machine.update_state(moving)
+    robot.machine.check_monitors(robot.now_ns)
     robot.machine.tick(robot.now_ns)
     assert robot.machine.report().at_rest_ns == 0
     robot.tick()
@@ -171,7 +171,7 @@ def test_the_same_where_the_robot_was_stopped_before_its_driver_fell_silent() ->
 @pytest.mark.parametrize(("ahead_ns", "is_known"), [(FUTURE_NS, True), (FUTURE_NS + 1, False)])
 def test_a_posture_that_is_stamped_ahead_of_time_is_not_known(ahead_ns: int, is_known: bool) -> None:
     robot = Robot(is_armed=False)
-    robot.machine.saw(standing(robot.now_ns + ahead_ns))
+    robot.machine.update_state(standing(robot.now_ns + ahead_ns))
     assert robot.machine.arm(robot.now_ns) is is_known
 
 
@@ -250,9 +250,9 @@ def test_after_go_on_the_restarted_policys_numbers_count_again() -> None:
     robot.tick()
     robot.say_go_on()
     robot.now_ns += MS
-    assert robot.machine.offer(command(robot.now_ns, seq=7), robot.now_ns) == ""
-    assert robot.machine.offer(command(robot.now_ns + MS, seq=7), robot.now_ns + MS) == "policy: out of order"
-    assert robot.machine.offer(command(robot.now_ns - MS // 2, seq=8), robot.now_ns) == "policy: out of order"
+    assert robot.machine.accept_command(command(robot.now_ns, seq=7), robot.now_ns) == ""
+    assert robot.machine.accept_command(command(robot.now_ns + MS, seq=7), robot.now_ns + MS) == "policy: out of order"
+    assert robot.machine.accept_command(command(robot.now_ns - MS // 2, seq=8), robot.now_ns) == "policy: out of order"
 
 
 def test_a_policy_that_fell_silent_without_a_restart_goes_on_by_itself() -> None:
@@ -269,9 +269,9 @@ def test_a_seat_that_is_taken_again_by_a_new_tool_of_the_same_name_is_no_restart
     robot = driving()
     for _ in range(40):
         robot.tick()
-    robot.machine.hand_over("policy", robot.now_ns)
+    robot.machine.transfer_control("policy", robot.now_ns)
     robot.now_ns += MS
-    assert robot.machine.offer(command(robot.now_ns, seq=1), robot.now_ns) == ""
+    assert robot.machine.accept_command(command(robot.now_ns, seq=1), robot.now_ns) == ""
     robot.tick()
     assert (robot.machine.mode, robot.felt) == ("moving", "")
 
@@ -279,11 +279,11 @@ def test_a_seat_that_is_taken_again_by_a_new_tool_of_the_same_name_is_no_restart
 def test_a_hand_over_does_not_let_old_commands_in_again() -> None:
     robot = driving()
     ahead = command(robot.now_ns + FUTURE_NS, seq=robot.seq + 1)
-    assert robot.machine.offer(ahead, robot.now_ns) == ""
-    robot.machine.hand_over("policy", robot.now_ns)
-    assert robot.machine.offer(ahead, robot.now_ns) == "policy: out of order"
+    assert robot.machine.accept_command(ahead, robot.now_ns) == ""
+    robot.machine.transfer_control("policy", robot.now_ns)
+    assert robot.machine.accept_command(ahead, robot.now_ns) == "policy: out of order"
     robot.now_ns += FUTURE_NS + MS
-    assert robot.machine.offer(command(robot.now_ns, seq=1), robot.now_ns) == "", "it may count from the start"
+    assert robot.machine.accept_command(command(robot.now_ns, seq=1), robot.now_ns) == "", "it may count from the start"
 
 
 # --- words that come late or from a clock of their own
@@ -319,7 +319,7 @@ def test_an_image_from_the_future_has_no_age_that_could_be_enforced(ahead_ns: in
     robot = driving()
     robot.seq += 1
     ahead = command(robot.now_ns, seq=robot.seq, position=FAR, image_ns=robot.now_ns + ahead_ns)
-    refusal = robot.machine.offer(ahead, robot.now_ns)
+    refusal = robot.machine.accept_command(ahead, robot.now_ns)
     assert refusal == ("" if is_taken else "policy: the image behind the command is stamped in the future")
 
 

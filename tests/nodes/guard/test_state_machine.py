@@ -23,9 +23,9 @@ def test_a_disarmed_guard_gives_nothing_to_the_driver_and_refuses_commands() -> 
 def test_arming_needs_a_fresh_posture() -> None:
     machine = GuardMachine(STRETCH_3)
     assert not machine.arm(0)
-    machine.saw(standing(0))
+    machine.update_state(standing(0))
     assert not machine.arm(to_ns(0.3))
-    machine.saw(standing(to_ns(0.3)))
+    machine.update_state(standing(to_ns(0.3)))
     assert machine.arm(to_ns(0.3))
 
 
@@ -48,7 +48,7 @@ def test_a_far_target_is_approached_at_the_joints_limit_speed() -> None:
 def test_a_command_older_than_its_lifespan_is_refused() -> None:
     story = Story()
     late = command(story.now_ns, seq=1)
-    assert story.machine.offer(late, story.now_ns + 151 * MS) == "policy: no command for 150 ms"
+    assert story.machine.accept_command(late, story.now_ns + 151 * MS) == "policy: no command for 150 ms"
     assert story.machine.rejected == 1
 
 
@@ -106,7 +106,7 @@ def test_a_robot_that_measures_nonsense_counts_as_silent() -> None:
     for _ in range(20):
         story.send()
         story.now_ns += TICK
-        story.machine.saw(standing(story.now_ns, (nan,) * 8))
+        story.machine.update_state(standing(story.now_ns, (nan,) * 8))
         story.machine.tick(story.now_ns)
     assert story.machine.mode == "holding"
 
@@ -114,26 +114,28 @@ def test_a_robot_that_measures_nonsense_counts_as_silent() -> None:
 def test_sequence_numbers_of_a_source_only_grow() -> None:
     story = Story()
     now_ns = story.now_ns + TICK
-    assert story.machine.offer(command(now_ns, seq=5), now_ns) == ""
-    assert story.machine.offer(command(now_ns, seq=5), now_ns) == "policy: out of order"
-    assert story.machine.offer(command(now_ns + MS, seq=4), now_ns + MS) == "policy: out of order"
-    assert story.machine.offer(command(now_ns - MS, seq=6), now_ns) == "policy: out of order"
-    assert story.machine.offer(command(now_ns + MS, seq=6), now_ns + MS) == ""
+    assert story.machine.accept_command(command(now_ns, seq=5), now_ns) == ""
+    assert story.machine.accept_command(command(now_ns, seq=5), now_ns) == "policy: out of order"
+    assert story.machine.accept_command(command(now_ns + MS, seq=4), now_ns + MS) == "policy: out of order"
+    assert story.machine.accept_command(command(now_ns - MS, seq=6), now_ns) == "policy: out of order"
+    assert story.machine.accept_command(command(now_ns + MS, seq=6), now_ns + MS) == ""
 
 
 def test_a_stamp_from_the_future_is_refused() -> None:
     story = Story()
-    assert story.machine.offer(command(story.now_ns + to_ns(1)), story.now_ns) == "policy: stamped in the future"
+    assert (
+        story.machine.accept_command(command(story.now_ns + to_ns(1)), story.now_ns) == "policy: stamped in the future"
+    )
 
 
 def test_one_source_is_in_command_until_it_falls_silent() -> None:
     story = Story()
     story.drive(3)
     other = command(story.now_ns, source="other")
-    assert story.machine.offer(other, story.now_ns) == "other: policy is in command"
+    assert story.machine.accept_command(other, story.now_ns) == "other: policy is in command"
     for _ in range(10):
         story.tick()
-    assert story.machine.offer(command(story.now_ns, source="other", seq=2), story.now_ns) == ""
+    assert story.machine.accept_command(command(story.now_ns, source="other", seq=2), story.now_ns) == ""
 
 
 def test_invented_sources_do_not_fill_the_memory() -> None:
@@ -141,7 +143,7 @@ def test_invented_sources_do_not_fill_the_memory() -> None:
     refusals = []
     for number in range(MOST_SOURCES + 5):
         story.now_ns += to_ns(0.2)
-        refusals.append(story.machine.offer(command(story.now_ns, source=f"s{number}"), story.now_ns))
+        refusals.append(story.machine.accept_command(command(story.now_ns, source=f"s{number}"), story.now_ns))
     assert refusals[:MOST_SOURCES] == [""] * MOST_SOURCES
     assert all("sources" in refusal for refusal in refusals[MOST_SOURCES:])
 
@@ -150,17 +152,17 @@ def test_any_number_of_people_may_drive_one_after_another() -> None:
     story = Story()
     for number in range(3 * MOST_SOURCES):
         story.now_ns += to_ns(0.2)
-        story.machine.hand_over(f"me-{number}", story.now_ns)
+        story.machine.transfer_control(f"me-{number}", story.now_ns)
         story.now_ns += MS
-        assert story.machine.offer(command(story.now_ns, source=f"me-{number}"), story.now_ns) == ""
+        assert story.machine.accept_command(command(story.now_ns, source=f"me-{number}"), story.now_ns) == ""
 
 
 def test_a_command_from_an_old_image_is_refused_and_one_that_ages_in_use_is_dropped() -> None:
     story = Story()
     stale = command(story.now_ns, image_ns=story.now_ns - to_ns(1.1))
-    assert "image" in story.machine.offer(stale, story.now_ns)
+    assert "image" in story.machine.accept_command(stale, story.now_ns)
     ageing = command(story.now_ns, image_ns=story.now_ns - to_ns(0.97))
-    assert story.machine.offer(ageing, story.now_ns) == ""
+    assert story.machine.accept_command(ageing, story.now_ns) == ""
     story.tick()
     assert story.machine.report().mode == "moving"
     story.tick()
@@ -182,7 +184,7 @@ def test_a_late_tick_makes_no_jump() -> None:
     story = Story()
     before = story.drive(50)
     story.now_ns += to_ns(5)
-    story.machine.saw(standing(story.now_ns))
+    story.machine.update_state(standing(story.now_ns))
     story.send(v=0.3)
     out = story.tick()
     assert out is not None

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from nodes.guard.arbitration import Authority
+from nodes.guard.arbitration import Arbitration
 from nodes.planner.openai_api import OpenAIPlanner
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Interrupt, Utterance
@@ -67,7 +67,7 @@ def test_an_interrupt_closes_the_connection_of_the_request_in_flight() -> None:
         interrupt = Interrupt(id="i", depth="stop", text="Ouch!", by="Ana")
         planner.interrupted(interrupt)
         thinking.cancel()  # as the runtime does when the fence arrives
-        await asyncio.wait_for(planner.fenced(Authority().fence(interrupt)), 15)
+        await asyncio.wait_for(planner.fenced(Arbitration().fence(interrupt)), 15)
         assert await asyncio.to_thread(server.requests[0].hung_up.wait, 15)
         took_s = time.monotonic() - began
         assert thinking.cancelled()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodes.interrupts.intent import understand
-from nodes.planner.rules import Plan, describe, hear, report
+from nodes.planner.rules import OrderUnderWay, describe, hear, report
 from nodes.planner.scripted import ScriptedPlanner
 from runtime.message import Message
 from runtime.msgs import SceneDescription, Subtask, Utterance
@@ -14,14 +14,14 @@ from runtime.ports import Publisher
 ORDER = "Please clear the table: put the cups in the bin"
 
 
-def told(*texts: str) -> Plan:
-    plan = Plan()
+def told(*texts: str) -> OrderUnderWay:
+    plan = OrderUnderWay()
     for text in texts:
         plan, _ = hear(plan, text)
     return plan
 
 
-def described(plan: Plan, progress: str, text: str = "") -> SceneDescription:
+def described(plan: OrderUnderWay, progress: str, text: str = "") -> SceneDescription:
     subtask = plan.subtask
     assert subtask is not None
     assert progress in ("idle", "working", "finished", "failed", "held")
@@ -29,7 +29,7 @@ def described(plan: Plan, progress: str, text: str = "") -> SceneDescription:
 
 
 def test_an_order_becomes_a_subtask_and_an_answer() -> None:
-    plan, reply = hear(Plan(), ORDER)
+    plan, reply = hear(OrderUnderWay(), ORDER)
     assert plan.subtask == Subtask(
         id="task-1.0", text="Put every cup in the bin", verb="put", what="cup", where="bin", excluding=()
     )
@@ -66,12 +66,12 @@ def test_rules_are_general_over_what_where_and_excluding(
 
 
 def test_an_order_that_names_a_colour_is_about_that_colour_alone() -> None:
-    plan, reply = hear(Plan(), "Please put the white cup in the bin")
+    plan, reply = hear(OrderUnderWay(), "Please put the white cup in the bin")
     assert reply == "Sure. I will put the white cup in the bin."
     assert "white" not in plan.excluding
     assert {"red", "blue", "green", "yellow"} <= set(plan.excluding)
     assert describe(plan) == "Put every white cup in the bin"
-    again, _ = hear(Plan(), describe(plan))
+    again, _ = hear(OrderUnderWay(), describe(plan))
     assert again.excluding == plan.excluding
 
 
@@ -124,7 +124,7 @@ def test_the_words_of_a_plan_read_back_as_the_plan(text: str) -> None:
 def test_a_restarted_planner_learns_its_order_from_the_description() -> None:
     plan = told(ORDER, "No, not the blue one")
     words = f"The robot is picking up the red cup. Subtask: {describe(plan)}. It sees: red cup."
-    recovered, reply = report(Plan(), described(plan, "working", words))
+    recovered, reply = report(OrderUnderWay(), described(plan, "working", words))
     assert (recovered, reply) == (plan, "")
 
 

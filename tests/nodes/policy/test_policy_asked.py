@@ -9,7 +9,7 @@ import pytest
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.make_test_model import policy_model
 from nodes.policy.onnx_policy import OnnxPolicy
-from runtime.context import Call, current_call
+from runtime.context import HandlerContext, current_call
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Feedback
 from tests.support.model_files import write_model
@@ -20,7 +20,7 @@ HOLD = Action(id="console-1", skill="hold")
 
 def handle(policy: OnnxPolicy | ExpertPolicy, source: str, seq: int) -> None:
     """The action as the runtime hands it over."""
-    call = Call(1)
+    call = HandlerContext(1)
     call.trigger = Stamped(HOLD, Envelope(topic="action", source=source, seq=seq, published_ns=1))
     token = current_call.set(call)
     try:

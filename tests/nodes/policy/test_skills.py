@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from nodes.policy.skill_steps import OPEN_M, Progress, begin, out_of_reach, resting, retreat, step, travel_lift_m
+from nodes.policy.skill_steps import OPEN_M, SkillProgress, begin, out_of_reach, resting, retreat, step, travel_lift_m
 from nodes.policy.skills import LOOK, PICK, PLACE, PUT_BACK, Spot, plan
 from nodes.stretch.kinematics import ARM, GRIPPER, LIFT, WRIST_YAW, grasp_point, to_odometry
 from nodes.stretch.limits import STOW, STRETCH_3
@@ -78,12 +78,12 @@ class Joints:
         return near[0] if near else ""
 
 
-Check = Callable[[Joints, Progress], None]
+Check = Callable[[Joints, SkillProgress], None]
 
 
 def act(
-    robot: Joints, progress: Progress, *, for_s: float = 60.0, check: Check | None = None, is_seen: bool = True
-) -> tuple[Progress, str, float]:
+    robot: Joints, progress: SkillProgress, *, for_s: float = 60.0, check: Check | None = None, is_seen: bool = True
+) -> tuple[SkillProgress, str, float]:
     """Run until an outcome: the progress, the outcome and the seconds that it took."""
     elapsed_s = 0.0
     while elapsed_s < for_s:
@@ -98,7 +98,7 @@ def act(
     return progress, "", elapsed_s
 
 
-def started(robot: Joints, skill: object, spot: Spot, held: Spot | None = None) -> Progress:
+def started(robot: Joints, skill: object, spot: Spot, held: Spot | None = None) -> SkillProgress:
     assert isinstance(skill, tuple)
     return begin(plan(skill, spot), robot.state(), held)
 
@@ -126,7 +126,7 @@ def test_nothing_moves_sideways_over_the_table_below_travel_height() -> None:
     robot = Joints()
     before = [robot.finger_ends()]
 
-    def check(robot: Joints, progress: Progress) -> None:
+    def check(robot: Joints, progress: SkillProgress) -> None:
         x, y, z = robot.finger_ends()
         sideways_m = math.dist((x, y), before[-1][:2])
         is_over_table = y < TABLE_NEAR_Y_M and x < 0.5
@@ -148,7 +148,7 @@ def test_another_pick_at_any_moment_goes_up_before_it_goes_on(after_s: float) ->
     skills = plan(PICK, GREEN) if progress.held is None else plan(PUT_BACK, progress.held) + plan(PICK, GREEN)
     start = robot.finger_ends()
 
-    def check(robot: Joints, progress: Progress) -> None:
+    def check(robot: Joints, progress: SkillProgress) -> None:
         x, y, z = robot.finger_ends()
         is_at_a_cup = min(abs(x - start[0]), abs(x - RED.x_m), abs(x - GREEN.x_m)) < 0.01
         assert z > TALLEST_M or y > TABLE_NEAR_Y_M or is_at_a_cup
@@ -164,7 +164,7 @@ def test_put_back_sets_the_cup_down_where_it_was_taken() -> None:
     assert progress.held is not None
     let_go: list[tuple[float, float, float]] = []
 
-    def check(robot: Joints, progress: Progress) -> None:
+    def check(robot: Joints, progress: SkillProgress) -> None:
         if not robot.held and not let_go:
             let_go.append(robot.finger_ends())
 

@@ -19,7 +19,7 @@ from nodes.report.followed import followed, stop_times
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
 from nodes.report.render import print_summary
 from nodes.report.run import Run, read_run
-from nodes.report.summary import CUT_OFF, Spread, TaskSummary, spread, summarise
+from nodes.report.summary import CUT_OFF, Percentiles, TaskSummary, spread, summarise
 from nodes.report.timeline import mode_spans, rows, seated, stops
 from runtime.bag.file import BagWriter
 from runtime.control_messages.health import Health, TimerHealth
@@ -84,8 +84,8 @@ def test_a_piece_of_a_run_says_that_its_nodes_count_from_the_runs_start(
 
 def test_percentiles_are_nearest_rank() -> None:
     assert spread([]) is None
-    assert spread(range(1, 101)) == Spread(count=100, p50=50, p99=99, highest=100)
-    assert spread([3.0]) == Spread(count=1, p50=3.0, p99=3.0, highest=3.0)
+    assert spread(range(1, 101)) == Percentiles(count=100, p50=50, p99=99, highest=100)
+    assert spread([3.0]) == Percentiles(count=1, p50=3.0, p99=3.0, highest=3.0)
 
 
 def test_outcome_task_and_conversation(run: Run) -> None:

@@ -137,7 +137,7 @@ def test_who_sat_there_before_is_in_shadow_only_where_it_goes_on(displaced: str,
 
 
 def test_comparisons_of_commands_are_shown_once_a_second_and_those_of_words_each() -> None:
-    pace = command.Pace()
+    pace = command.ComparisonLimit()
     joints = Comparison(seat="policy", holder="policy", shadow="mine", measure="joint_m_or_rad", distance=0.2)
     base = Comparison(seat="policy", holder="policy", shadow="mine", measure="base_mps", distance=0.0)
     words = Comparison(seat="vlm", holder="vlm", shadow="mine", measure="same_action", distance=1.0, text="a against b")

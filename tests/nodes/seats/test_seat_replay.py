@@ -11,7 +11,7 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.seats.command import main
-from nodes.seats.recorded_track import Note, Score, read_score
+from nodes.seats.recorded_track import RecordedTrack, TrackMessage, read_score
 from nodes.seats.replayed import ReplayedPolicy, ReplayedVLM
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, Subscription, every
@@ -22,7 +22,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, GuardState, JointCommand, RobotState, SceneDescription, Subtask
-from runtime.msgs.signature import Proofs, request
+from runtime.msgs.signature import Signatures, request
 from tests.support.standing import HOME
 from tests.support.still_robot import StillRobot
 
@@ -100,12 +100,12 @@ def test_ids_are_those_of_the_recording_and_nobody_s_here(tmp_path: Path) -> Non
 def test_a_late_player_skips_states_and_no_events() -> None:
     command, action = JointCommand(position=HOME), Action(id="a", skill="look")
     notes = (
-        Note(0, "command", command),
-        Note(1, "action", action),
-        Note(2, "action", action),
-        Note(3, "command", FAST),
+        TrackMessage(0, "command", command),
+        TrackMessage(1, "action", action),
+        TrackMessage(2, "action", action),
+        TrackMessage(3, "command", FAST),
     )
-    score = Score("x", notes)
+    score = RecordedTrack("x", notes)
     assert [note.at_ns for note in score.due(10)] == [1, 2, 3]
     assert score.is_over
     assert score.due(10) == []
@@ -151,7 +151,7 @@ class Room:
         self.said: list[Stamped[Any]] = []
         self.sim.observe(lambda one: self.said.append(one) if one.envelope.source == "replayed" else None)
         self.sim.run(seconds=0.1)
-        self.guard.proofs = Proofs(TOKEN)
+        self.guard.proofs = Signatures(TOKEN)
 
     def ask(self, do: Any, holder: str = "", token: str = TOKEN) -> None:
         self.sim.publish("seat/request", request(token, do, "policy", holder, "Ann", self.sim.clock.now_ns()))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.random_vlm import Sizes, random_parts
-from nodes.models.onnx_runtime import Stop, StoppedError
+from nodes.models.onnx_runtime import StopFlag, StoppedError
 from nodes.vlm.onnx_model import VisionLanguageModel
 from nodes.vlm.onnx_parts import problems
 from runtime.errors import PolyrhythmError
@@ -82,11 +82,11 @@ def test_what_the_model_cannot_take_is_told_in_a_sentence(model: VisionLanguageM
 
 
 def test_a_stop_ends_what_is_under_way_and_all_that_follows(model: VisionLanguageModel) -> None:
-    stop = Stop()
+    stop = StopFlag()
     model.read(model.embed(tokens(3), stop), model.nothing, stop)
     stop.set()
     with pytest.raises(StoppedError, match="model_merged was stopped"):
         model.read(model.embed(tokens(3)), model.nothing, stop)
     with pytest.raises(StoppedError):
         model.embed(tokens(3), stop)
-    assert len(model.read(model.embed(tokens(3)), model.nothing, Stop())[0]) == SMALL.tokens
+    assert len(model.read(model.embed(tokens(3)), model.nothing, StopFlag())[0]) == SMALL.tokens

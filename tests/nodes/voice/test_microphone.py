@@ -14,7 +14,7 @@ import pytest
 from nodes.voice import devices
 from nodes.voice.devices import DeviceError
 from nodes.voice.hearing.blocks import Block
-from nodes.voice.hearing.input_device import DeviceSound, Pace
+from nodes.voice.hearing.input_device import CaptureClock, DeviceSound
 from nodes.voice.hearing.sound_file import FileSound, decode_sound
 from nodes.voice.microphone import Microphone
 from runtime import Simulation
@@ -138,7 +138,7 @@ def test_a_device_is_read_by_its_own_thread_with_rising_times() -> None:
 
 def test_sound_that_waited_while_the_process_stood_still_is_as_old_as_it_is() -> None:
     """A sound server hands over seconds at once; a "go on" among them was said before what happened since."""
-    pace = Pace()
+    pace = CaptureClock()
     block_ns = 32_000_000
     steady = [pace.end_ns(now_ns, block_ns) for now_ns in range(block_ns, 10 * block_ns, block_ns)]
     assert steady == list(range(block_ns, 10 * block_ns, block_ns))

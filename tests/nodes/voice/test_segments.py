@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.voice.hearing.blocks import BLOCK_NS, BLOCK_S
-from nodes.voice.hearing.segments import SHORTEST_VOICED_S, Heard, Rules, Segmenter
+from nodes.voice.hearing.segments import SHORTEST_VOICED_S, Heard, Segmenter, SegmentRules
 
 START_NS = 5_000_000_000
 
@@ -16,7 +16,7 @@ def block(number: int) -> bytes:
     return number.to_bytes(2, "little") * 512
 
 
-def hear(probabilities: list[float], rules: Rules | None = None) -> list[Heard]:
+def hear(probabilities: list[float], rules: SegmentRules | None = None) -> list[Heard]:
     segmenter = Segmenter(rules)
     heard = (
         segmenter.add(probability, block(number), START_NS + (number + 1) * BLOCK_NS)
@@ -69,7 +69,7 @@ def test_a_click_is_no_speech_and_says_nothing() -> None:
 
 
 def test_who_talks_without_a_pause_is_looked_at_each_second_and_cut_in_the_end() -> None:
-    heard = hear(speech(5.0), Rules(longest_s=3.0))
+    heard = hear(speech(5.0), SegmentRules(longest_s=3.0))
     assert [one.is_over for one in heard[:3]] == [False, False, True]
     assert heard[2].voiced_s < 3.1
     assert heard[3].number == 2
@@ -103,7 +103,7 @@ def test_where_sound_is_missing_what_was_said_is_all_of_it_and_nothing_is_kept_f
 
 @given(st.lists(st.floats(0, 1), max_size=400))
 def test_whatever_comes_every_speech_ends_once_at_most_and_no_memory_grows(probabilities: list[float]) -> None:
-    rules = Rules(longest_s=2.0)
+    rules = SegmentRules(longest_s=2.0)
     heard = hear(probabilities, rules)
     ended = [one.number for one in heard if one.is_over]
     assert ended == sorted(set(ended))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from runtime.commands.message_counts import Tally
+from runtime.commands.message_counts import MessageCounts
 from runtime.control_messages.health import Health, PortHealth
 from runtime.message import Envelope, Stamped
 from runtime.supervision.view import SilentView
@@ -26,7 +26,7 @@ def account(
 
 
 def test_the_last_account_of_each_life_of_a_node_counts() -> None:
-    tally = Tally(SilentView())
+    tally = MessageCounts(SilentView())
     for stamped in (
         account(1, 5, 3, {"overwritten": 1}),
         account(1, 9, 6, {"overwritten": 2}),
@@ -43,14 +43,14 @@ def test_the_last_account_of_each_life_of_a_node_counts() -> None:
 
 
 def test_whose_handlers_failed_is_told_over_all_lives() -> None:
-    tally = Tally(SilentView())
+    tally = MessageCounts(SilentView())
     for pid, errors in ((1, 3), (1, 80), (2, 4)):
         tally.message(account(pid, 5, 5, {}, errors=errors))
     assert tally.lines()[1:] == ["eye: 84 handler calls ended in an error; the log tells where"]
 
 
 def test_where_nobody_subscribes_there_is_nothing_to_tell() -> None:
-    assert Tally(SilentView()).lines() == []
+    assert MessageCounts(SilentView()).lines() == []
 
 
 def ended(*options: str) -> subprocess.CompletedProcess[str]:

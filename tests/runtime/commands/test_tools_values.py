@@ -11,7 +11,7 @@ import pytest
 
 from runtime.clock import to_ns
 from runtime.commands import listen
-from runtime.commands.distribution import Gaps, Spread
+from runtime.commands.distribution import Distribution, MessageGaps
 from runtime.commands.listen import in_units
 from runtime.commands.nodes import listed, table
 from runtime.commands.pub import parse
@@ -156,7 +156,7 @@ def test_a_timer_that_hardly_ticked_in_between_is_judged_since_its_start() -> No
 
 
 def test_gaps_are_between_messages_of_one_source_and_missing_numbers_are_counted() -> None:
-    gaps = Gaps()
+    gaps = MessageGaps()
     for seq, stamp_ns in ((1, 10**9), (2, 2 * 10**9), (5, 3 * 10**9)):
         gaps.add("a", seq, stamp_ns)
     gaps.add("b", 1, 3 * 10**9)
@@ -165,15 +165,15 @@ def test_gaps_are_between_messages_of_one_source_and_missing_numbers_are_counted
 
 
 def test_a_restarted_source_counts_anew_and_loses_nothing() -> None:
-    gaps = Gaps()
+    gaps = MessageGaps()
     gaps.add("a", 90, 10**9)
     gaps.add("a", 1, 2 * 10**9)
     assert gaps.lost == 0
 
 
 def test_a_spread_of_nothing_is_zero() -> None:
-    spread = Spread()
-    assert (spread.lowest, spread.highest, spread.mean, spread.percentile(99), Gaps().hz) == (0, 0, 0, 0, 0)
+    spread = Distribution()
+    assert (spread.lowest, spread.highest, spread.mean, spread.percentile(99), MessageGaps().hz) == (0, 0, 0, 0, 0)
     for value in (1.0, 2.0, 3.0, 4.0):
         spread.add(value)
     assert (spread.percentile(50), spread.percentile(99), spread.mean) == (2.0, 4.0, 2.5)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
-from runtime.control_messages.fence import SEATS, Fence, FenceLine, raised, seat_index
+from runtime.control_messages.fence import SEATS, Fence, PreemptionEpochs, raised, seat_index
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.message import Envelope
@@ -88,14 +88,14 @@ def test_each_depth_fences_its_seats() -> None:
 
 
 def test_epochs_only_grow() -> None:
-    line = FenceLine()
+    line = PreemptionEpochs()
     assert line.raise_to((2, 0, 1)) == {"planner", "policy"}
     assert line.raise_to((1, 3, 1)) == {"vlm"}
     assert line.epochs == (2, 3, 1)
 
 
 def test_a_message_of_no_seat_is_behind_no_fence() -> None:
-    line = FenceLine()
+    line = PreemptionEpochs()
     line.raise_to((9, 9, 9))
     assert not line.is_behind(Envelope("heard", "microphone", 1, 0))
     assert line.is_behind(Envelope("command", "policy", 1, 0, epochs=(9, 9, 8), seat=2))
@@ -143,7 +143,7 @@ def test_what_is_asked_after_the_fence_is_answered() -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_a_line_fences_each_seat_by_itself_and_remembers_what_raised_it(place: int) -> None:
-    line = FenceLine()
+    line = PreemptionEpochs()
     new = tuple(int(place == number) for number in range(3))
     assert not line.voids(place, (0, 0, 0), "")
     assert line.raise_to(new, "heard:ana:1") == {SEATS[place]}  # type: ignore[arg-type]  # three numbers
@@ -164,7 +164,7 @@ def test_a_line_fences_each_seat_by_itself_and_remembers_what_raised_it(place: i
 def test_a_vector_of_another_length_is_an_error() -> None:
     for wrong in ((1, 1), (1, 1, 1, 1)):
         with pytest.raises(ValueError, match="zip"):
-            FenceLine().raise_to(wrong)  # type: ignore[arg-type]  # on purpose
+            PreemptionEpochs().raise_to(wrong)  # type: ignore[arg-type]  # on purpose
         with pytest.raises(ValueError, match="zip"):
             raised(wrong, "stop")  # type: ignore[arg-type]
 
@@ -176,7 +176,7 @@ def test_each_depth_raises_its_seats() -> None:
 
 
 def test_a_vector_of_another_length_is_refused_and_raises_nothing() -> None:
-    line = FenceLine()
+    line = PreemptionEpochs()
     for wrong in ((9, 9), (9, 9, 9, 9)):
         with pytest.raises(ValueError, match=r"shorter|longer"):
             line.raise_to(wrong)  # type: ignore[arg-type]  # as a stranger might send it
@@ -185,7 +185,7 @@ def test_a_vector_of_another_length_is_refused_and_raises_nothing() -> None:
 
 @pytest.mark.parametrize("seat", range(3))
 def test_no_event_is_the_cause_of_a_fence_that_was_raised_without_one(seat: int) -> None:
-    line = FenceLine()
+    line = PreemptionEpochs()
     assert line._causes == ["", "", ""]
     line.raise_to((1, 1, 1))
     assert line.voids(seat, (0, 0, 0), "heard:Ana:1")
@@ -194,7 +194,7 @@ def test_no_event_is_the_cause_of_a_fence_that_was_raised_without_one(seat: int)
 
 
 def test_who_answers_the_event_that_raised_the_fence_is_not_behind_it() -> None:
-    line = FenceLine()
+    line = PreemptionEpochs()
     line.raise_to((1, 0, 0), "heard:Ana:7")
     mine = Envelope("plan", "planner", 1, 1, epochs=(0, 0, 0), cause="heard:Ana:7", seat=0)
     assert not line.is_behind(mine)

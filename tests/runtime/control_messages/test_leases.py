@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from nodes.guard.arbitration import Authority, Home, Step
+from nodes.guard.arbitration import Arbitration, LadderStep, SeatConfig
 from nodes.guard.node import Guard
 from nodes.seats.compare import ShadowCompare
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.control_messages.fence import SEATS, Seat
-from runtime.control_messages.lease import Lease, LeaseLine
+from runtime.control_messages.lease import Lease, SeatHolders
 from runtime.errors import GraphError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.message import Envelope
 from runtime.msgs import Comparison, GuardState, Interrupt, JointCommand, SeatRequest
-from runtime.msgs.signature import Proofs, request
+from runtime.msgs.signature import Signatures, request
 from tests.support.standing import HOME
 from tests.support.still_robot import StillRobot
 
@@ -60,7 +60,7 @@ class Room:
         self.states: list[GuardState] = self.sim.record_topic("guard/state", GuardState)
         self.comparisons: list[Comparison] = self.sim.record_topic("seat/comparison", Comparison)
         self.sim.run(seconds=0.1)
-        self.guard.proofs = Proofs(TOKEN)
+        self.guard.proofs = Signatures(TOKEN)
 
     def ask(self, do: str, holder: str = "", *, token: str = TOKEN, source: str = "me-1") -> None:
         now_ns = self.sim.clock.now_ns()
@@ -221,7 +221,7 @@ def test_two_publishers_of_a_state_need_a_seat_between_them() -> None:
 
 
 def test_leases_never_go_back() -> None:
-    line = LeaseLine({"policy": "a"}, {"command": "policy"})
+    line = SeatHolders({"policy": "a"}, {"command": "policy"})
     spoken = Envelope("command", "b", 1, 0, seat=2)
     assert line.is_shadow(spoken)
     line.take(Lease(seat="policy", holder="b", number=2))
@@ -232,11 +232,11 @@ def test_leases_never_go_back() -> None:
 
 
 def test_lease_numbers_grow_over_restarts() -> None:
-    first = Authority({seat: Home(holder=seat, shadows=("other",)) for seat in SEATS})
+    first = Arbitration({seat: SeatConfig(holder=seat, shadows=("other",)) for seat in SEATS})
     asked: Any = SeatRequest(seat="policy", do="take", holder="other")
     taken = first.decide(asked, "me", 0, is_proven=True)
     assert isinstance(taken, Lease)
-    second = Authority({seat: Home(holder=seat, shadows=("other",)) for seat in SEATS})
+    second = Arbitration({seat: SeatConfig(holder=seat, shadows=("other",)) for seat in SEATS})
     second.restore((1, 2, 3), {"policy": taken}, 0)
     given = second.decide(SeatRequest(seat="policy", do="give"), "me", 0, is_proven=True)
     assert isinstance(given, Lease)
@@ -252,7 +252,7 @@ def test_a_repeated_lease_is_the_same_but_for_the_mark() -> None:
 
 @pytest.mark.parametrize("seat", SEATS)
 def test_a_line_takes_the_newest_lease_of_each_seat_from_the_first_on(seat: Seat) -> None:
-    line, place = LeaseLine({seat: "home"}, {"free": seat, "lost": "no seat"}), SEATS.index(seat)
+    line, place = SeatHolders({seat: "home"}, {"free": seat, "lost": "no seat"}), SEATS.index(seat)
 
     def is_shadow(source: str, *, place: int = place, topic: str = "t") -> bool:
         return line.is_shadow(Envelope(topic, source, 1, 1, seat=place))
@@ -274,8 +274,8 @@ def test_a_line_takes_the_newest_lease_of_each_seat_from_the_first_on(seat: Seat
 
 
 def test_a_ladder_needs_no_proof_for_whom_it_names_and_for_nobody_else() -> None:
-    home = Home(holder="first", shadows=("second", "third"), ladder=(Step(), Step(to="second")))
-    authority = Authority({"policy": home})
+    home = SeatConfig(holder="first", shadows=("second", "third"), ladder=(LadderStep(), LadderStep(to="second")))
+    authority = Arbitration({"policy": home})
     for holder, kind, is_allowed in (
         ("second", "script", True),
         ("third", "script", False),

@@ -11,7 +11,7 @@ import pytest
 from runtime.clock import NS_PER_S
 from runtime.errors import PolyrhythmError
 from runtime.msgs import SeatRequest
-from runtime.msgs.signature import GOOD_FOR_NS, MOST_PROOFS, Proofs, make_token, order, request, token_of
+from runtime.msgs.signature import GOOD_FOR_NS, MOST_PROOFS, Signatures, make_token, order, request, token_of
 
 NOW_NS = 10 * NS_PER_S
 
@@ -25,7 +25,7 @@ def test_a_proof_is_good_once_and_for_a_while(tmp_path: Path) -> None:
     token = make_token(tmp_path)
     assert make_token(tmp_path) == token_of(tmp_path) == token
     assert (tmp_path / "guard.token").stat().st_mode & 0o077 == 0
-    proofs, asked = Proofs(token), order(token, "arm", "Ann", NOW_NS)
+    proofs, asked = Signatures(token), order(token, "arm", "Ann", NOW_NS)
     assert not proofs.holds(asked, NOW_NS + 3 * NS_PER_S)
     assert not proofs.holds(asked, NOW_NS - 3 * NS_PER_S)
     assert proofs.holds(asked, NOW_NS)
@@ -36,14 +36,14 @@ def test_a_proof_is_good_once_and_for_a_while(tmp_path: Path) -> None:
 def test_a_proof_is_of_one_message_and_of_nothing_else_in_it() -> None:
     asked = request("t", "take", "policy", "replay", "Ann", NOW_NS, kind="replay")
     for change in ({"do": "give"}, {"seat": "vlm"}, {"holder": "x"}, {"kind": "person"}, {"by": "Bo"}, {"stamp_ns": 1}):
-        assert not Proofs("t").holds(changed(asked, **change), NOW_NS)
+        assert not Signatures("t").holds(changed(asked, **change), NOW_NS)
     shifted = request("t", "take", "policy", "a\nb", "c", NOW_NS)
-    assert not Proofs("t").holds(changed(shifted, holder="a", by="b\nc"), NOW_NS)
-    assert Proofs("t").holds(asked, NOW_NS)
+    assert not Signatures("t").holds(changed(shifted, holder="a", by="b\nc"), NOW_NS)
+    assert Signatures("t").holds(asked, NOW_NS)
 
 
 def test_two_people_may_sign_at_the_same_time_and_arrive_in_either_order() -> None:
-    proofs = Proofs("t")
+    proofs = Signatures("t")
     ann, bo = (request("t", "renew", "policy", name, name, NOW_NS + late) for late, name in enumerate(("ann", "bo")))
     assert proofs.holds(bo, NOW_NS)
     assert proofs.holds(ann, NOW_NS)
@@ -52,20 +52,20 @@ def test_two_people_may_sign_at_the_same_time_and_arrive_in_either_order() -> No
 
 def test_without_a_token_nothing_is_signed_and_nothing_is_proven(tmp_path: Path) -> None:
     assert order("", "arm", "Ann", NOW_NS).proof == ""
-    assert not Proofs("").holds(order("", "arm", "Ann", NOW_NS), NOW_NS)
-    assert not Proofs("t").holds(order("", "arm", "Ann", NOW_NS), NOW_NS)
+    assert not Signatures("").holds(order("", "arm", "Ann", NOW_NS), NOW_NS)
+    assert not Signatures("t").holds(order("", "arm", "Ann", NOW_NS), NOW_NS)
     with pytest.raises(PolyrhythmError, match="does this graph have a guard"):
         token_of(tmp_path)
 
 
 def test_what_was_signed_for_an_earlier_guard_is_not_good_for_its_successor() -> None:
     asked = order("t", "arm", "Ann", NOW_NS)
-    assert Proofs("t").holds(asked, NOW_NS + 1)
-    assert not Proofs("t", since_ns=NOW_NS + 1).holds(asked, NOW_NS + 1)
+    assert Signatures("t").holds(asked, NOW_NS + 1)
+    assert not Signatures("t", since_ns=NOW_NS + 1).holds(asked, NOW_NS + 1)
 
 
 def test_proofs_do_not_fill_the_memory_and_are_forgotten_when_they_are_old() -> None:
-    proofs = Proofs("t")
+    proofs = Signatures("t")
     for number in range(MOST_PROOFS):
         assert proofs.holds(order("t", "arm", "Ann", NOW_NS + number), NOW_NS)
     assert not proofs.holds(order("t", "arm", "Ann", NOW_NS + MOST_PROOFS), NOW_NS)
@@ -76,16 +76,16 @@ def test_proofs_do_not_fill_the_memory_and_are_forgotten_when_they_are_old() -> 
 def test_a_proof_is_good_for_exactly_its_time_in_both_directions() -> None:
     asked = order("t", "arm", "Ann", NOW_NS)
     for shift_ns in (GOOD_FOR_NS, -GOOD_FOR_NS):
-        assert Proofs("t").holds(asked, NOW_NS + shift_ns)
-        assert not Proofs("t").holds(asked, NOW_NS + shift_ns + (1 if shift_ns > 0 else -1))
-    assert Proofs("t", since_ns=NOW_NS - 1).holds(asked, NOW_NS)
-    assert not Proofs("t", since_ns=NOW_NS).holds(asked, NOW_NS), "the guard before it may have taken it already"
+        assert Signatures("t").holds(asked, NOW_NS + shift_ns)
+        assert not Signatures("t").holds(asked, NOW_NS + shift_ns + (1 if shift_ns > 0 else -1))
+    assert Signatures("t", since_ns=NOW_NS - 1).holds(asked, NOW_NS)
+    assert not Signatures("t", since_ns=NOW_NS).holds(asked, NOW_NS), "the guard before it may have taken it already"
 
 
 def test_a_proof_that_is_no_text_of_ours_is_refused_and_not_an_error() -> None:
     asked = order("t", "arm", "Ann", NOW_NS)
     for proof in ("", "\udcff", "x" * 64, asked.proof.upper()):
-        assert not Proofs("t").holds(cast(Any, msgspec.structs.replace)(asked, proof=proof), NOW_NS)
+        assert not Signatures("t").holds(cast(Any, msgspec.structs.replace)(asked, proof=proof), NOW_NS)
 
 
 def test_what_is_signed_says_all_that_was_asked() -> None:

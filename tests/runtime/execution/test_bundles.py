@@ -33,7 +33,7 @@ from runtime.messages.codec import (
 from runtime.msgs import Utterance
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.taps import Tap
-from runtime.transport.zeromq import PASSING, Outlet, Reader, send
+from runtime.transport.zeromq import PASSING, PublisherSockets, Reader, send
 from tests.support.message_strategies import MESSAGES, envelopes, messages
 from tests.support.running import eventually
 
@@ -143,7 +143,7 @@ class Wire:
         self.heard: dict[str, list[int]] = {"beat": [], "level": []}
         self.seqs: list[int] = []
         self.lost: list[tuple[str, int]] = []
-        self.outlet = Outlet(folder, "talker")
+        self.outlet = PublisherSockets(folder, "talker")
         self.outlet.kept["kept"] = ()
         types: dict[str, type[Message]] = {"beat": Beat, "level": Level, "kept": Level}
         self.reader = Reader(types, self._deliver, lambda topic, reason, number: self.lost.append((reason, number)))
@@ -237,7 +237,7 @@ def test_gaps_repetitions_and_what_cannot_be_read_are_counted_to_the_message(wir
 def test_reliable_events_are_acknowledged_each() -> None:
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         folder, heard = Path(name), list[int]()
-        outlet = Outlet(folder, "talker", reliable={"beat": Terms(("a",), lifespan_s=60.0)})
+        outlet = PublisherSockets(folder, "talker", reliable={"beat": Terms(("a",), lifespan_s=60.0)})
         reader = Reader(
             {"beat": Beat},
             lambda stamped: heard.append(stamped.message.count),
@@ -265,7 +265,7 @@ def test_reliable_events_are_acknowledged_each() -> None:
 @pytest.mark.processes
 def test_a_tool_hears_each_of_them() -> None:
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
-        outlet = Outlet(Path(name), "talker")
+        outlet = PublisherSockets(Path(name), "talker")
         tap = Tap(Path(name), ["talker"], {"beat": "event"}, "tool-1")
         found: list[int] = []
         sizes: list[int] = []

@@ -13,7 +13,7 @@ from runtime.errors import GraphError, UserError
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import Envelope, Stamped
 from runtime.node import handlers_of
-from runtime.transport.zeromq import Outlet, Reader
+from runtime.transport.zeromq import PublisherSockets, Reader
 from tests.support.running import eventually
 
 
@@ -106,7 +106,7 @@ def test_a_promise_that_is_too_weak_is_an_error_at_the_start() -> None:
 def test_a_late_joiner_gets_the_newest_state_and_the_others_hear_it_once() -> None:
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         folder = Path(name)
-        outlet = Outlet(folder, "pump")
+        outlet = PublisherSockets(folder, "pump")
         outlet.kept["level"] = ()
         first: list[Stamped[Level]] = []
         late: list[Stamped[Level]] = []
@@ -123,7 +123,7 @@ def test_a_late_joiner_gets_the_newest_state_and_the_others_hear_it_once() -> No
                     eventually(lambda: readers[0].drain(64) >= 0 and len(first) == 3, "the first one hears all")
 
             def has_joined() -> bool:
-                outlet.greet()
+                outlet.send_late_join()
                 return sum(reader.drain(64) for reader in readers) >= 0 and bool(late)
 
             eventually(has_joined, "the late one gets the newest")

@@ -10,7 +10,7 @@ from nodes.guard.node import Guard
 from nodes.guard.state_machine import GuardMachine
 from nodes.interrupts.intent import understand
 from nodes.interrupts.records import InterruptRecords
-from nodes.interrupts.reflex import TAKE_BACK_S, Reflex, Stop, taken_back
+from nodes.interrupts.reflex import TAKE_BACK_S, Reflex, StopCalled, taken_back
 from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.expert import ExpertPolicy
 from nodes.robot.simulated import SimDriver
@@ -24,9 +24,9 @@ from runtime.msgs import Action, Feedback, GuardState, Interrupt, InterruptRecor
 from tests.support.guard_story import MS, command
 from tests.support.standing import standing
 
-ANN_S_STOP = Stop("s1", "Ann", is_sure=True, raised_ns=0)
-UNSURE = Stop("s2", "Ann", is_sure=False, raised_ns=0)
-FELT = Stop("s3", "contact", is_sure=True, raised_ns=0)
+ANN_S_STOP = StopCalled("s1", "Ann", is_sure=True, raised_ns=0)
+UNSURE = StopCalled("s2", "Ann", is_sure=False, raised_ns=0)
+FELT = StopCalled("s3", "contact", is_sure=True, raised_ns=0)
 
 
 # --- words
@@ -77,7 +77,7 @@ def test_a_bare_sound_is_a_stop_that_is_not_sure() -> None:
         ("Never mind.", "Ann", (ANN_S_STOP,), TAKE_BACK_S + 0.1, ""),  # the world is another one
     ],
 )
-def test_who_may_take_back_what(text: str, speaker: str, stops: tuple[Stop, ...], at_s: float, stop: str) -> None:
+def test_who_may_take_back_what(text: str, speaker: str, stops: tuple[StopCalled, ...], at_s: float, stop: str) -> None:
     assert taken_back(text, speaker, stops, round(at_s * NS_PER_S)) == stop
 
 
@@ -86,9 +86,9 @@ def test_who_may_take_back_what(text: str, speaker: str, stops: tuple[Stop, ...]
 
 def stopped_machine(*idents: str) -> tuple[Any, int]:
     machine, now_ns = GuardMachine(STRETCH_3), 10 * NS_PER_S
-    machine.saw(standing(now_ns))
+    machine.update_state(standing(now_ns))
     assert machine.arm(now_ns)
-    machine.offer(command("policy", 1, now_ns + MS), now_ns + MS)
+    machine.accept_command(command("policy", 1, now_ns + MS), now_ns + MS)
     machine.tick(now_ns + MS)
     for ident in idents:
         now_ns += 10 * MS

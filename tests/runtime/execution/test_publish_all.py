@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
 from runtime.clock import SystemClock
-from runtime.control_messages.fence import Fence, FenceLine, raised
-from runtime.execution.node_host import HostedNode
+from runtime.control_messages.fence import Fence, PreemptionEpochs, raised
+from runtime.execution.node_host import NodeHost
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.message import Stamped
-from runtime.virtual.trace import Trace
+from runtime.virtual.trace import MessageTrace
 
 SAMPLES = 10
 
@@ -85,7 +85,7 @@ class Filter(Node):
 
 def run(is_at_once: bool) -> tuple[list[str], list[int], list[Stamped[Sample]]]:
     """Every message of two seconds, the numbers that a node heard, and the samples with their envelopes."""
-    trace, heard, found = Trace(keep=True), Filter(), list[Stamped[Sample]]()
+    trace, heard, found = MessageTrace(keep=True), Filter(), list[Stamped[Sample]]()
     simulation = Simulation(
         *(NodeSpec("sensor", Sensor, {"is_at_once": is_at_once}), Clockwork(), heard), health_hz=0.0, trace=trace
     )
@@ -150,14 +150,14 @@ def test_arrays_however_deep_inside_go_one_by_one() -> None:
     alone: list[int] = []
     together: list[Message] = []
     skin = Skin()
-    HostedNode(
+    NodeHost(
         skin,
         name="skin",
         clock=SystemClock(),
         seed=0,
         send=lambda envelope, message: alone.append(envelope.seq),
         send_all=lambda envelope, messages: together.extend(messages),
-        fence=FenceLine(),
+        fence=PreemptionEpochs(),
         finish=lambda name, ok, reason: None,
     )
     skin.touched.publish_all([Touched(patch=Patch(newtons=np.arange(3.0))) for _ in range(3)])

@@ -11,7 +11,7 @@ from runtime.launch.latency import Latency
 from runtime.message import Message
 from runtime.node import Node, every, on
 from runtime.ports import Publisher, Subscription
-from runtime.snapshot import WorkerView
+from runtime.snapshot import NodeSnapshot
 from runtime.virtual.simulation import Simulation
 
 
@@ -41,7 +41,7 @@ class Counter(Node):
 
 def test_what_a_worker_sets_and_deletes_shows_at_its_end_only() -> None:
     node = Counter()
-    view = WorkerView(node, random.Random(0))
+    view = NodeSnapshot(node, random.Random(0))
     node.tick()
     assert isinstance(view.node, Counter)
     view.node.look(Number(value=1))
@@ -53,7 +53,7 @@ def test_what_a_worker_sets_and_deletes_shows_at_its_end_only() -> None:
 
 def test_what_others_changed_meanwhile_stays() -> None:
     node = Counter()
-    view = WorkerView(node, random.Random(0))
+    view = NodeSnapshot(node, random.Random(0))
     node.ticks = 5
     view.commit(node)
     assert node.ticks == 5
@@ -62,7 +62,7 @@ def test_what_others_changed_meanwhile_stays() -> None:
 def test_random_numbers_of_the_worker_are_its_own() -> None:
     node = Counter()
     before = node.random.getstate()
-    view = WorkerView(node, random.Random(1))
+    view = NodeSnapshot(node, random.Random(1))
     view.node.random.random()
     view.commit(node)
     assert node.random.getstate() == before

@@ -13,7 +13,7 @@ from runtime.errors import TransportError
 from runtime.hosts import wire
 from runtime.hosts.admission import Traffic
 from runtime.hosts.clock_offset import TRUST_NS
-from runtime.hosts.hosts_table import Host, Pair
+from runtime.hosts.hosts_table import Host, HostPair
 from runtime.hosts.sockets import Doors
 from runtime.message import Envelope, Stamped
 from runtime.messages.codec import encode
@@ -120,7 +120,7 @@ def test_what_the_other_host_has_no_right_to_publish_is_refused_and_named(caplog
 
 def test_a_peer_with_another_key_is_refused_and_both_ends_say_so(caplog: pytest.LogCaptureFixture) -> None:
     port = free_ports(2)
-    stranger = Pair(meeting(port).server, Host("desktop", key=OTHER_PUBLIC), port)
+    stranger = HostPair(meeting(port).server, Host("desktop", key=OTHER_PUBLIC), port)
     with end("robot", meeting(port), ROBOT_SECRET, DOWN) as robot, end("desktop", stranger, OTHER_SECRET, UP) as thief:
         eventually(logged(caplog, "was refused: it has not the key of desktop"), "the robot says so")
         eventually(logged(caplog, "refused this host"), "the other end is told")
@@ -220,7 +220,7 @@ def test_a_message_from_the_future_is_dropped() -> None:
 
 def test_what_was_said_while_the_link_was_cut_comes_once_and_in_order() -> None:
     port = free_ports(4)
-    far = Pair(Host("robot", "127.0.0.1", port + 2, ROBOT_PUBLIC), meeting(port).client, port + 2)
+    far = HostPair(Host("robot", "127.0.0.1", port + 2, ROBOT_PUBLIC), meeting(port).client, port + 2)
     with ExitStack() as stack:
         relays = [
             stack.enter_context(relayed(Relay(("127.0.0.1", port + 2 + n), ("127.0.0.1", port + n)))) for n in (0, 1)

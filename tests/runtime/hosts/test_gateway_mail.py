@@ -11,8 +11,8 @@ import pytest
 
 from runtime.errors import CodecError
 from runtime.hosts import wire
-from runtime.hosts.admission import Refused
-from runtime.hosts.reliable_link import Mail
+from runtime.hosts.admission import AdmissionRefused
+from runtime.hosts.reliable_link import ReliableLink
 from runtime.messages.codec import Frame
 from runtime.transport.reliable.tag import Terms
 
@@ -32,7 +32,7 @@ class Side:
     dropped: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.mail = Mail(self.name, self.other, TERMS, send=self._send, deliver=self._take, drop=self._drop)
+        self.mail = ReliableLink(self.name, self.other, TERMS, send=self._send, deliver=self._take, drop=self._drop)
 
     def _send(self, frames: list[Frame]) -> None:
         self.sent.append([bytes(frame) for frame in frames])
@@ -150,14 +150,14 @@ def test_an_event_that_may_not_come_in_is_counted_once_however_often_it_comes() 
     counted: list[str] = []
 
     def check(topic: str) -> None:
-        raise Refused("not allowed", f"not {topic}")
+        raise AdmissionRefused("not allowed", f"not {topic}")
 
     for word in ("one", "two"):
         link.say(word)
     for frames in link.desktop.sent * 3:
         try:
             link.robot.mail.take_event(frames[1:], 0, 0, check)
-        except Refused as refused:
+        except AdmissionRefused as refused:
             counted.append(refused.reason)
     link.desktop.sent.clear()
     link.pass_ms(6000)
@@ -197,7 +197,7 @@ def test_an_event_without_a_tag_is_an_error_in_words(frames: list[bytes]) -> Non
         Link().robot.mail.take_event(frames, 0)
 
 
-@pytest.mark.parametrize("take", [partial(Mail.take_receipt), partial(Mail.take_event)])
+@pytest.mark.parametrize("take", [partial(ReliableLink.take_receipt), partial(ReliableLink.take_event)])
 def test_random_bytes_raise_nothing_else(take: partial[None]) -> None:
     luck = random.Random(1)
     mail = Link().robot.mail

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from runtime.clock import NS_PER_S, SystemClock
-from runtime.hosts.log_limiter import Words
+from runtime.hosts.log_limiter import LogLimiter
 
 
 class HandClock(SystemClock):
@@ -24,12 +24,12 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-def words(clock: HandClock) -> Words:
-    return Words(logging.getLogger("gateway-robot"), clock)
+def words(clock: HandClock) -> LogLimiter:
+    return LogLimiter(logging.getLogger("gateway-robot"), clock)
 
 
 def test_that_the_other_host_is_not_there_is_told_ever_less_often_until_it_comes(
-    words: Words, clock: HandClock, caplog: pytest.LogCaptureFixture
+    words: LogLimiter, clock: HandClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     def told_s(begin_s: int, end_s: int) -> list[int]:
         found = []
@@ -46,7 +46,7 @@ def test_that_the_other_host_is_not_there_is_told_ever_less_often_until_it_comes
 
 
 def test_the_same_is_said_again_after_5_s_and_another_at_once(
-    words: Words, clock: HandClock, caplog: pytest.LogCaptureFixture
+    words: LogLimiter, clock: HandClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     for clock.at_s in range(11):
         words.say("one")
@@ -54,7 +54,7 @@ def test_the_same_is_said_again_after_5_s_and_another_at_once(
     assert caplog.messages == ["one", "one", "one", "two"]
 
 
-def test_ever_new_sentences_cost_no_memory(words: Words) -> None:
+def test_ever_new_sentences_cost_no_memory(words: LogLimiter) -> None:
     for number in range(1000):
         words.say(str(number))
     assert len(words._said_ns) <= 101

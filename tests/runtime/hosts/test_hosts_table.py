@@ -13,7 +13,7 @@ import zmq
 from runtime import Node, Publisher, Subscription
 from runtime.cli import main
 from runtime.errors import UserError
-from runtime.hosts.hosts_table import DEFAULT_PORT, Host, Pair, check_pair, pair, parse_hosts
+from runtime.hosts.hosts_table import DEFAULT_PORT, Host, HostPair, check_pair, pair, parse_hosts
 from runtime.launch.file import Launch, check, load, resolve
 from runtime.launch.process_plan import gateway_name, plan
 from runtime.msgs import Utterance
@@ -115,15 +115,15 @@ def test_two_hosts_without_an_address_cannot_meet() -> None:
 
 
 def test_outside_loopback_a_key_is_demanded() -> None:
-    open_pair = Pair(Host("robot", "192.0.2.7"), Host("desktop"), DEFAULT_PORT)
+    open_pair = HostPair(Host("robot", "192.0.2.7"), Host("desktop"), DEFAULT_PORT)
     with pytest.raises(UserError, match="polyrhythm keys new robot"):
         check_pair(open_pair)
     for address in ("0.0.0.0", "::", "0", "::ffff:0.0.0.0", "::ffff:192.0.2.7", "fd00::7", "fe80::7"):
         with pytest.raises(UserError, match=r"would wait at .* for anyone, because desktop, robot have no key"):
-            check_pair(Pair(Host("robot", address), Host("desktop"), DEFAULT_PORT))
+            check_pair(HostPair(Host("robot", address), Host("desktop"), DEFAULT_PORT))
     for address in ("127.0.0.1", "127.0.0.2", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "localhost"):
-        check_pair(Pair(Host("robot", address), Host("desktop"), DEFAULT_PORT))
-    check_pair(Pair(Host("robot", "192.0.2.7", key=KEY), Host("desktop", key=KEY), DEFAULT_PORT))
+        check_pair(HostPair(Host("robot", address), Host("desktop"), DEFAULT_PORT))
+    check_pair(HostPair(Host("robot", "192.0.2.7", key=KEY), Host("desktop", key=KEY), DEFAULT_PORT))
 
 
 def test_a_node_without_a_host_is_on_the_first_one(tmp_path: Path) -> None:

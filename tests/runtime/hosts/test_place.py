@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.errors import UserError
-from runtime.hosts.address import Place, find, numeric, split, written
+from runtime.hosts.address import HostAddress, find, numeric, split, written
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ def test_an_ipv4_address_that_is_written_as_ipv6_is_that_ipv4_address() -> None:
 
 
 def test_endpoints_have_brackets_around_ipv6() -> None:
-    assert Place("::1", 7447).endpoint == "tcp://[::1]:7447"
-    assert Place("fe80::1%eth0", 7447).endpoint == "tcp://[fe80::1%eth0]:7447"
-    assert Place("10.0.0.7", 7447).endpoint == "tcp://10.0.0.7:7447"
+    assert HostAddress("::1", 7447).endpoint == "tcp://[::1]:7447"
+    assert HostAddress("fe80::1%eth0", 7447).endpoint == "tcp://[fe80::1%eth0]:7447"
+    assert HostAddress("10.0.0.7", 7447).endpoint == "tcp://10.0.0.7:7447"
     assert written("robot.local", 7447) == "robot.local:7447"
 
 

@@ -23,8 +23,8 @@ from runtime.clock import to_ns
 from runtime.commands.doctor import examine_launch
 from runtime.errors import ParameterError, PolyrhythmError, TransportError, UserError
 from runtime.hosts import keys
-from runtime.hosts.questions import Question, Questions
-from runtime.hosts.service import Client, Server
+from runtime.hosts.questions import ClientQuestion, Questions
+from runtime.hosts.service import Client, QuestionServer
 from runtime.supervision.diagnostics import Finding
 from tests.support.model_files import linear_model
 from tests.support.ports import free_ports, needs_ipv6
@@ -35,8 +35,8 @@ pytestmark = pytest.mark.processes
 LONG_S = 60.0
 
 
-def question(client: str, number: int, due_s: float) -> Question:
-    return Question(client, number, to_ns(due_s), ())
+def question(client: str, number: int, due_s: float) -> ClientQuestion:
+    return ClientQuestion(client, number, to_ns(due_s), ())
 
 
 def test_the_question_that_is_due_first_is_answered_first() -> None:
@@ -83,8 +83,8 @@ Handler = Callable[[Sequence[bytes]], Sequence[bytes]]
 
 
 @contextmanager
-def server(*handlers: Handler, **security: object) -> Iterator[Server]:
-    opened = Server(f"tcp://127.0.0.1:{free_ports(1)}", handlers, **security)  # type: ignore[arg-type]
+def server(*handlers: Handler, **security: object) -> Iterator[QuestionServer]:
+    opened = QuestionServer(f"tcp://127.0.0.1:{free_ports(1)}", handlers, **security)  # type: ignore[arg-type]
     try:
         yield opened
     finally:
@@ -138,7 +138,7 @@ def test_a_question_is_answered() -> None:
 
 @needs_ipv6
 def test_a_question_is_answered_over_ipv6() -> None:
-    opened = Server(f"tcp://[::1]:{free_ports(1, '::1')}", [echo])
+    opened = QuestionServer(f"tcp://[::1]:{free_ports(1, '::1')}", [echo])
     try:
         assert opened.address.startswith("tcp://[::1]:")
         with client(opened.address) as asking:

@@ -12,7 +12,7 @@ from runtime.errors import LaunchFileError
 from runtime.launch.file import load
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
-from runtime.launch.links_table import Link
+from runtime.launch.links_table import LinkModel
 from runtime.qos import RELIABLE, QoS
 
 
@@ -47,7 +47,7 @@ class Hearer(Node):
         self.heard.append((round(self.clock.now_ns() * 1e-9, 6), count.number))
 
 
-def heard(*links: Link, seconds: float = 0.45, seed: int = 0) -> tuple[Hearer, list[tuple[float, int]]]:
+def heard(*links: LinkModel, seconds: float = 0.45, seed: int = 0) -> tuple[Hearer, list[tuple[float, int]]]:
     hearer = Hearer()
     simulation = Simulation(Counter(), hearer, seed=seed, links=links)
     try:
@@ -58,12 +58,12 @@ def heard(*links: Link, seconds: float = 0.45, seed: int = 0) -> tuple[Hearer, l
 
 
 def test_a_delay_holds_every_message_up() -> None:
-    _, found = heard(Link("wifi", delay=Latency.parse(0.03, "delay")))
+    _, found = heard(LinkModel("wifi", delay=Latency.parse(0.03, "delay")))
     assert found == [(0.03, 1), (0.13, 2), (0.23, 3), (0.33, 4), (0.43, 5)]
 
 
 def test_jitter_never_swaps_messages_of_one_sender() -> None:
-    _, found = heard(Link("wifi", delay=Latency.parse([0.0, 0.5], "delay")), seconds=20)
+    _, found = heard(LinkModel("wifi", delay=Latency.parse([0.0, 0.5], "delay")), seconds=20)
     numbers = [number for _, number in found]
     assert numbers == sorted(numbers)
     assert len({round(time - (number - 1) * 0.1, 3) for time, number in found}) > 50
@@ -71,33 +71,35 @@ def test_jitter_never_swaps_messages_of_one_sender() -> None:
 
 def test_two_links_on_one_way_add_up() -> None:
     ten_ms = Latency.parse(0.01, "delay")
-    _, found = heard(Link("radio", senders=("counter",), delay=ten_ms), Link("cable", topics=("count",), delay=ten_ms))
+    _, found = heard(
+        LinkModel("radio", senders=("counter",), delay=ten_ms), LinkModel("cable", topics=("count",), delay=ten_ms)
+    )
     assert found[0] == (0.02, 1)
 
 
 def test_a_link_that_selects_others_changes_nothing() -> None:
-    assert heard(Link("wifi", receivers=("other",), loss=1.0))[1] == heard()[1]
+    assert heard(LinkModel("wifi", receivers=("other",), loss=1.0))[1] == heard()[1]
 
 
 def test_what_is_lost_is_counted_by_the_port() -> None:
-    hearer, found = heard(Link("wifi", loss=0.3), seconds=100)
+    hearer, found = heard(LinkModel("wifi", loss=0.3), seconds=100)
     assert 600 < len(found) < 800
     assert dict(hearer.count.dropped) == {"link": 1000 - len(found)}
     assert hearer.count.received == 1000
 
 
 def test_a_copy_arrives_after_its_original() -> None:
-    _, found = heard(Link("wifi", duplicate=1.0), seconds=0.15)
+    _, found = heard(LinkModel("wifi", duplicate=1.0), seconds=0.15)
     assert found == [(0.0, 1), (0.0, 1), (0.1, 2), (0.1, 2)]
 
 
 def test_nothing_passes_in_an_outage() -> None:
-    _, found = heard(Link("wifi", outages_s=((0.1, 0.3),)))
+    _, found = heard(LinkModel("wifi", outages_s=((0.1, 0.3),)))
     assert [number for _, number in found] == [1, 4, 5]
 
 
 def test_one_seed_gives_one_fate_and_another_seed_another() -> None:
-    link = Link("wifi", loss=0.5, delay=Latency.parse({"p50": 0.02, "p99": 0.2}, "delay"))
+    link = LinkModel("wifi", loss=0.5, delay=Latency.parse({"p50": 0.02, "p99": 0.2}, "delay"))
     assert heard(link, seconds=5, seed=1)[1] == heard(link, seconds=5, seed=1)[1]
     assert heard(link, seconds=5, seed=1)[1] != heard(link, seconds=5, seed=2)[1]
 
@@ -114,7 +116,7 @@ class UrgentCounter(Counter):
     count = Publisher(Count, "count", qos=QoS(reliable=True, hold_s=0.0))
 
 
-def heard_reliably(counter: Counter, link: Link, seconds: float) -> tuple[Hearer, list[tuple[float, int]]]:
+def heard_reliably(counter: Counter, link: LinkModel, seconds: float) -> tuple[Hearer, list[tuple[float, int]]]:
     hearer = Hearer()
     simulation = Simulation(counter, hearer, seed=1, links=[link])
     try:
@@ -125,7 +127,7 @@ def heard_reliably(counter: Counter, link: Link, seconds: float) -> tuple[Hearer
 
 
 def test_a_reliable_event_that_is_lost_comes_a_period_later_and_once_and_in_order() -> None:
-    link = Link("wifi", loss=0.3, duplicate=0.3)
+    link = LinkModel("wifi", loss=0.3, duplicate=0.3)
     hearer, found = heard_reliably(SureCounter(), link, 50.05)
     numbers = [number for _, number in found]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -138,7 +140,7 @@ def test_a_reliable_event_that_is_lost_comes_a_period_later_and_once_and_in_orde
 
 
 def test_a_reliable_event_waits_for_the_end_of_an_outage_but_not_longer_than_its_lifespan() -> None:
-    hearer, found = heard_reliably(SureCounter(), Link("wifi", outages_s=((0.05, 7.05),)), 8.0)
+    hearer, found = heard_reliably(SureCounter(), LinkModel("wifi", outages_s=((0.05, 7.05),)), 8.0)
     numbers = [number for _, number in found]
     assert numbers[0] == 1
     assert numbers[1:] == list(range(numbers[1], numbers[1] + len(numbers) - 1))
@@ -149,7 +151,7 @@ def test_a_reliable_event_waits_for_the_end_of_an_outage_but_not_longer_than_its
 
 
 def test_an_urgent_event_does_not_wait_for_an_earlier_one() -> None:
-    _, found = heard_reliably(UrgentCounter(), Link("wifi", loss=0.5), 10.05)
+    _, found = heard_reliably(UrgentCounter(), LinkModel("wifi", loss=0.5), 10.05)
     on_time = sum(round(time_s - (number - 1) * 0.1, 6) == 0 for time_s, number in found)
     numbers = [number for _, number in found]
     assert on_time > 0.4 * len(numbers)
@@ -183,7 +185,7 @@ def test_a_launch_file_names_links(tmp_path: Path) -> None:
     outages = [[10, 12.5]]"""
     (link,) = launched(tmp_path, more).links
     delay = Latency(p50_s=0.02, p99_s=0.1)
-    assert link == Link("wifi", ("counter",), ("hearer",), ("count",), delay, 0.01, 0.001, ((10.0, 12.5),))
+    assert link == LinkModel("wifi", ("counter",), ("hearer",), ("count",), delay, 0.01, 0.001, ((10.0, 12.5),))
     assert launched(tmp_path, more, "links.wifi.loss=0.5").links[0].loss == 0.5
 
 

@@ -13,7 +13,7 @@ from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.file import check, find, load, path_accounts
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.latency import Latency
-from runtime.launch.links_table import Link
+from runtime.launch.links_table import LinkModel
 from runtime.launch.path_check import PathAccount, accounts
 from runtime.msgs import Action, Image, JointCommand, RobotState, SceneDescription
 
@@ -95,7 +95,7 @@ NODES = {
 }  # fmt: skip
 
 
-def account(*topics: str, p99_s: float = 1.0, links: tuple[Link, ...] = (), **more: Any) -> PathAccount:
+def account(*topics: str, p99_s: float = 1.0, links: tuple[LinkModel, ...] = (), **more: Any) -> PathAccount:
     specs = [NodeSpec(name, cls, **more.get(name, {})) for name, cls in NODES.items()]
     graph = Graph(specs, {"policy": ("hand", "slow")})
     budgets = parse_budgets({"paths": {"p": {"topics": list(topics), "p99_s": p99_s}}}, graph)
@@ -140,7 +140,7 @@ def test_declared_latencies_and_network_delays_count() -> None:
         "robot/command",
         hand={"latency": {"move": Latency(lowest_s=0.01, highest_s=0.02), "see": Latency(p50_s=0.03, p99_s=0.07)}},
         eye={"latency": {"look": Latency(measured_s=(0.001, 0.002))}, "hz": {"look": 20.0}},
-        links=(Link("wifi", senders=("hand",), delay=Latency(highest_s=0.004)),),
+        links=(LinkModel("wifi", senders=("hand",), delay=Latency(highest_s=0.004)),),
     )
     assert parts(found) == [("eye", 0.002), ("eye", 0.05), ("hand", 0.07), ("hand", 0.004), ("hand", 0.05)]
 

@@ -13,7 +13,7 @@ import pytest
 
 from nodes.hello import Beat
 from runtime.message import Envelope, Message, Stamped
-from runtime.transport.zeromq import Outlet, Reader
+from runtime.transport.zeromq import PublisherSockets, Reader
 from tests.support.running import eventually
 
 pytestmark = pytest.mark.processes
@@ -25,7 +25,7 @@ class Level(Message, kind="state"):
 
 
 @pytest.fixture
-def wire() -> Iterator[tuple[Outlet, Reader, list[int], list[tuple[str, int]]]]:
+def wire() -> Iterator[tuple[PublisherSockets, Reader, list[int], list[tuple[str, int]]]]:
     """A publisher and a reader that know each other, what arrived, and what was lost."""
     heard: list[int] = []
     lost: list[tuple[str, int]] = []
@@ -34,7 +34,7 @@ def wire() -> Iterator[tuple[Outlet, Reader, list[int], list[tuple[str, int]]]]:
         heard.append(stamped.message.count)
 
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
-        outlet = Outlet(Path(name), "talker")
+        outlet = PublisherSockets(Path(name), "talker")
         reader = Reader({"beat": Beat}, deliver, lambda topic, reason, number: lost.append((reason, number)))
         reader.connect(Path(name), ["talker"])
         try:
@@ -116,7 +116,7 @@ def test_a_message_ends_the_wait(wire: Any) -> None:
 def test_a_reader_that_queues_states_loses_none_while_it_is_busy_and_others_lose_most() -> None:
     number, heard, lost = 2000, {True: 0, False: 0}, {True: 0, False: 0}
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
-        outlet = Outlet(Path(name), "talker")
+        outlet = PublisherSockets(Path(name), "talker")
         readers = {}
         for is_deep in (True, False):
 

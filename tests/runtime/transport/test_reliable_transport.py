@@ -21,7 +21,7 @@ from runtime.message import Envelope, Stamped
 from runtime.msgs import Utterance
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.taps import Tap
-from runtime.transport.zeromq import Inlet, Outlet
+from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 from tests.support.lossy_wire import LossyWire
 from tests.support.reliable_process import Note
 from tests.support.running import eventually
@@ -81,11 +81,11 @@ def listening(folder: Path, *names: str) -> Iterator[list[Listener]]:
             listener.close()
 
 
-def subscribed(outlet: Outlet, topic: str, number: int) -> None:
+def subscribed(outlet: PublisherSockets, topic: str, number: int) -> None:
     assert asyncio.run(outlet.await_subscribers({topic: number}, 60.0, asyncio.Event())) == []
 
 
-def acknowledged(outlet: Outlet) -> None:
+def acknowledged(outlet: PublisherSockets) -> None:
     eventually(lambda: outlet.is_acknowledged, "all of it is acknowledged or given up")
 
 
@@ -103,7 +103,7 @@ def test_on_a_wire_that_loses_a_third_each_event_comes_once_and_in_order_or_is_c
     number = 400
     played = folder / "w"
     played.mkdir()
-    outlet = Outlet(folder, "mouth", reliable={"note": terms})
+    outlet = PublisherSockets(folder, "mouth", reliable={"note": terms})
     try:
         with (
             LossyWire(folder, played, "mouth", loss=FRAME_LOSS, double=FRAME_LOSS, swap=FRAME_LOSS, seed=4) as wire,
@@ -146,7 +146,7 @@ class Ear:
     def __init__(self, folder: Path, name: str) -> None:
         self.heard: list[str] = []
         self.lost: Counter[str] = Counter()
-        self._inlet = Inlet({"said": Utterance}, self._hear, self._lose, receiver=name, reliable=["said"])
+        self._inlet = SubscriberThread({"said": Utterance}, self._hear, self._lose, receiver=name, reliable=["said"])
         self._inlet.connect(folder, ["mouth"])
         self._inlet.start()
         self.close = self._inlet.close
@@ -159,7 +159,7 @@ class Ear:
 
 
 def test_what_a_listener_has_not_acknowledged_when_its_time_is_over_is_counted_with_the_reason(folder: Path) -> None:
-    outlet = Outlet(folder, "mouth", reliable={"said": Terms(("a", "gone"), lifespan_s=0.3)})
+    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("a", "gone"), lifespan_s=0.3)})
     ear = Ear(folder, "a")
     try:
         subscribed(outlet, "said", 1)
@@ -174,7 +174,7 @@ def test_what_a_listener_has_not_acknowledged_when_its_time_is_over_is_counted_w
 
 
 def test_a_listener_that_comes_back_hears_nothing_from_before_its_start(folder: Path) -> None:
-    outlet = Outlet(folder, "mouth", reliable={"said": Terms(("a",), lifespan_s=60.0)})
+    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("a",), lifespan_s=60.0)})
     try:
         outlet.publish(*said(1))  # while it is away
         outlet.publish(*said(2))
@@ -196,7 +196,7 @@ def test_a_sender_that_comes_back_is_heard_from_its_first_word(folder: Path) -> 
     ear = Ear(folder, "a")
     try:
         for life in range(3):
-            outlet = Outlet(folder, "mouth", reliable={"said": Terms(("a",))})
+            outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("a",))})
             subscribed(outlet, "said", 1)
             for number in range(3):
                 outlet.publish(*said(10 * life + number))
@@ -209,7 +209,7 @@ def test_a_sender_that_comes_back_is_heard_from_its_first_word(folder: Path) -> 
 
 
 def test_tools_hear_a_reliable_event_once_however_often_it_is_sent_again(folder: Path) -> None:
-    outlet = Outlet(folder, "mouth", reliable={"said": Terms(("gone",), lifespan_s=0.5)})
+    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("gone",), lifespan_s=0.5)})
     tap = Tap(folder, ["mouth"], {"said": "event"}, "tool-1")
     try:
         frames = None
@@ -226,7 +226,7 @@ def test_tools_hear_a_reliable_event_once_however_often_it_is_sent_again(folder:
 
 
 def test_an_outlet_that_closes_waits_a_moment_for_the_last_receipts_and_counts_the_rest(folder: Path) -> None:
-    outlet = Outlet(folder, "mouth", reliable={"said": Terms(("gone",))})
+    outlet = PublisherSockets(folder, "mouth", reliable={"said": Terms(("gone",))})
     outlet.publish(*said(1))
     outlet.close()
     assert outlet.unacknowledged() == {"said": {"gone: closed": 1}}

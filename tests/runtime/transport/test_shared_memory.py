@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from runtime.errors import TransportError
-from runtime.transport.shared_memory import FOLDER, Place, Pool, Views, is_available, sweep
+from runtime.transport.shared_memory import FOLDER, Pool, SlotAddress, Views, is_available, sweep
 from tests.support.running import eventually
 
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(not is_available(), reason="needs /dev/shm")]
@@ -43,7 +43,7 @@ def filled(value: int, size: int = SIZE) -> bytes:
     return bytes([value % 256]) * size
 
 
-def stored(pool: Pool, value: int) -> Place:
+def stored(pool: Pool, value: int) -> SlotAddress:
     place = pool.store([filled(value)])
     assert place is not None
     return place
@@ -54,7 +54,7 @@ def process(*arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def tell(other: subprocess.Popen[bytes], place: Place) -> None:
+def tell(other: subprocess.Popen[bytes], place: SlotAddress) -> None:
     assert other.stdin is not None
     other.stdin.write(msgspec.json.encode(place) + b"\n")
     other.stdin.flush()
@@ -190,12 +190,12 @@ def test_a_forged_segment_is_none(folder: Path) -> None:
     for content in (b"", bytes(10_000), b"polyrhythm-slots" + b"\xff" * 10_000):
         (folder / name).write_bytes(content)
         with pytest.raises(ValueError, match="segment"):
-            Views(folder).take(Place(name, 0, 0, (1,)))
+            Views(folder).take(SlotAddress(name, 0, 0, (1,)))
 
 
 def test_a_segment_that_is_not_there_is_an_error_in_words(folder: Path) -> None:
     with pytest.raises(TransportError, match="cannot be read: No such file"):
-        Views(folder).take(Place("polyrhythm-1-1-00000000", 0, 0, (1,)))
+        Views(folder).take(SlotAddress("polyrhythm-1-1-00000000", 0, 0, (1,)))
 
 
 def test_closing_leaves_nothing_and_takes_nothing_from_readers(folder: Path, pool: Pool) -> None:
@@ -212,10 +212,10 @@ def test_closing_leaves_nothing_and_takes_nothing_from_readers(folder: Path, poo
 def test_a_sweep_takes_what_the_dead_left_and_nothing_of_the_living(folder: Path, pool: Pool) -> None:
     own = stored(pool, 1).segment
     writer = process("write", str(folder))
-    dead = msgspec.json.decode(answer(writer), type=Place).segment
+    dead = msgspec.json.decode(answer(writer), type=SlotAddress).segment
     (folder / "polyrhythm-something-else").write_bytes(b"")
     assert sweep(folder) == []
-    frames = Views(folder).take(Place(dead, 0, 1, (SIZE,)))
+    frames = Views(folder).take(SlotAddress(dead, 0, 1, (SIZE,)))
     writer.kill()
     writer.communicate()
     assert (folder / dead).exists()

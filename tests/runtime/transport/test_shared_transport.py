@@ -19,9 +19,9 @@ from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from runtime.messages.codec import decode, encode
 from runtime.msgs import Image
-from runtime.transport.shared_memory import FOLDER, Place, Views, is_available
+from runtime.transport.shared_memory import FOLDER, SlotAddress, Views, is_available
 from runtime.transport.taps import Tap
-from runtime.transport.zeromq import SHARED_FROM_BYTES, Outlet, Reader
+from runtime.transport.zeromq import SHARED_FROM_BYTES, PublisherSockets, Reader
 from tests.support.running import eventually
 
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(not is_available(), reason="needs /dev/shm")]
@@ -40,7 +40,7 @@ class Wire:
         self.folder = folder
         self.heard: list[Stamped[Any]] = []
         self.lost: Counter[str] = Counter()
-        self.outlet = Outlet(folder, "camera")
+        self.outlet = PublisherSockets(folder, "camera")
         types: dict[str, type[Message]] = {"image": Image, "cloud": Cloud}
         self.reader = Reader(types, self.heard.append, self._lose)
         self.reader.connect(folder, ["camera"])
@@ -129,7 +129,7 @@ def test_a_reader_that_cannot_reach_the_memory_soon_gets_whole_messages(wire: Wi
         nonlocal sent
         sent += 1
         wire.send(sent)
-        wire.outlet.greet()  # as each second
+        wire.outlet.send_late_join()  # as each second
         wire.reader.drain(64)
         return len(wire.heard) >= 5
 
@@ -184,7 +184,7 @@ def test_a_message_that_comes_and_cannot_be_used_is_counted_once(wire: Wire) -> 
     forged: tuple[bytes, ...] = (
         b"",
         b"\xc1",
-        msgspec.msgpack.encode(Place("polyrhythm-0-0-../../x", 0, 0, (3,))),
+        msgspec.msgpack.encode(SlotAddress("polyrhythm-0-0-../../x", 0, 0, (3,))),
         msgspec.msgpack.encode(("a",)),
     )
     socket = wire.outlet._ways["state"].socket
@@ -201,7 +201,7 @@ def test_a_message_that_comes_and_cannot_be_used_is_counted_once(wire: Wire) -> 
 def test_a_recorder_that_is_halted_for_a_busy_second_loses_no_image() -> None:
     number, heard, lost = 200, list[int](), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
-        outlet = Outlet(Path(name), "camera")
+        outlet = PublisherSockets(Path(name), "camera")
         outlet._pool._grace_ns = to_ns(60.0)  # all of this is within its second, however slow the machine is
 
         def lose(topic: str, reason: str, count: int) -> None:

@@ -16,7 +16,7 @@ from runtime.hosts.admission import Traffic
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image
 from runtime.transport.shared_memory import FOLDER, Views, is_available
-from runtime.transport.zeromq import Inlet, Outlet, Reader
+from runtime.transport.zeromq import PublisherSockets, Reader, SubscriberThread
 from tests.support.gateway_ends import DESKTOP_SECRET, ROBOT_SECRET, end, meeting
 from tests.support.ports import free_ports
 from tests.support.running import eventually
@@ -66,7 +66,7 @@ def test_a_reader_over_tcp_that_shares_no_memory_with_the_camera_sees_the_very_i
             f"runtime.transport.zeromq.{module}.endpoint",
             lambda folder, process, kind: f"tcp://127.0.0.1:{ports[kind]}",
         )
-    outlet = Outlet(folders[0], "camera")
+    outlet = PublisherSockets(folders[0], "camera")
     heard: list[Stamped[Any]] = []
     reader = Reader({"head/image": Image}, heard.append, ignore)
     reader._elsewhere._views = Views(folders[1])  # another machine's memory
@@ -78,7 +78,7 @@ def test_a_reader_over_tcp_that_shares_no_memory_with_the_camera_sees_the_very_i
         def comes() -> bool:
             outlet.publish(Envelope("head/image", "camera", len(sent) + 1, len(sent) + 1), image)
             sent.append(1)
-            outlet.greet()  # it asks for whole messages after some that it could not fetch
+            outlet.send_late_join()  # it asks for whole messages after some that it could not fetch
             return bool(reader.drain(16)) and bool(heard)
 
         sent: list[int] = []
@@ -98,8 +98,8 @@ def test_an_image_in_shared_memory_crosses_to_another_host_inside_its_message(fo
         end("robot", meeting(port), ROBOT_SECRET, down, shrinks=False) as robot,
         end("desktop", meeting(port), DESKTOP_SECRET, up, shrinks=False) as desktop,
     ):
-        outlet = Outlet(folders[0], "camera")
-        inlet = Inlet({"head/image": Image}, robot.gateway.from_here, ignore)
+        outlet = PublisherSockets(folders[0], "camera")
+        inlet = SubscriberThread({"head/image": Image}, robot.gateway.from_here, ignore)
         inlet.connect(folders[0], ["camera"])
         inlet.start()
         try:

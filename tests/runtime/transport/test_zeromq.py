@@ -11,7 +11,7 @@ import pytest
 
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Utterance
-from runtime.transport.zeromq import Inlet, Outlet
+from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 
 pytestmark = pytest.mark.processes
 
@@ -26,8 +26,8 @@ def test_finish_delivers_the_last_words_of_every_publisher_that_has_closed() -> 
 
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         folder = Path(name)
-        inlet = Inlet({"said": Utterance}, slow, lambda topic, reason, number: None, watches_ends=True)
-        outlets = [Outlet(folder, "a"), Outlet(folder, "b")]
+        inlet = SubscriberThread({"said": Utterance}, slow, lambda topic, reason, number: None, watches_ends=True)
+        outlets = [PublisherSockets(folder, "a"), PublisherSockets(folder, "b")]
         inlet.connect(folder, ["a", "b"])
         inlet.start()
         for outlet in outlets:
@@ -47,7 +47,7 @@ def test_finish_delivers_the_last_words_of_every_publisher_that_has_closed() -> 
 
 
 def test_an_inlet_that_is_closed_in_the_midst_of_a_look_ends() -> None:
-    class ClosedInTheMidst(Inlet):
+    class ClosedInTheMidst(SubscriberThread):
         def drain(self, limit: int) -> int:
             self._is_stopped = True
             self.wake()
@@ -67,8 +67,10 @@ def test_an_inlet_that_is_closed_in_the_midst_of_a_look_ends() -> None:
 def test_finish_does_not_wait_for_ever_for_a_publisher_that_stays() -> None:
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         folder = Path(name)
-        inlet = Inlet({"said": Utterance}, lambda _: None, lambda topic, reason, number: None, watches_ends=True)
-        outlet = Outlet(folder, "a")
+        inlet = SubscriberThread(
+            {"said": Utterance}, lambda _: None, lambda topic, reason, number: None, watches_ends=True
+        )
+        outlet = PublisherSockets(folder, "a")
         inlet.connect(folder, ["a"])
         inlet.start()
         assert asyncio.run(outlet.await_subscribers({"said": 1}, 20.0, asyncio.Event())) == []

@@ -14,7 +14,7 @@ from nodes.hello import Beat
 from runtime.message import Envelope, Stamped
 from runtime.messages.codec import decode
 from runtime.transport.taps import Injector, Tap
-from runtime.transport.zeromq import Inlet, Outlet
+from runtime.transport.zeromq import PublisherSockets, SubscriberThread
 from tests.support.running import eventually
 
 
@@ -24,11 +24,11 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def lacking(outlet: Outlet, timeout_s: float) -> list[str]:
+def lacking(outlet: PublisherSockets, timeout_s: float) -> list[str]:
     return asyncio.run(outlet.await_subscribers({"beat": 1}, timeout_s, asyncio.Event()))
 
 
-def heard_by(tap: Tap, outlet: Outlet) -> None:
+def heard_by(tap: Tap, outlet: PublisherSockets) -> None:
     """Publish until the tool hears something: then its subscription is known to the publisher."""
 
     def is_heard() -> bool:
@@ -40,11 +40,13 @@ def heard_by(tap: Tap, outlet: Outlet) -> None:
 
 @pytest.mark.processes
 def test_a_tool_that_listens_is_not_counted_as_a_subscriber_but_a_process_is(folder: Path) -> None:
-    outlet = Outlet(folder, "talker")
+    outlet = PublisherSockets(folder, "talker")
     tap = Tap(folder, ["talker"], {"beat": "event"}, "tool-1")
-    watcher = Inlet({"beat": Beat}, lambda stamped: None, lambda topic, reason, number: None, is_counted=False)
+    watcher = SubscriberThread(
+        {"beat": Beat}, lambda stamped: None, lambda topic, reason, number: None, is_counted=False
+    )
     watcher.connect(folder, ["talker"])
-    inlet = Inlet({"beat": Beat}, lambda stamped: None, lambda topic, reason, number: None)
+    inlet = SubscriberThread({"beat": Beat}, lambda stamped: None, lambda topic, reason, number: None)
     try:
         heard_by(tap, outlet)
         assert lacking(outlet, 0.2) == ["beat"]
@@ -60,7 +62,7 @@ def test_a_tool_that_listens_is_not_counted_as_a_subscriber_but_a_process_is(fol
 @pytest.mark.processes
 def test_what_a_tool_publishes_arrives_once_and_whole(folder: Path) -> None:
     arrived: list[Stamped[Any]] = []
-    inlet = Inlet({"beat": Beat}, arrived.append, lambda topic, reason, number: None)
+    inlet = SubscriberThread({"beat": Beat}, arrived.append, lambda topic, reason, number: None)
     inlet.connect(folder, [])
     inlet.accept(folder, "listener")
     inlet.start()
@@ -86,7 +88,7 @@ def test_a_process_that_does_not_answer_is_named(folder: Path) -> None:
 
 @pytest.mark.processes
 def test_a_topic_is_not_heard_under_the_name_of_another_that_begins_alike(folder: Path) -> None:
-    outlet = Outlet(folder, "talker")
+    outlet = PublisherSockets(folder, "talker")
     tap = Tap(folder, ["talker"], {"beat": "event"}, "tool-1")
     try:
         heard_by(tap, outlet)

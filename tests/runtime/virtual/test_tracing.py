@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nodes.recording.recorder import Recorder
 from runtime import Message, Node, Publisher, Simulation, every
 from runtime.message import Envelope, Stamped
-from runtime.virtual.trace import Trace, first_difference
+from runtime.virtual.trace import MessageTrace, first_difference
 
 
 class Picture(Message, kind="state"):
@@ -19,8 +19,8 @@ class Picture(Message, kind="state"):
     note: str = ""
 
 
-def traced(*pictures: Picture, published_ns: int = 5) -> Trace:
-    trace = Trace(keep=True)
+def traced(*pictures: Picture, published_ns: int = 5) -> MessageTrace:
+    trace = MessageTrace(keep=True)
     for number, picture in enumerate(pictures):
         trace.add(Stamped(picture, Envelope("head/image", "camera", number, published_ns)))
     return trace
@@ -45,7 +45,7 @@ def test_equal_messages_give_equal_hashes() -> None:
         traced(picture(1), picture(2), published_ns=6),
     ],
 )
-def test_one_pixel_one_field_one_stamp_or_the_order_is_a_difference(other: Trace) -> None:
+def test_one_pixel_one_field_one_stamp_or_the_order_is_a_difference(other: MessageTrace) -> None:
     assert traced(picture(1), picture(2)).hash != other.hash
 
 
@@ -73,7 +73,7 @@ class Dice(Node):
 
 def test_a_simulation_traces_what_is_published() -> None:
     def hash_of(seed: int) -> str:
-        simulation = Simulation(Dice(), seed=seed, trace=Trace())
+        simulation = Simulation(Dice(), seed=seed, trace=MessageTrace())
         simulation.run(1)
         simulation.close()
         assert simulation.trace is not None
@@ -87,7 +87,7 @@ def test_a_simulation_traces_what_is_published() -> None:
 
 def test_the_name_of_the_file_that_a_run_is_recorded_into_does_not_change_its_trace(tmp_path: Path) -> None:
     def hash_of(name: str) -> str:
-        simulation = Simulation(Dice(), Recorder(path=str(tmp_path / name)), seed=1, trace=Trace())
+        simulation = Simulation(Dice(), Recorder(path=str(tmp_path / name)), seed=1, trace=MessageTrace())
         told = simulation.record(Recorder.told)
         simulation.run(1)
         simulation.close()

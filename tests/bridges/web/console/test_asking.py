@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from bridges.web.console.signing import Asking
-from runtime.msgs.signature import Proofs, make_token
+from runtime.msgs.signature import Signatures, make_token
 
 
 def test_requests_are_proven_each_with_a_stamp_of_its_own(tmp_path: Path) -> None:
-    proofs = Proofs(make_token(tmp_path))
+    proofs = Signatures(make_token(tmp_path))
     asking = Asking({"registry": str(tmp_path)})
     for request in (asking.seat("take", "policy", "human_policy", "Ada", 7), asking.seat("give", "vlm", "h", "Bo", 7)):
         assert proofs.holds(request, 8)

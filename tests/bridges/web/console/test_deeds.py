@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from bridges.web.console.actions import Deeds
+from bridges.web.console.actions import Actions
 from bridges.web.console.node import Console
 from bridges.web.console.signing import Asking
 from bridges.web.http.client import WORDS_BURST, Session
@@ -25,7 +25,7 @@ from tests.bridges.web.console.test_seats import Sent
 def test_a_stop_is_heard_however_much_was_said_before_it(role: str, words: str) -> None:
     ports = SimpleNamespace(name="console", clock=SimpleNamespace(now_ns=lambda: 1), say_heard=Sent(), say_said=Sent())
     nothing: Any = SimpleNamespace(idents=Idents("console", 0))
-    deeds = Deeds(cast(Any, ports), nothing, nothing, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS))
+    deeds = Actions(cast(Any, ports), nothing, nothing, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS))
     talker = Session("t", role, "Tom")
     for number in range(int(WORDS_BURST) + 5):
         deeds.handle(talker, Say("collaborator", f"word {number}"))
@@ -45,7 +45,7 @@ def test_re_arming_lets_go_of_the_console_s_button_and_of_what_was_typed_at_a_te
     )
     seats: Any = SimpleNamespace(asking=Asking({}), idents=Idents("console", 0))
     nothing: Any = SimpleNamespace()
-    deeds = Deeds(cast(Any, ports), nothing, seats, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS))
+    deeds = Actions(cast(Any, ports), nothing, seats, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS))
     deeds.handle(Session("t", "operator", "Tom"), Resume())
     assert [(one.source, one.is_pressed) for one in ports.estop.messages] == [("console", False), ("terminal", False)]
     assert [one.do for one in ports.order.messages] == ["rearm"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridges.web.console import teleop as drive
-from bridges.web.http.wire import Drive, Place
+from bridges.web.http.wire import Drive, PointedPlace
 from nodes.policy.inverse_kinematics import STRETCH_HAND
 from nodes.stretch.limits import STRETCH_3
 from runtime.msgs import JOINTS, RobotState
@@ -83,7 +83,7 @@ def test_hand_arrows_move_base_arm_and_lift() -> None:
 def test_the_way_to_a_spot_on_the_floor_ends_there(x_m: float, y_m: float, heading_rad: float, scale: float) -> None:
     x, y, heading, dt_s = 0.0, 0.0, heading_rad, 0.05
     for _ in range(6000):
-        wanted = Drive(to=Place(x_m=x_m, y_m=y_m), scale=scale)
+        wanted = Drive(to=PointedPlace(x_m=x_m, y_m=y_m), scale=scale)
         aim = drive.aim(wanted, STRETCH_3, STRETCH_HAND, robot_at(x, y, heading), None)
         if (aim.v_mps, aim.w_radps) == (0.0, 0.0):
             break
@@ -94,7 +94,7 @@ def test_the_way_to_a_spot_on_the_floor_ends_there(x_m: float, y_m: float, headi
 
 
 def test_a_thing_out_of_reach_is_said_and_nothing_moves() -> None:
-    wanted = Drive(to=Place(x_m=0.0, y_m=2.0, label="cup"))
+    wanted = Drive(to=PointedPlace(x_m=0.0, y_m=2.0, label="cup"))
     aim = drive.aim(wanted, STRETCH_3, STRETCH_HAND, robot_at(), (0.0, 2.0, 0.6))
     assert "out of the arm's reach" in aim.why_not
     assert drive.command(wanted, STRETCH_3, HERE, STILL, aim).position == HERE

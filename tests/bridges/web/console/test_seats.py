@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from bridges.web.console.feed import Board
+from bridges.web.console.feed import RunFeed
 from bridges.web.console.occupancy import GRACE_S
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.signing import Asking
@@ -57,7 +57,7 @@ def test_a_seat_is_not_given_to_somebody_who_has_gone() -> None:
 
 
 def test_a_story_that_grows_while_it_is_told_is_told_as_it_was() -> None:
-    board = Board(0)
+    board = RunFeed(0)
 
     class Grows(dict[str, Any]):
         def __getitem__(self, key: str) -> Any:
@@ -73,7 +73,7 @@ def test_a_story_that_grows_while_it_is_told_is_told_as_it_was() -> None:
 
 
 def test_a_participant_is_not_told_which_of_the_robots_words_a_person_chose() -> None:
-    board = Board(0)
+    board = RunFeed(0)
     board.take(Utterance(speaker="robot", text="Hello"), topic="said", at_ns=1, provenance="person:console")
     (wizard,), (participant,) = (board.since(0, dialogue_only=only)[0] for only in (False, True))
     assert wizard["person"]
@@ -81,7 +81,7 @@ def test_a_participant_is_not_told_which_of_the_robots_words_a_person_chose() ->
 
 
 def test_each_stop_and_re_arming_is_told_once_in_the_guard_s_own_words() -> None:
-    board, why = Board(0), "terminal: pressed by Ana"
+    board, why = RunFeed(0), "terminal: pressed by Ana"
     for mode, reason, estop in (
         ("moving", "commanded by policy", ""),
         ("stopped", "stopped by console: operator: space bar", ""),

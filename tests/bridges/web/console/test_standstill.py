@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from bridges.web.console.suspend_detector import DISTRUST_NS, STILL_NS, Standstill
+from bridges.web.console.suspend_detector import DISTRUST_NS, STILL_NS, SuspendDetector
 from runtime.clock import to_ns
 
 BEAT_NS = to_ns(0.1)
 
 
-def beating(until_ns: int) -> Standstill:
-    standstill = Standstill()
+def beating(until_ns: int) -> SuspendDetector:
+    standstill = SuspendDetector()
     for now_ns in range(BEAT_NS, until_ns + 1, BEAT_NS):
         standstill.beat(now_ns)
     return standstill
 
 
 def test_keys_are_believed_while_the_process_runs() -> None:
-    assert not Standstill().distrusts(to_ns(5.0))
+    assert not SuspendDetector().distrusts(to_ns(5.0))
     standstill = beating(to_ns(1.0))
     assert not standstill.distrusts(to_ns(1.05))
     assert not standstill.distrusts(to_ns(1.0) + STILL_NS)

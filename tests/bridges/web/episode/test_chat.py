@@ -7,16 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridges.web.episode.board import Board, people_of
+from bridges.web.episode.board import EpisodeBoard, people_of
 from bridges.web.episode.node import PersonAtPage
 from bridges.web.episode.wire import Play, decode
 from bridges.web.http.client import Session
 from nodes.episodes.agents.agent import Agent
 from nodes.episodes.agents.registry import ScriptedBrain
-from nodes.episodes.dialogue.messages import Begin
+from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.planning import plan_of_task
-from nodes.episodes.dialogue.rules import Rules
+from nodes.episodes.dialogue.rules import EpisodeRules
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import ACT_KINDS, Observation, Outcome, Reply, Score, Scores, Turn
@@ -118,13 +118,13 @@ class Scripted(Agent):
 
 
 def test_a_silent_person_holds_up_nobody_and_speaks_whenever_there_is_something_to_say() -> None:
-    moderator = Moderator(plan(rules=Rules(order="asynchronous", max_turns=6)))
+    moderator = Moderator(plan(rules=EpisodeRules(order="asynchronous", max_turns=6)))
     moderator.conduct.answer_s = 600.0
     agent = NodeSpec("agent", Scripted, remap={"episode/seat": "episode/seat0"})
     person = PersonAtPage()
     at_page = NodeSpec("person", PersonAtPage, instance=person, remap={"episode/seat": "episode/seat1"})
     sim = Simulation(NodeSpec("moderator", Moderator, instance=moderator), agent, at_page)
-    sim.publish("episode/begin", Begin())
+    sim.publish("episode/begin", BeginEpisode())
     sim.run(seconds=6.0)
     said = [turn.argument for turn in moderator.conduct.turns]
     assert said[:2] == ["line 0. and more of it.", "line 1. and more of it."]
@@ -202,6 +202,6 @@ def test_what_no_page_sends_is_refused(text: str) -> None:
 
 
 def test_only_one_of_two_answers_at_the_same_moment_counts() -> None:
-    board = Board()
+    board = EpisodeBoard()
     board.ask(3, available=(), others=(), problem="", is_last=False)
     assert [board.answer(3), board.answer(3), board.answer(0)] == [True, False, False]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bridges.web.http.auth import ROLES, Door, Pace, Tokens, check_bind
-from bridges.web.http.capacity import Places
+from bridges.web.http.auth import ROLES, AllowedOrigins, RateLimit, Tokens, check_bind
+from bridges.web.http.capacity import Capacity
 from runtime.errors import ParameterError
 
 
@@ -35,7 +35,7 @@ def test_half_a_tls_configuration_is_refused() -> None:
 
 
 def test_host_and_origin_are_exact() -> None:
-    door = Door.of("127.0.0.1", 8420, has_tls=False)
+    door = AllowedOrigins.of("127.0.0.1", 8420, has_tls=False)
     assert door.admits_origin("127.0.0.1:8420", "http://127.0.0.1:8420")
     assert door.admits_origin("localhost:8420", "http://localhost:8420")
     for host, origin in (
@@ -53,14 +53,14 @@ def test_host_and_origin_are_exact() -> None:
 
 
 def test_pace_allows_a_burst_and_then_the_rate() -> None:
-    pace = Pace(per_s=10.0, burst=3.0)
+    pace = RateLimit(per_s=10.0, burst=3.0)
     assert [pace.allows(0) for _ in range(4)] == [True, True, True, False]
     assert pace.allows(100_000_000)
     assert not pace.allows(100_000_000)
 
 
 def test_behind_a_tunnel_only_the_named_origin_leads_here() -> None:
-    door = Door.of("127.0.0.1", 8420, has_tls=False, also=["http://localhost:9000"])
+    door = AllowedOrigins.of("127.0.0.1", 8420, has_tls=False, also=["http://localhost:9000"])
     assert door.admits_origin("localhost:9000", "http://localhost:9000")
     assert not door.admits_origin("localhost:9000", "https://localhost:9000")
     assert not door.admits_origin("localhost:9000", "http://localhost:8420")
@@ -71,7 +71,7 @@ def test_behind_a_tunnel_only_the_named_origin_leads_here() -> None:
 def test_no_role_takes_the_places_that_are_kept_for_others() -> None:
     roles = ("operator", "viewer", "participant")
     for greedy, most in (("viewer", 8), ("operator", 12), ("participant", 12)):
-        places = Places()
+        places = Capacity()
         while not places.refusal(greedy, roles):
             places.take(greedy)
             most -= 1
@@ -81,7 +81,7 @@ def test_no_role_takes_the_places_that_are_kept_for_others() -> None:
 
 
 def test_a_place_is_free_again_once_somebody_has_left() -> None:
-    places = Places(2)
+    places = Capacity(2)
     for _ in range(2):
         places.take("ada")
     assert "all 2 places are taken" in places.refusal("ada", ("ada",))
@@ -91,7 +91,7 @@ def test_a_place_is_free_again_once_somebody_has_left() -> None:
 
 def test_many_raters_do_not_keep_each_other_out() -> None:
     names = [f"rater-{number}" for number in range(40)]
-    places = Places()
+    places = Capacity()
     for name in names[:16]:
         assert places.refusal(name, (*names, "viewer")) == ""
         places.take(name)

@@ -12,9 +12,9 @@ import pytest
 from bridges.web.http.jsonl import LineFile
 from bridges.web.study import keeper as keeper_module
 from bridges.web.study.journal import read_events
-from bridges.web.study.keeper import Keeper
+from bridges.web.study.keeper import SessionKeeper
 from bridges.web.study.protocol import EXAMPLE, read_protocol
-from bridges.web.study.session import Event, Refused
+from bridges.web.study.session import Event, SessionRefused
 
 
 class FullDisk:
@@ -54,12 +54,12 @@ def test_a_line_that_the_disk_did_not_take_leaves_nothing_behind(tmp_path: Path)
 
 
 def test_what_was_refused_on_a_full_disk_is_not_in_the_session_when_it_is_read_again(tmp_path: Path) -> None:
-    keeper = Keeper(read_protocol(EXAMPLE), tmp_path, lambda story, event: None)
+    keeper = SessionKeeper(read_protocol(EXAMPLE), tmp_path, lambda story, event: None)
     keeper.begin(1, 0.0, "x")
     assert keeper._journal is not None
     file = fill_up(keeper._journal)
     for _ in range(3):
-        with pytest.raises(Refused, match="could not be written"):
+        with pytest.raises(SessionRefused, match="could not be written"):
             keeper.do(lambda story: story.consent(1.0, 3))
     keeper._journal.file = file
     keeper.do(lambda story: story.consent(2.0, 3))
@@ -77,7 +77,7 @@ def test_a_table_that_cannot_be_written_keeps_nobody_from_withdrawing(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     heard: list[Event] = []
-    keeper = Keeper(read_protocol(EXAMPLE), tmp_path, lambda story, event: heard.append(event))
+    keeper = SessionKeeper(read_protocol(EXAMPLE), tmp_path, lambda story, event: heard.append(event))
     keeper.begin(1, 0.0, "x")
     monkeypatch.setattr(keeper_module, "write_table", full)
     keeper.do(lambda story: story.withdraw(1.0, "P01"))

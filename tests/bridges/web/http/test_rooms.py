@@ -19,12 +19,12 @@ from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 from websockets.typing import Origin
 
-from bridges.web.http.auth import Pace
-from bridges.web.http.client import Session, View
+from bridges.web.http.auth import RateLimit
+from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.listener import PageHost
 from bridges.web.http.page import Room
-from bridges.web.http.server import MOST_WAITING, TOO_FAST, Server
-from bridges.web.http.wire import Emergency, Stop, decode
+from bridges.web.http.server import MOST_WAITING, TOO_FAST, WebServer
+from bridges.web.http.wire import Emergency, StopPressed, decode
 from runtime.clock import SystemClock
 from runtime.errors import ParameterError, UserError
 from tests.support.ports import free_ports
@@ -48,7 +48,7 @@ class Desk:
     def came(self, session: Session) -> None: ...
     def left(self, session: Session) -> None: ...
     def handle(self, session: Session, message: Any) -> None: ...
-    def frame(self, camera: str, view: View, now_ns: int) -> tuple[dict[str, Any], bytes] | None: ...
+    def frame(self, camera: str, view: CameraStream, now_ns: int) -> tuple[dict[str, Any], bytes] | None: ...
     def beat(self, now_ns: int) -> None: ...
 
 
@@ -230,10 +230,10 @@ def test_a_page_that_says_too_much_is_cut_off_but_its_stop_counts(last: str) -> 
     handled: list[Any] = []
     here, socket, session = room("console", "index.html", {}), Socket(), Session("s", "operator", "Flo")
     here.desk.handle = lambda _, message: handled.append(message)  # type: ignore[method-assign, assignment]
-    session.pace = Pace(1.0, 0.0)
-    asyncio.run(Server(SystemClock())._listen(socket, session, here))  # type: ignore[arg-type]
+    session.pace = RateLimit(1.0, 0.0)
+    asyncio.run(WebServer(SystemClock())._listen(socket, session, here))  # type: ignore[arg-type]
     assert socket.closed == TOO_FAST
-    assert [type(message) for message in handled] == [Stop if last == "stop" else Emergency]
+    assert [type(message) for message in handled] == [StopPressed if last == "stop" else Emergency]
 
 
 def test_where_there_is_a_study_its_participant_does_not_come_into_the_console(pages: Pages) -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from bridges.web.http.client import Session, View
+from bridges.web.http.client import CameraStream, Session
 from bridges.web.questionnaire.questionnaire import shipped
 from bridges.web.recordings.command import main
-from bridges.web.recordings.documents import AnnotationDesk, Rate, Seek
+from bridges.web.recordings.documents import AnnotationDesk, RateRecording, Seek
 from bridges.web.recordings.ratings import Rating, Ratings, agreement, exported, ratings_file, read_ratings
-from bridges.web.recordings.recording import SHORTEST_GAP_S, Camera, Recorded, read_recording, shown_of
-from nodes.episodes.commands.score import Rating as TakenIn
+from bridges.web.recordings.recording import SHORTEST_GAP_S, Recorded, RecordedCamera, read_recording, shown_of
+from nodes.episodes.commands.score import HumanRating as TakenIn
 from runtime.bag.file import BagWriter
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope, Stamped
@@ -109,9 +109,9 @@ def test_what_is_no_recording_or_has_nobody_in_it_is_told(tmp_path: Path) -> Non
 
 
 def test_the_frame_is_the_one_that_was_on_screen() -> None:
-    found = Camera("head", times_s=[0.5, 1.0, 2.0], frames=[b"a", b"b", b"c"])
+    found = RecordedCamera("head", times_s=[0.5, 1.0, 2.0], frames=[b"a", b"b", b"c"])
     assert [found.frame_at(at_s) for at_s in (0.0, 0.5, 0.9, 1.0, 9.0)] == [0, 0, 0, 1, 2]
-    assert Camera("head").frame_at(1.0) is None
+    assert RecordedCamera("head").frame_at(1.0) is None
 
 
 def test_the_camera_that_shows_most_comes_first_and_there_are_eight_at_most() -> None:
@@ -131,25 +131,25 @@ def test_every_camera_of_a_recording_is_read(tmp_path: Path) -> None:
 
 
 def test_a_page_is_sent_the_frame_of_its_own_moment(tmp_path: Path) -> None:
-    cameras = [Camera("room", [0.5, 1.0], [b"a", b"b"]), Camera("head", [0.7, 1.5], [b"c", b"d"])]
+    cameras = [RecordedCamera("room", [0.5, 1.0], [b"a", b"b"]), RecordedCamera("head", [0.7, 1.5], [b"c", b"d"])]
     recorded = Recorded("e", 3.0, agents=["Ada"], cameras=cameras)
     desk, ratings = a_desk(tmp_path, recorded)
-    session, view = Session("s1", "ada", "ada"), View()
+    session, view = Session("s1", "ada", "ada"), CameraStream()
     assert desk.recording()["cameras"] == ["room", "head"]
     assert desk.frame("s1 0", view, 0) == ({"camera": "s1 0", "at_s": 0.5}, b"a")
     assert desk.frame("s1 0", view, 0) is None
     desk.handle(session, Seek(2.0))
     assert desk.frame("s1 0", view, 0) == ({"camera": "s1 0", "at_s": 1.0}, b"b")
-    assert desk.frame("s1 1", View(), 0) == ({"camera": "s1 1", "at_s": 1.5}, b"d")
-    assert [desk.frame(wrong, View(), 0) for wrong in ("s1 2", "s1", "s1 -1", "s1 x")] == [None] * 4
+    assert desk.frame("s1 1", CameraStream(), 0) == ({"camera": "s1 1", "at_s": 1.5}, b"d")
+    assert [desk.frame(wrong, CameraStream(), 0) for wrong in ("s1 2", "s1", "s1 -1", "s1 x")] == [None] * 4
     ratings.close()
 
 
 def test_each_annotator_sees_their_own_ratings_and_nobody_the_models(tmp_path: Path) -> None:
     desk, ratings = a_desk(tmp_path)
     ada, bo, viewer = (Session(name, name, name) for name in ("ada", "bo", "viewer"))
-    desk.handle(ada, Rate("Ada", "BEL", 7, " well done "))
-    desk.handle(bo, Rate("Ada", "BEL", 3))
+    desk.handle(ada, RateRecording("Ada", "BEL", 7, " well done "))
+    desk.handle(bo, RateRecording("Ada", "BEL", 3))
     assert desk.state(ada, 0)["ratings"] == [{"name": "Ada", "dimension": "BEL", "score": 7, "rationale": "well done"}]
     assert "8.0" not in json.dumps(desk.welcome(ada))
     assert desk.state(viewer, 0)["agreement"][0]["raters"] == 2
@@ -159,8 +159,13 @@ def test_each_annotator_sees_their_own_ratings_and_nobody_the_models(tmp_path: P
 def test_a_viewer_and_a_wrong_score_change_nothing(tmp_path: Path) -> None:
     desk, ratings = a_desk(tmp_path)
     viewer, ada = Session("v", "viewer", "v"), Session("a", "ada", "a")
-    desk.handle(viewer, Rate("Ada", "BEL", 7))
-    for rate in (Rate("Ada", "BEL", 11), Rate("Zed", "BEL", 1), Rate("Ada", "WIT", 1), Rate("Ada", "SEC", 1)):
+    desk.handle(viewer, RateRecording("Ada", "BEL", 7))
+    for rate in (
+        RateRecording("Ada", "BEL", 11),
+        RateRecording("Zed", "BEL", 1),
+        RateRecording("Ada", "WIT", 1),
+        RateRecording("Ada", "SEC", 1),
+    ):
         desk.handle(ada, rate)
     assert not ratings.by_key
     assert viewer.notices == ["a viewer rates nothing; take an annotator's address"]

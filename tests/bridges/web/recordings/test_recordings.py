@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridges.web.http.client import Session, View
-from bridges.web.recordings.documents import Rate, Seek
+from bridges.web.http.client import CameraStream, Session
+from bridges.web.recordings.documents import RateRecording, Seek
 from bridges.web.recordings.folder import MOST_OPEN
-from bridges.web.recordings.page import Open, RecordingsDesk
+from bridges.web.recordings.page import OpenRecording, RecordingsDesk
 from bridges.web.recordings.ratings import ratings_file, read_ratings
-from bridges.web.recordings.reader_process import Reading
+from bridges.web.recordings.reader_process import ReaderProcess
 from bridges.web.recordings.recording import Recorded, read_recording
 from runtime.bag.file import BagWriter
 from runtime.message import Envelope, Stamped
@@ -58,7 +58,7 @@ class Page:
         return news
 
     def opens(self, name: str, rater: str = "ada") -> None:
-        self.desk.handle(self.session, Open(name, rater))
+        self.desk.handle(self.session, OpenRecording(name, rater))
         eventually(lambda: "recording" in self.look(), "it is read")
 
 
@@ -72,9 +72,9 @@ def test_finished_recordings_are_listed_and_what_leads_elsewhere_is_none(folder:
     page = Page(desk, "a")
     assert {one["name"] for one in page.known["shelf"]} == {"P01-trial-1-1.mcap", "P01-trial-2-1.mcap"}
     for name in ("../x.mcap", "/etc/passwd", "P09.mcap"):
-        desk.handle(page.session, Open(name, "ada"))
+        desk.handle(page.session, OpenRecording(name, "ada"))
         assert page.look()["notices"] == ["there is no such recording, or it is not finished yet"]
-    desk.handle(page.session, Open("P01-trial-1-1.mcap", "<b>"))
+    desk.handle(page.session, OpenRecording("P01-trial-1-1.mcap", "<b>"))
     assert page.look()["notices"] == ["give a name or code to rate under: letters, digits, spaces and -"]
     desk.close()
 
@@ -108,7 +108,7 @@ def test_two_rate_a_trial_and_see_their_own_ratings_and_how_far_they_agree(folde
     for page, rater, score in ((ada, "ada", 8), (ben, "ben", 7)):
         page.opens("P01-trial-1-1.mcap", rater)
         assert page.known["recording"]["agents"] == ["collaborator", "robot"]
-        desk.handle(page.session, Rate("robot", "BEL", score, "polite"))
+        desk.handle(page.session, RateRecording("robot", "BEL", score, "polite"))
         page.look()
     assert [one["score"] for one in ada.known["ratings"]] == [8]
     assert [one["score"] for one in ben.known["ratings"]] == [7]
@@ -119,9 +119,9 @@ def test_two_rate_a_trial_and_see_their_own_ratings_and_how_far_they_agree(folde
     viewer.look()
     assert [(one["dimension"], one["raters"]) for one in viewer.known["agreement"]] == [("BEL", 2)]
     assert [one["raters"] for one in viewer.known["shelf"] if one["name"] == "P01-trial-1-1.mcap"] == [2]
-    desk.handle(viewer.session, Open("P01-trial-1-1.mcap"))
+    desk.handle(viewer.session, OpenRecording("P01-trial-1-1.mcap"))
     assert "recording" in viewer.look()
-    desk.handle(viewer.session, Rate("robot", "BEL", 1))
+    desk.handle(viewer.session, RateRecording("robot", "BEL", 1))
     assert viewer.look()["notices"] == ["a viewer rates nothing; take an annotator's address"]
     desk.close()
 
@@ -138,7 +138,7 @@ def test_two_runs_whose_recordings_have_one_name_are_not_taken_for_one(recording
     for page, rater in ((ada, "ada"), (ben, "ben")):
         page.opens("monday/run.mcap", rater)
     assert [one["score"] for one in ada.known["ratings"]] == [8]  # given before it was told apart
-    desk.handle(ben.session, Rate("robot", "BEL", 8))
+    desk.handle(ben.session, RateRecording("robot", "BEL", 8))
     ben.look()
     desk._listed_ns = -(10**12)
     agreed = ada.look()["agreement"]
@@ -151,7 +151,7 @@ def test_two_runs_whose_recordings_have_one_name_are_not_taken_for_one(recording
 def test_a_recording_that_nobody_waits_for_any_more_is_not_read_on(folder: Path) -> None:
     desk = RecordingsDesk(folder, lambda: NOW_S)
     page = Page(desk, "a")
-    desk.handle(page.session, Open("P01-trial-1-1.mcap", "ada"))
+    desk.handle(page.session, OpenRecording("P01-trial-1-1.mcap", "ada"))
     page.opens("P01-trial-2-1.mcap")
     assert desk._shelf._reading == {}
     assert list(desk._shelf.books) == ["P01-trial-2-1.mcap"]
@@ -161,7 +161,7 @@ def test_a_recording_that_nobody_waits_for_any_more_is_not_read_on(folder: Path)
 
 def test_each_page_is_shown_the_frames_of_its_own_recording_and_moment(folder: Path) -> None:
     desk = RecordingsDesk(folder, lambda: NOW_S)
-    page, view = Page(desk, "a"), View()
+    page, view = Page(desk, "a"), CameraStream()
     assert desk.frame("a 0", view, 0) is None
     page.opens("P01-trial-1-1.mcap")
     first = desk.frame("a 0", view, 0)
@@ -170,7 +170,7 @@ def test_each_page_is_shown_the_frames_of_its_own_recording_and_moment(folder: P
     assert first is not None
     assert later is not None
     assert first[0]["at_s"] < later[0]["at_s"]
-    desk.handle(page.session, Open())  # back to the list
+    desk.handle(page.session, OpenRecording())  # back to the list
     assert desk.frame("a 0", view, 0) is None
     desk.close()
 
@@ -179,7 +179,7 @@ def test_a_recording_that_cannot_be_read_is_told_to_who_asked(folder: Path) -> N
     (folder / "torn.mcap").write_text("hello")
     desk = RecordingsDesk(folder, lambda: NOW_S)
     page = Page(desk, "a")
-    desk.handle(page.session, Open("torn.mcap", "ada"))
+    desk.handle(page.session, OpenRecording("torn.mcap", "ada"))
     told: list[str] = []
 
     def is_told() -> bool:
@@ -198,7 +198,7 @@ def test_a_bounded_number_of_recordings_is_open_at_a_time(folder: Path) -> None:
     pages = [Page(desk, str(place)) for place in range(MOST_OPEN + 1)]
     for place, page in enumerate(pages[:-1]):
         page.opens(f"more-{place}.mcap")
-    desk.handle(pages[-1].session, Open("P01-trial-1-1.mcap", "ada"))
+    desk.handle(pages[-1].session, OpenRecording("P01-trial-1-1.mcap", "ada"))
     assert pages[-1].look()["notices"] == ["others have other recordings open; there is no room for one more"]
     desk.left(pages[0].session)
     pages[-1].opens("P01-trial-1-1.mcap")
@@ -207,7 +207,7 @@ def test_a_bounded_number_of_recordings_is_open_at_a_time(folder: Path) -> None:
 
 
 def test_the_process_that_reads_hands_over_what_it_read(recording: Path) -> None:
-    reading = Reading(recording)
+    reading = ReaderProcess(recording)
     results: list[Recorded | str] = []
 
     def is_read() -> bool:
@@ -225,7 +225,7 @@ def test_two_at_a_time_do_not_rate_the_same_under_one_name(folder: Path) -> None
     desk = RecordingsDesk(folder, lambda: NOW_S)
     one, other = Page(desk, "a"), Page(desk, "b")
     one.opens("P01-trial-1-1.mcap")
-    desk.handle(other.session, Open("P01-trial-1-1.mcap", "ada"))
+    desk.handle(other.session, OpenRecording("P01-trial-1-1.mcap", "ada"))
     [notice] = other.look()["notices"]
     assert notice.startswith("somebody rates this as ada on another page")
     other.opens("P01-trial-2-1.mcap")  # the same person may rate another one beside it

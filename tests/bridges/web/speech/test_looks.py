@@ -7,7 +7,7 @@ import pytest
 
 from bridges.web.http.client import Session
 from bridges.web.http.wire import SoundPiece, Talk, Talked
-from bridges.web.speech.partial_recognition import EACH_S, PAUSE_S, Looks
+from bridges.web.speech.partial_recognition import EACH_S, PAUSE_S, PartialRecognition
 from runtime.clock import to_ns
 from runtime.msgs import SOUND_RATE_HZ, Utterance
 from tests.bridges.web.speech.test_talking import Booth
@@ -26,7 +26,7 @@ LOUD, SOFT, ROOM = piece(3000), piece(1200), piece(200)
 
 def looks_at(*pieces: SoundPiece) -> list[float]:
     """After how many seconds of them there was a look."""
-    looks, found, passed_s = Looks(), list[float](), 0.0
+    looks, found, passed_s = PartialRecognition(), list[float](), 0.0
     for one in pieces:
         samples = np.frombuffer(one.pcm, "<i2")
         passed_s += len(samples) / SOUND_RATE_HZ

@@ -29,7 +29,7 @@ from bridges.web.speech.push_to_talk import (
 )
 from bridges.web.study import wire as study_wire
 from bridges.web.study.node import NOBODY_LISTENS, Study
-from nodes.voice.speaking.floor import Floor
+from nodes.voice.speaking.floor import SpeakingTurn
 from runtime import Simulation
 from runtime.clock import to_ns
 from runtime.msgs import MicrophoneState, RecogniserState, Sound, Utterance
@@ -195,7 +195,7 @@ def test_what_a_page_said_that_goes_on_no_more_is_forgotten_and_told() -> None:
 
 
 def test_a_robot_that_speaks_falls_silent_while_the_button_is_held() -> None:
-    booth, floor = Booth(), Floor(barge_in_s=0.3)
+    booth, floor = Booth(), SpeakingTurn(barge_in_s=0.3)
 
     def hear() -> None:
         for one in booth.ports.speaking.messages:
@@ -326,7 +326,7 @@ def test_only_in_a_trial_a_participant_is_heard_and_nobody_else_on_that_page(tmp
         for message in utterance:
             node.handle(session, message)
 
-    begun: Any = ((guide, study_wire.Begin(1)), (person, study_wire.Agree(3)), (guide, study_wire.Skip()))
+    begun: Any = ((guide, study_wire.BeginSession(1)), (person, study_wire.Agree(3)), (guide, study_wire.Skip()))
     for session, message in begun:
         node.handle(session, message)
     say(person)

@@ -10,7 +10,7 @@ import pytest
 from bridges.web.console.canned_phrases import Canned
 from bridges.web.console.signing import Asking
 from bridges.web.study.condition import seat_problems
-from bridges.web.study.effect import Effect
+from bridges.web.study.effect import ConditionEffect
 from bridges.web.study.protocol import Protocol, read_protocol
 from bridges.web.study.session import Event, Story
 from bridges.web.study.views import participant_view
@@ -67,9 +67,9 @@ class Run:
         self.number = 0
         self.holds("planner")
 
-    def a_new_effect(self) -> Effect:
+    def a_new_effect(self) -> ConditionEffect:
         """As in a process that was started again."""
-        return Effect(Asking({}), self.asked.append, self.note)
+        return ConditionEffect(Asking({}), self.asked.append, self.note)
 
     def note(self, event: Event) -> None:
         self.events.append(event)

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from bridges.web.questionnaire.questionnaire import shipped
-from bridges.web.study.journal import Folder, Journal, answers_table, open_session, read_events
-from bridges.web.study.keeper import Keeper
+from bridges.web.study.journal import SessionFile, SessionFolder, answers_table, open_session, read_events
+from bridges.web.study.keeper import SessionKeeper
 from bridges.web.study.order import balanced_square, order_of
 from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
-from bridges.web.study.session import Event, Refused, Story, told
+from bridges.web.study.session import Event, SessionRefused, Story, told
 from bridges.web.study.views import experimenter_view, participant_view
 from nodes.episodes.evaluation.dimensions import SEVEN
 from runtime.errors import UserError
@@ -159,7 +159,7 @@ def test_a_session_goes_from_consent_to_thanks() -> None:
     ],
 )
 def test_what_does_not_fit_the_step_is_refused(wish: Any, why: str) -> None:
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(SessionRefused, match=why):
         wish(story_of())
 
 
@@ -168,9 +168,9 @@ def test_answers_are_checked_and_required() -> None:
     story.apply(story.consent(0.0, 3))
     step = story.step.ident
     for item, value in (("age", 17), ("age", "old"), ("age", True), ("robots", "never"), ("nothing", 1)):
-        with pytest.raises(Refused):
+        with pytest.raises(SessionRefused):
             story.answer(0.0, step, item, value)
-    with pytest.raises(Refused, match="1 of the questions still needs an answer"):
+    with pytest.raises(SessionRefused, match="1 of the questions still needs an answer"):
         story.submit(0.0, step)
 
 
@@ -233,7 +233,7 @@ def test_a_session_is_its_events_wherever_they_are_cut() -> None:
 
 
 def test_a_file_that_was_torn_by_a_kill_is_read_up_to_its_last_whole_line(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
+    folder = SessionFolder(tmp_path)
     story, journal = open_session(folder, PROTOCOL, 7, 0.0, "x")
     journal.write(story.consent(1.0, 3))
     journal.close()
@@ -252,16 +252,16 @@ def test_a_file_that_was_torn_by_a_kill_is_read_up_to_its_last_whole_line(tmp_pa
 
 
 def test_two_runs_do_not_share_a_folder_and_a_finished_number_is_not_taken_twice(tmp_path: Path) -> None:
-    folder = Folder(tmp_path)
+    folder = SessionFolder(tmp_path)
     with pytest.raises(UserError, match="another run writes sessions in"):
-        Folder(tmp_path)
-    journal = Journal(folder.file("P01"))
+        SessionFolder(tmp_path)
+    journal = SessionFile(folder.file("P01"))
     for event in (Event("begin", 0.0, number=1, protocol=PROTOCOL.sha), *played(story_of())):
         journal.write(event)
     journal.close()
     with pytest.raises(UserError, match="the session of P01 is over already; choose another number"):
         open_session(folder, PROTOCOL, 1, 0.0, "x")
-    other = Journal(folder.file("P02"))
+    other = SessionFile(folder.file("P02"))
     other.write(Event("begin", 0.0, number=2, protocol="another"))
     other.close()
     with pytest.raises(UserError, match=r"P02.jsonl was begun with another protocol file"):
@@ -274,7 +274,7 @@ def test_two_runs_do_not_share_a_folder_and_a_finished_number_is_not_taken_twice
 
 def test_a_run_goes_on_with_what_the_last_one_left_and_calls_its_trial_interrupted(tmp_path: Path) -> None:
     heard: list[Event] = []
-    keeper = Keeper(PROTOCOL, tmp_path, lambda story, event: heard.append(event))
+    keeper = SessionKeeper(PROTOCOL, tmp_path, lambda story, event: heard.append(event))
     assert keeper.go_on(0.0) == ""
     keeper.begin(4, 0.0, "x")
     keeper.do(lambda story: story.consent(1.0, 3))
@@ -282,25 +282,25 @@ def test_a_run_goes_on_with_what_the_last_one_left_and_calls_its_trial_interrupt
     keeper.do(lambda story: story.start(2.0, "x"))
     keeper.close()  # as a kill would: nothing is written at the end
     heard.clear()
-    again = Keeper(PROTOCOL, tmp_path, lambda story, event: heard.append(event))
+    again = SessionKeeper(PROTOCOL, tmp_path, lambda story, event: heard.append(event))
     assert again.go_on(9.0) == "P04"
     assert again.story is not None
     assert (again.story.phase, again.story.step.ident, again.story.attempt) == ("ready", "trial-1", 1)
     assert [(event.what, event.how) for event in heard] == [("begin", ""), ("trial", "interrupted")]
-    with pytest.raises(Refused, match="the session of P04 is not over"):
+    with pytest.raises(SessionRefused, match="the session of P04 is not over"):
         again.begin(5, 9.0, "x")
     again.close()
 
 
 @pytest.mark.parametrize("rated", ["", '{"episode":"e","rater":"ada","name":"robot","dimension":"GOAL","score":7}\n'])
 def test_who_rates_a_trial_of_the_session_does_not_keep_the_next_run_from_going_on(rated: str, tmp_path: Path) -> None:
-    keeper = Keeper(PROTOCOL, tmp_path, lambda story, event: None)
+    keeper = SessionKeeper(PROTOCOL, tmp_path, lambda story, event: None)
     keeper.begin(4, 0.0, "x")
     keeper.close()
     ratings = tmp_path / "P04-trial-1-1.ratings.jsonl"
     ratings.write_text(rated)
     os.utime(ratings, (4e9, 4e9))
-    again = Keeper(PROTOCOL, tmp_path, lambda story, event: None)
+    again = SessionKeeper(PROTOCOL, tmp_path, lambda story, event: None)
     assert again.go_on(9.0) == "P04"
     assert again.sessions() == ["P04"]
     again.close()

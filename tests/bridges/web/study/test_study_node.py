@@ -11,7 +11,7 @@ from bridges.web.http.client import Session
 from bridges.web.http.wire import NoteMark
 from bridges.web.study import wire
 from bridges.web.study.journal import read_events
-from bridges.web.study.keeper import Keeper
+from bridges.web.study.keeper import SessionKeeper
 from bridges.web.study.node import Study
 from bridges.web.study.protocol import EXAMPLE, read_protocol
 from bridges.web.study.session import Event, Story, told
@@ -21,10 +21,10 @@ from runtime.control_messages.lease import LEASE_TOPIC, Lease
 PROTOCOL = read_protocol(EXAMPLE)
 
 
-def opened(node: Study, sim: Simulation, folder: Path) -> tuple[Keeper, Session, Session]:
+def opened(node: Study, sim: Simulation, folder: Path) -> tuple[SessionKeeper, Session, Session]:
     """The study under way, everybody on the seats of its first condition; who guides it, and who takes part."""
     sim.run(seconds=0.1)
-    node._keeper = keeper = Keeper(PROTOCOL, folder, node._tell)  # in virtual time it opens none by itself
+    node._keeper = keeper = SessionKeeper(PROTOCOL, folder, node._tell)  # in virtual time it opens none by itself
     for seat in PROTOCOL.condition[0].seats:
         sim.publish(LEASE_TOPIC, Lease(seat=seat, holder=seat, number=1))
     sim.run(seconds=0.1)
@@ -38,20 +38,20 @@ def test_what_is_kept_is_published_and_a_role_does_only_what_is_its_own(tmp_path
     steps, marks = sim.record(Study.step), sim.record(Study.mark)
     keeper, guide, person = opened(node, sim, tmp_path)
     for session, message in (
-        (person, wire.Begin(2)),
-        (guide, wire.Begin(2)),
+        (person, wire.BeginSession(2)),
+        (guide, wire.BeginSession(2)),
         (guide, wire.Agree(3)),
         (person, wire.Agree(3)),
-        (person, wire.Answer("before/about-you", "robots", "much")),
-        (person, wire.Answer("before/about-you", "robots", "much")),  # again, as after a lost link: kept once
+        (person, wire.AnswerItem("before/about-you", "robots", "much")),
+        (person, wire.AnswerItem("before/about-you", "robots", "much")),  # again, as after a lost link: kept once
         (person, wire.Skip()),
         (guide, wire.Skip()),
         (person, wire.StartTrial()),
         (guide, wire.StartTrial()),
         (person, NoteMark("x")),
         (guide, NoteMark("laughter", "loud")),
-        (person, wire.Note("x")),
-        (guide, wire.Note("They laughed.")),
+        (person, wire.ExperimenterNote("x")),
+        (guide, wire.ExperimenterNote("They laughed.")),
         (guide, wire.EndTrial("aborted")),
         (guide, wire.Speak("x")),
     ):
@@ -78,7 +78,7 @@ def test_who_withdraws_in_a_trial_ends_it_with_its_recording_and_the_robot_stops
     trials, steps, stops = sim.record(Study.trial), sim.record(Study.step), sim.record(Study.interrupt)
     keeper, guide, person = opened(node, sim, tmp_path)
     for session, message in (
-        (guide, wire.Begin(1)),
+        (guide, wire.BeginSession(1)),
         (person, wire.Agree(3)),
         (guide, wire.Skip()),
         (guide, wire.StartTrial()),
@@ -103,7 +103,7 @@ def test_a_participants_stop_is_never_refused(tmp_path: Path) -> None:
     sim = Simulation(node)
     heard, stops = sim.record(Study.speak), sim.record(Study.interrupt)
     keeper, guide, person = opened(node, sim, tmp_path)
-    for session, message in ((guide, wire.Begin(1)), (person, wire.Agree(3)), (guide, wire.Skip())):
+    for session, message in ((guide, wire.BeginSession(1)), (person, wire.Agree(3)), (guide, wire.Skip())):
         node.handle(session, message)
     node.handle(person, wire.Speak("Stop!"))  # between the trials
     assert person.notices == ["nobody listens at the moment, but the robot stops"]
@@ -138,7 +138,7 @@ def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> 
     sim = Simulation(node)
     keeper, guide, person = opened(node, sim, tmp_path)
     node._pages = cast(Any, pages)
-    for session, message in ((guide, wire.Begin(1)), (person, wire.Agree(3))):
+    for session, message in ((guide, wire.BeginSession(1)), (person, wire.Agree(3))):
         node.handle(session, message)
     assert pages.asked == ["those with old tokens go"]
     if how == "withdraws":
@@ -148,6 +148,6 @@ def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> 
             node.handle(guide, wire.Skip())
     node.handle(guide, NoteMark(label="late"))  # what is noted afterwards takes nothing back again
     assert pages.asked == ["those with old tokens go", "another token for participant"]
-    node.handle(guide, wire.Begin(2))
+    node.handle(guide, wire.BeginSession(2))
     assert pages.asked[2:] == ["those with old tokens go"]
     keeper.close()

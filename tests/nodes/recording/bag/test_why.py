@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodes.recording.bag.causes import Step, Trace, trace
+from nodes.recording.bag.causes import CausalStep, CausalTrace, trace
 from nodes.recording.bag.command import main
 from nodes.recording.bag.latency import KEPT, Durations
 from nodes.recording.bag.recording import Recording
@@ -156,6 +156,6 @@ def test_on_a_narrow_terminal_why_and_info_fit_and_lose_no_words(
 def test_beside_a_topic_as_long_as_the_window_a_text_stays_in_one_piece() -> None:
     said = "arm:planner:7 of a topic with a long name"
     name = "robot/left_arm/wrist/force_torque"
-    step = Step(ident="x:y:1", topic=name, text=said, at_s=1.0, age_s=0.1, how="", provenance="")
-    found = Trace(command="x:y:1", at_s=1.0, steps=[step], inputs=[], has_journal=True)
+    step = CausalStep(ident="x:y:1", topic=name, text=said, at_s=1.0, age_s=0.1, how="", provenance="")
+    found = CausalTrace(command="x:y:1", at_s=1.0, steps=[step], inputs=[], has_journal=True)
     assert any(line.endswith(f"{name}  {said}") for line in describe(found, 60).splitlines())

@@ -18,7 +18,7 @@ from nodes.recording.bag.recording import Recording
 from nodes.recording.images import exact_depth_document, image_document, image_of
 from nodes.recording.recorder import Recorder
 from nodes.recording.replay.command import main, replay_nodes
-from nodes.recording.replay.gaps import Pace, TimeLine
+from nodes.recording.replay.gaps import ReplayPace, TimeLine
 from nodes.recording.replay.inputs import Inputs
 from nodes.recording.replay.player import NodeResult
 from nodes.recording.replay.recorded_launch import recorded_launch
@@ -201,7 +201,7 @@ def test_the_recorders_own_views_of_a_message_do_not_stand_in_for_it() -> None:
 
 def test_one_forged_stamp_is_passed_over_with_a_sentence_and_holds_up_nothing_behind_it() -> None:
     told: list[str] = []
-    pace = Pace(1000.0, TimeLine(0, 60.0, told.append))
+    pace = ReplayPace(1000.0, TimeLine(0, 60.0, told.append))
     for stamp_s in (1, 2, 10**9, 3, 4):  # waited for as it is, the third would take eleven days
         pace.wait(stamp_s * 10**9)
     later, earlier = told
