@@ -84,8 +84,8 @@ def _elsewhere(spec: NodeSpec) -> list[Finding]:
 
 
 def examine_robot(name: str) -> list[Finding]:
-    """What the robot of that name lacks, as its `bridges/NAME_doctor.py` says, or the "module:function" named."""
-    examine_it: Callable[[], object] = load_name(name if ":" in name else f"bridges.{name}_doctor:examine")
+    """What the robot of that name lacks, as its `bridges/NAME/doctor.py` says, or the "module:function" named."""
+    examine_it: Callable[[], object] = load_name(name if ":" in name else f"bridges.{name}.doctor:examine")
     try:
         findings = msgspec.convert(msgspec.to_builtins(examine_it()), list[Finding])  # a Finding does not check itself
     except (TypeError, msgspec.ValidationError) as problem:

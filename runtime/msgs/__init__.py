@@ -1,49 +1,54 @@
 """The messages of robots, voices and interrupts. Those of episodes are in `runtime.msgs.episode`.
 
 No other room of `runtime` imports this one: the runtime knows messages by their traits, not by their names.
+A message is loaded when it is first asked for, since those with arrays need numpy.
 """
 
-from runtime.msgs.interrupt import Effect, Interrupt, InterruptRecord
-from runtime.msgs.robot import (
-    JOINTS,
-    TERMINAL,
-    Action,
-    ActionChunk,
-    Comparison,
-    EStop,
-    Feedback,
-    GuardOrder,
-    GuardState,
-    Image,
-    JointCommand,
-    JointVector,
-    OutOfBudget,
-    RecorderState,
-    RobotMode,
-    RobotService,
-    RobotState,
-    RobotStatus,
-    RunningTrial,
-    SceneDescription,
-    SeatRequest,
-    SeenObject,
-    Skill,
-    Subtask,
-    Trial,
-    Utterance,
-)
-from runtime.msgs.voice import (
-    SAMPLE_BYTES,
-    SOUND_BYTES_PER_S,
-    SOUND_RATE_HZ,
-    LoudspeakerState,
-    MicrophoneState,
-    RecogniserState,
-    Saying,
-    Sound,
-    SoundSoFar,
-    Speech,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runtime.msgs.interrupt import Effect, Interrupt, InterruptRecord
+    from runtime.msgs.robot import (
+        JOINTS,
+        TERMINAL,
+        Action,
+        ActionChunk,
+        Comparison,
+        EStop,
+        Feedback,
+        GuardOrder,
+        GuardState,
+        Image,
+        JointCommand,
+        JointVector,
+        OutOfBudget,
+        RecorderState,
+        RobotMode,
+        RobotService,
+        RobotState,
+        RobotStatus,
+        RunningTrial,
+        SceneDescription,
+        SeatRequest,
+        SeenObject,
+        Skill,
+        Subtask,
+        Trial,
+        Utterance,
+    )
+    from runtime.msgs.voice import (
+        SAMPLE_BYTES,
+        SOUND_BYTES_PER_S,
+        SOUND_RATE_HZ,
+        LoudspeakerState,
+        MicrophoneState,
+        RecogniserState,
+        Saying,
+        Sound,
+        SoundSoFar,
+        Speech,
+    )
 
 __all__ = [
     "JOINTS",
@@ -86,3 +91,14 @@ __all__ = [
     "Trial",
     "Utterance",
 ]
+
+_FILES = ("interrupt", "robot", "voice")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for file in _FILES:
+            module = import_module(f"runtime.msgs.{file}")
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

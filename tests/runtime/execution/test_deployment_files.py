@@ -18,7 +18,7 @@ from tests.nodes.camera.test_camera import make_video
 from tests.support.fake_openai_server import FakeOpenAI, answers
 
 ROOT = Path(__file__).resolve().parents[3]
-UNIT = ROOT / "bridges" / "polyrhythm-stretch.service"
+UNIT = ROOT / "bridges" / "stretch" / "polyrhythm-stretch.service"
 SEEN = {"objects": [{"label": "cup", "colour": "red", "u": 8, "v": 8}], "target": -1}
 
 

@@ -60,5 +60,5 @@ def test_a_console_that_is_started_again_gives_no_name_twice() -> None:
 def test_what_tells_a_stop_has_to_be_there() -> None:
     with pytest.raises(UserError, match=r"nodes\.nothing"):
         Console(stop_words="nodes.nothing:is_stop")
-    with pytest.raises(ParameterError, match=r"no function; expected one like nodes\.understanding:is_stop"):
+    with pytest.raises(ParameterError, match=r"no function; expected one like nodes\.interrupts\.intent:is_stop"):
         Console(stop_words="nodes.stretch.limits:STRETCH_3")

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 
 def test_the_shipped_sentences_are_readable_and_their_keys_are_different() -> None:
-    canned = read_canned(ROOT / "bridges" / "web" / "canned.toml")
+    canned = read_canned(ROOT / "bridges" / "web" / "console" / "canned_phrases.toml")
     keys = [sentence["key"] for sentence in canned if sentence["key"]]
     assert len(keys) == len(set(keys)) == 10
     assert {sentence["as"] for sentence in canned} == {"robot", "collaborator"}
