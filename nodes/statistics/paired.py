@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
@@ -40,7 +40,7 @@ def _pseudomedian(values: NDArray[np.float64]) -> float:
 
 
 def paired_difference(
-    by_cluster: Mapping[object, Sequence[float]],
+    clusters: Iterable[Sequence[float]],
     *,
     estimate: Callable[[NDArray[np.float64]], float] = _pseudomedian,
     resamples: int = RESAMPLES,
@@ -50,7 +50,7 @@ def paired_difference(
 
     Raises ValueError where no cluster holds a difference.
     """
-    groups = [np.asarray(values, dtype=np.float64) for values in by_cluster.values() if len(values)]
+    groups = [np.asarray(values, dtype=np.float64) for values in clusters if len(values)]
     if not groups:
         raise ValueError("no differences: an estimate needs at least one pair")
     value = estimate(np.concatenate(groups))

@@ -32,25 +32,25 @@ def test_an_estimate_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one pair"):
         hodges_lehmann([])
     with pytest.raises(ValueError, match="at least one pair"):
-        paired_difference({"seed 0": []})
+        paired_difference([[]])
     with pytest.raises(ValueError, match="at least one pair"):
         risk_difference(0, 0, 0, 0)
 
 
 def test_one_cluster_has_no_interval() -> None:
-    found = paired_difference({"seed 0": [1.0, 2.0, 3.0]})
+    found = paired_difference([[1.0, 2.0, 3.0]])
     assert (found.estimate, found.low, found.high) == (2.0, None, None)
 
 
 def test_the_bootstrap_draws_clusters_and_not_values() -> None:
     """Forty values in two clusters know as little as two values do."""
-    clusters = {0: [0.0] * 20, 1: [1.0] * 20}
+    clusters = [[0.0] * 20, [1.0] * 20]
     found = paired_difference(clusters, resamples=400)
     assert (found.low, found.high) == (0.0, 1.0)
 
 
 def test_the_bootstrap_is_the_same_for_one_seed() -> None:
-    clusters = {seed: [float(seed), seed * 0.5] for seed in range(8)}
+    clusters = [[float(seed), seed * 0.5] for seed in range(8)]
     assert paired_difference(clusters, resamples=200) == paired_difference(clusters, resamples=200)
     assert paired_difference(clusters, resamples=200) != paired_difference(clusters, resamples=200, seed=1)
 
@@ -60,7 +60,7 @@ def test_the_bootstrap_covers_the_true_difference_in_about_95_of_100_samples() -
     covered = 0
     for _ in range(200):
         effects = generator.normal(1.0, 1.0, size=20)
-        clusters = {seed: list(generator.normal(effect, 0.5, size=3)) for seed, effect in enumerate(effects)}
+        clusters = [list(generator.normal(effect, 0.5, size=3)) for effect in effects]
         found = paired_difference(clusters, resamples=200, estimate=lambda values: float(np.mean(values)))
         assert found.low is not None
         assert found.high is not None
