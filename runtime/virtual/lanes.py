@@ -80,7 +80,7 @@ class VirtualLanes:
         call.not_before_ns = self._scheduler.now_ns + latency_ns
         watch = self.watch
         if watch is not None:
-            watch.handler = f"{hosted.name}.{work.handler}"
+            watch.begin(f"{hosted.name}.{work.handler}")
         try:
             result = hosted.run(work, call)
         except EscapeError:
@@ -92,7 +92,7 @@ class VirtualLanes:
             raise
         finally:
             if watch is not None:
-                watch.handler = ""
+                watch.end()
         lane.is_busy = True
         if lane.style == "async":
             self._run_task(hosted, lane, work, call, result)

@@ -1,8 +1,9 @@
 """What would escape virtual time, named with file and line: wall clock, randomness without a seed, threads, sockets.
 
 Watched is what handlers call from code of their own; what a third-party library does inside a call is its own affair,
-except that a socket is one wherever it is opened. Functions of the standard library are wrapped once per process and
-pass everything through unless a handler runs in virtual time in this very thread.
+except that a socket is one wherever it is opened. Functions of the standard library are wrapped only while a handler
+runs and pass everything through where another thread calls them; methods of classes, while the simulation runs. Both
+are put back however that ends.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import threading
 import time
 import types
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from runtime.errors import EscapeError
 
 TIME_ADVICE = "use self.clock.now_ns()"
 RANDOM_ADVICE = "use self.random"
+WAIT_ADVICE = "use a Subscription, or asyncio's own inside an async handler"
 SEED_ADVICE = "give it a seed from self.random"
 _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     *(
@@ -49,6 +52,7 @@ _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     ),
     *((uuid, name, "drew unseeded randomness", RANDOM_ADVICE) for name in ("uuid1", "uuid4")),
     *((os, name, "drew unseeded randomness", RANDOM_ADVICE) for name in ("urandom", "getrandom")),
+    *((os, name, "asked for its process", "each run has another: use self.name") for name in ("getpid", "getppid")),
 )  # fmt: skip
 _OF_NOW = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
 """Of `time`: these read the clock where they are given no more arguments than that."""
@@ -57,6 +61,7 @@ _NUMPY_STATE = ("get_state", "set_state")
 _SOCKETS = ("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto")
 _THREADS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 _PROCESSES = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.system")
+_ZEROMQ = "zmq.Socket."
 
 _RANDOM = random.__file__
 _HERE = str(Path(__file__).resolve().parents[1]) + os.sep
@@ -79,9 +84,36 @@ class DeterminismGuard:
     def __enter__(self) -> None:
         self._before = _active.watch
         _active.watch = self
+        _patches.enter(self)
 
     def __exit__(self, *_: object) -> None:
         _active.watch = self._before
+        _patches.leave(self)
+
+    def begin(self, handler: str) -> None:
+        """A handler runs from now on, until `end`; "" for a step of an async one, which is known by its task."""
+        self.handler = handler
+        _patches.begin()
+
+    def end(self) -> None:
+        """The handler, or the step of it, is over."""
+        _patches.end()
+        self.handler = ""
+
+    def look_around(self) -> None:
+        """See what has been imported since."""
+        _patches.refresh(self)
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """While the world answers, its clocks are its own."""
+        self.is_outside = True
+        _patches.end()
+        try:
+            yield
+        finally:
+            _patches.begin()
+            self.is_outside = False
 
     @property
     def place(self) -> str:
@@ -112,6 +144,18 @@ class DeterminismGuard:
         if frame is not None and not self.is_outside and self.kind(frame.f_code.co_filename) == "own" and self.place:
             self.fail(frame, what, advice)
 
+    def waits(self) -> None:
+        """A lock, an event or a queue is being waited for, for as long as another thread pleases."""
+        if self.is_outside or not self.place:
+            return
+        frame: types.FrameType | None = sys._getframe(2)
+        what = "Condition.wait"
+        while frame is not None and self.kind(frame.f_code.co_filename) == "library":
+            owner = type(frame.f_locals["self"]).__name__ if "self" in frame.f_locals else "threading"
+            what = f"{owner}.{frame.f_code.co_name}"
+            frame = frame.f_back
+        self.called(frame, f"waited in real time ({what})", WAIT_ADVICE)
+
     def event(self, event: str) -> None:
         """A thread, a socket or a process is being opened somewhere below the frame that calls this."""
         if self.is_outside or not self.place:
@@ -126,8 +170,10 @@ class DeterminismGuard:
                     self.fail(frame, "started a thread", "mark it blocking=True instead")
                 if event in _PROCESSES:
                     self.fail(frame, "started a process", "await it inside self.clock.external()")
+                if event.startswith(_ZEROMQ):
+                    self.fail(frame, f"used a ZeroMQ socket ({event})", "use a Publisher or a Subscription")
                 self.fail(frame, f"opened a socket ({event})", "await the call inside self.clock.external()")
-            if kind == "runtime" or (kind == "other" and event not in _SOCKETS):
+            if kind == "runtime" or (kind == "other" and event not in _SOCKETS and not event.startswith(_ZEROMQ)):
                 return  # what a library keeps a thread or a process for is its own affair
             frame = frame.f_back
 
@@ -139,48 +185,150 @@ class _Active(threading.local):
 
 
 _active = _Active()
-_wrapped: dict[int, Any] = {}  # id of what was wrapped -> its wrapper
-_kept: list[Any] = []  # what was wrapped, so that an id never gets a second meaning
-_seen_modules: set[str] = set()
-_wrapped_libraries: set[str] = set()
+
+Names = dict[str, Any]
 
 
-def install(watch: DeterminismGuard) -> None:
-    """Wrap what is watched, once per process, and the names under which watched modules have imported it."""
-    if not _wrapped:
-        for module, name, what, advice in _WATCHED:
-            _wrap(module, name, f"{what} ({module.__name__}.{name})", advice)
-        for name, most in _OF_NOW.items():
-            _wrap(time, name, f"read the wall clock (time.{name})", TIME_ADVICE, most=most)
-        for name in ("random", "getrandbits", "randbytes"):  # whatever else it draws is made of these
-            _wrap_system_random(name)
-        _keep(datetime.datetime, _Datetime)
-        _keep(datetime.date, _Date)
-        _keep(datetime, _DatetimeModule("datetime"))
-        _wrap_thread_start()
-        _wrap_seed()
-        sys.addaudithook(_audit)
-    if "numpy" in sys.modules and "numpy.random" not in _wrapped_libraries:
-        _wrapped_libraries.add("numpy.random")
-        _wrap_numpy(importlib.import_module("numpy.random"))
-    for name, module in tuple(sys.modules.items()):
-        if name not in _seen_modules:
-            _seen_modules.add(name)
+class _Patches:
+    """What is wrapped: functions while a handler runs, methods of classes while a simulation does.
+
+    Everything is put back, also a stand-in that a test has put there itself: only what is the original is wrapped.
+    """
+
+    def __init__(self) -> None:
+        self._wrapped: dict[int, tuple[Any, Any]] = {}  # id of the original -> the original and its wrapper
+        self._functions: list[tuple[Names, Names, Names]] = []  # a namespace, its wrappers, its originals
+        self._methods: list[tuple[type, str, Any, bool]] = []  # class, name, wrapper, whether the class has it itself
+        self._set: list[tuple[Names, Names, Names]] = []  # the functions that are wrapped while a handler runs
+        self._before: list[tuple[type, str, Any, bool]] = []  # the methods that are wrapped now
+        self._seen: set[str] = set()
+        self._runs = self._handlers = 0
+        self._lock = threading.RLock()  # two threads may each run a simulation
+
+    def enter(self, watch: DeterminismGuard) -> None:
+        """A simulation begins to run."""
+        with self._lock:
+            self._runs += 1
+            self.refresh(watch)
+            if self._runs == 1:
+                for cls, name, wrapper, is_own in self._methods:
+                    self._before.append((cls, name, getattr(cls, name), is_own))
+                    setattr(cls, name, wrapper)
+
+    def leave(self, watch: DeterminismGuard) -> None:
+        """It stops: all is as it was before."""
+        with self._lock:
+            self._runs -= 1
+            if self._runs == 0:
+                try:
+                    self._put_back(watch)
+                except KeyboardInterrupt:
+                    self._put_back(watch)
+                    raise
+
+    def begin(self) -> None:
+        """A handler begins."""
+        with self._lock:
+            self._handlers += 1
+            if self._handlers == 1:
+                for names, wrappers, _ in self._set:
+                    names.update(wrappers)
+
+    def end(self) -> None:
+        """A handler ends."""
+        with self._lock:
+            self._handlers -= 1
+            if self._handlers == 0:
+                for names, _, originals in self._set:
+                    names.update(originals)
+
+    def refresh(self, watch: DeterminismGuard) -> None:
+        """See what is there to be wrapped, in what has been imported since, too."""
+        if self._handlers:
+            return
+        if not self._wrapped:
+            _make_wrappers(self)
+            sys.addaudithook(_audit)
+        for library, make in _LIBRARIES.items():
+            if library in sys.modules and library not in self._seen:
+                self._seen.add(library)
+                make(self)
+        self._see_new_modules(watch)
+        self._set = []
+        for names, wrappers, originals in self._functions:
+            mine = {name: wrapper for name, wrapper in wrappers.items() if names.get(name) is originals[name]}
+            if mine:
+                self._set.append((names, mine, {name: originals[name] for name in mine}))
+
+    def function(self, module: types.ModuleType, name: str, wrapper: Any) -> None:
+        """Wrap a function of a module; own modules that have imported it by its name see the wrapper, too."""
+        self.known(getattr(module, name), wrapper)
+        self._functions.append((vars(module), {name: wrapper}, {name: getattr(module, name)}))
+
+    def known(self, original: Any, wrapper: Any) -> None:
+        """Wrap it only where an own module has imported it."""
+        self._wrapped[id(original)] = (original, wrapper)
+
+    def method(self, cls: type, name: str, wrapper: Any) -> None:
+        """Wrap a method for as long as a simulation runs: to change a class for each handler would cost too much."""
+        self._methods.append((cls, name, wrapper, name in vars(cls)))
+
+    def _see_new_modules(self, watch: DeterminismGuard) -> None:
+        """`from time import time` and `import datetime` have put the originals under names of the module's own."""
+        if len(self._seen) >= len(sys.modules) + len(_LIBRARIES):
+            return
+        originals_of = {id(wrapper): original for original, wrapper in self._wrapped.values()}
+        for module_name, module in tuple(sys.modules.items()):
+            if module_name in self._seen or module is None:
+                continue
+            self._seen.add(module_name)
+            if module_name == __name__:
+                continue
+            names = vars(module)
+            for name, value in tuple(names.items()):
+                if id(value) in originals_of:  # imported while a handler ran
+                    names[name] = originals_of[id(value)]
             if watch.kind(getattr(module, "__file__", None) or "") == "own":
-                _rebind(vars(module))
+                wrappers = {
+                    name: self._wrapped[id(value)][1]
+                    for name, value in tuple(names.items())
+                    if id(value) in self._wrapped
+                }
+                if wrappers:
+                    self._functions.append((names, wrappers, {name: names[name] for name in wrappers}))
+
+    def _put_back(self, watch: DeterminismGuard) -> None:
+        if self._handlers:  # an exception came between a handler's begin and its end
+            self._handlers = 1
+            self.end()
+        while self._before:
+            cls, name, original, is_own = self._before[-1]
+            if is_own:
+                setattr(cls, name, original)
+            elif name in vars(cls):
+                delattr(cls, name)
+            self._before.pop()
+        self._see_new_modules(watch)
 
 
-def _rebind(names: dict[str, Any]) -> None:
-    """`from time import time` and `import datetime` have put the originals under names of the module's own."""
-    for name, value in tuple(names.items()):
-        wrapper = _wrapped.get(id(value))
-        if wrapper is not None:
-            names[name] = wrapper
+_patches = _Patches()
 
 
-def _keep(original: Any, wrapper: Any) -> None:
-    _wrapped[id(original)] = wrapper
-    _kept.append(original)
+def _make_wrappers(patches: _Patches) -> None:
+    for module, name, what, advice in _WATCHED:
+        patches.function(module, name, _Watched(getattr(module, name), f"{what} ({module.__name__}.{name})", advice))
+    for name, most in _OF_NOW.items():
+        patches.function(
+            time, name, _Watched(getattr(time, name), f"read the wall clock (time.{name})", TIME_ADVICE, most)
+        )
+    _wrap_system_random(patches)
+    patches.known(datetime.datetime, _Datetime)
+    patches.known(datetime.date, _Date)
+    patches.known(datetime, _DatetimeModule("datetime"))
+    if sys.version_info < (3, 12):
+        _wrap_thread_start(patches)
+    _wrap_seed(patches)
+    _wrap_wait(patches)
 
 
 class _Watched:
@@ -191,7 +339,7 @@ class _Watched:
 
     is_watched = True
 
-    def __init__(self, original: Callable[..., Any], what: str, advice: str, most: int | None) -> None:
+    def __init__(self, original: Callable[..., Any], what: str, advice: str, most: int | None = None) -> None:
         functools.update_wrapper(self, original, assigned=("__name__", "__qualname__", "__doc__"), updated=())
         self._original, self._what, self._advice, self._most = original, what, advice, most
 
@@ -202,30 +350,23 @@ class _Watched:
         return self._original(*args, **kwargs)
 
 
-def _wrap(module: Any, name: str, what: str, advice: str, *, most: int | None = None) -> None:
-    original: Callable[..., Any] = getattr(module, name)
-    watched = _Watched(original, what, advice, most)
-    _keep(original, watched)
-    setattr(module, name, watched)
+def _wrap_system_random(patches: _Patches) -> None:
+    """Whatever a SystemRandom draws is made of this one function, under the name by which `random` has it."""
+    draw: Callable[[int], bytes] = vars(random)["_urandom"]
 
-
-def _wrap_system_random(name: str) -> None:
-    original: Callable[..., Any] = getattr(random.SystemRandom, name)
-
-    @functools.wraps(original)
-    def draw(self: random.SystemRandom, *args: Any) -> Any:
+    def urandom(size: int) -> bytes:
         watch = _active.watch
         if watch is not None:
             frame: types.FrameType | None = sys._getframe(1)
             while frame is not None and frame.f_code.co_filename == _RANDOM:
                 frame = frame.f_back  # its own choice() and the like
             watch.called(frame, "drew unseeded randomness (random.SystemRandom)", RANDOM_ADVICE)
-        return original(self, *args)
+        return draw(size)
 
-    setattr(random.SystemRandom, name, draw)
+    patches.function(random, "_urandom", urandom)
 
 
-def _wrap_thread_start() -> None:
+def _wrap_thread_start(patches: _Patches) -> None:
     """Before Python 3.12 no audit event tells of a thread."""
     original = threading.Thread.start
 
@@ -236,10 +377,10 @@ def _wrap_thread_start() -> None:
             watch.event(_THREADS[0])
         original(self)
 
-    threading.Thread.start = start  # type: ignore[method-assign]
+    patches.method(threading.Thread, "start", start)
 
 
-def _wrap_seed() -> None:
+def _wrap_seed(patches: _Patches) -> None:
     """A `random.Random()` seeds itself; the class stays what it is, for others inherit from it."""
     original = random.Random.seed
 
@@ -253,18 +394,53 @@ def _wrap_seed() -> None:
             watch.called(frame, "drew unseeded randomness (random.Random without a seed)", SEED_ADVICE)
         original(self, a, version)
 
-    random.Random.seed = seed  # type: ignore[method-assign]
+    patches.method(random.Random, "seed", seed)
 
 
-def _wrap_numpy(numpy_random: Any) -> None:
+def _wrap_wait(patches: _Patches) -> None:
+    """`Event.wait`, `Queue.get` and the like wait in here, where they have to wait at all."""
+    original = threading.Condition.wait
+
+    @functools.wraps(original)
+    def wait(self: threading.Condition, timeout: float | None = None) -> bool:
+        watch = _active.watch
+        if watch is not None:
+            watch.waits()
+        return original(self, timeout)
+
+    patches.method(threading.Condition, "wait", wait)
+
+
+def _wrap_zeromq(patches: _Patches) -> None:
+    """Its sockets are opened far from Python, so that no audit event tells of them."""
+    zmq: Any = sys.modules["zmq"]
+    for name in ("bind", "connect", "send", "recv", "poll"):
+        original: Callable[..., Any] = getattr(zmq.Socket, name)
+
+        def call(
+            self: Any, *args: Any, _original: Callable[..., Any] = original, _name: str = name, **kwargs: Any
+        ) -> Any:
+            watch = _active.watch
+            if watch is not None:
+                watch.event(f"{_ZEROMQ}{_name}")
+            return _original(self, *args, **kwargs)
+
+        patches.method(zmq.Socket, name, functools.wraps(original)(call))
+
+
+def _wrap_numpy(patches: _Patches) -> None:
     """The functions of numpy's global generator, and the one by which every unseeded generator gets its seed."""
+    numpy_random: Any = importlib.import_module("numpy.random")
     state_class: Any = numpy_random.RandomState
     for name in dir(numpy_random):
-        is_global = isinstance(getattr(getattr(numpy_random, name), "__self__", None), state_class)
+        original = getattr(numpy_random, name)
+        is_global = isinstance(getattr(original, "__self__", None), state_class)
         if (is_global and name not in _NUMPY_STATE) or name in ("ranf", "sample"):
-            _wrap(numpy_random, name, f"drew unseeded randomness (numpy.random.{name})", RANDOM_ADVICE)
+            what = f"drew unseeded randomness (numpy.random.{name})"
+            patches.function(numpy_random, name, _Watched(original, what, RANDOM_ADVICE))
     for name in ("default_rng", "seed"):
-        _wrap(numpy_random, name, f"drew unseeded randomness ({name})", SEED_ADVICE, most=0)
+        original = getattr(numpy_random, name)
+        patches.function(numpy_random, name, _Watched(original, f"drew unseeded randomness ({name})", SEED_ADVICE, 0))
 
     # No name of numpy's public ones: a release that seeds itself otherwise is watched by the functions above alone.
     seeds: Any = sys.modules.get("numpy.random.bit_generator")
@@ -276,7 +452,7 @@ def _wrap_numpy(numpy_random: Any) -> None:
         return draw(bits)
 
     if draw is not None:
-        seeds.randbits = randbits
+        patches.function(seeds, "randbits", randbits)
 
     class RandomState(state_class, metaclass=_Seems):  # type: ignore[misc]  # known at run time only
         def __init__(self, seed: Any = None) -> None:
@@ -288,10 +464,13 @@ def _wrap_numpy(numpy_random: Any) -> None:
             finally:
                 _active.watch = watch
 
-    _keep(state_class, RandomState)
-    numpy_random.RandomState = RandomState
-    if hasattr(numpy_random, "mtrand"):
-        numpy_random.mtrand.RandomState = RandomState
+    for module in (numpy_random, getattr(numpy_random, "mtrand", None)):
+        if module is not None:
+            patches.function(module, "RandomState", RandomState)
+
+
+_LIBRARIES: dict[str, Callable[[_Patches], None]] = {"numpy": _wrap_numpy, "zmq": _wrap_zeromq}
+"""Libraries that are watched where somebody has imported them."""
 
 
 def _numpy_unseeded(what: str) -> None:

@@ -10,12 +10,14 @@ import heapq
 import logging
 from asyncio import events
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from contextvars import Context
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NoReturn, TypeVar
 
 from runtime.clock import NS_PER_S
+from runtime.context import current_call
 from runtime.errors import EscapeError
 from runtime.virtual.sandbox import DeterminismGuard
 
@@ -82,10 +84,18 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._scheduler.at(round(when * NS_PER_S), lambda: self._run(handle))
         return handle
 
-    @staticmethod
-    def _run(handle: events.Handle) -> None:
-        if not handle.cancelled():
+    def _run(self, handle: events.Handle) -> None:
+        if handle.cancelled():
+            return
+        watch = self.watch
+        if watch is None or handle._context.get(current_call) is None:  # type: ignore[attr-defined]  # the loop's own
             handle._run()
+            return
+        watch.begin("")
+        try:
+            handle._run()
+        finally:
+            watch.end()
 
     def _timer_handle_cancelled(self, handle: events.TimerHandle) -> None:
         """A cancelled entry stays on the heap and does nothing when its time comes."""
@@ -158,16 +168,13 @@ class VirtualClock:
         loop = events.get_running_loop()
         who = self.watch.place if self.watch is not None else ""
         events._set_running_loop(None)
-        if self.watch is not None:
-            self.watch.is_outside = True
         try:
-            answer = self._outside.run(_awaited(call, who or "a handler"))
+            with self.watch.outside() if self.watch is not None else nullcontext():
+                answer = self._outside.run(_awaited(call, who or "a handler"))
         except Exception as problem:  # noqa: BLE001  # handed on below, at its virtual time
             failure = problem
         finally:
             events._set_running_loop(loop)
-            if self.watch is not None:
-                self.watch.is_outside = False
         await asyncio.sleep(latency_s)
         if failure is not None:
             raise failure

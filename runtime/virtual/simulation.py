@@ -31,7 +31,7 @@ from runtime.node import Node
 from runtime.ports import Publisher, Subscription
 from runtime.virtual.delivery import OUTSIDE, Delivery, Observer
 from runtime.virtual.lanes import VirtualLanes
-from runtime.virtual.sandbox import DeterminismGuard, install
+from runtime.virtual.sandbox import DeterminismGuard
 from runtime.virtual.scheduler import TIMER, OutsideCall, Scheduler, VirtualClock, VirtualLoop
 from runtime.virtual.trace import MessageTrace
 
@@ -272,15 +272,17 @@ class Simulation:
         if self._is_started:
             return
         self._is_started = True
+        watch = self._watch
         for hosted in self.hosted.values():
-            if self._watch is not None:
-                self._watch.handler = f"{hosted.name}.on_start"
-                install(self._watch)
-            hosted.start(self.scheduler.now_ns)
-        if self._watch is not None:
-            self._watch.handler = ""
-            install(self._watch)  # for what the nodes have imported at their start
-            self._raise_escape()
+            if watch is not None:
+                watch.begin(f"{hosted.name}.on_start")
+            try:
+                hosted.start(self.scheduler.now_ns)
+            finally:
+                if watch is not None:
+                    watch.end()
+                    watch.look_around()  # at what the node has imported at its start
+        self._raise_escape()
         for hosted in self.hosted.values():
             for lane in hosted.lanes:
                 self._lanes.arm(hosted, lane)

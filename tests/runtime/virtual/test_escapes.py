@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import datetime
+import functools
+import importlib
 import json
 import logging
 import os
 import pickle
+import queue
 import random
 import re
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -27,6 +32,7 @@ from time import perf_counter
 
 import numpy as np
 import pytest
+import zmq
 
 from runtime import Node, Simulation, every
 from runtime.clock import SystemClock
@@ -74,12 +80,16 @@ def pool() -> None:
 
 
 SOCKET = socket.socket()
+ZEROMQ = zmq.Context()
+ZEROMQ_SOCKET = ZEROMQ.socket(zmq.PAIR)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _closed_socket() -> Iterator[None]:
     yield
     SOCKET.close()
+    ZEROMQ_SOCKET.close(0)
+    ZEROMQ.term()
 
 
 DEEDS: dict[str, Callable[[Node], object]] = {
@@ -114,6 +124,14 @@ DEEDS: dict[str, Callable[[Node], object]] = {
     "started a thread": lambda _: threading.Thread(target=print).start(),
     "opened a socket (socket.connect)": lambda _: SOCKET.connect(("127.0.0.1", 9)),
     "opened a socket (socket.getaddrinfo)": lambda _: socket.getaddrinfo("127.0.0.1", 9),
+    "opened a socket (socket.bind)": lambda _: SOCKET.bind(("127.0.0.1", 0)),
+    "used a ZeroMQ socket (zmq.Socket.bind)": lambda _: ZEROMQ_SOCKET.bind("tcp://127.0.0.1:*"),
+    "used a ZeroMQ socket (zmq.Socket.connect)": lambda _: ZEROMQ_SOCKET.connect("tcp://127.0.0.1:9"),
+    "used a ZeroMQ socket (zmq.Socket.recv)": lambda _: ZEROMQ_SOCKET.recv(zmq.NOBLOCK),
+    "used a ZeroMQ socket (zmq.Socket.send)": lambda _: ZEROMQ_SOCKET.send(b"", zmq.NOBLOCK),
+    "waited in real time (Event.wait)": lambda _: threading.Event().wait(0.01),
+    "waited in real time (Queue.get)": lambda _: queue.Queue[int]().get(timeout=0.01),
+    "asked for its process (os.getpid)": lambda _: os.getpid(),
     "started a process": lambda _: subprocess.run([sys.executable, "-c", ""], check=True),
 }
 
@@ -217,6 +235,8 @@ def test_a_start_is_watched_too() -> None:
         lambda _: time.strftime("%H", time.gmtime(0)),
         lambda _: time.ctime(0.0),
         lambda _: random.SystemRandom(),
+        lambda _: queue.Queue[int]().put(1, timeout=1),  # does not have to wait
+        lambda _: queue.SimpleQueue[int]().put(1),
         lambda node: node.random.choice([1, 2]),
         lambda _: SystemClock().now_ns(),  # runtime's own
     ],
@@ -247,9 +267,9 @@ del sys.modules["numpy.random.bit_generator"], np.random.bit_generator
 del np.random.mtrand._MT19937
 import tests.runtime.virtual.test_escapes as escapes
 escapes.run(escapes.Culprit(lambda _: np.random.default_rng(3).random()))
-for deed in (np.random.default_rng, np.random.rand, np.random.RandomState):
+for name in ("default_rng", "rand", "RandomState"):
     try:
-        escapes.run(escapes.Culprit(lambda _, deed=deed: deed()))
+        escapes.run(escapes.Culprit(lambda _, name=name: getattr(np.random, name)()))
     except escapes.EscapeError as problem:
         print(str(problem).partition(" at ")[0])
 """
@@ -304,6 +324,93 @@ def test_nothing_is_watched_outside_of_a_run_or_where_it_is_not_wanted() -> None
     simulation = Simulation(Culprit(lambda _: time.time()), watched=False)
     simulation.run(0.5)
     simulation.close()
+
+
+ORIGINALS: dict[str, object] = {
+    "time.time": time.time,
+    "time.monotonic": time.monotonic,
+    "time.sleep": time.sleep,
+    "random.random": random.random,
+    "random.Random.seed": random.Random.seed,
+    "secrets.token_hex": secrets.token_hex,
+    "uuid.uuid4": uuid.uuid4,
+    "os.urandom": os.urandom,
+    "os.getpid": os.getpid,
+    "threading.Thread.start": threading.Thread.start,
+    "threading.Condition.wait": threading.Condition.wait,
+    "np.random.rand": np.random.rand,
+    "np.random.RandomState": np.random.RandomState,
+    "perf_counter": perf_counter,
+    "datetime": datetime,
+    "a_datetime": a_datetime,
+    "zmq.Socket.recv": zmq.Socket.recv,
+    "zmq.Socket.bind": zmq.Socket.bind,
+}
+
+
+def changed() -> list[str]:
+    """What is not now what it was when this module was imported."""
+    return [name for name, original in ORIGINALS.items() if eval(name) is not original]
+
+
+def interrupt(_: Node) -> None:
+    os.kill(os_getpid(), signal.SIGINT)
+
+
+def fail(_: Node) -> None:
+    raise ZeroDivisionError
+
+
+os_getpid = functools.partial(os.getpid)  # kept elsewhere than under a module's name, so that it is not watched
+
+
+@pytest.mark.parametrize("kind", [Culprit, AsyncCulprit])
+@pytest.mark.parametrize(
+    ("deed", "raised"),
+    [(lambda _: None, None), (fail, ZeroDivisionError), (time.ctime, EscapeError), (interrupt, KeyboardInterrupt)],
+)
+def test_what_is_wrapped_is_put_back_however_the_run_ends(
+    deed: Callable[[Node], object], raised: type[BaseException] | None, kind: type[Culprit] | type[AsyncCulprit]
+) -> None:
+    if raised is EscapeError:
+        deed = DEEDS["read the wall clock (time.time)"]
+    with pytest.raises(raised) if raised is not None else contextlib.nullcontext():
+        run(kind(deed))
+    assert changed() == []
+
+
+def test_wrapped_are_functions_while_a_handler_runs_and_not_between_handlers() -> None:
+    seen: list[list[str]] = []
+    simulation = Simulation(Culprit(lambda _: seen.append(changed())))
+
+    def look() -> bool:
+        seen.append(changed())
+        return False
+
+    simulation.run(0.5, until=look)
+    simulation.close()
+    during = max(seen, key=len)
+    between = [names for names in seen if names is not during]
+    assert {"time.time", "random.random", "os.getpid", "a_datetime"} <= set(during)
+    assert between
+    assert all(name.count(".") == 2 for names in between for name in names), "methods of classes alone"
+    assert changed() == []
+
+
+def test_a_stand_in_that_a_test_has_put_there_itself_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: 7.0)
+    stand_in = time.time
+    read: list[float] = []
+    run(Culprit(lambda _: read.append(time.time())))
+    assert read == [7.0]
+    assert time.time is stand_in
+
+
+def test_a_module_that_a_handler_imports_keeps_no_wrapper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "imported_late.py").write_text("from time import time\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    run(Culprit(lambda _: importlib.import_module("imported_late")))
+    assert sys.modules.pop("imported_late").time is time.time
 
 
 def test_a_watched_function_is_no_method_where_a_class_keeps_it() -> None:
