@@ -150,7 +150,7 @@ def _end(
         graph="bench",
         publish=came,
         finish=lambda ok, reason: None,
-        shrinker=JpegImages(),
+        codecs={Image: JpegImages()},
     )
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
     thread = threading.Thread(target=lambda: loop.run_until_complete(gateway.run(stop)))

@@ -7,15 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.hosts.image_codec import SmallImage
+from runtime.message import Message
 from runtime.msgs import Image
 
 DEEPEST_M = 65.535
 MAX_PIXELS = 8192 * 8192
 
 
+class SmallImage(Message, kind="state"):
+    """An `Image` as it crosses a link."""
+
+    camera: str
+    captured_ns: int
+    jpeg: bytes
+    depth_png: bytes = b""  # 16 bit, in mm; without loss within that
+    focal_px: float = 0.0
+
+
 class JpegImages:
-    """Makes images small and large again with OpenCV."""
+    """A `runtime.hosts.admission.LinkCodec`: makes images small and large again with OpenCV."""
+
+    small = SmallImage
 
     def __init__(self) -> None:
         import cv2  # here, so that checking a graph does not need it

@@ -5,6 +5,7 @@ never overwritten (an utterance, an interrupt). `origin` names the slot of the e
 an `Image` renews `image_ns`, an `Utterance` `utterance_ns`, a `Subtask` `plan_ns`. A field named `*_ns` is a stamp of
 the run's clock, which moves when the message crosses to another host, unless `message_durations` lists it. What
 tells of the world outside, a file's name or a full disk, sets `message_is_traced` to False: two runs are equal without.
+A large type names in `message_link_codec` what makes it small for the link between two hosts, as "module:Class".
 """
 
 from __future__ import annotations
@@ -60,6 +61,12 @@ if TYPE_CHECKING:
         message_origin: ClassVar[Origin | None] = None
         message_durations: ClassVar[frozenset[str]] = frozenset()
         message_is_traced: ClassVar[bool] = True
+        message_link_codec: ClassVar[str] = ""
+
+        @property
+        def message_is_urgent(self) -> bool:
+            """Whether it is better late than never: it stops a robot."""
+            return False
 
 else:
 
@@ -70,6 +77,12 @@ else:
         message_origin: ClassVar[Origin | None] = None
         message_durations: ClassVar[frozenset[str]] = frozenset()
         message_is_traced: ClassVar[bool] = True
+        message_link_codec: ClassVar[str] = ""
+
+        @property
+        def message_is_urgent(self) -> bool:
+            """Whether it is better late than never: it stops a robot."""
+            return False
 
 
 M = TypeVar("M", bound=Message)

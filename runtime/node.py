@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, TypeVar, overload
@@ -143,9 +143,6 @@ class Node:
     robot_parameter: ClassVar[str] = ""
     """The parameter that is given the name of the robot's limits, from `[run] robot` of a launch file; "": none."""
 
-    made_for_joints: ClassVar[tuple[str, ...]] = ()
-    """The joints whose places in joint vectors this node relies on, in their order; (): it takes any robot's."""
-
     @property
     def name(self) -> str:
         """The node's name in the graph."""
@@ -188,6 +185,11 @@ class Node:
     def spending(self) -> Spending | None:
         """What was spent on a model in this run; None for a node that asks none."""
         return None
+
+    @classmethod
+    def robot_facts(cls, robot: str) -> Mapping[str, object]:
+        """What a recording notes of the robot that `[run] robot` names. Raises UserError where it is for another."""
+        return {}
 
     def finish(self, *, ok: bool, reason: str) -> None:
         """Ask for the end of the whole run, with its outcome."""

@@ -19,10 +19,10 @@ from bridges.mqtt.commands import STOPS, VERBS, Command, CommandReply, Gatekeepe
 from bridges.mqtt.outbox import Outbox
 from bridges.mqtt.topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
+from nodes.robot.described import ForRobot, joint_names, load_limits
 from runtime import Publisher, QoS, Subscription, every, on
 from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, choices
-from runtime.launch.robot_table import joint_names, load_limits
 from runtime.msgs import (
     JOINTS,
     Action,
@@ -46,7 +46,7 @@ MOST_WAITING = 100
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class MqttBridge(RobotPorts):
+class MqttBridge(ForRobot, RobotPorts):
     """Connects to a broker with MQTT_USERNAME and MQTT_PASSWORD of the environment.
 
     `commands` lists the verbs that are taken: say, stop, estop, resume, runstop, release, home, stow. `discovery` is

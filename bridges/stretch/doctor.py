@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from bridges.stretch.robot import StretchRobot
+from nodes.robot.protocol import RobotError
 from runtime.clock import SystemClock
-from runtime.msgs.robot_protocol import RobotError
 from runtime.supervision.diagnostics import Finding
 
 VARIABLES = ("HELLO_FLEET_PATH", "HELLO_FLEET_ID")

@@ -26,10 +26,10 @@ from bridges.stretch.units import (
     to_percent,
     wheel_clamped,
 )
+from nodes.robot.protocol import RobotError, RobotLimits
 from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import ParameterError
 from runtime.msgs import JOINTS, JointCommand, RobotMode, RobotState, RobotStatus
-from runtime.msgs.robot_protocol import RobotError, RobotLimits
 
 PUSH_PERIOD_S = 1 / 25
 """The steppers' own rate; beyond 80 pushes a second the robot drops some."""

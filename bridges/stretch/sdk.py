@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from bridges.stretch.units import CHAINS
-from runtime.msgs.robot_protocol import RobotError
+from nodes.robot.protocol import RobotError
 
 log = logging.getLogger("bridges.stretch.robot")
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nodes.robot.protocol import BaseLimit, JointLimit, RobotError, RobotLimits
 from runtime.msgs import JOINTS
-from runtime.msgs.robot_protocol import BaseLimit, JointLimit, RobotError, RobotLimits
 
 CHAINS = {
     "wrist_yaw": "end_of_arm",

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nodes.robot.described import load_limits
+from nodes.robot.protocol import RobotLimits
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import ParameterError, choices
-from runtime.launch.robot_table import load_limits
-from runtime.msgs.robot_protocol import RobotLimits
 
 CEILINGS: dict[str, RobotLimits] = {"stretch_3": STRETCH_3}
 

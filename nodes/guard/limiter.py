@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import copysign, sqrt
 
-from runtime.msgs.robot_protocol import BaseLimit, JointLimit
+from nodes.robot.protocol import BaseLimit, JointLimit
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
+from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
 from runtime.msgs import RobotState, RobotStatus
-from runtime.msgs.robot_protocol import RobotLimits
 
 FUTURE_NS = to_ns(0.005)
 """How far ahead a stamp may be; further would stretch what it stands for."""

@@ -17,6 +17,7 @@ from nodes.guard.ceilings import limits_of
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.state_machine import GuardMachine
+from nodes.robot.described import ForRobot
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.context import current_call
@@ -35,7 +36,7 @@ LONGEST_LIFESPAN_S = 0.5
 MOST_ESTOP_SOURCES = 32
 
 
-class Guard(Node):
+class Guard(ForRobot, Node):
     """Lets the policy's commands through as fast as limits allow, brakes without one, and stops at once when told.
 
     `robot` is "stretch_3", or names limits as "module:NAME"; `[run] robot` of a launch file says it for all nodes.

@@ -13,10 +13,10 @@ from typing import Literal
 
 from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
+from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
 from runtime.message import Stamped
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
-from runtime.msgs.robot_protocol import RobotLimits
 
 Mode = Literal["disarmed", "armed", "moving", "holding", "stopped", "estopped"]
 Event = Literal["arm", "command", "hold", "stop", "resume", "release", "estop", "rearm"]

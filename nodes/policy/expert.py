@@ -20,6 +20,7 @@ from nodes.policy.asked import Asked
 from nodes.policy.sight import blend, judge, spot_of, state_at
 from nodes.policy.skill_steps import SkillProgress, SkillStep, begin, resting, retreat, step
 from nodes.policy.skills import LOOK, NOD, PICK, PLACE, POINT, PUT_BACK, SET_BACK, SHAKE, Phase, Spot, plan
+from nodes.robot.described import ForRobot
 from nodes.stretch.kinematics import grasp_point, head_camera_pose, to_odometry
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
@@ -70,7 +71,7 @@ class HeadView:
     gone: int  # images in a row
 
 
-class ExpertPolicy(Node):
+class ExpertPolicy(ForRobot, Node):
     """Pick, place, look, point, nod, shake the head and hold, for a Stretch beside a table on its right.
 
     `tallest_m` is the height up to which things may stand where the gripper passes; `sees=False` trusts the action's

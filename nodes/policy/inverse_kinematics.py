@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from nodes.policy.skill_steps import LIFT_SLACK_M, OPEN_M, travel_lift_m
+from nodes.robot.protocol import PointM, Reaching, Twist
 from nodes.stretch.kinematics import (
     ARM,
     DOWN_RAD,
@@ -27,7 +28,6 @@ from nodes.stretch.kinematics import (
     solve,
 )
 from runtime.msgs import JOINTS, JointVector, RobotState
-from runtime.msgs.robot_protocol import PointM, Reaching, Twist
 
 STEP_RAD = 1e-4
 TALLEST_M = 0.68

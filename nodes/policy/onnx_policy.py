@@ -24,6 +24,7 @@ from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
 from nodes.policy.shipped import place_of
 from nodes.policy.skill_steps import resting
 from nodes.policy.under_way import UnderWay
+from nodes.robot.described import ForRobot
 from nodes.stretch.kinematics import GRIPPER
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
@@ -60,7 +61,7 @@ LOOKS_FOR_S = 1.0
 """How long the wrist's first image is waited for."""
 
 
-class OnnxPolicy(Node):
+class OnnxPolicy(ForRobot, Node):
     """Acts while there is an action other than "hold"; with `needs_action=False` as soon as there is an image.
 
     A stop or a replan flushes the chunk: only what is seen or felt afterwards counts. What the model gives that is not

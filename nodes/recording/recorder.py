@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from nodes.recording.gaps import MissedMessages
 from nodes.recording.ring_buffer import Ring, free_space, is_unfinished, last_written, model_files, next_part
+from nodes.robot.described import ForRobot
 from runtime.bag.journal import Calls
 from runtime.clock import to_ns, wall_time_ns
 from runtime.control_messages.health import Health
@@ -36,7 +37,7 @@ class SaveRecording(Message):
     reason: str = ""
 
 
-class Recorder(Node):
+class Recorder(ForRobot, Node):
     """Records every topic but those excluded; `path` empty means `run.mcap` in the run's folder.
 
     `jpeg_quality` 0 keeps images losslessly (PNG), 1 to 100 as JPEG. `depth` says how depth images are kept, on

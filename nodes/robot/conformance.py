@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from msgspec.msgpack import encode
 
+from nodes.robot.described import joint_names, limits_problem, load_limits
+from nodes.robot.protocol import Robot, RobotError
 from runtime.clock import NS_PER_S, to_ns
-from runtime.launch.robot_table import joint_names, limits_problem, load_limits
 from runtime.msgs import JOINTS, JointCommand, RobotState
-from runtime.msgs.robot_protocol import Robot, RobotError
 
 PERIOD_S = 0.02
 FIRST = 0

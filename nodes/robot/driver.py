@@ -7,11 +7,11 @@ import inspect
 import math
 from typing import cast
 
+from nodes.robot.described import ForRobot, joint_names, load_limits
+from nodes.robot.protocol import Robot, RobotError, RobotLimits
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import UserError
-from runtime.launch.robot_table import joint_names, load_limits
 from runtime.msgs import JOINTS, JointCommand, RobotService, RobotState, RobotStatus
-from runtime.msgs.robot_protocol import Robot, RobotError, RobotLimits
 
 Parameter = int | float | str | bool
 
@@ -22,7 +22,7 @@ SERVICE_LIFESPAN_S = 2.0
 TICKS_PER_STATUS = 10
 
 
-class Driver(Node):
+class Driver(ForRobot, Node):
     """Applies the newest command while it is fresh, stops the robot otherwise, and publishes what the robot feels.
 
     `robot` names a class that keeps the `Robot` protocol, as "module:Class"; `robot_params` are its arguments. `limits`
@@ -82,7 +82,7 @@ class Driver(Node):
         if self.clock.is_virtual and getattr(robot_class(self._robot_name), "is_hardware", False):
             raise UserError(
                 f"node {self.name}: robot {self._robot_name!r} is a real one and does not wait for virtual time; run "
-                'without --virtual, or with a simulated one, such as "nodes.robot.kinematic:KinematicRobot"'
+                'without --virtual, or with a simulated one, such as "nodes.sim.kinematic:KinematicRobot"'
             )
         self.robot = make_robot(self._robot_name, self._robot_params)
         self.robot.start(self.clock.now_ns())

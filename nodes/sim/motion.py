@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.msgs.robot_protocol import BaseLimit, RobotLimits
+from nodes.robot.protocol import BaseLimit, RobotLimits
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.float64]

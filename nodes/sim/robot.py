@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.sim.grip import Grip
 from nodes.sim.kitchen import is_in_bin
 from nodes.sim.messages import ObjectTruth, Truth, World
@@ -25,7 +26,6 @@ from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import UserError
 from runtime.msgs import JOINTS, JointCommand, RobotMode, RobotState, RobotStatus
-from runtime.msgs.robot_protocol import RobotError, RobotLimits
 
 WATCHDOG_S = 0.5
 """Without a command for this long the base stops by itself, as a Stretch's driver does."""

@@ -4,8 +4,8 @@ Nominal values of Hello Robot's stretch_body 0.7.31 for model SE3 (its `default`
 robot's driver reads its own.
 """
 
+from nodes.robot.protocol import BaseLimit, JointLimit, RobotLimits
 from runtime.msgs import JOINTS
-from runtime.msgs.robot_protocol import BaseLimit, JointLimit, RobotLimits
 
 STRETCH_3 = RobotLimits(
     joints=(

@@ -10,6 +10,7 @@ from collections import deque
 
 from nodes.interrupts.intent import says_yes, understand
 from nodes.policy.allowed import PLEASE
+from nodes.robot.described import ForRobot
 from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.memory import Known, believed, update, without
 from nodes.vlm.next_action import Decision, Outcome, Situation, decide, name_of
@@ -48,7 +49,7 @@ YES_TO_POLICY_S = 0.4
 """After a yes: until the policy, which hears it too, has surely done so."""
 
 
-class LocalVLM(Node):
+class LocalVLM(ForRobot, Node):
     """5 Hz, and at once when something is heard, felt or decided."""
 
     provenance = "model:local-geometry-1"

@@ -23,7 +23,6 @@ from runtime.launch.file import Launch, check, find, in_order, load, resolve
 from runtime.launch.nodes_table import load_name
 from runtime.launch.process_plan import plan
 from runtime.launch.provenance import git_state, machine, versions
-from runtime.launch.robot_table import joints_of_run
 from runtime.launch.seats_table import as_data
 from runtime.supervision.view import PlainView, SilentView, View, ViewLog
 
@@ -65,7 +64,7 @@ def main(argv: list[str]) -> int:
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
         "seats": as_data(launch.seats),
         "budgets": launch.budgets.as_data(),
-        **joints_of_run(launch.robot),
+        **launch.robot_facts,
         "versions": versions(),
         "machine": machine(),
         "git": git_state(launch.path.parent),
@@ -231,7 +230,7 @@ def _run_real(
 
 def _check_keys(launch: Launch) -> None:
     """Raise UserError where this host's secret key is missing or is not the one of the launch file."""
-    from runtime.hosts.running import check_keys as check_plan
+    from runtime.hosts.gateway import check_keys as check_plan
 
     for part in plan(launch).values():
         if part.gateway is not None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
 from runtime.clock import to_ns
 from runtime.errors import CodecError
-from runtime.hosts.clock_offset import ClockOffset
-from runtime.hosts.clock_offset_apply import shifted
-from runtime.hosts.image_codec import Shrinker, SmallImage
+from runtime.hosts.clock_offset import ClockOffset, shifted
 from runtime.message import Envelope, Message, Stamped
 from runtime.messages.codec import decode
-from runtime.msgs import EStop, Image, Interrupt
 
 FUTURE_NS = to_ns(0.005)
 
@@ -34,21 +32,33 @@ class AdmissionRefused(Exception):
         self.reason, self.sentence = reason, sentence
 
 
-def stops_a_robot(message: Message) -> bool:
-    """Whether it is better late than never."""
-    match message:
-        case Interrupt(depth="stop") | EStop(is_pressed=True):
-            return True
-        case _:
-            return False
+class LinkCodec(Protocol):
+    """Makes messages of one type small for the link, and large again; `Message.message_link_codec` names it."""
+
+    @property
+    def small(self) -> type[Message]:
+        """What crosses the link instead."""
+        ...
+
+    def shrink(self, message: Any, quality: int) -> Message:
+        """The small message, of that quality, 1 to 100. Raises ValueError where it cannot be."""
+        ...
+
+    def grow(self, small: Any) -> Message:
+        """The message again. Raises ValueError where its bytes are none."""
+        ...
+
+
+LinkCodecs = Mapping[type[Message], LinkCodec]
+"""By the type of message; one that has none crosses as it is."""
 
 
 class Admission:
     """Of one link, for its two threads, which bring different topics."""
 
-    def __init__(self, traffic: Traffic, other: str, own_nodes: frozenset[str], shrinker: Shrinker | None) -> None:
+    def __init__(self, traffic: Traffic, other: str, own_nodes: frozenset[str], codecs: LinkCodecs) -> None:
         self._traffic, self._other = traffic, other
-        self._own_nodes, self._shrinker = own_nodes, shrinker
+        self._own_nodes, self._codecs = own_nodes, codecs
         self._last: dict[tuple[str, str], tuple[int, int]] = {}
 
     def forget(self) -> None:
@@ -66,16 +76,15 @@ class Admission:
         """The message as it is to be published; None for a repetition. Raises Refused, and CodecError for garbage."""
         topic = frames[0].decode(errors="replace") if frames else ""
         declared = self.check(topic)
-        is_small_image = declared is Image and self._shrinker is not None
-        stamped: Stamped[Message] = decode(frames, SmallImage if is_small_image else declared)
+        codec = self._codecs.get(declared)
+        stamped: Stamped[Message] = decode(frames, codec.small if codec is not None else declared)
         envelope = stamped.envelope
         if not self._may_publish(envelope):
             source = envelope.source[:80]
             raise AdmissionRefused("not allowed", f"{source!r} may not publish {topic!r} from {self._other}")
-        if is_small_image and self._shrinker is not None:
-            assert isinstance(stamped.message, SmallImage)
+        if codec is not None:
             try:
-                stamped = Stamped(self._shrinker.grow(stamped.message), envelope)
+                stamped = Stamped(codec.grow(stamped.message), envelope)
             except ValueError as problem:
                 raise CodecError(str(problem)) from problem
         key, mark = (topic, envelope.source), (envelope.seq, envelope.published_ns)

@@ -8,27 +8,26 @@ publish: all else is refused. Two threads, each with a socket: images never stan
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import secrets
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from runtime.clock import SystemClock, to_ns
+from runtime.clock import Clock, SystemClock, to_ns
 from runtime.control_messages.health import GatewayHealth, gateway_topic
 from runtime.errors import CodecError
-from runtime.hosts import wire
-from runtime.hosts.admission import Admission, AdmissionRefused, Traffic, stops_a_robot
+from runtime.hosts import keys, wire
+from runtime.hosts.admission import Admission, AdmissionRefused, LinkCodec, LinkCodecs, Traffic
 from runtime.hosts.clock_offset import ClockOffset
-from runtime.hosts.image_codec import Shrinker
+from runtime.hosts.hosts_table import GatewayPlan
 from runtime.hosts.image_throttle import Bulk
-from runtime.hosts.log_limiter import LogLimiter
 from runtime.hosts.reliable_link import ReliableLink
 from runtime.hosts.sockets import Doors, HostSocket
 from runtime.message import Envelope, Message, Stamped, array_fields
 from runtime.messages.codec import Frame, encode
-from runtime.msgs import Image
 from runtime.transport.reliable.tag import Terms
 
 ASK_EVERY_NS = to_ns(0.1)
@@ -37,6 +36,42 @@ ANSWERS_NEEDED = 3  # before messages are let through
 FAREWELLS, FAREWELL_S = 20, 0.05
 HEARD_BYE = 0  # no image has this number
 _QUEUED = 1024
+_SAY_AGAIN_NS = to_ns(5.0)
+_LONGEST_SILENCE_NS = to_ns(300.0)
+_MOST_KEPT = 100  # sentences
+
+
+class LogLimiter:
+    """The log of one gateway; for the thread of its small socket and, one sentence at a time, the other one."""
+
+    def __init__(self, log: logging.Logger, clock: Clock) -> None:
+        self._log = log
+        self._clock = clock
+        self._said_ns: dict[str, int] = {}
+        self._silences = 0  # told since the other host was there last
+        self._next_silence_ns = 0
+
+    def say(self, sentence: str) -> None:
+        """Say what is amiss; the same again no sooner than after 5 s."""
+        now_ns = self._clock.now_ns()
+        if len(self._said_ns) > _MOST_KEPT:
+            self._said_ns.clear()
+        if now_ns - self._said_ns.get(sentence, -_SAY_AGAIN_NS) >= _SAY_AGAIN_NS:
+            self._said_ns[sentence] = now_ns
+            self._log.warning("%s", sentence)
+
+    def silence(self, sentence: str) -> None:
+        """Say that the other host is not there: at once, and then ever less often, in the end each 5 minutes."""
+        now_ns = self._clock.now_ns()
+        if self._silences and now_ns < self._next_silence_ns:
+            return
+        self._next_silence_ns = now_ns + min(_SAY_AGAIN_NS << self._silences, _LONGEST_SILENCE_NS)
+        self._silences += 1
+        self._log.warning("%s", sentence)
+
+    def heard(self) -> None:
+        """The other host is there: its next silence is news."""
+        self._silences = 0
 
 
 class Gateway:
@@ -52,7 +87,7 @@ class Gateway:
         graph: str,
         publish: Callable[[Envelope, Message], None],
         finish: Callable[[bool, str], None],
-        shrinker: Shrinker | None = None,
+        codecs: LinkCodecs | None = None,
         budget_mbit: float = 0.0,
         own_nodes: frozenset[str] = frozenset(),
         reliable: Mapping[str, Terms] | None = None,
@@ -61,8 +96,8 @@ class Gateway:
         self._doors = doors
         self._own, self._other, self._graph = own, other, graph
         self._publish, self._finish = publish, finish
-        self._shrinker = shrinker
-        self._entry = Admission(traffic, other, own_nodes, shrinker)
+        self._codecs = codecs or {}
+        self._entry = Admission(traffic, other, own_nodes, self._codecs)
         self._mail = ReliableLink(
             own, other, reliable or {}, send=self._put, deliver=self._deliver, drop=self._drop_some
         )
@@ -324,10 +359,10 @@ class Gateway:
                 self._send_image(door, stamped, quality)
 
     def _send_image(self, door: HostSocket, stamped: Stamped[Message], quality: int) -> None:
-        message: Message = stamped.message
-        if isinstance(message, Image) and self._shrinker is not None:
+        message, codec = stamped.message, self._codecs.get(type(stamped.message))
+        if codec is not None:
             try:
-                message = self._shrinker.shrink(message, quality)
+                message = codec.shrink(message, quality)
             except ValueError as problem:
                 self._drop("not sent", f"{stamped.envelope.topic}: {problem}")
                 return
@@ -357,7 +392,7 @@ class Gateway:
         stamped = self._entry.admitted(frames, self._offset, self._clock.now_ns())
         if stamped is None:
             return
-        if is_late and not stops_a_robot(stamped.message):
+        if is_late and not stamped.message.message_is_urgent:
             self._drop("expired")
         else:
             self._publish(stamped.envelope, stamped.message)
@@ -387,3 +422,52 @@ class Gateway:
 
     def _count(self, way: str, frames: list[bytes] | list[Frame]) -> None:
         self._bytes[way] += sum(len(frame) for frame in frames)
+
+
+def make_gateway(
+    plan: GatewayPlan,
+    sends: Mapping[str, type[Message]],
+    load_type: Callable[[str], type[Message]],
+    *,
+    publish: Callable[[Envelope, Message], None],
+    finish: Callable[[bool, str], None],
+) -> tuple[Gateway, Doors]:
+    """The gateway, and the doors to close after it. Raises UserError for a wrong key, TransportError for a port."""
+    own, other = plan.own, plan.meeting.other(plan.own.name)
+    secret = keys.secret_for(own.name, own.key) if plan.meeting.is_encrypted else ""
+    receives = {topic: load_type(name) for topic, name in plan.receives.items()}
+    doors = Doors(plan.meeting, own.name, secret)
+    gateway = Gateway(
+        doors,
+        Traffic(sends, receives, plan.sources),
+        own=own.name,
+        other=other.name,
+        graph=plan.graph,
+        publish=publish,
+        finish=finish,
+        codecs=_codecs({*sends.values(), *receives.values()}),
+        budget_mbit=own.budget_mbit,
+        own_nodes=frozenset(plan.own_nodes),
+        reliable=plan.reliable,
+    )
+    return gateway, doors
+
+
+def _codecs(types: Iterable[type[Message]]) -> LinkCodecs:
+    """What these types name to be made small by; without it they cross as they are."""
+    codecs: dict[type[Message], LinkCodec] = {}
+    for message in types:
+        if message.message_link_codec:
+            module, _, name = message.message_link_codec.partition(":")
+            try:
+                codecs[message] = getattr(importlib.import_module(module), name)()
+            except ImportError as problem:
+                log = logging.getLogger("gateway")
+                log.warning("each %s crosses the link as it is: %s", message.__name__, problem)
+    return codecs
+
+
+def check_keys(plan: GatewayPlan) -> None:
+    """Raise UserError where this host's secret key is missing or is not the one of the launch file."""
+    if plan.meeting.is_encrypted:
+        keys.secret_for(plan.own.name, plan.own.key)

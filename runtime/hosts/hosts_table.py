@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+import msgspec
+
 from runtime.errors import UserError, choices
 from runtime.hosts.address import HostAddress, find, split
+from runtime.transport.reliable.tag import Terms
 
 HOST_KEYS = ("address", "port", "key", "budget_mbit", "may_publish")
 DEFAULT_PORT = 7410
@@ -146,3 +149,15 @@ def check_pair(meeting: HostPair) -> None:
         f"[hosts.{meeting.server.name}] would wait at {meeting.server.address} for anyone, because {choices(lacking)} "
         f"{have} no key; make one with `polyrhythm keys new {lacking[0]}` and write it into [hosts.{lacking[0]}]"
     )
+
+
+class GatewayPlan(msgspec.Struct, frozen=True):
+    """What crosses between this host and another one, and where they meet."""
+
+    own: Host
+    meeting: HostPair
+    receives: dict[str, str]  # topic -> "module:Message"
+    sources: dict[str, tuple[str, ...]]  # topic -> the nodes that may publish it there; (): any tool
+    own_nodes: tuple[str, ...]
+    reliable: dict[str, Terms]  # of what is sent
+    graph: str  # fingerprint: the same at both ends

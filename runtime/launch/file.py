@@ -16,10 +16,9 @@ from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.links_table import LinkModel
-from runtime.launch.nodes_table import NODE_KEYS, node_spec
+from runtime.launch.nodes_table import NODE_KEYS, node_spec, told_of_robot
 from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
-from runtime.launch.robot_table import described
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
 
 TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run")
@@ -53,6 +52,12 @@ class Launch:
         for spec in self.here:
             groups.setdefault(spec.process or spec.name, []).append(spec)
         return groups
+
+    @property
+    def robot_facts(self) -> dict[str, object]:
+        """What its nodes make of the robot that `[run]` names, for those who read a recording; {} without one."""
+        classes = [spec.cls for spec in self.graph.nodes.values()] if self.robot else []
+        return {key: fact for cls in classes for key, fact in cls.robot_facts(self.robot).items()}
 
     @property
     def here(self) -> list[NodeSpec]:
@@ -137,7 +142,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         if host and host not in hosts:
             raise UserError(f"--host {host}: no such host; known: {choices(hosts) if hosts else 'none'}")
         specs = [_placed(node_spec(path, name, table, hosts=hosts, here=host), hosts) for name, table in nodes.items()]
-        specs = described(specs, robot)
+        specs = [told_of_robot(spec, robot) for spec in specs] if robot else specs
         realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
         seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
     except LaunchFileError:

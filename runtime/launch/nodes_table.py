@@ -6,6 +6,7 @@ import importlib
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -77,6 +78,31 @@ def node_spec(
         )
     except UserError as problem:
         raise LaunchFileError(f"{where} {problem}") from problem
+
+
+def with_robot(table: Mapping[str, Any], cls: type[Node], robot: str) -> dict[str, Any]:
+    """The [nodes.NAME] table of a node, for the process that will run it, which sees no other table of the file."""
+    if not robot or not cls.robot_parameter:
+        return dict(table)
+    return {**table, "params": {**table.get("params", {}), cls.robot_parameter: robot}}
+
+
+def told_of_robot(spec: NodeSpec, robot: str) -> NodeSpec:
+    """The node with what `[run] robot` names. Raises UserError where it is for another one."""
+    try:
+        spec.cls.robot_facts(robot)
+    except UserError as problem:
+        raise UserError(f"[nodes.{spec.name}] {problem}") from problem
+    key = spec.cls.robot_parameter
+    if not key:
+        return spec
+    own = spec.params.get(key, robot)
+    if own != robot:
+        raise UserError(
+            f"[nodes.{spec.name}] {key} is {own!r}, but [run] robot is {robot!r}; leave one of the two out, "
+            "so that all nodes are for the same robot"
+        )
+    return replace(spec, params={**spec.params, key: robot})
 
 
 def _stand_in(cls: type[Node], name: str) -> type[Node]:

@@ -18,11 +18,10 @@ from runtime.bag.journal import calls_topic
 from runtime.control_messages.fence import FENCE_TOPIC
 from runtime.control_messages.health import gateway_topic
 from runtime.control_messages.lease import LEASE_TOPIC
-from runtime.hosts.hosts_table import check_pair, pair
-from runtime.hosts.plan import GatewayPlan
+from runtime.hosts.hosts_table import GatewayPlan, check_pair, pair
 from runtime.launch.graph import NodeSpec, health_topic
+from runtime.launch.nodes_table import with_robot
 from runtime.launch.processes_table import RealTime
-from runtime.launch.robot_table import with_robot
 from runtime.launch.seats_table import holders_of, topics_of
 from runtime.message import Kind, Message
 from runtime.messages.codec import fingerprint

@@ -17,6 +17,11 @@ class Interrupt(Message):
     is_sure: bool = True  # stop: not a bare "ah" or "hey", which may have been meant for anybody
     takes_back: str = ""  # resume: the stop that was a false alarm; what was being done goes on as it was
 
+    @property
+    def message_is_urgent(self) -> bool:
+        """A stop is better late than never."""
+        return self.depth == "stop"
+
 
 class Effect(Message):
     """What one node did about an interrupt, told when it was done."""

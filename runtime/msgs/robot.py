@@ -22,6 +22,8 @@ JointVector = tuple[float, ...]
 class Image(Message, kind="state", origin="image"):
     """One frame of a camera, with depth where the camera has it."""
 
+    message_link_codec = "bridges.gateway_images:JpegImages"
+
     camera: str
     captured_ns: int
     rgb: NDArray[np.uint8]  # (height, width, 3)
@@ -185,6 +187,11 @@ class EStop(Message):
     source: str
     is_pressed: bool
     why: str = ""
+
+    @property
+    def message_is_urgent(self) -> bool:
+        """A pressed button is better late than never."""
+        return self.is_pressed
 
 
 class GuardOrder(Message):

@@ -21,7 +21,7 @@ from runtime.control_messages.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Deliver, Executor, Lost
 from runtime.execution.realtime import RealTimeStart
-from runtime.hosts.plan import GatewayPlan
+from runtime.hosts.hosts_table import GatewayPlan
 from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
 from runtime.message import Message
@@ -146,7 +146,7 @@ class Process:
             os._exit(0)  # a handler that never returns must not keep the process
 
     async def _run_gateway(self, plan: ProcessPlan, part: GatewayPlan, types: Mapping[str, type[Message]]) -> None:
-        from runtime.hosts.running import make_gateway  # only this process speaks to another machine
+        from runtime.hosts.gateway import make_gateway  # only this process speaks to another machine
 
         def finish(ok: bool, reason: str) -> None:
             self._control.tell("finish", node=self._name, ok=ok, reason=reason)

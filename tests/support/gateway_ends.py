@@ -80,7 +80,7 @@ def end(
         graph=graph,
         publish=lambda envelope, message: came.append(Stamped(message, envelope)),
         finish=lambda ok, reason: endings.append((ok, reason)),
-        shrinker=JpegImages() if shrinks else None,
+        codecs={Image: JpegImages()} if shrinks else None,
         own_nodes=frozenset({f"{name}_node"}),
         reliable=reliable,
         clock=clock,

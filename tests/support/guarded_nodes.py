@@ -9,7 +9,7 @@ GUARDED = """
 [nodes.driver]
 use     = "nodes.robot.driver:Driver"
 process = "robot"
-params  = { robot = "nodes.robot.kinematic:KinematicRobot" }
+params  = { robot = "nodes.sim.kinematic:KinematicRobot" }
 
 [nodes.guard]
 use     = "nodes.guard.node:Guard"

@@ -32,9 +32,9 @@ from bridges.web.http.wire import (
     Supervise,
     Take,
 )
+from nodes.robot.protocol import Hand, RobotLimits
 from runtime.context import HandlerContext, current_call
 from runtime.msgs import TERMINAL, Action, EStop, SeenObject, Subtask, Utterance
-from runtime.msgs.robot_protocol import Hand, RobotLimits
 
 NEAR_M = 0.15
 """A click means the thing of that name this near to where the page saw it."""

@@ -25,9 +25,9 @@ from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.wire import Incoming, Talks
 from bridges.web.speech.push_to_talk import Talking
+from nodes.robot.protocol import Hand
 from runtime import Stamped, Subscription
 from runtime.msgs import JOINTS, Image, RobotState
-from runtime.msgs.robot_protocol import Hand
 
 DEPTH = " depth"
 """What a camera's name ends in whose depth is meant."""

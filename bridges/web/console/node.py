@@ -29,6 +29,7 @@ from bridges.web.recordings.page import RecordingsDesk
 from bridges.web.recordings.page import recordings as the_recordings
 from bridges.web.speech.push_to_talk import Talking
 from bridges.web.speech.stop_words import STOP_WORDS, load_stop_words
+from nodes.robot.protocol import Hand, RobotLimits
 from runtime import on
 from runtime.clock import wall_time_ns
 from runtime.context import current_call
@@ -49,7 +50,6 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
-from runtime.msgs.robot_protocol import Hand, RobotLimits
 
 PLANNER = seat_index("planner")
 STATES_KEPT = 100
@@ -61,7 +61,7 @@ class Console(ConsolePorts):
 
     `address` other than this machine needs `certificate` and `key`. `port` 0 is any free one; `reached_as` are origins
     under which a tunnel or a proxy leads here. `robot` names the limits of the robot that is driven, `hand` its
-    kinematics (a `runtime.msgs.robot_protocol.Hand`). `utterances` is a file of canned sentences. `head_camera_m`
+    kinematics (a `nodes.robot.protocol.Hand`). `utterances` is a file of canned sentences. `head_camera_m`
     says where the head camera is, for what is drawn over its image: ahead, left and up of the crossing
     of its axes, and how far before it.
     `stop_words` tells which sentences mean "stop", as "module:function": those are let through whatever came before.

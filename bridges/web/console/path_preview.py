@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import cos, sin
 from typing import Any
 
+from nodes.robot.protocol import Hand
 from runtime.msgs import ActionChunk, JointCommand, RobotState
-from runtime.msgs.robot_protocol import Hand
 
 AHEAD_S = 1.5
 """How far a single command is thought on."""

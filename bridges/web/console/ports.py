@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from bridges.web.http.messages import DraftDecision, Mark, SeatWord, StudySetting
 from bridges.web.speech.ports import VoicePorts
+from nodes.robot.described import ForRobot
 from runtime import Publisher, QoS, Subscription
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.msgs import (
@@ -30,7 +31,7 @@ CANDIDATES = QoS(required=False, depth=8, candidates=True)
 """Also what those say who hold no seat: to be shown, never acted upon."""
 
 
-class ConsolePorts(VoicePorts, RobotPorts):
+class ConsolePorts(ForRobot, VoicePorts, RobotPorts):
     """Everything that is heard is optional: a console shows what there is."""
 
     provenance = "person"

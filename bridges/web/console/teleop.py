@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from math import atan2, copysign, cos, hypot, pi, sqrt
 
 from bridges.web.http.wire import Drive, PointedPlace
+from nodes.robot.protocol import BaseLimit, Hand, JointLimit, PointM, RobotLimits, Twist
 from runtime.msgs import JointCommand, JointVector, RobotState
-from runtime.msgs.robot_protocol import BaseLimit, Hand, JointLimit, PointM, RobotLimits, Twist
 
 TURN_RADPS = 0.8
 """Fastest turn of the base; its wheels could do more than a person wants."""

@@ -29,7 +29,7 @@ from nodes.policy.skill_steps import (
 )
 from nodes.policy.skills import LOOK, PICK, PLACE, Spot, plan
 from nodes.policy.train.imagined import SIZES, ImaginedRobot
-from nodes.robot.simulated import SimDriver
+from nodes.sim.driver import SimDriver
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
 from nodes.sim.messages import ObjectTruth, Truth
 from nodes.stretch.kinematics import (

@@ -20,7 +20,6 @@ from runtime.clock import NS_PER_S
 from runtime.errors import UserError, choices
 from runtime.launch.file import Launch, check, resolve
 from runtime.launch.graph import NodeSpec
-from runtime.launch.robot_table import joints_of_run
 from runtime.launch.seats_table import as_data
 from runtime.node import ports_of
 from runtime.ports import Publisher
@@ -91,7 +90,7 @@ def mix(
         "folder": str(out),
         "replayed": list(played),
         "seats": as_data(launch.seats),
-        **joints_of_run(launch.robot),
+        **launch.robot_facts,
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
     }
     return Mixture(launch, tuple(played), seed, run_info, max(0.001, gaps.end_ns / NS_PER_S))

@@ -15,7 +15,7 @@ from nodes.recording.bag.recording import Recording
 from nodes.recording.replay.tape import Tape
 from runtime.context import HandlerContext, current_call
 from runtime.errors import ParameterError
-from runtime.hosts.clock_offset_apply import shifted
+from runtime.hosts.clock_offset import shifted
 from runtime.message import Stamped
 from runtime.node import Node, every, ports_of
 from runtime.ports import Publisher

@@ -15,10 +15,10 @@ import pytest
 from bridges.stretch.robot import StretchRobot
 from bridges.stretch.units import StatusReading, reading_of, to_opening_m, to_percent, wheel_clamped
 from nodes.robot.conformance import Bench, RobotConformance, assert_stands
+from nodes.robot.protocol import BaseLimit, RobotError
 from runtime.commands.doctor import examine_robot
 from runtime.errors import ParameterError, UserError
 from runtime.msgs import JOINTS, JointCommand
-from runtime.msgs.robot_protocol import BaseLimit, RobotError
 from tests.support.fake_stretch_body import World, install
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
+from nodes.robot.protocol import BaseLimit, JointLimit
 from nodes.stretch.limits import STRETCH_3
-from runtime.msgs.robot_protocol import BaseLimit, JointLimit
 
 EPSILON = 1e-9
 

@@ -13,7 +13,7 @@ from nodes.interrupts.reflex import Reflex
 from nodes.policy.allowed import Confirmations, why_not
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.onnx_policy import OnnxPolicy
-from nodes.robot.simulated import SimDriver
+from nodes.sim.driver import SimDriver
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, QoS, Simulation, Subscription, on
 from runtime.control_messages.lease import Lease

@@ -10,7 +10,7 @@ import pytest
 from nodes.guard.node import Guard
 from nodes.guard.persistence import SavedState, read
 from nodes.robot.driver import Driver
-from nodes.robot.kinematic import KinematicRobot
+from nodes.sim.kinematic import KinematicRobot
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.control_messages.fence import Fence
 from runtime.launch.graph import NodeSpec
@@ -41,7 +41,7 @@ class Room:
     """A driver with a kinematic robot, a guard that arms itself, and a policy."""
 
     def __init__(self) -> None:
-        self.driver = Driver(robot="nodes.robot.kinematic:KinematicRobot")
+        self.driver = Driver(robot="nodes.sim.kinematic:KinematicRobot")
         self.sim = Simulation(
             NodeSpec("driver", Driver, instance=self.driver),
             NodeSpec("policy", Policy),

@@ -13,8 +13,8 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.policy.expert import ExpertPolicy
-from nodes.robot.simulated import SimDriver
 from nodes.sim.camera import SimCamera
+from nodes.sim.driver import SimDriver
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M
 from nodes.sim.messages import ObjectTruth, Truth
 from nodes.stretch.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, grasp_point, to_odometry

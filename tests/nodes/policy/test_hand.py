@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.policy.inverse_kinematics import STRETCH_HAND
+from nodes.robot.protocol import Twist
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.msgs import JOINTS, JointVector, RobotState
-from runtime.msgs.robot_protocol import Twist
 
 speeds = st.floats(-0.2, 0.2)
 turns = st.floats(-0.8, 0.8)

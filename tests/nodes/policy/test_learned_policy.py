@@ -13,7 +13,7 @@ from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.policy.shipped import shipped
 from nodes.policy.train.imagined import SIZES
 from nodes.policy.train.lessons import teach
-from nodes.robot.simulated import SimDriver
+from nodes.sim.driver import SimDriver
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M
 from nodes.sim.messages import ObjectTruth, Truth
 from runtime import Simulation

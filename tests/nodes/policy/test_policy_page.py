@@ -41,7 +41,7 @@ def test_the_policy_of_the_page_turns_the_head_to_what_it_is_asked_to_act_on() -
     room: dict[str, Any] = {"__name__": "my_robot.gaze"}
     exec(compile(block(0), str(PAGE), "exec"), room)
     sim = Simulation(
-        Driver(robot="nodes.robot.kinematic:KinematicRobot"), Guard(arm="auto", memory="run"), Eye(), room["Gaze"]()
+        Driver(robot="nodes.sim.kinematic:KinematicRobot"), Guard(arm="auto", memory="run"), Eye(), room["Gaze"]()
     )
     states, answers = sim.record(Driver.state), sim.record(room["Gaze"].feedback)
     sim.run(seconds=1.0)

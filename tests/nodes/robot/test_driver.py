@@ -7,14 +7,14 @@ import pytest
 
 from nodes.guard.node import Guard
 from nodes.robot.driver import METHODS, Driver, make_robot
-from nodes.robot.simulated import SimDriver
+from nodes.robot.protocol import Robot, RobotError, RobotLimits
+from nodes.sim.driver import SimDriver
 from nodes.sim.robot import SimRobot
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.errors import UserError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image, JointCommand, RobotService, RobotState, RobotStatus
-from runtime.msgs.robot_protocol import Robot, RobotError, RobotLimits
 
 
 class NotingRobot:
@@ -196,7 +196,7 @@ class Follower(Node):
 def test_what_the_robot_tells_hands_no_old_image_on_so_commands_do_not_grow_old() -> None:
     """The guard reads state and status, the driver the guard's commands: a loop, in which ages must not go round."""
     sim = Simulation(
-        Eye(), Follower(), Driver(robot="nodes.robot.kinematic:KinematicRobot"), Guard(arm="auto", memory="run")
+        Eye(), Follower(), Driver(robot="nodes.sim.kinematic:KinematicRobot"), Guard(arm="auto", memory="run")
     )
     sim.run(seconds=3.0)
     for topic in ("robot/state", "robot/status"):
@@ -223,7 +223,7 @@ class AgeNotingDriver(Driver):
 
 def test_each_command_of_the_guard_is_applied_once_half_a_period_after_it_was_made() -> None:
     """In one phase the two would race: one tick would find two commands and the next none."""
-    driver = AgeNotingDriver(robot="nodes.robot.kinematic:KinematicRobot")
+    driver = AgeNotingDriver(robot="nodes.sim.kinematic:KinematicRobot")
     sim = Simulation(Eye(), Follower(), driver, Guard(arm="auto", memory="run"))
     sim.run(seconds=3.0)
     assert len(driver.ages_ns) > 100
@@ -248,7 +248,7 @@ def test_a_robot_that_fails_to_stop_is_closed_all_the_same() -> None:
     [
         ("nosuch:Robot", {}, "cannot be loaded: No module named 'nosuch'"),
         ("nodes.hello:Talker", {}, "is no robot: it lacks start, read, status"),
-        ("nodes.robot.kinematic:KinematicRobot", {"nope": 1}, "got an unexpected keyword argument 'nope'"),
+        ("nodes.sim.kinematic:KinematicRobot", {"nope": 1}, "got an unexpected keyword argument 'nope'"),
     ],
 )
 def test_what_is_no_robot_is_known_before_the_start(robot: str, params: dict[str, int], words: str) -> None:
@@ -257,7 +257,7 @@ def test_what_is_no_robot_is_known_before_the_start(robot: str, params: dict[str
 
 
 def test_a_robot_that_is_one_is_neither_made_nor_moved_by_a_check() -> None:
-    for robot in ("nodes.robot.kinematic:KinematicRobot", "bridges.stretch.robot:StretchRobot", ""):
+    for robot in ("nodes.sim.kinematic:KinematicRobot", "bridges.stretch.robot:StretchRobot", ""):
         assert Driver.check_parameters(robot) == []
     assert set(METHODS) == {name for name in vars(Robot) if not name.startswith("_") and callable(vars(Robot)[name])}
 

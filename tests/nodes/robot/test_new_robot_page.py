@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from nodes.recording.bag.recording import Recording
+from nodes.robot.protocol import JointLimit
 from runtime.msgs import JointCommand, RobotState
-from runtime.msgs.robot_protocol import JointLimit
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "new-robot.md"
@@ -122,7 +122,7 @@ def test_the_suite_passes_and_skips_only_what_the_robot_has_not(folder: Path) ->
 
 
 def test_a_class_with_other_joints_than_the_guard_is_told_of_is_found_by_check(folder: Path) -> None:
-    stretch = 'driver.robot="nodes.robot.kinematic:KinematicRobot"'
+    stretch = 'driver.robot="nodes.sim.kinematic:KinematicRobot"'
     code, said = told(folder, "runtime", "check", "wave.toml", "--set", stretch)
     assert code == 2
     assert "has the joints lift, arm, " in said

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from nodes.robot.simulated import SimDriver
 from nodes.sim.camera import SimCamera
+from nodes.sim.driver import SimDriver
 from nodes.sim.messages import BodyPart
 from nodes.sim.robot import SimRobot
 from runtime.errors import UserError

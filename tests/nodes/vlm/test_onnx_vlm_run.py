@@ -20,7 +20,7 @@ hz     = 10
 params = { camera = "head", width = 160, height = 120 }
 
 [nodes.driver]
-use     = "nodes.robot.simulated:SimDriver"
+use     = "nodes.sim.driver:SimDriver"
 process = "robot"
 
 [nodes.guard]

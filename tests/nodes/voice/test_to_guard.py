@@ -34,7 +34,7 @@ def robot(*others: Node) -> Simulation:
         *others,
         Forward(),
         Reflex(),
-        Driver(robot="nodes.robot.kinematic:KinematicRobot"),
+        Driver(robot="nodes.sim.kinematic:KinematicRobot"),
         Guard(arm="auto", memory="run"),
     )
 

@@ -14,7 +14,7 @@ import runtime.control_messages.health
 import runtime.control_messages.lease
 import runtime.msgs
 from runtime.bag.journal import CallRecord, Calls, LogLine
-from runtime.hosts.clock_offset_apply import shifted, stamp_fields
+from runtime.hosts.clock_offset import shifted, stamp_fields
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import GuardState
 

@@ -13,7 +13,7 @@ from nodes.interrupts.records import InterruptRecords
 from nodes.interrupts.reflex import TAKE_BACK_S, Reflex, StopCalled, taken_back
 from nodes.planner.scripted import ScriptedPlanner
 from nodes.policy.expert import ExpertPolicy
-from nodes.robot.simulated import SimDriver
+from nodes.sim.driver import SimDriver
 from nodes.stretch.limits import STRETCH_3
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.memory import Known

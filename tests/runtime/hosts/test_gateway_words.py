@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from runtime.clock import NS_PER_S, SystemClock
-from runtime.hosts.log_limiter import LogLimiter
+from runtime.hosts.gateway import LogLimiter
 
 
 class HandClock(SystemClock):

@@ -23,8 +23,7 @@ from runtime.clock import to_ns
 from runtime.commands.doctor import examine_launch
 from runtime.errors import ParameterError, PolyrhythmError, TransportError, UserError
 from runtime.hosts import keys
-from runtime.hosts.questions import ClientQuestion, Questions
-from runtime.hosts.service import Client, QuestionServer
+from runtime.hosts.service import Client, ClientQuestion, Questions, QuestionServer
 from runtime.supervision.diagnostics import Finding
 from tests.support.model_files import linear_model
 from tests.support.ports import free_ports, needs_ipv6

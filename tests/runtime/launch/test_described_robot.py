@@ -15,16 +15,17 @@ from bridges.mqtt.bridge import MqttBridge
 from bridges.mqtt.topics import telemetry_document
 from nodes.guard.ceilings import limits_of
 from nodes.guard.node import Guard
+from nodes.robot.described import limits_problem, load_limits
 from nodes.robot.driver import Driver
-from nodes.robot.kinematic import KinematicRobot
+from nodes.robot.protocol import FIXED_BASE, BaseLimit, JointLimit, RobotLimits
+from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.limits import STRETCH_3
 from runtime import Simulation
 from runtime.errors import LaunchFileError, ParameterError, UserError
 from runtime.launch.file import Launch, check, load
 from runtime.launch.graph import NodeSpec
-from runtime.launch.robot_table import described, limits_problem, load_limits, with_robot
+from runtime.launch.nodes_table import told_of_robot, with_robot
 from runtime.msgs import JointCommand
-from runtime.msgs.robot_protocol import FIXED_BASE, BaseLimit, JointLimit, RobotLimits
 
 ARM = RobotLimits(joints=(JointLimit("waist", -1.0, 1.0, 0.5, 2.0), JointLimit("elbow", 0.0, 2.0, 0.4, 1.0)))
 WAIST = ARM.joints[0]
@@ -87,7 +88,7 @@ def launch(tmp_path: Path, run: str, *, guard: str = "{}", driver: str = "own_la
         (replace(ARM, joints=(replace(WAIST, acceleration=math.nan),)), "'waist': acceleration is nan"),
         (replace(ARM, joints=(replace(WAIST, acceleration=1e-300),)), "'waist': acceleration is 1e-300"),
         (replace(ARM, joints=(replace(WAIST, acceleration=True),)), "'waist': acceleration is True"),
-        (odd(ARM, base=None), "base is None; expected a BaseLimit, or runtime.msgs.robot_protocol:FIXED_BASE"),
+        (odd(ARM, base=None), "base is None; expected a BaseLimit, or nodes.robot.protocol:FIXED_BASE"),
         (replace(ARM, base=BaseLimit(-0.1, 1.0, 0.3)), "base: wheel_speed_mps is -0.1"),
         (replace(ARM, base=BaseLimit(math.nan, 1.0, 0.3)), "base: wheel_speed_mps is nan"),
         (replace(ARM, base=BaseLimit(0.3, 0.0, 0.3)), "base: acceleration_mps2 is 0.0"),
@@ -110,10 +111,10 @@ def test_a_stretch_and_an_arm_that_does_not_drive_are_robots(limits: RobotLimits
         ("no_such_lab:ARM", "there is no module 'no_such_lab'"),
         (
             "own_lab:NUMBER",
-            "'NUMBER' is a int; expected a runtime.msgs.robot_protocol:RobotLimits; there: ARM, ODD, SLOW_STRETCH",
+            "'NUMBER' is a int; expected a nodes.robot.protocol:RobotLimits; there: ARM, ODD, SLOW_STRETCH",
         ),
-        ("own_lab:Arm", "'Arm' is a type; expected a runtime.msgs.robot_protocol:RobotLimits"),
-        ("own_lab:LEG", "'LEG' is not there; expected a runtime.msgs.robot_protocol:RobotLimits"),
+        ("own_lab:Arm", "'Arm' is a type; expected a nodes.robot.protocol:RobotLimits"),
+        ("own_lab:LEG", "'LEG' is not there; expected a nodes.robot.protocol:RobotLimits"),
         ("own_lab:ODD", "'own_lab:ODD': joints is empty"),
     ],
 )
@@ -128,7 +129,7 @@ def test_a_name_that_leads_to_no_limits_is_refused_by_loader_guard_and_launch_fi
     assert words in str(refusal.value) or ":" not in name
     with pytest.raises(LaunchFileError) as refused:
         launch(tmp_path, f'robot = "{name}"')
-    assert "own.toml: [run] robot '" in str(refused.value)
+    assert "own.toml: [nodes.driver] [run] robot '" in str(refused.value)
     assert words in str(refused.value)
 
 
@@ -169,16 +170,15 @@ def test_a_node_that_is_made_for_other_joints_is_refused_and_stays_with_a_stretc
         made_for_joints = tuple(joint.name for joint in STRETCH_3.joints)
 
     with pytest.raises(UserError, match=r"\[nodes.a\] Pointer is made for a robot with the joints lift, arm; \[run\]"):
-        described([NodeSpec("a", Pointer)], "own_lab:ARM")
-    assert described([NodeSpec("a", Stretcher)], "own_lab:SLOW_STRETCH")[0].params == {"limits": "own_lab:SLOW_STRETCH"}
-    assert described([NodeSpec("a", Pointer)], "")[0].params == {}
+        told_of_robot(NodeSpec("a", Pointer), "own_lab:ARM")
+    assert told_of_robot(NodeSpec("a", Stretcher), "own_lab:SLOW_STRETCH").params == {"limits": "own_lab:SLOW_STRETCH"}
 
 
 def test_a_robot_with_other_joints_than_its_guard_knows_is_found_before_and_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"has the joints waist, elbow, but its guard is told of lift, arm, "):
         check(launch(tmp_path, "seed = 1"))
     with pytest.raises(UserError, match=r"has the joints lift, .*, but its guard is told of waist, elbow; name the"):
-        check(launch(tmp_path, 'robot = "own_lab:ARM"', driver="nodes.robot.kinematic:KinematicRobot"))
+        check(launch(tmp_path, 'robot = "own_lab:ARM"', driver="nodes.sim.kinematic:KinematicRobot"))
     check(launch(tmp_path, 'robot = "own_lab:ARM"', driver="own_lab:Changeling"))
     sim = Simulation(Driver(robot="own_lab:Changeling", limits="own_lab:ARM"))
     with pytest.raises(UserError, match="node driver: robot 'own_lab:Changeling' has the joints lift"):
@@ -209,7 +209,7 @@ def test_a_driver_of_another_robot_applies_commands_of_that_length_only() -> Non
 
 def test_mqtt_calls_the_joints_as_their_robot_does() -> None:
     bridge = MqttBridge(limits="own_lab:ARM")
-    assert described([NodeSpec("mqtt", MqttBridge)], "own_lab:ARM")[0].params == {"limits": "own_lab:ARM"}
+    assert told_of_robot(NodeSpec("mqtt", MqttBridge), "own_lab:ARM").params == {"limits": "own_lab:ARM"}
     state = Arm().read(0)
     assert telemetry_document(state, bridge.news.joints)["joints"] == {"waist": 0.0, "elbow": 1.0}
     assert MqttBridge().news.joints == tuple(joint.name for joint in STRETCH_3.joints)

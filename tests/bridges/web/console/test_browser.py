@@ -32,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConsoleRun]:
     folder = tmp_path_factory.mktemp("wizard")
     launch = folder / "beside.toml"
     shipped = (ROOT / "launch" / "wizard.toml").read_text()
-    driver = 'use     = "nodes.robot.simulated:SimDriver"\n'
+    driver = 'use     = "nodes.sim.driver:SimDriver"\n'
     assert driver in shipped
     # The simulated robot's own word on its state has no battery: another's is heard instead.
     shipped = shipped.replace(driver, driver + 'remap = { "robot/status" = "driver/status" }\n')

@@ -6,7 +6,7 @@ from typing import Literal
 
 import nodes.robot.conformance
 from nodes.robot.conformance import Bench, RobotConformance
-from nodes.robot.kinematic import KinematicRobot
+from nodes.sim.kinematic import KinematicRobot
 from nodes.sim.robot import SimRobot
 
 

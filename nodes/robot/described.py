@@ -1,28 +1,45 @@
-"""`[run] robot` of a launch file: one description of the robot, for its guard, its driver and its conformance tests.
+"""The robot that `[run] robot` of a launch file names: its limits, loaded and checked, and the nodes that rely on it.
 
-It is the name of a `runtime.msgs.robot_protocol.RobotLimits`, as "module:NAME". A node class says with
-`robot_parameter` which of its parameters takes that name, and with `made_for_joints` that it knows one kind
-of robot only.
+It is the name of a `nodes.robot.protocol.RobotLimits`, as "module:NAME": one description for the guard, the driver and
+the conformance tests. A node class that relies on it has `ForRobot` as its first base.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+from nodes.robot.protocol import BaseLimit, JointLimit, RobotLimits
 from runtime.errors import ParameterError, UserError, choices
-from runtime.launch.graph import NodeSpec
 from runtime.launch.nodes_table import load_module
-from runtime.msgs.robot_protocol import BaseLimit, JointLimit, RobotLimits
-from runtime.node import Node
 
 LEAST, MOST = 1e-6, 1e6
 """Of ranges either side of zero, speeds and accelerations: what lies beyond is a mistake, or divides to nothing."""
 RANGE = f"{LEAST:.6f} to {MOST:.0f}"
 
 _JOINT_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+
+
+class ForRobot:
+    """A node class that relies on the joints of the robot: the runtime asks it before a run with another robot."""
+
+    made_for_joints: ClassVar[tuple[str, ...]] = ()
+    """The joints whose places in joint vectors it relies on, in their order; (): it takes any robot's."""
+
+    @classmethod
+    def robot_facts(cls, robot: str) -> Mapping[str, object]:
+        """How that robot's joints are called. Raises UserError where it is none, or not one that this class is for."""
+        try:
+            joints = joint_names(load_limits(robot))
+        except ParameterError as problem:
+            raise UserError(f"[run] robot {problem}") from problem
+        if cls.made_for_joints and cls.made_for_joints != joints:
+            raise UserError(
+                f"{cls.__name__} is made for a robot with the joints {', '.join(cls.made_for_joints)}; "
+                f"[run] robot {robot!r} has {', '.join(joints)}: put a node of your own in its place, or leave it out"
+            )
+        return {"joints": joints}
 
 
 def load_limits(name: str) -> RobotLimits:
@@ -36,7 +53,7 @@ def load_limits(name: str) -> RobotLimits:
         known = choices(key for key, value in vars(module).items() if isinstance(value, RobotLimits))
         what = f"is a {type(found).__name__}" if hasattr(module, attribute) else "is not there"
         raise ParameterError(
-            f"{name!r}: {attribute!r} {what}; expected a runtime.msgs.robot_protocol:RobotLimits; there: {known}"
+            f"{name!r}: {attribute!r} {what}; expected a nodes.robot.protocol:RobotLimits; there: {known}"
         )
     if nonsense := limits_problem(found):
         raise ParameterError(f"{name!r}: {nonsense}")
@@ -46,18 +63,6 @@ def load_limits(name: str) -> RobotLimits:
 def joint_names(limits: RobotLimits) -> tuple[str, ...]:
     """The names of its joints, in the order of joint vectors."""
     return tuple(joint.name for joint in limits.joints)
-
-
-def with_robot(table: Mapping[str, Any], cls: type[Node], robot: str) -> dict[str, Any]:
-    """The [nodes.NAME] table of a node, for the process that will run it, which sees no other table of the file."""
-    if not robot or not cls.robot_parameter:
-        return dict(table)
-    return {**table, "params": {**table.get("params", {}), cls.robot_parameter: robot}}
-
-
-def joints_of_run(robot: str) -> dict[str, tuple[str, ...]]:
-    """What a run of a robot that is no Stretch says of it to its recorder: how its joints are called."""
-    return {"joints": joint_names(load_limits(robot))} if robot else {}
 
 
 def limits_problem(limits: RobotLimits) -> str:
@@ -85,9 +90,7 @@ def limits_problem(limits: RobotLimits) -> str:
             if not _is_within(getattr(joint, key), LEAST, MOST):
                 return f"joint {joint.name!r}: {key} is {getattr(joint, key)!r}; expected {RANGE}"
     if not isinstance(base, BaseLimit):
-        return (
-            f"base is {base!r}; expected a BaseLimit, or runtime.msgs.robot_protocol:FIXED_BASE where it does not drive"
-        )
+        return f"base is {base!r}; expected a BaseLimit, or nodes.robot.protocol:FIXED_BASE where it does not drive"
     if base.wheel_speed_mps != 0 and not _is_within(base.wheel_speed_mps, LEAST, MOST):
         return f"base: wheel_speed_mps is {base.wheel_speed_mps!r}; expected {RANGE}, or 0: it stands"
     for key in ("acceleration_mps2", "track_m"):
@@ -99,35 +102,3 @@ def limits_problem(limits: RobotLimits) -> str:
 def _is_within(value: object, least: float, most: float) -> bool:
     """False for NaN, and for what is no number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
-
-
-def described(specs: Iterable[NodeSpec], robot: str) -> list[NodeSpec]:
-    """The nodes, told which robot they are for. Raises UserError where one cannot be for that robot, or names another.
-
-    Without a robot they are as they were: for a Stretch 3.
-    """
-    if not robot:
-        return list(specs)
-    try:
-        joints = joint_names(load_limits(robot))
-    except ParameterError as problem:
-        raise UserError(f"[run] robot {problem}") from problem
-    return [_described(spec, robot, joints) for spec in specs]
-
-
-def _described(spec: NodeSpec, robot: str, joints: tuple[str, ...]) -> NodeSpec:
-    key, made_for = spec.cls.robot_parameter, spec.cls.made_for_joints
-    if made_for and made_for != joints:
-        raise UserError(
-            f"[nodes.{spec.name}] {spec.cls.__name__} is made for a robot with the joints {', '.join(made_for)}; "
-            f"[run] robot {robot!r} has {', '.join(joints)}: put a node of your own in its place, or leave it out"
-        )
-    if not key:
-        return spec
-    own = spec.params.get(key, robot)
-    if own != robot:
-        raise UserError(
-            f"[nodes.{spec.name}] {key} is {own!r}, but [run] robot is {robot!r}; leave one of the two out, "
-            "so that all nodes are for the same robot"
-        )
-    return replace(spec, params={**spec.params, key: robot})
