@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FILE_NAME = "run.mcap"
 LAUNCH_FILE_NAME = "launch.toml"
+VIRTUAL_DAY_NS = 1_577_836_800_000_000_000
+"""Virtual time begins on 1 January 2020 for viewers, which show nothing of 1970 well."""
 LOW_SHARE = 0.1
 """Of the disk: below this a warning is given, once."""
 TRANSFORM_PERIOD_NS = 100_000_000
@@ -144,8 +146,8 @@ class Recorder(ForRobot, Node):
         if not continues:
             self._zero_ns = None
         if not continues or self._wall_offset_ns is None:
-            # In virtual time the log starts at 0, so that the same seed gives the same file.
-            self._wall_offset_ns = 0 if self.clock.is_virtual else wall_time_ns() - self.clock.now_ns()
+            # In virtual time always the same day, so that the same seed gives the same file.
+            self._wall_offset_ns = VIRTUAL_DAY_NS if self.clock.is_virtual else wall_time_ns() - self.clock.now_ns()
         part = next_part(path, continues=True) if continues else self._part(path, metadata)
         if self._zero_ns is not None:  # a piece of the run, which can be read alone
             begin_ns = self.clock.now_ns() if self._ring is None else self._ring.begin_ns

@@ -20,7 +20,8 @@ COMMANDS = {
     "cut": ("nodes.recording.bag.cut", "keep a span of time, or some topics"),
     "merge": ("nodes.recording.bag.merge", "join the parts of one run"),
     "plot": ("nodes.recording.bag.plot", "rates, ages, joints and events as a picture"),
-    "export": ("nodes.recording.bag.export", "to a LeRobot dataset, JSON lines, CSV or videos"),
+    "export": ("nodes.recording.bag.export", "to a LeRobot dataset, a ROS 2 bag, JSON lines, CSV or videos"),
+    "import": ("nodes.recording.bag.export", "a ROS 2 bag as a recording that can be replayed"),
     "latency": ("nodes.recording.bag.latency", "how long handlers took, as a trace for virtual time"),
     "why": ("nodes.recording.bag.why", "what led to the robot's command at a point of time"),
 }
@@ -39,7 +40,8 @@ def main(argv: list[str]) -> int:
     if argv[0] not in COMMANDS:
         print(f"polyrhythm bag: unknown command {argv[0]!r}; known: {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
-    run: Callable[[list[str]], int] = importlib.import_module(COMMANDS[argv[0]][0]).main
+    module = importlib.import_module(COMMANDS[argv[0]][0])
+    run: Callable[[list[str]], int] = module.import_main if argv[0] == "import" else module.main
 
     def obey() -> int:
         with told_at_terminal(is_wanted="--json" not in argv):

@@ -128,7 +128,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def halted(recording: Path, path: Path, *, at_s: float, for_s: float) -> Path:
     """The same run, in which everything stood still for a time, as when a machine is put to sleep."""
     source = BagReader(recording)
-    writer = BagWriter(path, source.metadata["run"])
+    writer = BagWriter(path, source.metadata["run"], wall_offset_ns=source.wall_offset_ns)
     for name, data in source.attachments.items():
         writer.attach(name, "application/toml", data)
     for message in source:
@@ -164,13 +164,15 @@ def test_a_stamp_from_another_time_holds_up_nothing_behind_it(
     small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, forged = BagReader(small), tmp_path / "forged.mcap"
-    writer = BagWriter(forged, source.metadata["run"])
+    writer = BagWriter(forged, source.metadata["run"], wall_offset_ns=source.wall_offset_ns)
     writer.attach("launch.toml", "application/toml", source.attachments["launch.toml"])
     for message in source:
         if message.topic == "level" and message.envelope.seq == 30:
             document = json.loads(message.data)
             document["_envelope"]["published_ns"] = to_ns(3e9)
-            message = replace(message, data=json.dumps(document).encode(), log_time_ns=to_ns(3e9))
+            message = replace(
+                message, data=json.dumps(document).encode(), log_time_ns=to_ns(3e9) + source.wall_offset_ns
+            )
         writer.copy(message)
     writer.close()
     now = replay(forged, tmp_path / "now", "--in-place-of", "source")

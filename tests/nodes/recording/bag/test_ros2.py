@@ -1,0 +1,159 @@
+"""A recording as a ROS 2 bag, read by decoders that we did not write; and a ROS 2 bag as a recording."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+pytest.importorskip("rosbags", reason="needs the extra ros2")
+
+from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys.stores import ros2_humble as ros
+
+from nodes.recording.bag.command import main
+from nodes.recording.bag.recording import Recording
+from nodes.recording.images import image_of
+from runtime.bag.file import BagReader
+from runtime.msgs import JOINTS, RobotState, Utterance
+from tests.support.synthetic_run import write_run
+
+STORE = get_typestore(Stores.ROS2_HUMBLE)
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("run")
+    path = write_run(folder, seconds=4.0)
+    assert main(["export", str(path), "--to", "ros2", "--out", str(folder / "bag")]) == 0
+    return path, folder / "bag"
+
+
+def read(folder: Path) -> dict[str, list[Any]]:
+    """Every message by topic, as a decoder of Foxglove's reads it by the definitions that the bag itself holds."""
+    reader = pytest.importorskip("mcap.reader")
+    decoder = pytest.importorskip("mcap_ros2.decoder")
+    found: dict[str, list[Any]] = defaultdict(list)
+    (file,) = folder.glob("*.mcap")
+    with file.open("rb") as data:
+        for _, channel, _, message in reader.make_reader(
+            data, decoder_factories=[decoder.DecoderFactory()]
+        ).iter_decoded_messages():
+            found[channel.topic].append(message)
+    return found
+
+
+def test_the_bag_holds_state_pictures_words_and_commands_as_ros_has_them(bag: tuple[Path, Path]) -> None:
+    path, folder = bag
+    states = [one.message(RobotState) for one in Recording(path) if one.topic == "robot/state"]
+    found = read(folder)
+    assert [tuple(one.position) for one in found["/joint_states"]] == [state.position for state in states]
+    assert found["/joint_states"][0].name == list(JOINTS)
+    last = found["/odom"][-1]
+    assert (last.pose.pose.position.x, last.twist.twist.linear.x) == (states[-1].base_x_m, states[-1].base_v_mps)
+    assert 2 * math.atan2(last.pose.pose.orientation.z, last.pose.pose.orientation.w) == pytest.approx(
+        states[-1].base_heading_rad
+    )
+    words = [one.message(Utterance).text for one in Recording(path) if one.topic == "heard"]
+    assert [one.data for one in found["/heard"]] == words
+    assert len(found["/cmd_vel"]) == len(found["/joint_commands"]) > 0
+    assert found["/head/image/camera_info"][0].width == 160
+    picture = cv2.imdecode(np.frombuffer(bytes(found["/head/image/compressed"][0].data), np.uint8), cv2.IMREAD_COLOR)
+    assert picture is not None
+    recorded = next(one for one in Recording(path) if one.topic == "head/image")
+    assert np.array_equal(picture[..., ::-1], image_of(recorded.document | {"has_depth": False}, None)[0].rgb)
+
+
+def test_transforms_make_one_tree_from_the_map_to_the_cameras(bag: tuple[Path, Path]) -> None:
+    found = read(bag[1])
+    (static,) = found["/tf_static"]
+    pairs = {(one.header.frame_id, one.child_frame_id) for group in (*found["/tf"], static) for one in group.transforms}
+    assert {("map", "odom"), ("odom", "base_link")} <= pairs
+    children = [child for _, child in pairs]
+    assert len(children) == len(set(children)), "each frame has one parent"
+    assert {parent for parent, _ in pairs} - set(children) == {"map"}
+
+
+def test_no_message_is_left_behind(bag: tuple[Path, Path]) -> None:
+    path, folder = bag
+    with Reader(folder) as reader:
+        assert reader.message_count >= sum(1 for _ in Recording(path))
+        assert {one.msgtype for one in reader.connections} >= {"std_msgs/msg/String", "tf2_msgs/msg/TFMessage"}
+
+
+def test_a_folder_that_is_there_is_not_written_over(bag: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(bag[0]), "--to", "ros2", "--out", str(bag[1])]) == 2
+    assert "choose a folder that is not there yet" in capsys.readouterr().err
+
+
+def test_what_was_exported_comes_in_again(bag: tuple[Path, Path], tmp_path: Path) -> None:
+    path, folder = bag
+    again = tmp_path / "again.mcap"
+    assert main(["import", str(folder), "--out", str(again)]) == 0
+    before, after = Recording(path), Recording(again)
+    assert after.joints == JOINTS
+    for topic in ("robot/state", "heard", "head/image"):
+        ours = [one for one in before if one.topic == topic]
+        theirs = [one for one in after if one.topic == topic]
+        assert len(theirs) == len(ours) > 0, topic
+    words = [one.message(Utterance).text for one in after if one.topic == "heard"]
+    assert words == [one.message(Utterance).text for one in before if one.topic == "heard"]
+    states = [
+        (one.message(RobotState).position, one.message(RobotState).base_x_m)
+        for one in after
+        if one.topic == "robot/state"
+    ]
+    assert states == [
+        (one.message(RobotState).position, one.message(RobotState).base_x_m)
+        for one in before
+        if one.topic == "robot/state"
+    ]
+
+
+def a_foreign_bag(folder: Path, *messages: tuple[str, Any]) -> Path:
+    with Writer(folder, version=9, storage_plugin=StoragePlugin.SQLITE3) as writer:
+        known: dict[str, Any] = {}
+        for number, (topic, message) in enumerate(messages):
+            if topic not in known:
+                known[topic] = writer.add_connection(topic, message.__msgtype__, typestore=STORE)
+            writer.write(known[topic], 10**18 + number, STORE.serialize_cdr(message, message.__msgtype__))
+    return folder
+
+
+def header(frame: str = "") -> Any:
+    return ros.std_msgs__msg__Header(ros.builtin_interfaces__msg__Time(5, 7), frame)
+
+
+def test_raw_pictures_of_a_foreign_bag_keep_colours_and_padding(tmp_path: Path) -> None:
+    pixels = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+    padded = np.zeros((2, 16), np.uint8)
+    padded[:, :9] = pixels[..., ::-1].reshape(2, 9)
+    raw = ros.sensor_msgs__msg__Image(header("cam"), 2, 3, "bgr8", 0, 16, padded.reshape(-1))
+    odd = ros.sensor_msgs__msg__Image(header("cam"), 2, 3, "bayer_rggb8", 0, 3, np.zeros(6, np.uint8))
+    folder = a_foreign_bag(tmp_path / "bag", ("/front/image_raw", raw), ("/odd/image_raw", odd))
+    assert main(["import", str(folder), "--out", str(tmp_path / "run.mcap")]) == 0
+    (message,) = list(BagReader(tmp_path / "run.mcap"))
+    image, _ = image_of(message.document, None)
+    assert message.topic == "front/image"
+    assert (image.camera, image.captured_ns) == ("cam", 5_000_000_007)
+    assert np.array_equal(image.rgb, pixels)
+
+
+def test_a_bag_with_nothing_for_us_is_told_what_was_expected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = a_foreign_bag(tmp_path / "bag", ("/rosout", ros.std_msgs__msg__String("hello")))
+    assert main(["import", str(folder), "--out", str(tmp_path / "run.mcap")]) == 1
+    assert "expected CompressedImage or Image, JointState" in capsys.readouterr().err
+    assert not (tmp_path / "run.mcap").exists()
+
+
+def test_what_is_no_bag_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", str(tmp_path), "--out", str(tmp_path / "run.mcap")]) == 2
+    assert "cannot be read as a rosbag2" in capsys.readouterr().err
