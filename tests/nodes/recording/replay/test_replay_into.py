@@ -132,7 +132,7 @@ def halted(recording: Path, path: Path, *, at_s: float, for_s: float) -> Path:
     for name, data in source.attachments.items():
         writer.attach(name, "application/toml", data)
     for message in source:
-        if message.log_time_ns > to_ns(at_s):
+        if message.log_time_ns - source.wall_offset_ns > to_ns(at_s):
             document = json.loads(message.data)
             document["_envelope"]["published_ns"] += to_ns(for_s)
             message = replace(
