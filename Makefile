@@ -1,8 +1,9 @@
-# make demo: run the main job.  make test: check everything.  Both set up their own environment in .venv first.
+# make demo: run the main job.  make test: check everything.  Each installs what it needs into .venv first.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+DEMO   := $(VENV)/.demo-installed
 STAMP  := $(VENV)/.installed
 # As many tests at once as there are cores, up to 4; a file stays together, and the long ones come first.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
@@ -14,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-demo: $(STAMP) ## a robot clears a table while a person talks to it; leaves a recording and pictures in runs/
+demo: $(DEMO) ## a robot clears a table while a person talks to it; leaves a recording and pictures in runs/
 	@$(BIN)/polyrhythm run laptop
 
 test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by side, then those that need quiet
@@ -48,10 +49,15 @@ mutants: $(STAMP) ## change the code of the guard in every way; how many changes
 clean: ## remove the environment and what runs left behind
 	rm -rf $(VENV) .interop runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-$(STAMP): pyproject.toml
+$(DEMO): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Polyrhythm needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version`. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@echo "Setting up $(VENV) (once; about a minute)"
+	@echo "Setting up $(VENV) (once)"
 	@$(PYTHON) -m venv $(VENV) || { echo "venv failed; on Debian: apt install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[demo]'
+	@touch $@
+
+$(STAMP): $(DEMO)
+	@echo "Adding to $(VENV) what tests and measurements need (once; about a minute)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	@touch $@

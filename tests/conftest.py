@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Generator
 
 import pytest
@@ -16,6 +17,8 @@ pytest_plugins = ["runtime.virtual.pytest_plugin"]
 
 RERUNS = 2
 RERUN_AFTER_S = 1
+MOST_SECOND_TRIES = 0.01
+"""Of the tests with processes; one in a run is always allowed, so that a few tests can be run alone."""
 HAS_FAILED = pytest.StashKey[bool]()
 
 
@@ -23,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test of real processes, brokers and browsers gets two more tries, which the summary names (`RERUN`).
 
     Such a test waits for other programs on a machine that may be busy with something else; one that passes
-    only at a later try is reported, not hidden. All other tests have one try.
+    only at a later try is named and counted, and too many of them fail the run. All other tests have one try.
 
     Their files come first: run side by side, a core that is done early has the short ones left to do.
     """
@@ -53,3 +56,42 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
     if item.stash.get(HAS_FAILED, False):
         item.stash[HAS_FAILED] = False
         item.session._setupstate.teardown_exact(None)
+
+
+class SecondTries:
+    """Counts the tests with processes, and those of them that needed another try; too many fail the run."""
+
+    def __init__(self) -> None:
+        self.tries: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """One phase of one try has ended, here or on a worker."""
+        if "processes" in report.keywords:
+            self.tries[report.nodeid] += report.outcome == "rerun"  # type: ignore[comparison-overlap]  # rerunfailures'
+
+    @property
+    def again(self) -> int:
+        """How many tests needed another try."""
+        return sum(number > 0 for number in self.tries.values())
+
+    @property
+    def too_many(self) -> bool:
+        """Whether more than 1 % of them, and more than one, did."""
+        return self.again > max(1.0, MOST_SECOND_TRIES * len(self.tries))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """A run that passed only by trying again has not passed."""
+        if self.too_many and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The count, whatever it is."""
+        if self.tries:
+            line = f"{self.again} of {len(self.tries)} tests with processes needed another try"
+            terminalreporter.write_line(f"{line}: more than 1 %, so the run fails" if self.too_many else line)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Reports of all workers come together here; a worker itself counts nothing."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SecondTries(), "second-tries")

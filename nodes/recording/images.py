@@ -10,13 +10,11 @@ import base64
 from functools import cache
 from typing import Any
 
-import cv2
 import msgspec
 import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from nodes.recording.png import encode_png
 from runtime.bag.schema import ENVELOPE_KEY, Document, envelope_document, envelope_schema
 from runtime.clock import NS_PER_S
 from runtime.errors import RecordingError
@@ -70,18 +68,17 @@ DEPTH_SCHEMA = msgspec.json.encode(
     }
 )
 
-_PNG_SPEED = [cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE]
-"""Of depth in millimetres."""
-if hasattr(cv2, "IMWRITE_PNG_FILTER"):  # from OpenCV 4.12 on; before, the first of these filters is all there is
-    _PNG_SPEED = [*_PNG_SPEED, cv2.IMWRITE_PNG_FILTER, cv2.IMWRITE_PNG_FILTER_SUB]
-
 
 def image_document(image: Image, envelope: Envelope, *, wall_offset_ns: int, jpeg_quality: int) -> Document:
     """The colour image as a document; `jpeg_quality` 0 keeps every pixel (PNG), 1 to 100 is a JPEG."""
     if jpeg_quality:
+        import cv2
+
         bgr = np.asarray(cv2.cvtColor(image.rgb, cv2.COLOR_RGB2BGR), np.uint8)
         data = _encode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality])
     else:
+        from nodes.recording.png import encode_png
+
         data = encode_png(image.rgb)
     return _document(image, envelope, "jpeg" if jpeg_quality else "png", data, wall_offset_ns)
 
@@ -91,8 +88,18 @@ def depth_document(image: Image, envelope: Envelope, *, wall_offset_ns: int) -> 
     assert image.depth_m is not None
     millimetres = np.nan_to_num(image.depth_m * 1000.0, nan=0.0, posinf=0.0, neginf=0.0)
     millimetres[millimetres > 65535] = 0
-    data = _encode(".png", np.rint(millimetres).astype(np.uint16), _PNG_SPEED)
+    data = _encode(".png", np.rint(millimetres).astype(np.uint16), _png_speed())
     return _document(image, envelope, "png", data, wall_offset_ns)
+
+
+def _png_speed() -> list[int]:
+    """Options of OpenCV for depth in millimetres."""
+    import cv2
+
+    options = [cv2.IMWRITE_PNG_COMPRESSION, 1, cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_RLE]
+    if not hasattr(cv2, "IMWRITE_PNG_FILTER"):  # before OpenCV 4.12 the first of these filters is all there is
+        return options
+    return [*options, cv2.IMWRITE_PNG_FILTER, cv2.IMWRITE_PNG_FILTER_SUB]
 
 
 def exact_depth_document(image: Image, envelope: Envelope, *, wall_offset_ns: int) -> Document:
@@ -115,7 +122,7 @@ def depth_of(document: Document) -> tuple[NDArray[np.float32], bool]:
     try:
         data = base64.b64decode(document["data"], validate=True)
         if document["format"] != EXACT_DEPTH:
-            millimetres = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+            millimetres = _decoded_as_is(data)
             if millimetres is None:
                 raise ValueError("its PNG cannot be decoded")
             return (np.asarray(millimetres, np.float32) / np.float32(1000.0)), False
@@ -123,9 +130,18 @@ def depth_of(document: Document) -> tuple[NDArray[np.float32], bool]:
         if not 0 < height * width <= MAX_PIXELS or zstandard.frame_content_size(data) != height * width * 4:
             raise ValueError(f"it claims {width} x {height} pixels")
         planes = np.frombuffer(zstandard.decompress(data), np.uint8).reshape(4, height * width)
-    except (KeyError, TypeError, ValueError, zstandard.ZstdError, cv2.error) as error:
+    except (KeyError, TypeError, ValueError, zstandard.ZstdError) as error:
         raise RecordingError(f"a recorded depth image cannot be read ({error})") from error
     return np.ascontiguousarray(planes.T).view(np.float32).reshape(height, width), True
+
+
+def _decoded_as_is(png: bytes) -> NDArray[Any] | None:
+    import cv2
+
+    try:
+        return cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error as error:
+        raise ValueError(str(error)) from error
 
 
 def image_of(document: Document, depth: Document | None) -> tuple[Image, bool]:
@@ -156,6 +172,8 @@ def pixels(document: Document) -> NDArray[np.uint8]:
         width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
         if width * height > MAX_PIXELS:
             raise RecordingError(f"a recorded image claims {width} x {height} pixels; refused")
+    import cv2
+
     decoded = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     if decoded is None:
         raise RecordingError("a recorded image cannot be decoded")
@@ -163,6 +181,8 @@ def pixels(document: Document) -> NDArray[np.uint8]:
 
 
 def _encode(extension: str, array: NDArray[Any], options: list[int]) -> bytes:
+    import cv2
+
     is_encoded, data = cv2.imencode(extension, array, options)
     if not is_encoded:
         raise RecordingError(f"an image of shape {array.shape} cannot be encoded as {extension}")

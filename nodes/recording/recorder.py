@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -101,10 +102,11 @@ class Recorder(ForRobot, Node):
         self._state = RecorderState(mode="waiting", why=_kept(ring_s))
 
     def on_start(self) -> None:
-        # Loaded here, so that checking a graph needs neither mcap nor OpenCV.
-        import cv2
+        # Loaded here, so that checking a graph needs neither mcap nor OpenCV; a graph without images never does.
+        if find_spec("cv2") is not None:
+            import cv2
 
-        cv2.setNumThreads(1)
+            cv2.setNumThreads(1)
         if self._ring is None:
             self._bag = self._first()
 

@@ -8,10 +8,14 @@ import sys
 from collections.abc import Callable
 
 from runtime.errors import PolyrhythmError, UserError
+from runtime.extras import lacking
 
 
 def answered(command: str, do: Callable[[], int]) -> int:
-    """What `do` returns; or its error as a sentence on stderr, and 2 where it was asked wrongly, 1 where it failed."""
+    """What `do` returns; or its error as a sentence on stderr, and 2 where it was asked wrongly, 1 where it failed.
+
+    A library that is missing, of an extra, was asked wrongly.
+    """
     try:
         return do()
     except UserError as problem:
@@ -20,6 +24,12 @@ def answered(command: str, do: Callable[[], int]) -> int:
     except PolyrhythmError as problem:
         print(f"{command}: {problem}", file=sys.stderr)
         return 1
+    except ModuleNotFoundError as problem:
+        sentence = lacking(problem)
+        if sentence is None:
+            raise
+        print(f"{command}: {sentence}", file=sys.stderr)
+        return 2
 
 
 def positive(text: str) -> float:

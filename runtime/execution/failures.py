@@ -8,6 +8,7 @@ from pathlib import Path
 from traceback import walk_tb
 
 from runtime.clock import NS_PER_S, Clock
+from runtime.extras import lacking
 
 _MOST_KNOWN = 32
 """Kinds of failure of one node that are told whole."""
@@ -41,7 +42,9 @@ class Failures:
                     return
                 self._untold[handler], self._told_ns[handler] = 0, now_ns
         if is_new:
-            self._log.error("handler %s failed", handler, exc_info=problem)
+            extra = lacking(problem)
+            why = f": {extra}" if extra else ""
+            self._log.error("handler %s failed%s", handler, why, exc_info=None if extra else problem)
         else:
             times = "again" if number == 1 else f"{number} times more"
             self._log.error("handler %s failed %s, the last time at %s: %s: %s", handler, times, place, name, problem)

