@@ -1,5 +1,6 @@
 """Polyrhythm: an event-driven, real-time, multi-rate agent runtime for robots."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from runtime.clock import Clock
@@ -10,10 +11,24 @@ from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 
 if TYPE_CHECKING:
+    from runtime.services import (
+        CallError,
+        GoalClient,
+        GoalHandle,
+        GoalServer,
+        RequestRefused,
+        ServiceClient,
+        ServiceServer,
+        serve,
+    )
     from runtime.virtual.simulation import Simulation
 
 __all__ = [
+    "CallError",
     "Clock",
+    "GoalClient",
+    "GoalHandle",
+    "GoalServer",
     "GraphError",
     "LaunchFileError",
     "Message",
@@ -21,6 +36,9 @@ __all__ = [
     "PolyrhythmError",
     "Publisher",
     "QoS",
+    "RequestRefused",
+    "ServiceClient",
+    "ServiceServer",
     "Simulation",
     "Stamped",
     "Subscription",
@@ -28,13 +46,30 @@ __all__ = [
     "every",
     "on",
     "on_deadline",
+    "serve",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """`Simulation` when it is first asked for: the processes of a run in real time never are, and start sooner."""
-    if name == "Simulation":
-        from runtime.virtual.simulation import Simulation
+_LATER = {
+    "Simulation": "runtime.virtual.simulation",
+    **dict.fromkeys(
+        (
+            "CallError",
+            "GoalClient",
+            "GoalHandle",
+            "GoalServer",
+            "RequestRefused",
+            "ServiceClient",
+            "ServiceServer",
+            "serve",
+        ),
+        "runtime.services",
+    ),
+}
 
-        return Simulation
+
+def __getattr__(name: str) -> Any:
+    """What few processes need is imported when it is first asked for: the others start sooner."""
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

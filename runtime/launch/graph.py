@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_type_hints
@@ -186,6 +187,12 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
     return values
 
 
+def _unserved(cls: type[Node]) -> list[str]:
+    """The services and goals that no method serves; where nobody has imported them, there are none."""
+    services = sys.modules.get("runtime.services")
+    return services.unserved(cls) if services is not None else []
+
+
 def _has_nan(value: object) -> bool:
     if isinstance(value, Mapping):
         return any(_has_nan(part) for part in value.values())
@@ -205,7 +212,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         spec.build()  # an `__init__` is cheap, and knows best which values it refuses
     except UserError as problem:
         return [str(problem)]
-    problems = []
+    problems = _unserved(spec.cls)
     timers = [handler.name for handler in handlers if isinstance(handler, Timer)]
     for name, hz in spec.hz.items():
         if name not in timers:
@@ -274,6 +281,17 @@ def _topic_problems(
                 f"topic {topic.name!r}: {names} all publish it, but a state has one publisher; remap all but one",
             )
         )
+    is_answer = getattr(first.port.message, "is_answer", False)
+    service = topic.name.rpartition("/")[0]
+    if is_answer and len(topic.publishers) > 1:
+        names = ", ".join(end.node for end in topic.publishers)
+        sentence = f"service {service!r}: {names} all serve it; one service has one server: remap the topics of others"
+        problems.append((topic.publishers[1].node, sentence))
+    if is_answer and not topic.publishers:
+        return problems + [
+            (end.node, f"service {service!r}: nobody publishes it for {end.node}; add a node that serves it")
+            for end in topic.subscribers
+        ]
     if not topic.publishers:
         published = choices(name for name, other in topics.items() if other.publishers)
         problems.extend(

@@ -247,7 +247,11 @@ def type_name(message: type[Message]) -> str:
 
 
 def load_type(name: str) -> type[Message]:
-    """The message type of that name."""
+    """The message type of that name; "module:Class[module:Inner]" holds others, as a service's request does."""
+    if name.endswith("]"):
+        outer, _, inner = name[:-1].partition("[")
+        held: type[Message] = load_type(outer).of(*map(load_type, inner.split(",")))  # type: ignore[attr-defined]
+        return held
     module, _, path = name.partition(":")
     found: type[Message] = functools.reduce(getattr, path.split("."), importlib.import_module(module))  # type: ignore[assignment]  # attributes by name
     return found

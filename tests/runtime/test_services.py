@@ -1,0 +1,313 @@
+"""Services and goals in virtual time: typed answers, deadlines, several clients, cancels by client and by interrupt."""
+
+from __future__ import annotations
+
+import re
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime import (
+    CallError,
+    GoalHandle,
+    GoalServer,
+    Message,
+    Node,
+    ServiceClient,
+    ServiceServer,
+    Simulation,
+    every,
+    serve,
+)
+from runtime.context import current_call
+from runtime.errors import GraphError, UserError
+from runtime.launch.graph import Graph, NodeSpec
+from runtime.launch.process_plan import load_type, type_name
+from runtime.services import GoalRequest, GoalUpdate, ServiceAnswer, ServiceRequest
+from tests.support.served_nodes import (
+    Adder,
+    AddTwo,
+    Asker,
+    BlockingAdder,
+    Commander,
+    Counted,
+    Counter,
+    CountTo,
+    Done,
+    Story,
+    Sum,
+    Told,
+)
+
+
+def told(*nodes: Node | NodeSpec, seconds: float = 5.0) -> list[str]:
+    """What the clients of these nodes tell of their calls."""
+    simulation = Simulation(*nodes)
+    found = simulation.record_topic("told", Told)
+    try:
+        simulation.run(seconds)
+    finally:
+        simulation.close()
+    return [f"{one.by} {one.what}" for one in found]
+
+
+@pytest.mark.parametrize("adder", [Adder(), BlockingAdder()])
+def test_two_clients_at_once_each_get_their_own_answers(adder: Node) -> None:
+    one, other = NodeSpec("one", Asker, {"numbers": [1, 2]}), NodeSpec("other", Asker, {"numbers": [5, 6]})
+    assert told(adder, one, other) == ["one 1: 11", "other 5: 15", "one 2: 12", "other 6: 16"]
+
+
+def test_a_refusal_is_an_answer_with_its_reason() -> None:
+    assert told(Adder(), Asker((-1, 2))) == ["asker -1: refused", "asker 2: 12"]
+
+
+class Curious(Node):
+    add = ServiceClient(AddTwo, Sum, "add", deadline_s=1.0)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.problem: CallError | None = None
+        self.age_ns = 0
+
+    @every(hz=0.01)
+    async def ask(self) -> None:
+        try:
+            await self.add.call(AddTwo(a=self.number, b=0))
+        except CallError as problem:
+            self.problem = problem
+
+
+def run(*nodes: Node, seconds: float = 5.0) -> None:
+    simulation = Simulation(*nodes)
+    try:
+        simulation.run(seconds)
+    finally:
+        simulation.close()
+
+
+def test_a_deadline_that_passes_is_told_and_the_late_answer_is_ignored() -> None:
+    client = Curious(3)
+    run(Adder("sleeps"), client, seconds=2.0)
+    assert client.problem is not None
+    assert client.problem.code == "deadline"
+    assert str(client.problem) == "service 'add' of curious got no answer: nothing within 1 s"
+    assert client.add.late == 0
+    run(Adder("sleeps"), client := Curious(3), seconds=4.0)
+    assert client.add.late == 1
+
+
+def test_a_request_whose_deadline_has_passed_is_not_served_any_more() -> None:
+    adder = Adder("sleeps")
+    one, other = NodeSpec("one", Asker, {"numbers": [4]}), NodeSpec("other", Asker, {"numbers": [1]})
+    assert told(adder, one, other, seconds=9.0) == ["one 4: deadline", "other 1: deadline"]
+    assert adder.served == [4]
+
+
+def test_a_refusal_says_who_asked_what_and_why() -> None:
+    client = Curious(-1)
+    run(Adder(), client)
+    assert str(client.problem) == "service 'add' of curious was refused: no number below 0"
+
+
+def test_a_server_that_answers_with_another_type_fails_and_its_client_hears_it() -> None:
+    client = Curious(1)
+    with pytest.raises(TypeError, match=r"answer serves 'add' with Sum, not AddTwo"):
+        run(Adder("lies"), client)
+
+
+class Aging(Node):
+    """Answers with what an image of time 1 s says."""
+
+    add = ServiceServer(AddTwo, Sum, "add")
+
+    @serve(add)
+    def answer(self, request: AddTwo) -> Sum:
+        call = current_call.get()
+        assert call is not None
+        call.utterance_ns = 5
+        return Sum(total=0)
+
+
+class Watching(Curious):
+    @every(hz=0.01)
+    async def ask(self) -> None:
+        await self.add.call(AddTwo(a=1, b=0))
+        call = current_call.get()
+        assert call is not None
+        self.age_ns = call.utterance_ns
+
+
+def test_what_a_client_does_with_an_answer_is_as_old_as_the_answer() -> None:
+    client = Watching(1)
+    run(Aging(), client)
+    assert client.age_ns == 5
+
+
+def test_a_goal_gives_feedback_and_a_result() -> None:
+    assert told(Counter(), Commander(), Story(number=3)) == [
+        "commander so far 1", "commander so far 2", "commander so far 3", "commander done 3",
+    ]  # fmt: skip
+
+
+def test_a_goal_is_refused() -> None:
+    assert told(Counter(), Commander(), Story(number=-5)) == ["commander refused"]
+
+
+def test_a_client_cancels_its_goal() -> None:
+    counter = Counter()
+    assert told(counter, Commander(), Story("cancel"))[-2:] == ["commander so far 5", "commander cancelled"]
+    assert counter.ended == ["cancelled"]
+
+
+def test_an_interrupt_that_fences_the_clients_seat_ends_its_goal_and_the_next_one_is_served() -> None:
+    counter, story = Counter(), Story("interrupt")
+    simulation = Simulation(counter, Commander(), story)
+    updates = simulation.record_topic("count/answer", Message)
+    simulation.run(1.2)
+    assert counter.ended == ["cancelled"]
+    assert [(one.code, one.problem) for one in _typed(updates)][-1] == ("cancelled", "by an interrupt")
+    story.number = 2
+    simulation.run(3.0)
+    simulation.close()
+    assert counter.ended == ["cancelled", "reached"]
+
+
+def _typed(messages: list[Message]) -> list[Any]:
+    return list(messages)
+
+
+def test_a_goal_whose_client_is_gone_is_ended_by_the_fence_all_the_same() -> None:
+    """The client's own cancel is not waited for: here it never comes."""
+    counter = Counter()
+    story = Story("wait")
+    simulation = Simulation(counter, Commander(), story)
+    simulation.run(0.55)
+    simulation.hosted["commander"].fence = type(simulation.hosted["commander"].fence)()  # hears of no fence
+    story.fence.publish(_fence())
+    simulation.run(0.01)
+    simulation.close()
+    assert counter.ended == ["cancelled"]
+
+
+def _fence() -> Any:
+    from runtime.control_messages.fence import Fence
+
+    return Fence(epochs=(0, 0, 1), interrupt_id="i", depth="stop")
+
+
+def test_a_goal_without_a_word_for_too_long_is_given_up() -> None:
+    class Mute(Node):
+        count = GoalServer(CountTo, Counted, Done, "count")
+        ended = False
+
+        @serve(count)
+        async def go(self, run: GoalHandle[CountTo, Counted]) -> Done:
+            try:
+                await self.clock.sleep(100)
+            finally:
+                self.ended = True
+            return Done(number=0)
+
+    mute = Mute()
+    assert told(mute, Commander(), Story(), seconds=2.0) == ["commander deadline"]
+    assert mute.ended, "the server is told to give the goal up"
+
+
+def test_a_second_goal_waits_for_the_first_and_may_be_cancelled_before_its_turn() -> None:
+    counter = Counter()
+    one, other = NodeSpec("one", Commander), NodeSpec("other", Commander, {}, {"stop": "no_stop"})
+    simulation = Simulation(counter, one, other)
+    found = simulation.record_topic("told", Told)
+    simulation.publish("go", _go(4))
+    simulation.run(0.1)
+    simulation.publish("stop", Told(by="", what=""))
+    simulation.run(3.0)
+    simulation.close()
+    ends = [f"{one.by} {one.what}" for one in found if "so far" not in one.what]
+    assert ends == ["one cancelled", "other done 4"]
+
+
+def _go(number: int) -> Any:
+    from tests.support.served_nodes import Go
+
+    return Go(number=number)
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (ServiceRequest.of(AddTwo), "AddTwo_Request"),
+        (ServiceAnswer.of(Sum), "Sum_Answer"),
+        (GoalRequest.of(CountTo), "CountTo_Goal"),
+        (GoalUpdate.of(Counted, Done), "Done_Update"),
+    ],
+)
+def test_any_process_finds_the_messages_of_a_call_by_their_name(made: type[Message], name: str) -> None:
+    assert made.__name__ == name
+    assert load_type(type_name(made)) is made
+
+
+def test_the_graph_shows_a_service_as_its_two_topics() -> None:
+    graph = Graph([NodeSpec("adder", Adder), NodeSpec("asker", Asker)])
+    graph.check()
+    assert graph.draw().splitlines()[:4] == [
+        "add/answer  [Sum_Answer, event]",
+        "    adder -> asker",
+        "add/request  [AddTwo_Request, event]",
+        "    asker -> adder",
+    ]
+
+
+def test_a_service_without_a_server_and_one_with_two_are_told_before_the_start() -> None:
+    with pytest.raises(GraphError, match=r"service 'add': nobody publishes it for asker; add a node that serves it"):
+        Graph([NodeSpec("asker", Asker)]).check()
+    with pytest.raises(GraphError, match=r"service 'add': one, two all serve it; one service has one server: remap"):
+        Graph([NodeSpec("one", Adder), NodeSpec("two", Adder)]).check()
+
+
+class Unserved(Node):
+    add = ServiceServer(AddTwo, Sum, "add")
+
+
+def test_a_server_that_no_method_serves_is_told() -> None:
+    with pytest.raises(GraphError, match=r"Unserved.add: no method serves 'add'; mark one with @serve\(add\)"):
+        Graph([NodeSpec("unserved", Unserved)]).check()
+
+
+def test_what_cannot_serve_is_refused_where_it_stands() -> None:
+    with pytest.raises(UserError, match=r"a goal is served by an `async def` method, which a cancel can end"):
+
+        class Plain(Node):
+            count = GoalServer(CountTo, Counted, Done, "count")
+
+            @serve(count)  # type: ignore[arg-type]  # mypy says so, too
+            def go(self, run: GoalHandle[CountTo, Counted]) -> Done:
+                return Done(number=0)
+
+    with pytest.raises(UserError, match=r"ServiceServer\(dict, \.\.\.\): dict is no message; expected a subclass"):
+        ServiceServer(dict, Sum, "add")  # type: ignore[type-var]
+
+
+def test_the_nodes_of_the_page_run_as_they_stand_there(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "services-and-goals.md"
+    room = types.ModuleType("services_of_the_page")
+    monkeypatch.setitem(sys.modules, room.__name__, room)  # messages look their types up in their module
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        exec(compile(block, str(page), "exec"), vars(room))
+    names = vars(room)
+    simulation = Simulation(*(names[name]() for name in ("Adder", "Asker", "Base", "Planner")))
+    caplog.set_level("INFO")
+    simulation.publish("target", names["DriveTo"](x_m=0.2))
+    simulation.run(1.0)
+    simulation.close()
+    said = [record.message for record in caplog.records]
+    assert said == ["0.1 m to go", "1 + 2 = 3", "0.0 m to go", "arrived at 0.2 m"]
+
+
+def test_a_method_that_serves_is_called_by_a_test_as_it_is() -> None:
+    assert BlockingAdder().answer(AddTwo(a=1, b=2)) == Sum(total=3)
