@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test bench interop faults mutants lint clean help
+.PHONY: demo test long bare bench interop interop-itself faults mutants lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -19,8 +19,14 @@ demo: $(DEMO) ## a robot clears a table while a person talks to it; leaves a rec
 	@$(BIN)/polyrhythm run laptop
 
 test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by side, then those that need quiet
-	$(BIN)/python -m pytest -m "not alone" $(SIDE_BY_SIDE)
-	$(BIN)/python -m pytest -m alone $(shell grep -l 'mark\.alone' -r tests --include=test_*.py)
+	$(BIN)/python -m pytest -m "not alone and not long" $(SIDE_BY_SIDE)
+	$(BIN)/python -m pytest -m "alone and not long" $(shell grep -l 'mark\.alone' -r tests --include=test_*.py)
+
+long: $(STAMP) ## the proofs that take minutes each: what tests marked `long` claim
+	.ci/ship long $(BIN)/python -m pytest -m long --durations 0
+
+bare: ## make demo and make test on a bare Debian 12, built in a folder; root only
+	.ci/ship bare .ci/bare
 
 lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff format --check --quiet .
@@ -30,7 +36,10 @@ lint: $(STAMP) ## formatting, lint, types and import contracts
 bench: $(STAMP) ## measure, as ratios against references in the same run
 	$(BIN)/python -m bench
 
-interop: $(STAMP) ## sotopia, LeRobot and Foxglove, in environments of their own, load what we write (3 GB)
+interop: ## sotopia, LeRobot and Foxglove, in environments of their own, load what we write (3 GB)
+	.ci/ship interop $(MAKE) --no-print-directory interop-itself
+
+interop-itself: $(STAMP)
 	@test -x .interop/bin/python || $(PYTHON) -m venv .interop
 	@.interop/bin/python -c 'import sotopia' 2>/dev/null || .interop/bin/python -m pip install --quiet sotopia==0.1.5
 	@rm -f runs/interop.sqlite*

@@ -41,11 +41,14 @@ console.log(JSON.stringify(told));
 
 
 def javascript() -> str:
-    """Something that runs JavaScript: the system's own, or Playwright's; skips where there is neither."""
+    """Something that runs JavaScript: the system's own, or Playwright's; skips the test where none starts."""
     found = shutil.which("node")
     if found is None:
         driver = pytest.importorskip("playwright._impl._driver", reason="needs node")
         found = str(driver.compute_driver_executable()[0])
+    started = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+    if started.returncode:
+        pytest.skip(f"node does not start here: {(started.stderr or started.stdout).strip()}")
     return found
 
 
