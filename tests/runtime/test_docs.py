@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from runtime import Simulation
 from runtime.cli import _OWN, GROUP, main
 from runtime.launch.file import find
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), ROOT / "llms.txt", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+)
 COMMANDS = sorted([*_OWN, *(entry.name for entry in entry_points(group=GROUP))])
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -59,6 +64,20 @@ def test_files_and_classes_that_are_named_exist(page: Path) -> None:
 def test_launch_files_that_are_run_by_name_are_shipped(page: Path) -> None:
     for name in RUN_BY_NAME.findall(page.read_text()):
         find(name)
+
+
+@pytest.mark.parametrize(("page", "code"), [("README.md", 2), ("docs/coming-from-ros2.md", 1)])
+def test_the_python_of_a_page_runs(page: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    assert len(blocks) == code
+    module = ModuleType("code_of_the_page")
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # messages look their types up in their module
+    vars(module)["Simulation"] = Simulation
+    for block in blocks:
+        exec(compile(block, page, "exec"), vars(module))
+    for name, test in list(vars(module).items()):
+        if name.startswith("test_"):
+            test()
 
 
 def test_the_index_lists_every_page() -> None:
