@@ -14,7 +14,6 @@ PolyrhythmError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -78,10 +77,3 @@ def choices(names: object) -> str:
     """Join names for the end of an error sentence: "a, b, c" or "(none)"."""
     listed = ", ".join(sorted(str(name) for name in names))  # type: ignore[attr-defined]  # any iterable
     return listed or "(none)"
-
-
-def check_keys(table: object, known: Sequence[str]) -> None:
-    """Raises UserError with the known keys where a table of a launch file has another one."""
-    for key in table if isinstance(table, dict) else ():
-        if key not in known:
-            raise UserError(f"unknown key {key!r}; known: {', '.join(known)}")

@@ -1,14 +1,19 @@
-"""TOML files that people write by hand: read into types, with mistakes as sentences that say where and what to do."""
+"""TOML files that people write by hand: read into types, with mistakes as sentences that say where and what to do.
+
+A table is a `Table`; a field's `msgspec.Meta(description=...)` is what a sentence says is expected there. What a table
+finds out in `__post_init__` it raises as ValueError, with a sentence that continues after the table's name.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
+import sys
 import tomllib
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -24,6 +29,13 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _NAMED = re.compile(r".*field `(.*)`")
 _LINE = re.compile(r"(.*) \(at line (\d+), column (\d+)\)")
 _WORDS = {str: 'a text in quotes: {0} = "..."', bool: "true or false", int: "a whole number", float: "a number"}
+
+
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=sys.float_info.max, description="a positive number of seconds")]
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a file: an unknown key is an error."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -60,49 +72,54 @@ def _syntax(problem: str, text: str) -> str:
     return f", line {found[2]}, column {found[3]}: is no TOML: {found[1]}: {shown}"
 
 
-def convert(tables: Any, kind: type[T], where: str) -> T:
-    """These tables as that type. Raises UserError that begins with `where` and names table and key."""
+def convert(tables: Any, kind: type[T], where: str = "", table: str = "") -> T:
+    """These tables, or what stands in that one, as that type. Raises UserError: `where`, then table and key."""
     try:
         return msgspec.convert(tables, kind)
     except msgspec.ValidationError as problem:
-        raise UserError(f"{where}: {sentence(str(problem), tables, kind)}") from problem
+        told = sentence(problem, tables, kind, table)
+        raise UserError(f"{where}: {told}" if where else told) from problem
 
 
-def sentence(problem: str, tables: Any, kind: Any) -> str:
+def sentence(problem: msgspec.ValidationError, tables: Any, kind: Any, table: str = "") -> str:
     """What msgspec says of these tables, as somebody says it who has the file open."""
-    found = _AT.fullmatch(problem)
+    found = _AT.fullmatch(str(problem))
     assert found is not None, "it matches anything"
-    place = _Place(tables, kind)
+    place = _Place(tables, kind, table)
     for name, number in _STEP.findall(found["path"] or ""):
         place.enter(name, number)
     what, named = found["what"], _NAMED.fullmatch(found["what"])
+    if isinstance(problem.__cause__, ValueError):  # of a table's own `__post_init__`
+        return f"{place.table()} {what}"
     if found["key"]:
-        return f"{place.leaf()} has an unknown key{_quoted(what)}; known: {choices(place.keys())}"
+        return place.wrong_name()
     if named and "unknown" in what:
         return _unknown(named[1], place, kind)
     if named and "missing" in what:
         return f"{place.table()} has no {named[1]}; expected {_expected(_field(place.kind, named[1]), named[1])}"
-    return f"{place.said()}; expected {_expected(place.kind, place.name)}"
+    return f"{place.said()}; expected {_expected(place.kind, place.path)}"
+
+
+def guess(name: str, known: Iterable[str]) -> str:
+    """What is known of it, with what was probably meant: "did you mean 'a'? known: a, b"."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1)
+    return f"{f'did you mean {near[0]!r}? ' if near else ''}known: {choices(names)}"
 
 
 def _unknown(key: str, place: _Place, root: Any) -> str:
     """A key that is not known there: one that is meant for the top of the file, misspelt, or neither."""
-    known = place.keys()
     if place.is_inside and key in _keys(root):
         return f"{place.table()} has the key {key!r}, which belongs to the top of the file: above all lines in brackets"
-    near = difflib.get_close_matches(key, known, 1)
-    return (
-        f"{place.table()} has the unknown key {key!r}; "
-        f"{f'did you mean {near[0]!r}? ' if near else ''}known: {choices(known)}"
-    )
+    return f"{place.table()} has the unknown key {key!r}; {guess(key, place.keys())}"
 
 
 class _Place:
     """Where in the file a message points to: its value, its type, and how people call it."""
 
-    def __init__(self, tables: Any, kind: Any) -> None:
-        self.value, self.kind, self.name = tables, kind, ""
-        self._tables: list[str] = []  # those on the way
+    def __init__(self, tables: Any, kind: Any, table: str) -> None:
+        self.value, self.kind, self.name = tables, kind, table
+        self._tables: list[str] = [f"[{table}]"] if table else []  # those on the way
         self._is_leaf = False
 
     @property
@@ -110,24 +127,68 @@ class _Place:
         """Whether this is a table of the file, and not its top."""
         return bool(self._tables)
 
+    @property
+    def path(self) -> str:
+        """The name of a table as it stands in brackets, or of a key."""
+        return self.name if self._is_leaf or not self._tables else self._tables[-1].strip("[]")
+
     def enter(self, name: str, number: str) -> None:
         """One step further."""
         if name:
-            self.kind = _field(self.kind, name)
-            self.value = self.value.get(name) if isinstance(self.value, Mapping) else None
-            self.name = name
-            self._is_leaf = not _is_table(self.kind)
-            if not self._is_leaf:
-                self._tables.append(f"[{name}]")
+            self._enter_key(name)
         elif number.isdecimal():
-            self.kind = _element(self.kind)
-            is_list = isinstance(self.value, list | tuple) and int(number) < len(self.value)
-            self.value = self.value[int(number)] if is_list else None
-            if _is_table(self.kind):
-                known = self.value.get("id") if isinstance(self.value, dict) else None
-                self._tables[-1:] = [f"[[{self.name}]] {known or int(number) + 1}"]
+            self._enter_item(int(number))
         else:
-            self.kind, self.value = _element(self.kind), None
+            self._enter_entry()
+
+    def _enter_key(self, name: str) -> None:
+        self.kind = _field(self.kind, name)
+        self.value = self.value.get(name) if isinstance(self.value, Mapping) else None
+        self._name(name)
+
+    def _enter_item(self, number: int) -> None:
+        item = _element(self.kind)
+        if not _is_table(item):
+            if _described(self.kind) or not isinstance(self.value, list | tuple):
+                return  # the list is told as a whole
+            self.kind, self.value = item, self.value[number] if number < len(self.value) else None
+            return
+        self.kind = item
+        is_list = isinstance(self.value, list | tuple) and number < len(self.value)
+        self.value = self.value[number] if is_list else None
+        known = self.value.get("id") if isinstance(self.value, dict) else None
+        self._tables[-1:] = [f"[[{self.path}]] {known or number + 1}"]
+
+    def _enter_entry(self) -> None:
+        """The entry of a table of names that does not fit: msgspec does not say which."""
+        self.kind, entries = _element(self.kind), self.value
+        self.value = None
+        for name, value in entries.items() if isinstance(entries, Mapping) else ():
+            try:
+                msgspec.convert(value, self.kind)
+            except msgspec.ValidationError:
+                self.value = value
+                self._name(str(name), is_entry=True)
+                return
+
+    def _name(self, name: str, *, is_entry: bool = False) -> None:
+        self._is_leaf = not _is_table(self.kind)
+        if self._is_leaf:
+            self.name = f"{self.name}.{name}" if is_entry and self.name else name
+            return
+        self.name = name
+        if self._tables and not self._tables[-1].startswith("[["):
+            self._tables[-1] = f"{self._tables[-1][:-1]}.{name}]"
+        else:
+            self._tables.append(f"[{name}]")
+
+    def wrong_name(self) -> str:
+        """The name in a table of names that cannot be one."""
+        names, kind = list(self.value or ()), get_args(_bare(self.kind))[0]
+        wrong = next((name for name in names if not _fits(name, kind)), "")
+        if known := _keys(self.kind):
+            return f"{self.leaf()} has the unknown key {wrong!r}; {guess(wrong, known)}"
+        return f"{self.leaf()} has the name {wrong!r}; expected {_expected(kind, wrong)}"
 
     def keys(self) -> list[str]:
         """What may stand there."""
@@ -144,7 +205,18 @@ class _Place:
 
     def leaf(self) -> str:
         """The key that is meant, with its table."""
-        return f"{', '.join(self._tables)}: {self.name}" if self._tables else self.name
+        if not self._is_leaf:
+            return self.table()
+        table = ", ".join(self._tables)
+        return f"{table}{'' if table.endswith(']') else ':'} {self.name}" if table else self.name
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _shown(value: Any) -> str:
@@ -154,52 +226,72 @@ def _shown(value: Any) -> str:
     return (str(value).lower() if isinstance(value, bool) else repr(value))[:MOST_SHOWN]
 
 
-def _quoted(what: str) -> str:
-    """What a message has in quotes, after a space."""
-    found = re.search(r"'.*'", what)
-    return f" {found[0]}" if found else ""
-
-
 def _bare(kind: Any) -> Any:
-    """The type, of one that may be None as well."""
+    """The type, of one that has marks or may be None as well."""
+    if get_origin(kind) is Annotated:
+        return _bare(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
-        return next(one for one in get_args(kind) if one is not type(None))
+        return _bare(next(one for one in get_args(kind) if one is not type(None)))
     return kind
+
+
+def _described(kind: Any) -> str:
+    """What the type itself says is expected; "" where it says nothing."""
+    marks = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    own = next((mark.description for mark in marks if isinstance(mark, msgspec.Meta) and mark.description), "")
+    if own or get_origin(kind) not in (Union, types.UnionType):
+        return own
+    return next((words for one in get_args(kind) if (words := _described(one))), "")
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
 def _keys(kind: Any) -> list[str]:
     kind = _bare(kind)
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return [field.name for field in msgspec.structs.fields(kind)]
-    return [str(one) for one in get_args(get_args(kind)[0])] if get_origin(kind) is dict else []
+    if _is_struct(kind):
+        return [field.encode_name for field in msgspec.structs.fields(kind)]
+    names = get_args(kind)[0] if get_origin(kind) is dict else None
+    return [str(one) for one in get_args(names)] if get_origin(names) is Literal else []
 
 
 def _field(kind: Any, name: str) -> Any:
     kind = _bare(kind)
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return next((_bare(one.type) for one in msgspec.structs.fields(kind) if one.name == name), None)
-    return None
+    fields = msgspec.structs.fields(kind) if _is_struct(kind) else ()
+    return next((one.type for one in fields if one.encode_name == name), None)
 
 
 def _element(kind: Any) -> Any:
-    arguments = get_args(kind)
-    return _bare(arguments[-1] if get_origin(kind) is dict else arguments[0]) if arguments else None
+    """What a list or a table of names holds, also where another type may stand there."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    for one in get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,):
+        if get_origin(one := _bare(one)) in (dict, tuple, list):
+            return get_args(one)[-1 if get_origin(one) is dict else 0]
+    return None
 
 
 def _is_table(kind: Any) -> bool:
     """Whether it stands under a line in brackets."""
-    kind = _element(kind) if get_origin(kind) in (tuple, list) else kind
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    kind = _bare(kind)
+    if get_origin(kind) in (tuple, list, dict):
+        kind = _bare(_element(kind))
+    return _is_struct(kind)
 
 
 def _expected(kind: Any, name: str) -> str:
     """What ought to stand under that name."""
+    if words := _described(kind):
+        return words
+    kind = _bare(kind)
     if get_origin(kind) is Literal:
         return " or ".join(f'"{one}"' for one in get_args(kind))
     if get_origin(kind) in (tuple, list):
         return f"one or more tables [[{name}]]" if _is_table(kind) else f'a list in brackets: {name} = ["..."]'
-    if _is_table(kind):
-        return f"a table [{name}] with {choices(_keys(kind))}"
     if get_origin(kind) is dict:
-        return f'names with a value each: {name} = {{ name = "..." }}'
+        entries = f'names with a value each: {name} = {{ name = "..." }}'
+        return f"tables like [{name}.NAME]" if _is_table(kind) else entries
+    if _is_struct(kind):
+        return f"a table [{name}] with {choices(_keys(kind))}"
     return _WORDS.get(kind, "something else").format(name)

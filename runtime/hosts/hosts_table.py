@@ -6,20 +6,59 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from runtime.errors import UserError, choices
 from runtime.hosts.address import HostAddress, find, split
+from runtime.toml_errors import Table, convert
 from runtime.transport.reliable.tag import Terms
 
-HOST_KEYS = ("address", "port", "key", "budget_mbit", "may_publish")
 DEFAULT_PORT = 7410
 PORTS_PER_PAIR = 2  # one for what is small and urgent, one for images
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
-_KEY = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
+LOWEST_PORT, HIGHEST_PORT = 1024, 65000
+PORTS = f"a whole number from {LOWEST_PORT} to {HIGHEST_PORT}"
+
+_KEY = r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}"
+
+HostName = Annotated[
+    str, Meta(pattern=r"^[a-z][a-z0-9_]{0,31}\Z", description="a-z, 0-9 and _, starting with a letter, at most 32")
+]
+
+
+class HostTable(Table, frozen=True):
+    """One [hosts.NAME], as it is written."""
+
+    address: Annotated[str, Meta(description="a name or a number like '192.168.1.20' or '[::1]'")] = ""
+    port: Annotated[int, Meta(ge=LOWEST_PORT, le=HIGHEST_PORT, description=PORTS)] | None = None
+    key: Annotated[
+        str, Meta(pattern=rf"^({_KEY})?\Z", description="the 40 characters that `polyrhythm keys new NAME` prints")
+    ] = ""
+    budget_mbit: Annotated[float, Meta(ge=0, lt=1e6, description="megabits per second, or 0 for no limit")] = 0.0
+    may_publish: Annotated[tuple[str, ...], Meta(description="a list of topics")] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            _, port = self.place()
+        except UserError as problem:
+            raise ValueError(str(problem)) from problem
+        if not LOWEST_PORT <= port <= HIGHEST_PORT:
+            raise ValueError(f"port is {port}; expected {PORTS}")
+
+    def place(self) -> tuple[str, int]:
+        """Address and port, of which the address may name both. Raises UserError where it is none."""
+        if not self.address:
+            return "", self.port or DEFAULT_PORT
+        try:
+            address, written = split(self.address)
+        except UserError as problem:
+            raise UserError(f"address {problem}") from problem
+        if written is not None and self.port not in (None, written):
+            raise UserError(f"port is {self.port}, but its address ends in {written}; leave one of them out")
+        return address, written if written is not None else self.port or DEFAULT_PORT
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +104,13 @@ class HostPair:
 
 def is_public_key(text: str) -> bool:
     """Whether these are the 40 characters of a key, as `polyrhythm keys` prints it."""
-    return _KEY.fullmatch(text) is not None
+    return re.fullmatch(_KEY, text) is not None
 
 
 def parse_hosts(tables: Any) -> dict[str, Host]:
     """The hosts of a launch file. Raises UserError in a sentence that names table and key."""
-    if not isinstance(tables, dict):
-        raise UserError(f"hosts is {tables!r}; expected tables like [hosts.robot]")
-    hosts = {name: _parse(name, table) for name, table in tables.items()}
+    found = convert(tables, dict[HostName, HostTable], table="hosts")
+    hosts = {name: _host(name, table) for name, table in found.items()}
     named: dict[str, str] = {}
     for host in hosts.values():
         other = named.setdefault(host.key, host.name) if host.key else host.name
@@ -86,40 +124,9 @@ def parse_hosts(tables: Any) -> dict[str, Host]:
     return hosts
 
 
-def _parse(name: str, table: Any) -> Host:
-    where = f"[hosts.{name}]"
-    if not _NAME.fullmatch(name):
-        raise UserError(f"{where} is no host name; expected a-z, 0-9 and _, starting with a letter")
-    if not isinstance(table, dict):
-        raise UserError(f"{where} is {table!r}; expected a table with the key 'address'")
-    for key in table:
-        if key not in HOST_KEYS:
-            raise UserError(f"{where} unknown key {key!r}; known: {', '.join(HOST_KEYS)}")
-    address, port, key = table.get("address", ""), table.get("port", DEFAULT_PORT), table.get("key", "")
-    budget_mbit, may_publish = table.get("budget_mbit", 0.0), table.get("may_publish", [])
-    if not isinstance(address, str):
-        raise UserError(f"{where} address is {address!r}; expected a name or a number like '192.168.1.20' or '[::1]'")
-    if address:
-        address, written_port = _address(where, address)
-        if written_port is not None and table.get("port", written_port) != written_port:
-            raise UserError(f"{where} port is {port!r}, but its address ends in {written_port}; leave one of them out")
-        port = port if written_port is None else written_port
-    if not isinstance(port, int) or isinstance(port, bool) or not 1024 <= port <= 65000:
-        raise UserError(f"{where} port is {port!r}; expected a whole number from 1024 to 65000")
-    if not isinstance(key, str) or (key and not is_public_key(key)):
-        raise UserError(f"{where} key is {key!r}; expected the 40 characters that `polyrhythm keys new {name}` prints")
-    if not isinstance(budget_mbit, int | float) or isinstance(budget_mbit, bool) or not 0 <= budget_mbit < 1e6:
-        raise UserError(f"{where} budget_mbit is {budget_mbit!r}; expected megabits per second, or 0 for no limit")
-    if not isinstance(may_publish, list) or not all(isinstance(topic, str) for topic in may_publish):
-        raise UserError(f"{where} may_publish is {may_publish!r}; expected a list of topics")
-    return Host(name, address, port, key, float(budget_mbit), tuple(may_publish))
-
-
-def _address(where: str, text: str) -> tuple[str, int | None]:
-    try:
-        return split(text)
-    except UserError as problem:
-        raise UserError(f"{where} address {problem}") from problem
+def _host(name: str, table: HostTable) -> Host:
+    address, port = table.place()
+    return Host(name, address, port, table.key, table.budget_mbit, table.may_publish)
 
 
 def pair(hosts: Mapping[str, Host], one: str, other: str) -> HostPair:

@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta, field
 
 from runtime.clock import to_ns
 from runtime.control_messages.health import PathHealth
-from runtime.errors import UserError, check_keys, choices
+from runtime.errors import UserError, choices
 from runtime.histogram import Histogram
 from runtime.launch.graph import Graph
 from runtime.message import Envelope, Origin
+from runtime.toml_errors import Seconds, Table, convert
 
-BUDGETS = ("paths", "models", "run")
 MISSES = 0.01
 """The share of messages that may be older than a path's `p99_s`."""
 
 
-class PathBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One [budgets.paths.NAME]: how old the oldest image, utterance or plan behind the last topic's messages may be."""
-
-    topics: tuple[str, ...]  # first to last
-    p99_s: float
-    origin: Origin = "image"  # what the first topic's messages are; not to be given
+Limit = Annotated[int, Meta(ge=0, description="0 (no limit) or more")]
+Money = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="0 (no limit) or more")]
 
 
-class ModelBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One [budgets.models.NODE]: what a node that asks a model may spend in a run; 0: no limit."""
+class WrittenPath(Table, frozen=True):
+    """One [budgets.paths.NAME], as it is written."""
 
-    calls: int = 0
-    tokens: int = 0
-    money: float = 0.0
-    input_price: float = 0.0  # money for a million tokens
-    output_price: float = 0.0
+    topics: Annotated[tuple[str, ...], Meta(min_length=2, description="at least two, first to last")]
+    p99_s: Seconds
 
 
-class RunBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PathBudget(WrittenPath, frozen=True):
+    """How old the oldest image, utterance or plan behind the last topic's messages may be."""
+
+    origin: Origin = "image"  # what the first topic's messages are
+
+
+class RunBudget(Table, frozen=True):
     """[budgets.run]: what all nodes that ask models may spend together, each at its own prices; 0: no limit."""
 
-    calls: int = 0
-    tokens: int = 0
-    money: float = 0.0
+    calls: Limit = 0
+    tokens: Limit = 0
+    money: Money = 0.0
+
+
+class ModelBudget(RunBudget, frozen=True):
+    """One [budgets.models.NODE]: what a node that asks a model may spend in a run; 0: no limit."""
+
+    input_price: Money = 0.0  # money for a million tokens
+    output_price: Money = 0.0
+
+
+class WrittenBudgets(Table, frozen=True):
+    """[budgets], as it is written."""
+
+    paths: dict[str, WrittenPath] = field(default_factory=dict)
+    models: dict[str, ModelBudget] = field(default_factory=dict)
+    run: RunBudget | None = None
 
 
 class Budgets(msgspec.Struct, frozen=True):
@@ -65,79 +81,44 @@ class Budgets(msgspec.Struct, frozen=True):
 
 def parse_budgets(tables: object, graph: Graph) -> Budgets:
     """The budgets of a launch file. Raises UserError with the first thing that is not understood."""
-    if not isinstance(tables, dict):
-        raise UserError(f"budgets is {tables!r}; expected tables like [budgets.paths.NAME] and [budgets.models.NODE]")
-    for kind, named in tables.items():
-        if kind not in BUDGETS:
-            raise UserError(f"[budgets.{kind}] is no budget; known: {', '.join(BUDGETS)}")
-        if not isinstance(named, dict):
-            raise UserError(f"[budgets] {kind} is {named!r}; expected tables like [budgets.{kind}.NAME]")
-    paths, models = {}, {}
-    for name, table in tables.get("paths", {}).items():
-        try:
-            paths[name] = _path(table, graph)
-        except (msgspec.ValidationError, UserError) as problem:
-            raise UserError(f"[budgets.paths.{name}] {problem}") from problem
-    for name, table in tables.get("models", {}).items():
-        try:
-            models[name] = _model(name, table, graph)
-        except (msgspec.ValidationError, UserError) as problem:
-            raise UserError(f"[budgets.models.{name}] {problem}") from problem
-    try:
-        run = _run(tables["run"], models) if "run" in tables else RunBudget()
-    except (msgspec.ValidationError, UserError) as problem:
-        raise UserError(f"[budgets.run] {problem}") from problem
-    return Budgets(paths, models, run)
+    written = convert(tables, WrittenBudgets, table="budgets")
+    for name, budget in written.models.items():
+        where = f"[budgets.models.{name}]"
+        if name not in graph.nodes:
+            raise UserError(f"{where} there is no node {name!r}; nodes: {choices(graph.nodes)}")
+        _check_limits(where, budget)
+        if budget.money and not (budget.input_price or budget.output_price):
+            raise UserError(
+                f"{where} money is limited, but nothing has a price; "
+                "give input_price and output_price per million tokens"
+            )
+    if written.run is not None:
+        _check_limits("[budgets.run]", written.run)
+        if written.run.money and not any(one.input_price or one.output_price for one in written.models.values()):
+            raise UserError(
+                "[budgets.run] money is limited, but no [budgets.models.NODE] gives an input_price or output_price"
+            )
+    paths = {name: _path(f"[budgets.paths.{name}]", path, graph) for name, path in written.paths.items()}
+    return Budgets(paths, written.models, written.run or RunBudget())
 
 
-def _run(table: Any, models: Mapping[str, ModelBudget]) -> RunBudget:
-    check_keys(table, RunBudget.__struct_fields__)
-    budget = msgspec.convert(table, RunBudget)
-    _check_limits(budget)
-    if budget.money and not any(one.input_price or one.output_price for one in models.values()):
-        raise UserError("money is limited, but no [budgets.models.NODE] gives an input_price or output_price")
-    return budget
-
-
-def _check_limits(budget: ModelBudget | RunBudget) -> None:
-    for key in budget.__struct_fields__:
-        if not 0 <= getattr(budget, key) < float("inf"):
-            raise UserError(f"{key} is {getattr(budget, key)}; expected 0 (no limit) or more")
+def _check_limits(where: str, budget: RunBudget) -> None:
     if not (budget.calls or budget.tokens or budget.money):
-        raise UserError("limits nothing; give calls, tokens or money")
+        raise UserError(f"{where} limits nothing; give calls, tokens or money")
 
 
-def _path(table: Any, graph: Graph) -> PathBudget:
-    check_keys(table, ("topics", "p99_s"))
-    budget = msgspec.convert(table, PathBudget)
-    if len(budget.topics) < 2:
-        raise UserError(f"topics is {list(budget.topics)}; expected at least two, first to last")
-    if not 0.0 < budget.p99_s < float("inf"):
-        raise UserError(f"p99_s is {budget.p99_s}; expected a positive number of seconds")
-    for topic in budget.topics:
+def _path(where: str, path: WrittenPath, graph: Graph) -> PathBudget:
+    for topic in path.topics:
         if topic not in graph.topics:
-            raise UserError(f"there is no topic {topic!r}; topics: {choices(graph.topics)}")
-    first = graph.types[budget.topics[0]]
+            raise UserError(f"{where} there is no topic {topic!r}; topics: {choices(graph.topics)}")
+    first = graph.types[path.topics[0]]
     if first.message_origin is None:
         begins = [name for name in graph.topics if graph.types[name].message_origin is not None]
         raise UserError(
-            f"{budget.topics[0]} begins no path: a {first.__name__} has no age that others inherit; "
+            f"{where} {path.topics[0]} begins no path: a {first.__name__} has no age that others inherit; "
             f"a path begins at an image, an utterance or a plan, here: {choices(begins)}"
         )
-    return msgspec.structs.replace(budget, origin=first.message_origin)
-
-
-def _model(name: str, table: Any, graph: Graph) -> ModelBudget:
-    if name not in graph.nodes:
-        raise UserError(f"there is no node {name!r}; nodes: {choices(graph.nodes)}")
-    check_keys(table, ModelBudget.__struct_fields__)
-    budget = msgspec.convert(table, ModelBudget)
-    _check_limits(budget)
-    if budget.money and not (budget.input_price or budget.output_price):
-        raise UserError(
-            "money is limited, but nothing has a price; give input_price and output_price per million tokens"
-        )
-    return budget
+    return PathBudget(path.topics, path.p99_s, first.message_origin)
 
 
 class PathMeter:

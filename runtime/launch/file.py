@@ -8,21 +8,57 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from runtime.control_messages.health import GatewayHealth, gateway_topic
 from runtime.errors import LaunchFileError, UserError, choices
 from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.launch.links_table import LinkModel
+from runtime.launch.links_table import LinkModel, parse_links
 from runtime.launch.nodes_table import NODE_KEYS, node_spec, told_of_robot
 from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
+from runtime.toml_errors import Seconds, Table, convert, guess, parse_toml, read_text
 
 TABLES = ("nodes", "instead", "processes", "seats", "links", "budgets", "hosts", "run")
-RUN_KEYS = ("view", "report", "seed", "for_s", "robot")
+
+
+INSTALLED = "'module:name' of a module that is installed"
+
+
+class Instead(Table, frozen=True):
+    """One [instead.NAME]: another class for a node, taken where one of its parameters is set."""
+
+    node: Annotated[str, Meta(description='node = "NODE" and use = "module:Class"')]
+    use: Annotated[str, Meta(description='node = "NODE" and use = "module:Class"')]
+
+
+class RunTable(Table, frozen=True):
+    """[run], as it is written."""
+
+    view: Annotated[str, Meta(description=INSTALLED)] = ""
+    report: Annotated[str, Meta(description=INSTALLED)] = ""
+    seed: int = 0
+    for_s: Seconds | None = None
+    robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS'")] = ""
+
+    def __post_init__(self) -> None:
+        """What draws or reports a run is loaded later, when it is needed; that its module exists is known now."""
+        for key, name in (("view", self.view), ("report", self.report)):
+            if name and not _is_installed(name):
+                raise ValueError(f"{key} is {name!r}; expected {INSTALLED}")
+
+
+def _is_installed(name: str) -> bool:
+    module, colon, attribute = name.partition(":")
+    try:
+        return bool(colon and module and attribute) and importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +127,10 @@ def load(path: Path, overrides: Sequence[str] = (), *, added: Sequence[str] = ()
     `added`: nodes that the file does not have, as NAME=MODULE:CLASS; `overrides`: NODE.PARAM=VALUE, of those too.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        tables = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise LaunchFileError(f"{path}: cannot be read as TOML: {problem}") from problem
+        text = read_text(path)
+        tables = parse_toml(text, path)
+    except UserError as problem:
+        raise LaunchFileError(str(problem)) from problem
     for text_of_node in added:
         add_node(tables, text_of_node)
     for change in in_order(overrides):
@@ -111,48 +147,29 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         )
     for table in tables:
         if table not in TABLES:
-            raise LaunchFileError(f"{path}: unknown table [{table}]; known: {', '.join(TABLES)}")
+            raise LaunchFileError(f"{path}: unknown table [{table}]; {guess(table, TABLES)}")
     nodes = tables.get("nodes", {})
     if not isinstance(nodes, dict) or not nodes:
         raise LaunchFileError(f"{path}: no nodes; expected at least one table like [nodes.talker]")
-    instead = tables.get("instead", {})
-    if not isinstance(instead, dict):
-        raise LaunchFileError(f"{path}: instead is {instead!r}; expected tables like [instead.camera]")
-    for name, table in instead.items():
-        _instead_of(nodes, name, table, f"{path}: ")
-    run = tables.get("run", {})
-    if not isinstance(run, dict):
-        raise LaunchFileError(f"{path}: run is {run!r}; expected a table [run]")
-    for key in run:
-        if key not in RUN_KEYS:
-            raise LaunchFileError(f"{path}: [run] unknown key {key!r}; known: {', '.join(RUN_KEYS)}")
-    seed, for_s = run.get("seed", 0), run.get("for_s")
-    for key in ("view", "report"):
-        _check_name(path, key, run.get(key, ""))
-    if not isinstance(seed, int) or isinstance(seed, bool):
-        raise LaunchFileError(f"{path}: [run] seed is {seed!r}; expected a whole number")
-    robot = run.get("robot", "")
-    if not isinstance(robot, str):
-        raise LaunchFileError(f"{path}: [run] robot is {robot!r}; expected a name like 'my_robot.limits:LIMITS'")
-    is_number = isinstance(for_s, int | float) and not isinstance(for_s, bool)
-    if for_s is not None and not (is_number and 0 < for_s < float("inf")):
-        raise LaunchFileError(f"{path}: [run] for_s is {for_s!r}; expected a positive number of seconds")
     try:
+        instead = convert(tables.get("instead", {}), dict[str, Instead], table="instead")
+        for name, other in instead.items():
+            if other.node not in nodes:
+                raise UserError(f"[instead.{name}] node is {other.node!r}; {guess(other.node, nodes)}")
+        run = convert(tables.get("run", {}), RunTable, table="run")
         hosts = parse_hosts(tables.get("hosts", {}))
         if host and host not in hosts:
             raise UserError(f"--host {host}: no such host; known: {choices(hosts) if hosts else 'none'}")
         specs = [_placed(node_spec(path, name, table, hosts=hosts, here=host), hosts) for name, table in nodes.items()]
-        specs = [told_of_robot(spec, robot) for spec in specs] if robot else specs
+        specs = [told_of_robot(spec, run.robot) for spec in specs] if run.robot else specs
         realtime = parse_processes(tables.get("processes", {}), {spec.process or spec.name for spec in specs})
         seats = parse_seats(tables.get("seats", {}), {spec.name: spec for spec in specs})
+        graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
+        graph.gateways.update({gateway_topic(name): GatewayHealth for name in hosts})
+        budgets = parse_budgets(tables.get("budgets", {}), graph)
+        links = parse_links(tables.get("links", {}), nodes=graph.nodes, topics=graph.topics)
     except LaunchFileError:
         raise
-    except UserError as problem:
-        raise LaunchFileError(f"{path}: {problem}") from problem
-    graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
-    graph.gateways.update({gateway_topic(name): GatewayHealth for name in hosts})
-    try:
-        budgets = parse_budgets(tables.get("budgets", {}), graph)
     except UserError as problem:
         raise LaunchFileError(f"{path}: {problem}") from problem
     return Launch(
@@ -160,17 +177,17 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         text=text,
         tables=tables,
         graph=graph,
-        view=run.get("view", ""),
-        report=run.get("report", ""),
-        seed=seed,
-        for_s=for_s,
-        robot=robot,
+        view=run.view,
+        report=run.report,
+        seed=run.seed,
+        for_s=run.for_s,
+        robot=run.robot,
         seats=seats,
         hosts=hosts,
         host=host,
         budgets=budgets,
         realtime=realtime,
-        links=_links(path, tables.get("links", {}), graph),
+        links=links,
     )
 
 
@@ -180,31 +197,6 @@ def _placed(spec: NodeSpec, hosts: Mapping[str, Host]) -> NodeSpec:
         known = choices(hosts) if hosts else "none; add tables like [hosts.robot]"
         raise UserError(f"[nodes.{spec.name}] host is {spec.host!r}; known hosts: {known}")
     return replace(spec, host=spec.host or next(iter(hosts), ""))
-
-
-def _links(path: Path, tables: Any, graph: Graph) -> tuple[LinkModel, ...]:
-    if not isinstance(tables, dict):
-        raise LaunchFileError(f"{path}: links is {tables!r}; expected tables like [links.wifi]")
-    links = []
-    for name, table in tables.items():
-        try:
-            links.append(LinkModel.parse(name, table, nodes=graph.nodes, topics=graph.topics))
-        except UserError as problem:
-            raise LaunchFileError(f"{path}: [links.{name}] {problem}") from problem
-    return tuple(links)
-
-
-def _check_name(path: Path, key: str, name: object) -> None:
-    """What draws or reports a run is loaded later, when it is needed; that its module exists is known now."""
-    if name == "":
-        return
-    module, colon, attribute = name.partition(":") if isinstance(name, str) else ("", "", "")
-    try:
-        found = bool(colon and module and attribute) and importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        found = False
-    if not found:
-        raise LaunchFileError(f"{path}: [run] {key} is {name!r}; expected 'module:name' of a module that is installed")
 
 
 def check(launch: Launch) -> None:
@@ -309,14 +301,11 @@ def _use(table: dict[str, Any], name: object) -> None:
 
 def _take_instead(tables: dict[str, Any], name: str) -> str:
     """Put what [instead.NAME] names into its node's place; that node's name."""
-    node, use = _instead_of(tables["nodes"], name, tables["instead"][name])
-    _use(tables["nodes"][node], use)
-    return node
-
-
-def _instead_of(nodes: Mapping[str, Any], name: str, table: object, where: str = "") -> tuple[str, str]:
-    node, use = (table.get("node"), table.get("use")) if isinstance(table, dict) and len(table) == 2 else (None, None)
-    if not isinstance(node, str) or not isinstance(use, str) or node not in nodes:
-        expected = f'node = "NODE" and use = "module:Class"; nodes: {choices(nodes)}'
-        raise LaunchFileError(f"{where}[instead.{name}] is {table!r}; expected {expected}")
-    return node, use
+    try:
+        other = convert(tables["instead"][name], Instead, table=f"instead.{name}")
+        table = tables["nodes"][other.node]
+    except KeyError:
+        known = guess(other.node, tables["nodes"])
+        raise LaunchFileError(f"[instead.{name}] node is {other.node!r}; {known}") from None
+    _use(table, other.use)
+    return other.node

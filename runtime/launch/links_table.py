@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from runtime.clock import to_ns
-from runtime.errors import UserError, choices
+from runtime.errors import UserError
 from runtime.launch.latency import Latency
 from runtime.qos import QoS
+from runtime.toml_errors import Table, convert, guess
 from runtime.transport.reliable.outbox import FIRST_PERIOD_NS
 from runtime.transport.reliable.tag import LIFESPAN_S
 
 LONGEST_OUTAGE_S = 1e9
 """Thirty years: until the end of any run."""
 
-LINK_KEYS = ("from", "to", "topics", "delay", "loss", "duplicate", "outages")
+Share = Annotated[float, Meta(ge=0, le=1, description="a share of the messages, from 0 to 1")]
+OutageEnd = Annotated[float, Meta(ge=0, le=LONGEST_OUTAGE_S)]
+PAIRS = "pairs of seconds from the start, like [[10.0, 12.5]]"
+
+
+class LinkTable(Table, frozen=True, rename={"senders": "from", "receivers": "to"}):
+    """One [links.NAME]."""
+
+    senders: Annotated[str | tuple[str, ...], Meta(description="the name of a node, or a list of names")] = ()
+    receivers: Annotated[str | tuple[str, ...], Meta(description="the name of a node, or a list of names")] = ()
+    topics: Annotated[str | tuple[str, ...], Meta(description="the name of a topic, or a list of names")] = ()
+    delay: Any = 0.0  # as `Latency.parse` takes it
+    loss: Share = 0.0
+    duplicate: Share = 0.0
+    outages: Annotated[tuple[tuple[OutageEnd, OutageEnd], ...], Meta(description=PAIRS)] = ()
+
+    def __post_init__(self) -> None:
+        if not (self.senders or self.receivers or self.topics):
+            raise ValueError("selects nothing; say which messages pass it with from, to (nodes) or topics")
+        if any(start >= end for start, end in self.outages):
+            raise ValueError(f"outages is {[list(pair) for pair in self.outages]}; expected {PAIRS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +59,6 @@ class LinkModel:
     loss: float = 0.0
     duplicate: float = 0.0
     outages_s: tuple[tuple[float, float], ...] = ()  # from, to; what is sent meanwhile is lost
-
-    @classmethod
-    def parse(cls, name: str, table: Any, *, nodes: Collection[str], topics: Collection[str]) -> LinkModel:
-        """From a table of a launch file. Raises UserError in words where it is not understood."""
-        if not isinstance(table, Mapping):
-            raise UserError(f"is {table!r}; expected a table with some of: {', '.join(LINK_KEYS)}")
-        for key in table:
-            if key not in LINK_KEYS:
-                raise UserError(f"unknown key {key!r}; known: {', '.join(LINK_KEYS)}")
-        if not any(table.get(key) for key in ("from", "to", "topics")):
-            raise UserError("selects nothing; say which messages pass it with from, to (nodes) or topics")
-        return cls(
-            name=name,
-            senders=_names(table, "from", nodes, "node"),
-            receivers=_names(table, "to", nodes, "node"),
-            topics=_names(table, "topics", topics, "topic"),
-            delay=Latency.parse(table.get("delay", 0.0), "delay"),
-            loss=_share(table, "loss"),
-            duplicate=_share(table, "duplicate"),
-            outages_s=_outages(table.get("outages", [])),
-        )
 
     def carries(self, topic: str, sender: str, receiver: str, *, hears_all: bool) -> bool:
         """Whether messages of this topic pass the link; to a node that hears everything only where it is named."""
@@ -120,32 +122,24 @@ class LinkPath:
         return delay_ns, 0 if is_lost else number
 
 
-def _names(table: Mapping[str, Any], key: str, known: Collection[str], kind: str) -> tuple[str, ...]:
-    value = table.get(key, [])
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UserError(f"{key} is {value!r}; expected the name of a {kind}, or a list of names")
-    for name in names:
-        if name not in known:
-            raise UserError(f"{key} names {name!r}, no {kind} of this file; known: {choices(known)}")
-    return tuple(names)
+def parse_links(tables: Any, *, nodes: Collection[str], topics: Collection[str]) -> tuple[LinkModel, ...]:
+    """The `[links.*]` tables. Raises UserError in words where one is not understood."""
+    found = convert(tables, dict[str, LinkTable], table="links")
+    return tuple(_link(name, table, nodes, topics) for name, table in found.items())
 
 
-def _share(table: Mapping[str, Any], key: str) -> float:
-    value = table.get(key, 0.0)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
-        raise UserError(f"{key} is {value!r}; expected a share of the messages, from 0 to 1")
-    return float(value)
-
-
-def _outages(value: Any) -> tuple[tuple[float, float], ...]:
-    is_fine = isinstance(value, list) and all(
-        isinstance(pair, list)
-        and len(pair) == 2
-        and all(isinstance(part, int | float) and not isinstance(part, bool) for part in pair)
-        and 0 <= pair[0] < pair[1] <= LONGEST_OUTAGE_S
-        for pair in value
+def _link(name: str, table: LinkTable, nodes: Collection[str], topics: Collection[str]) -> LinkModel:
+    chosen = {}
+    for key, names, known, kind in (
+        ("from", table.senders, nodes, "node"),
+        ("to", table.receivers, nodes, "node"),
+        ("topics", table.topics, topics, "topic"),
+    ):
+        chosen[key] = (names,) if isinstance(names, str) else names
+        for one in chosen[key]:
+            if one not in known:
+                raise UserError(f"[links.{name}] {key} names {one!r}, no {kind} of this file; {guess(one, known)}")
+    delay = Latency.parse(table.delay, f"[links.{name}] delay")
+    return LinkModel(
+        name, chosen["from"], chosen["to"], chosen["topics"], delay, table.loss, table.duplicate, table.outages
     )
-    if not is_fine:
-        raise UserError(f"outages is {value!r}; expected pairs of seconds from the start, like [[10.0, 12.5]]")
-    return tuple((float(start), float(end)) for start, end in value)

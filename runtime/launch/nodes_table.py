@@ -9,21 +9,38 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, field
 
 from runtime.errors import LaunchFileError, UserError, choices
 from runtime.extras import lacking
 from runtime.hosts.hosts_table import Host
-from runtime.launch.graph import NodeSpec
+from runtime.launch.graph import NodeSpec, Restart
 from runtime.launch.latency import Latency, read_trace
 from runtime.node import Node, Timer, handlers_of
 from runtime.rates import rate_problem
+from runtime.toml_errors import Table, convert
 
-NODE_KEYS = ("use", "stand_in", "params", "remap", "hz", "process", "host", "restart", "latency")
-RESTARTS = ("always", "on-failure", "never")
-
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_NODE_NAME = "[a-z][a-z0-9_]{0,63}"
 _ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class NodeTable(Table, frozen=True):
+    """One [nodes.NAME], as it is written."""
+
+    use: Annotated[str, Meta(description="a class like 'nodes.hello:Talker'")]
+    stand_in: Annotated[str, Meta(description="a function like 'nodes.recording.replay.played:played'")] = ""
+    params: Annotated[dict[str, Any], Meta(description="a table")] = field(default_factory=dict)
+    remap: Annotated[dict[str, str], Meta(description="a table of topic = topic")] = field(default_factory=dict)
+    hz: Annotated[float | dict[str, float] | None, Meta(description="a number, or a table of timer = number")] = None
+    process: Annotated[str, Meta(pattern=rf"^({_NODE_NAME})?\Z", description="a-z, 0-9 and _")] = ""
+    host: Annotated[str, Meta(description="the name of a table [hosts.NAME]")] = ""
+    restart: Restart = "on-failure"
+    latency: Any = None  # as `Latency.parse` takes it, { trace = "FILE" }, or a table of handler = one of these
+
+
+NODE_KEYS = NodeTable.__struct_fields__
 
 
 def node_spec(
@@ -31,51 +48,28 @@ def node_spec(
 ) -> NodeSpec:
     """The node of one [nodes.NAME] table; the environment is that of the host `here`. Raises LaunchFileError."""
     where = f"{path}: [nodes.{name}]"
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NODE_NAME, name):
         raise LaunchFileError(f"{where} is no node name; expected a-z, 0-9 and _, starting with a letter")
-    if not isinstance(table, dict):
-        raise LaunchFileError(f"{where} is {table!r}; expected a table with the key 'use'")
-    for key in table:
-        if key not in NODE_KEYS:
-            raise LaunchFileError(f"{where} unknown key {key!r}; known: {', '.join(NODE_KEYS)}")
-    if "use" not in table:
-        raise LaunchFileError(f"{where} lacks the key 'use'; expected a class like 'nodes.hello:Talker'")
-    for key, kind, words in (
-        ("use", str, "a string"),
-        ("stand_in", str, "a function like 'nodes.recording.replay.played:played'"),
-        ("params", dict, "a table"),
-        ("remap", dict, "a table of topic = topic"),
-        ("process", str, "a name"),
-        ("host", str, "the name of a table [hosts.NAME]"),
-        ("restart", str, ", ".join(RESTARTS)),
-    ):
-        if key in table and not isinstance(table[key], kind):
-            raise LaunchFileError(f"{where} {key} is {table[key]!r}; expected {words}")
-    restart = table.get("restart", "on-failure")
-    if restart not in RESTARTS:
-        raise LaunchFileError(f"{where} restart is {restart!r}; known: {', '.join(RESTARTS)}")
-    is_elsewhere = here != "" and table.get("host", next(iter(hosts or ()), "")) != here
-    process = table.get("process", "")
-    if process and not _NAME.fullmatch(process):
-        raise LaunchFileError(f"{where} process is {process!r}; expected a-z, 0-9 and _")
     try:
-        cls = load_name(table["use"])
+        written = convert(table, NodeTable, table=f"nodes.{name}")
+    except UserError as problem:
+        raise LaunchFileError(f"{path}: {problem}") from problem
+    is_elsewhere = here != "" and (written.host or next(iter(hosts or ()), "")) != here
+    try:
+        cls = load_name(written.use)
         if not (isinstance(cls, type) and issubclass(cls, Node)):
-            raise UserError(f"{table['use']!r} is no Node")
-        cls = _stand_in(cls, table["stand_in"]) if "stand_in" in table else cls
+            raise UserError(f"{written.use!r} is no Node")
+        cls = _stand_in(cls, written.stand_in) if written.stand_in else cls
         return NodeSpec(
             name=name,
             cls=cls,
-            params={
-                key: value if is_elsewhere else _from_environment(value)
-                for key, value in table.get("params", {}).items()
-            },
-            remap=table.get("remap", {}),
-            hz=_rates(cls, table.get("hz")),
-            latency=_latencies(cls, table.get("latency"), name, path.parent),
-            process=process,
-            host=table.get("host", ""),
-            restart=restart,
+            params={key: value if is_elsewhere else _from_environment(value) for key, value in written.params.items()},
+            remap=written.remap,
+            hz=_rates(cls, written.hz),
+            latency=_latencies(cls, written.latency, name, path.parent),
+            process=written.process,
+            host=written.host,
+            restart=written.restart,
         )
     except UserError as problem:
         raise LaunchFileError(f"{where} {problem}") from problem
@@ -115,21 +109,19 @@ def _stand_in(cls: type[Node], name: str) -> type[Node]:
     return stand_in
 
 
-def _rates(cls: type[Node], value: Any) -> dict[str, float]:
+def _rates(cls: type[Node], value: float | dict[str, float] | None) -> dict[str, float]:
     """`hz = 5` for a node with one timer, `hz = { look = 5 }` for any."""
     if value is None:
         return {}
-    timers = [handler.name for handler in handlers_of(cls) if isinstance(handler, Timer)]
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, float | int):
+        timers = [handler.name for handler in handlers_of(cls) if isinstance(handler, Timer)]
         if len(timers) != 1:
-            raise UserError(f"hz is {value}, but {cls.__name__} has the timers {choices(timers)}; name the one meant")
+            raise UserError(f"hz is {value:g}, but {cls.__name__} has the timers {choices(timers)}; name the one meant")
         value = {timers[0]: value}
-    if not isinstance(value, dict):
-        raise UserError(f"hz is {value!r}; expected a number, or a table of timer = number")
     for name, rate in value.items():
         if problem := rate_problem(rate):
-            raise UserError(f"hz of {name!r} is {rate!r}; {problem}")
-    return {name: float(rate) for name, rate in value.items()}
+            raise UserError(f"hz of {name!r} is {rate:g}; {problem}")
+    return value
 
 
 def _latencies(cls: type[Node], value: Any, node: str, folder: Path) -> dict[str, Latency]:

@@ -9,35 +9,53 @@ import msgspec
 
 from runtime.control_messages.fence import SEATS
 from runtime.control_messages.lease import Kind
-from runtime.errors import UserError, check_keys, choices
+from runtime.errors import UserError, choices
 from runtime.launch.graph import NodeSpec
 from runtime.node import ports_of
 from runtime.ports import Publisher
+from runtime.toml_errors import Seconds, Table, convert
 
 KINDS: tuple[Kind, ...] = ("model", "person", "script", "replay")
 
 
-class Rung(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Rung(Table, frozen=True):
     """One rung of a degradation ladder: what to do once the holder has been silent for so long.
 
     "say" only tells; "hand_over" gives the seat to the candidate `to`; "hold" stops the robot until a person says go
     on, with `after_subtask` only once the subtask under way has ended.
     """
 
-    silent_s: float
+    silent_s: Seconds
     do: Literal["say", "hand_over", "hold"] = "say"
     text: str = ""
     to: str = ""
     after_subtask: bool = False
 
 
-class SeatTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One [seats.NAME]."""
+class WrittenSeat(Table, frozen=True):
+    """One [seats.NAME], as it is written."""
 
     holder: str
     shadows: tuple[str, ...] = ()
     ladder: tuple[Rung, ...] = ()
-    kinds: dict[str, Kind] = {}  # by node, from what the nodes say of themselves
+
+    def __post_init__(self) -> None:
+        silences = [rung.silent_s for rung in self.ladder]
+        if silences != sorted(silences):
+            raise ValueError(f"ladder has silent_s {silences}; expected positive seconds that grow from rung to rung")
+        for rung in self.ladder:
+            if rung.do == "say" and not rung.text.strip():
+                raise ValueError(
+                    f"ladder has a rung at {rung.silent_s:g} s that does nothing; give it a text to say, or a do"
+                )
+            if rung.do == "hand_over" and rung.to not in self.shadows:
+                raise ValueError(f"ladder hands over to {rung.to!r}; expected one of shadows: {choices(self.shadows)}")
+
+
+class SeatTable(WrittenSeat, frozen=True):
+    """One [seats.NAME]."""
+
+    kinds: dict[str, Kind] = msgspec.field(default_factory=dict)  # by node, from what the nodes say of themselves
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -47,41 +65,21 @@ class SeatTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def parse_seats(tables: object, specs: Mapping[str, NodeSpec]) -> dict[str, SeatTable]:
     """The seats of a launch file. Raises UserError with the first thing that does not fit."""
-    if not isinstance(tables, dict):
-        raise UserError(f"seats is {tables!r}; expected tables like [seats.policy]")
-    found = {}
-    for seat, table in tables.items():
+    for seat in tables if isinstance(tables, dict) else ():
         if seat not in SEATS:
             raise UserError(f"[seats.{seat}] is no seat; seats: {choices(SEATS)}")
-        try:
-            check_keys(table, ("holder", "shadows", "ladder"))
-            ladder = table.get("ladder") if isinstance(table, dict) else None
-            for rung in ladder if isinstance(ladder, list) else ():
-                check_keys(rung, Rung.__struct_fields__)
-            found[seat] = _checked(seat, msgspec.convert(table, SeatTable), specs)
-        except (msgspec.ValidationError, UserError) as problem:
-            raise UserError(f"[seats.{seat}] {problem}") from problem
-    return found
+    found = convert(tables, dict[str, WrittenSeat], table="seats")
+    return {seat: _seated(seat, SeatTable(**msgspec.structs.asdict(table)), specs) for seat, table in found.items()}
 
 
-def _checked(seat: str, table: SeatTable, specs: Mapping[str, NodeSpec]) -> SeatTable:
+def _seated(seat: str, table: SeatTable, specs: Mapping[str, NodeSpec]) -> SeatTable:
     on_seat = [name for name, spec in specs.items() if spec.cls.seat == seat]
     for name in table.candidates:
         if name not in on_seat:
-            raise UserError(f"{name!r} is no node on this seat; nodes on it: {choices(on_seat)}")
+            raise UserError(f"[seats.{seat}] {name!r} is no node on this seat; nodes on it: {choices(on_seat)}")
     for name in on_seat:
         if name not in table.candidates:
-            raise UserError(f"node {name!r} is on this seat; name it as holder or among shadows")
-    silences = [rung.silent_s for rung in table.ladder]
-    if any(not 0.0 < silent_s < float("inf") for silent_s in silences) or silences != sorted(silences):
-        raise UserError(f"ladder has silent_s {silences}; expected positive seconds that grow from rung to rung")
-    for rung in table.ladder:
-        if rung.do == "say" and not rung.text.strip():
-            raise UserError(
-                f"ladder has a rung at {rung.silent_s:g} s that does nothing; give it a text to say, or a do"
-            )
-        if rung.do == "hand_over" and rung.to not in table.shadows:
-            raise UserError(f"ladder hands over to {rung.to!r}; expected one of shadows: {choices(table.shadows)}")
+            raise UserError(f"[seats.{seat}] node {name!r} is on this seat; name it as holder or among shadows")
     return msgspec.structs.replace(table, kinds={name: kind_of(specs[name]) for name in table.candidates})
 
 

@@ -20,7 +20,7 @@ ITEM = '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[{{id="a", text="b", {}}}]\n[
         ('title = "T"\n', "", ': the file has no title; expected a text in quotes: title = "..."'),
         ('"T"', "3", ': title is 3; expected a text in quotes: title = "..."'),
         ('"T"', "T", ", line 2, column 9: is no TOML: Invalid value: title = T"),
-        ('["s"]', '"s"', ": [consent]: statements is 's'; expected a list in brackets: statements = [\"...\"]"),
+        ('["s"]', '"s"', ": [consent] statements is 's'; expected a list in brackets: statements = [\"...\"]"),
         ("[[task]]", "[task]", ": [task] is a table; expected one or more tables [[task]]"),
         (
             "[[task]]",
@@ -32,12 +32,12 @@ ITEM = '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[{{id="a", text="b", {}}}]\n[
         (
             'title = "c"',
             'title = "c"\nseats = { plan = "x" }',
-            ": [[condition]] c: seats has an unknown key 'plan'; known: planner, policy, vlm",
+            ": [[condition]] c: seats has the unknown key 'plan'; did you mean 'planner'? known: planner, policy, vlm",
         ),
         (
             'title = "c"',
             'title = "c"\nseats = { vlm = 3 }',
-            ': [[condition]] c: seats has a value that does not fit; expected a text in quotes: seats = "..."',
+            ': [[condition]] c: seats.vlm is 3; expected a text in quotes: seats.vlm = "..."',
         ),
         (
             'title = "c"',

@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
-
 from runtime.errors import UserError
-from runtime.toml_errors import convert, read_toml
+from runtime.toml_errors import Table, convert, read_toml
 
 Value = str | int | float
 SHIPPED = Path(__file__).with_name("scales")
 LONGEST_TEXT = 4000
 
 
-class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Item(Table, frozen=True):
     """One question."""
 
     id: str
@@ -60,7 +58,7 @@ class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ""
 
 
-class Questionnaire(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Questionnaire(Table, frozen=True):
     """Items under a title. `source` names whose scales these are."""
 
     id: str

@@ -13,24 +13,20 @@ from bridges.web.questionnaire.questionnaire import Questionnaire, shipped, ship
 from bridges.web.study.condition import Allowed, Condition
 from bridges.web.study.order import Order, order_of, rows_of
 from runtime.errors import UserError
-from runtime.toml_errors import convert, parse_toml, read_text
+from runtime.toml_errors import Table, convert, parse_toml, read_text
 
 EXAMPLE = Path(__file__).with_name("clear-the-table.toml")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
-class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of the file: an unknown key is an error."""
-
-
-class Consent(_Table, frozen=True):
+class Consent(Table, frozen=True):
     """What a participant reads first, and the statements that each need a tick."""
 
     text: str
     statements: tuple[str, ...]
 
 
-class StudyTask(_Table, frozen=True):
+class StudyTask(Table, frozen=True):
     """What is to be done; `notes` are for the experimenter alone. `limit_s` 0: no limit."""
 
     id: str
@@ -40,7 +36,7 @@ class StudyTask(_Table, frozen=True):
     limit_s: float = 0.0
 
 
-class Design(_Table, frozen=True):
+class Design(Table, frozen=True):
     """`paired`: a trial for each condition, tasks dealt out in turn; `crossed`: each task under each condition."""
 
     trials: Literal["paired", "crossed"] = "paired"
@@ -49,7 +45,7 @@ class Design(_Table, frozen=True):
     seed: int = 0
 
 
-class When(_Table, frozen=True):
+class When(Table, frozen=True):
     """Which questionnaires come when, by id."""
 
     before: tuple[str, ...] = ()
@@ -57,14 +53,14 @@ class When(_Table, frozen=True):
     end: tuple[str, ...] = ()
 
 
-class MarkKey(_Table, frozen=True):
+class MarkKey(Table, frozen=True):
     """A kind of event that is marked with one key."""
 
     key: str
     label: str
 
 
-class Written(_Table, frozen=True):
+class Written(Table, frozen=True):
     """What stands in a protocol's file."""
 
     title: str

@@ -345,7 +345,7 @@ def test_without_a_budget_of_the_run_nobody_looks_at_the_others(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        ({"call": 3}, "[budgets.run] unknown key 'call'; known: calls, tokens, money"),
+        ({"call": 3}, "[budgets.run] has the unknown key 'call'; did you mean 'calls'? known: calls, money, tokens"),
         ({}, "[budgets.run] limits nothing; give calls, tokens or money"),
         ({"calls": -1}, "[budgets.run] calls is -1; expected 0 (no limit) or more"),
         ({"money": 1.0}, "[budgets.run] money is limited, but no [budgets.models.NODE] gives an input_price or"),

@@ -40,12 +40,12 @@ class Bare(Node):
 @pytest.mark.parametrize(
     ("tables", "sentence"),
     [
-        (3, "processes is 3; expected tables like [processes.robot]"),
+        (3, "[processes] is 3; expected tables like [processes.NAME]"),
         ({"robo": {}}, "[processes.robo] is no process of this file; known: camera, robot"),
-        ({"robot": 3}, "[processes.robot] is 3; expected a table with some of: fifo, cpus, lock_memory"),
-        ({"robot": {"nice": 3}}, "[processes.robot] unknown key 'nice'; known: fifo, cpus, lock_memory"),
+        ({"robot": 3}, "[processes.robot] is 3; expected a table [processes.robot] with cpus, fifo, lock_memory"),
+        ({"robot": {"nice": 3}}, "[processes.robot] has the unknown key 'nice'; known: cpus, fifo, lock_memory"),
         ({"robot": {"fifo": 100}}, "[processes.robot] fifo is 100; expected a priority from 1 to 99, or 0 for none"),
-        ({"robot": {"fifo": True}}, "[processes.robot] fifo is True; expected a priority from 1 to 99, or 0 for none"),
+        ({"robot": {"fifo": True}}, "[processes.robot] fifo is true; expected a priority from 1 to 99, or 0 for none"),
         ({"robot": {"cpus": [-1]}}, "[processes.robot] cpus is [-1]; expected numbers of cores, like [1]"),
         ({"robot": {"cpus": 1}}, "[processes.robot] cpus is 1; expected numbers of cores, like [1]"),
         ({"robot": {"lock_memory": 1}}, "[processes.robot] lock_memory is 1; expected true or false"),

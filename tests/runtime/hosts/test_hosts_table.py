@@ -61,11 +61,14 @@ def launch(tmp_path: Path, text: str = LAUNCH, host: str = "") -> Launch:
     ("tables", "words"),
     [
         ({"robot": {}}, "is the only host"),
-        ({"Robot": {}, "b": {}}, "is no host name"),
-        ({"robot": 3, "b": {}}, "expected a table with the key 'address'"),
-        ({"robot": {"adress": "x"}, "b": {}}, "unknown key 'adress'; known: address, port"),
+        ({"Robot": {}, "b": {}}, "[hosts] has the name 'Robot'; expected a-z"),
+        ({"robot": 3, "b": {}}, "expected a table [hosts.robot] with address"),
+        (
+            {"robot": {"adress": "x"}, "b": {}},
+            "unknown key 'adress'; did you mean 'address'? known: address, ",
+        ),
         ({"robot": {"port": 80}, "b": {}}, "from 1024 to 65000"),
-        ({"robot": {"key": "short"}, "b": {}}, "polyrhythm keys new robot"),
+        ({"robot": {"key": "short"}, "b": {}}, "the 40 characters that `polyrhythm keys new NAME` prints"),
         ({"robot": {"budget_mbit": -1}, "b": {}}, "megabits per second"),
         ({"robot": {"may_publish": "utterance"}, "b": {}}, "expected a list of topics"),
         ({"robot": {"key": KEY}, "desktop": {"key": KEY}}, "[hosts.desktop] key is that of [hosts.robot]"),
@@ -75,7 +78,7 @@ def launch(tmp_path: Path, text: str = LAUNCH, host: str = "") -> Launch:
         ({"robot": {"address": "::1:7447"}, "b": {}}, "a port goes behind brackets, like [::1]:7447"),
         ({"robot": {"address": "*"}, "b": {}}, "write 0.0.0.0 for any address"),
         ({"robot": {"address": 7}, "b": {}}, "expected a name or a number like"),
-        (5, "expected tables like [hosts.robot]"),
+        (5, "expected tables like [hosts.NAME]"),
     ],
 )
 def test_what_is_wrong_is_told_in_a_sentence(tables: Any, words: str) -> None:

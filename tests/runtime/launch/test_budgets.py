@@ -56,15 +56,19 @@ GRAPH = Graph([NodeSpec("eye", Eye), NodeSpec("hand", Hand), NodeSpec("teller", 
 PATH = {"topics": ["head/image", "command"], "p99_s": 0.1}
 
 MISTAKES: dict[str, Any] = {
-    "budgets is 3; expected tables like [budgets.paths.NAME] and [budgets.models.NODE]": 3,
-    "[budgets.path] is no budget; known: paths, models, run": {"path": {}},
-    "[budgets] paths is 3; expected tables like [budgets.paths.NAME]": {"paths": 3},
+    "[budgets] is 3; expected a table [budgets] with models, paths, run": 3,
+    "[budgets] has the unknown key 'path'; did you mean 'paths'? known: models, paths, run": {"path": {}},
+    "[budgets.paths] is 3; expected tables like [budgets.paths.NAME]": {"paths": 3},
     "[budgets.paths.p] topics is ['command']; expected at least two, first to last": {
         "paths": {"p": {**PATH, "topics": ["command"]}}
     },
-    "[budgets.paths.p] p99_s is 0.0; expected a positive number of seconds": {"paths": {"p": {**PATH, "p99_s": 0}}},
-    "[budgets.paths.p] unknown key 'p99_ms'; known: topics, p99_s": {"paths": {"p": {**PATH, "p99_ms": 1}}},
-    "[budgets.paths.p] unknown key 'origin'; known: topics, p99_s": {"paths": {"p": {**PATH, "origin": "plan"}}},
+    "[budgets.paths.p] p99_s is 0; expected a positive number of seconds": {"paths": {"p": {**PATH, "p99_s": 0}}},
+    "[budgets.paths.p] has the unknown key 'p99_ms'; did you mean 'p99_s'? known: p99_s, topics": {
+        "paths": {"p": {**PATH, "p99_ms": 1}}
+    },
+    "[budgets.paths.p] has the unknown key 'origin'; known: p99_s, topics": {
+        "paths": {"p": {**PATH, "origin": "plan"}}
+    },
     "[budgets.paths.p] there is no topic 'eye'; topics: command, description, head/image, heard": {
         "paths": {"p": {**PATH, "topics": ["eye", "command"]}}
     },
@@ -73,10 +77,9 @@ MISTAKES: dict[str, Any] = {
         "paths": {"p": {**PATH, "topics": ["description", "command"]}}
     },
     "[budgets.models.m] there is no node 'm'; nodes: eye, hand, teller": {"models": {"m": {"calls": 1}}},
-    "[budgets.models.eye] unknown key 'cals'; known: calls, tokens, money, input_price, output_price": {
-        "models": {"eye": {"cals": 1}}
-    },
-    "[budgets.run] unknown key 'input_price'; known: calls, tokens, money": {"run": {"input_price": 1.0}},
+    "[budgets.models.eye] has the unknown key 'cals'; did you mean 'calls'? known: calls, input_price, money, "
+    "output_price, tokens": {"models": {"eye": {"cals": 1}}},
+    "[budgets.run] has the unknown key 'input_price'; known: calls, money, tokens": {"run": {"input_price": 1.0}},
     "[budgets.models.eye] calls is -1; expected 0 (no limit) or more": {"models": {"eye": {"calls": -1}}},
     "[budgets.models.eye] limits nothing; give calls, tokens or money": {"models": {"eye": {"input_price": 1.0}}},
     "[budgets.models.eye] money is limited, but nothing has a price; give input_price and output_price per million "

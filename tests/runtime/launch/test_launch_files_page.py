@@ -6,32 +6,27 @@ import copy
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from runtime.hosts.hosts_table import HOST_KEYS
-from runtime.launch.budgets_table import BUDGETS, ModelBudget, PathBudget
-from runtime.launch.file import RUN_KEYS, TABLES, check, find, override, resolve
-from runtime.launch.links_table import LINK_KEYS
-from runtime.launch.nodes_table import NODE_KEYS, RESTARTS
-from runtime.launch.processes_table import PROCESS_KEYS
-from runtime.launch.seats_table import Rung, SeatTable
+from runtime.hosts.hosts_table import HostTable
+from runtime.launch.budgets_table import ModelBudget, WrittenBudgets, WrittenPath
+from runtime.launch.file import TABLES, Instead, RunTable, check, find, override, resolve
+from runtime.launch.graph import Restart
+from runtime.launch.links_table import LinkTable
+from runtime.launch.nodes_table import NodeTable
+from runtime.launch.processes_table import RealTime
+from runtime.launch.seats_table import Rung, WrittenSeat
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "launch-files.md"
 TEXT = PAGE.read_text()
 BLOCKS = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
-SEAT_KEYS = [name for name in SeatTable.__struct_fields__ if name != "kinds"]  # found out, not given
-PATH_KEYS = [name for name in PathBudget.__struct_fields__ if name != "origin"]
+WRITTEN = (NodeTable, Instead, RunTable, RealTime, LinkTable, HostTable, WrittenBudgets, WrittenPath, ModelBudget)
+KEYS = [key for table in (*WRITTEN, WrittenSeat, Rung) for key in table.__struct_encode_fields__]
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        *(TABLES + RUN_KEYS + NODE_KEYS + RESTARTS + PROCESS_KEYS + LINK_KEYS + HOST_KEYS + BUDGETS),
-        *(*SEAT_KEYS, *Rung.__struct_fields__, *PATH_KEYS, *ModelBudget.__struct_fields__),
-    ],
-)
+@pytest.mark.parametrize("key", [*TABLES, *get_args(Restart), *dict.fromkeys(KEYS)])
 def test_every_table_and_key_is_on_the_page(key: str) -> None:
     assert re.search(rf"(?:`|\[|^){key}\b", TEXT, re.MULTILINE), key
 

@@ -15,12 +15,12 @@ SPECS = {name: NodeSpec(name, StillPolicy) for name in ("one", "two")}
 SEAT = {"holder": "one", "shadows": ["two"]}
 
 MISTAKES: dict[str, Any] = {
-    "seats is 3; expected tables like [seats.policy]": 3,
+    "[seats] is 3; expected tables like [seats.NAME]": 3,
     "[seats.driver] is no seat; seats: planner, policy, vlm": {"driver": SEAT},
     "[seats.policy] 'three' is no node on this seat; nodes on it: one, two": {"policy": {"holder": "three"}},
     "[seats.policy] node 'two' is on this seat; name it as holder or among shadows": {"policy": {"holder": "one"}},
-    "[seats.policy] unknown key 'kinds'; known: holder, shadows, ladder": {"policy": {**SEAT, "kinds": {}}},
-    "[seats.policy] unknown key 'after'; known: silent_s, do, text, to, after_subtask": {
+    "[seats.policy] has the unknown key 'kinds'; known: holder, ladder, shadows": {"policy": {**SEAT, "kinds": {}}},
+    "[[seats.policy.ladder]] 1 has the unknown key 'after'; known: after_subtask, do, silent_s, text, to": {
         "policy": {**SEAT, "ladder": [{"silent_s": 1.0, "text": "x", "after": 2}]}
     },
     "[seats.policy] ladder has a rung at 1.5 s that does nothing; give it a text to say, or a do": {
@@ -32,7 +32,9 @@ MISTAKES: dict[str, Any] = {
     "[seats.policy] ladder has silent_s [2.0, 1.0]; expected positive seconds that grow from rung to rung": {
         "policy": {**SEAT, "ladder": [{"silent_s": 2.0, "text": "x"}, {"silent_s": 1.0, "text": "y"}]}
     },
-    "[seats.policy] Expected `array`, got `int` - at `$.ladder`": {"policy": {**SEAT, "ladder": 3}},
+    "[seats.policy.ladder] is 3; expected one or more tables [[seats.policy.ladder]]": {
+        "policy": {**SEAT, "ladder": 3}
+    },
 }
 
 

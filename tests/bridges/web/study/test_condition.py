@@ -182,7 +182,7 @@ def test_the_consoles_sentences_are_the_conditions_while_it_lasts(tmp_path: Path
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ('seats = { cook = "x" }', "seats has an unknown key 'cook'"),
+        ('seats = { cook = "x" }', "seats has the unknown key 'cook'"),
         ('seats = { planner = "a b" }', "[[condition]] wizard: seats.planner is 'a b'; expected the name of a node"),
         ('utterances = "no.toml"', "no.toml: there is no such file"),
         ("participant = { shout = true }", "[participant] has the unknown key 'shout'"),

@@ -115,7 +115,7 @@ title = "c"
         (('title = "T"', 'title = "T"\ncode = "{0.x}"'), "code is '{0.x}'; expected a name with {number} in it"),
         (("[[task]]", '[questionnaires]\nend = ["tlx"]\n[[task]]'), "[questionnaires] names 'tlx', which there is not"),
         (("[[task]]", '[[mark]]\nkey = "m"\nlabel = "x"\n[[task]]'), "[[mark]] 'x' has the key 'm'; expected a digit"),
-        (("[[task]]", "[design]\ntasks = 'sorted'\n[[task]]"), "[design]: tasks is 'sorted'; expected \"latin"),
+        (("[[task]]", "[design]\ntasks = 'sorted'\n[[task]]"), "[design] tasks is 'sorted'; expected \"latin"),
         (('text = "t"', 'text = "t"\nlimit_s = -1'), "[[task]] t: limit_s is -1.0; expected 0 (none) or a positive"),
         (("[[task]]", '[[questionnaire]]\nid="q"\ntitle="q"\nitem=[]\n[[task]]'), "[[questionnaire]] 'q' needs an id"),
         (
