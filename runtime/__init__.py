@@ -11,6 +11,8 @@ from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 
 if TYPE_CHECKING:
+    from runtime.execution.in_process import run
+    from runtime.launch.graph import Graph, NodeSpec
     from runtime.services import (
         CallError,
         GoalClient,
@@ -29,10 +31,12 @@ __all__ = [
     "GoalClient",
     "GoalHandle",
     "GoalServer",
+    "Graph",
     "GraphError",
     "LaunchFileError",
     "Message",
     "Node",
+    "NodeSpec",
     "PolyrhythmError",
     "Publisher",
     "QoS",
@@ -46,12 +50,16 @@ __all__ = [
     "every",
     "on",
     "on_deadline",
+    "run",
     "serve",
 ]
 
 
 _LATER = {
+    "Graph": "runtime.launch.graph",
+    "NodeSpec": "runtime.launch.graph",
     "Simulation": "runtime.virtual.simulation",
+    "run": "runtime.execution.in_process",
     **dict.fromkeys(
         (
             "CallError",

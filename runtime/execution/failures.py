@@ -19,6 +19,8 @@ class Failures:
 
     def __init__(self, log: logging.Logger, clock: Clock) -> None:
         self.count = 0
+        self.last = ""
+        """The last one, with its handler and place."""
         self._log = log
         self._clock = clock
         self._known: set[tuple[str, str, str]] = set()
@@ -31,6 +33,7 @@ class Failures:
         name, place = type(problem).__name__, _place(problem)
         with self._lock:
             self.count += 1
+            self.last = f"{handler} at {place}: {name}: {problem}"
             now_ns = self._clock.now_ns()
             is_new = (handler, name, place) not in self._known and len(self._known) < _MOST_KNOWN
             if is_new:

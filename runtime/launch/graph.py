@@ -155,6 +155,21 @@ class Graph:
         return "\n".join(lines)
 
 
+def specs_of(nodes: Iterable[Node | NodeSpec | Graph]) -> list[NodeSpec]:
+    """The nodes of a run that is made in Python, as specs. Raises GraphError where two have one name."""
+    specs: list[NodeSpec] = []
+    for node in nodes:
+        if isinstance(node, Graph):
+            specs.extend(node.nodes.values())
+        else:
+            specs.append(NodeSpec(node.name, type(node), instance=node) if isinstance(node, Node) else node)
+    names = [spec.name for spec in specs]
+    for name in names:
+        if names.count(name) > 1:
+            raise GraphError(f"two nodes are called {name!r}; give each a NodeSpec with a name of its own")
+    return specs
+
+
 def health_topic(node: str) -> str:
     """The topic of a node's account of itself."""
     return f"health/{node}"

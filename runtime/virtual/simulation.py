@@ -23,7 +23,7 @@ from runtime.errors import GraphError
 from runtime.execution.node_host import NodeHost
 from runtime.execution.reporting import health_of
 from runtime.launch.budgets_table import Budgets
-from runtime.launch.graph import Graph, NodeSpec, health_topic
+from runtime.launch.graph import Graph, NodeSpec, health_topic, specs_of
 from runtime.launch.links_table import LinkModel
 from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.message import Envelope, M, Message, Stamped
@@ -37,7 +37,7 @@ from runtime.virtual.trace import MessageTrace
 
 
 class Simulation:
-    """Nodes, given as instances or as specs, on one virtual clock from one seed.
+    """Nodes, given as instances, as specs or as a graph, on one virtual clock from one seed.
 
     Raises GraphError where the nodes do not fit together; a subscription without a publisher is allowed here, since
     `publish` may feed it.
@@ -45,7 +45,7 @@ class Simulation:
 
     def __init__(
         self,
-        *nodes: Node | NodeSpec,
+        *nodes: Node | NodeSpec | Graph,
         seed: int = 0,
         health_hz: float = 0.0,
         links: Sequence[LinkModel] = (),
@@ -68,7 +68,7 @@ class Simulation:
         self._health_ns = to_ns(1 / health_hz) if health_hz else 0
         self._health_seq: dict[str, int] = {}
         self._calls_seq: dict[str, int] = {}
-        specs = _named(nodes)
+        specs = specs_of(nodes)
         self.graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
         for _, problem in self.graph.problems():
             if "nobody publishes it" not in problem:
@@ -336,13 +336,3 @@ def _discard(calls: list[OutsideCall], *, all_of_them: bool = False) -> None:
         if (all_of_them or call.future.cancelled()) and asyncio.iscoroutine(call.call):
             call.call.close()
     calls.clear()
-
-
-def _named(nodes: tuple[Node | NodeSpec, ...]) -> list[NodeSpec]:
-    specs: list[NodeSpec] = []
-    for node in nodes:
-        spec = NodeSpec(node.name, type(node), instance=node) if isinstance(node, Node) else node
-        if any(other.name == spec.name for other in specs):
-            raise GraphError(f"two nodes are called {spec.name!r}; give each a NodeSpec with a name of its own")
-        specs.append(spec)
-    return specs

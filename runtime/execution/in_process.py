@@ -1,0 +1,75 @@
+"""`run`: nodes in real time in this process, from Python; the counterpart of `Simulation`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from typing import Any
+
+from runtime.clock import to_ns
+from runtime.errors import PolyrhythmError
+from runtime.execution.executor import Executor
+from runtime.launch.graph import Graph, NodeSpec, specs_of
+from runtime.node import Node
+
+LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
+
+
+def run(*nodes: Node | NodeSpec | Graph, seconds: float | None = None, seed: int = 0) -> tuple[bool, str] | None:
+    """Run nodes, given as instances, as specs or as a graph, until one finishes the run, the time is over, or Ctrl-C.
+
+    Returns the outcome that a node gave as (ok, reason), or None. All nodes share this process; what they log goes to
+    `logging`, and to the terminal where nobody has configured that. Raises GraphError where the nodes do not fit
+    together, and PolyrhythmError at the end where handlers failed.
+    """
+    graph = Graph(specs_of(nodes))
+    graph.check()
+    if not logging.getLogger().handlers:
+        logging.basicConfig(level=logging.INFO, format=LOG_FORMAT)
+    return asyncio.run(_run(graph, seconds, seed))
+
+
+async def _run(graph: Graph, seconds: float | None, seed: int) -> tuple[bool, str] | None:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    outcomes: list[tuple[bool, str]] = []
+
+    def finish(node: str, ok: bool, reason: str) -> None:
+        outcomes.append((ok, reason))
+        loop.call_soon_threadsafe(stop.set)
+
+    run_info: dict[str, Any] = {"seed": seed, "clock": "real"}
+    executor = Executor(
+        graph.nodes.values(),
+        graph.types,
+        publish=lambda envelope, message: None,  # nobody listens outside of this process
+        publish_all=lambda envelope, messages: None,
+        finish=finish,
+        seed=seed,
+        run_info=run_info,
+        keeps_journal=graph.is_recorded,
+        authority=graph.authority,
+    )
+    executor.prepare()
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main:
+        loop.add_signal_handler(signal.SIGINT, stop.set)
+    end = None if seconds is None else loop.call_later(to_ns(seconds) * 1e-9, stop.set)
+    try:
+        await executor.run(stop)
+    finally:
+        if end is not None:
+            end.cancel()
+        if is_main:
+            loop.remove_signal_handler(signal.SIGINT)
+    if executor.stuck:
+        raise PolyrhythmError(f"{', '.join(executor.stuck)} did not end: a blocking handler does not return")
+    failed = [
+        f"{hosted.name} {hosted.failures.count} times, the last time in {hosted.failures.last}"
+        for hosted in executor.hosted
+        if hosted.failures.count
+    ]
+    if failed:
+        raise PolyrhythmError(f"handlers failed in this run: {'; '.join(failed)}")
+    return outcomes[0] if outcomes else None

@@ -1,0 +1,112 @@
+"""`run`: nodes in real time from Python, in one process, until they finish, the time is over, or Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import types
+from pathlib import Path
+
+import pytest
+
+from nodes.hello import Beat, Listener, Talker
+from runtime import Graph, Node, Publisher, Subscription, every, on, run
+from runtime.errors import GraphError, PolyrhythmError
+from runtime.launch.graph import NodeSpec
+from tests.support.served_nodes import Adder, Asker, Story
+
+
+class Ends(Node):
+    """Ends the run with the third beat."""
+
+    beat = Subscription(Beat, "beat")
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+
+    @on(beat)
+    def heard(self, beat: Beat) -> None:
+        self.counts.append(beat.count)
+        if len(self.counts) == 3:
+            self.finish(ok=True, reason=f"heard {beat.count}")
+
+
+def fast(spec: NodeSpec) -> NodeSpec:
+    return NodeSpec(spec.name, spec.cls, spec.params, hz={"tick": 100})
+
+
+@pytest.mark.parametrize("as_graph", [False, True])
+def test_nodes_run_until_one_of_them_finishes_the_run(as_graph: bool) -> None:
+    ends = Ends()
+    nodes = (fast(NodeSpec("talker", Talker, {"start": 40})), NodeSpec("ends", Ends, instance=ends))
+    assert (run(Graph(nodes)) if as_graph else run(*nodes)) == (True, "heard 43")
+    assert ends.counts == [41, 42, 43]
+
+
+def test_a_run_ends_when_its_time_is_over_and_has_no_outcome() -> None:
+    assert run(Talker(), Listener(), seconds=0.05) is None
+
+
+def test_nodes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(GraphError, match="nobody publishes it for listener"):
+        run(Listener())
+
+
+class Fails(Node):
+    out = Publisher(Beat, "out")
+
+    @every(hz=100)
+    def tick(self) -> None:
+        if threading.active_count() < 0:
+            return
+        raise ZeroDivisionError("by zero")
+
+
+def test_handlers_that_failed_are_told_at_the_end() -> None:
+    with pytest.raises(
+        PolyrhythmError,
+        match=r"handlers failed in this run: fails \d+ times, the last time in tick at test_in_process.py:\d+: "
+        "ZeroDivisionError: by zero",
+    ):
+        run(Fails(), seconds=0.05)
+
+
+def test_a_service_answers_in_real_time_too() -> None:
+    asker, story = Asker((1, -1, 2)), Story("wait", 0, "2: 12")
+    with pytest.raises(GraphError):
+        run(asker, seconds=0.01)
+    assert run(Adder(), asker, NodeSpec("story", Story, instance=story)) == (True, "2: 12")
+
+
+def test_ctrl_c_ends_a_run_as_its_time_does() -> None:
+    class Interrupts(Node):
+        @every(hz=20)
+        def tick(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert run(Interrupts()) is None
+
+
+def test_the_tests_of_the_page_run_as_they_stand_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).resolve().parents[3] / "docs" / "testing.md"
+    room = types.ModuleType("tests_of_the_page")
+    monkeypatch.setitem(sys.modules, room.__name__, room)  # messages look their types up in their module
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        exec(compile(block, str(page), "exec"), vars(room))
+    vars(room)["test_echo_in_virtual_time"]()
+    vars(room)["test_echo_in_real_time"]()
+
+
+@pytest.mark.processes
+def test_a_script_of_one_file_runs_and_shows_what_its_nodes_log() -> None:
+    script = """
+from nodes.hello import Listener, Talker
+from runtime import run
+run(Talker(start=40), Listener(), seconds=0.2)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert "INFO node.listener: heard beat 41" in done.stderr
