@@ -91,14 +91,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
     file.write_text(LAUNCH)
     with pytest.MonkeyPatch.context() as patch, Runs(patch) as runs:
         runs.start(file)
+        layout = file.with_name("layout.json")
         view = subprocess.Popen(
-            [sys.executable, "-m", "bridges.foxglove", "--port", "0", "--estop", "--layout", str(file.with_name("layout.json"))],
+            [sys.executable, "-m", "bridges.foxglove", "--port", "0", "--estop", "--layout", str(layout)],
             stdout=subprocess.PIPE, text=True, env=os.environ.copy(), cwd=Path(__file__).parents[3],
         )  # fmt: skip
         assert view.stdout is not None
         try:
             assert "layout.json" in view.stdout.readline()
-            panels = json.loads(file.with_name("layout.json").read_text())
+            panels = json.loads(layout.read_text())
             assert "head/image" in json.dumps(panels), "the camera of this run has a panel"
             address = view.stdout.readline().rpartition(" ")[2].strip()
             token = re.search(r'"token": "([^"]+)"', view.stdout.readline())
