@@ -1,4 +1,4 @@
-"""What an utterance asks for, from its words alone; the phrases are in `understanding.toml`.
+"""What an utterance asks for, from its words alone; the phrases are in `intent.toml`.
 
 A stop outranks everything, then a request to go on, a bare "mhm", a correction, an order. Colours behind a negator are
 to be left alone ("not the blue one"), other colours of a correction are wanted ("no, the green one").
@@ -6,21 +6,28 @@ to be left alone ("not the blue one"), other colours of a correction are wanted 
 
 from __future__ import annotations
 
-import re
-import tomllib
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import lru_cache
 from typing import Literal
 
-Wants = Literal["stop", "resume", "amend", "order", "nothing"]
+from nodes.interrupts.phrases import Clause, clauses_in, clipped, find, is_cjk, words_of
 
-_TABLE = Path(__file__).with_suffix(".toml")
-_CLAUSE_END = re.compile(r"[.,;:!?…–—、。！？，；：\n]+")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_DRAWN_OUT = re.compile(r"([a-z])\1{2,}")
-_CJK_NEGATIONS = ("不要", "不用", "别", "別", "不", "没")
+Wants = Literal["stop", "resume", "amend", "order", "nothing"]
+Talk = Literal["", "backchannel", "greeting", "question", "statement", "denial"]
+Depth = Literal["stop", "replan", "amend"]
+
+SHORT_WORDS = 4
+"""An utterance of so many words, which nobody understood, may be a shout; two characters of Chinese count as a word."""
+KNOWN_UTTERANCES = 1024
+_KNOWN_SCRIPTS = ("LATIN", "DEVANAGARI", "ARABIC", "CJK", "HIRAGANA", "KATAKANA", "DIGIT")
+_DEPTHS: dict[Wants, Depth | None] = {"stop": "stop", "order": "replan", "amend": "amend"}
+
+_STOPS = ("stop", "stop_end", "stop_alone", "cry")
+_BEFORE_STOP = ("courtesy", "lead")
+_AROUND_RESUME = ("courtesy", "allowed", "resume_tail", "backchannel")
+_SHOUTED_NO = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,204 +46,38 @@ class Meaning:
     takes_back: bool = False  # says that what made the robot stop was a false alarm
     is_sure: bool = True  # stop: said plainly, and not a bare "ah" or "hey"
     is_listening: bool = False  # says only "mhm" or "okay"
+    talk: Talk = ""  # nothing wanted: what it is instead; "": not known
+    is_short: bool = False  # nothing wanted: as short as a shout, or in a script without a table
 
+    @property
+    def depth(self) -> Depth | None:
+        """How deep it cuts into what the robot does; None: not at all."""
+        return _DEPTHS.get(self.wants)
 
-@cache
-def _tables() -> dict[str, dict[str, tuple[str, ...]]]:
-    with _TABLE.open("rb") as file:
-        loaded = tomllib.load(file)
-    return {
-        table: {key: tuple(_words(phrase) for phrase in phrases) for key, phrases in entries.items()}
-        for table, entries in loaded.items()
-    }
+    @property
+    def lifts_stop(self) -> bool:
+        """Whether it asks a stopped robot to go on, plainly."""
+        return self.wants == "resume"
 
+    @property
+    def is_order(self) -> bool:
+        """Whether it gives the robot something new to do."""
+        return self.wants == "order"
 
-@cache
-def _phrases(table: str) -> tuple[str, ...]:
-    """All phrases of a table, longest first."""
-    found = {phrase for phrases in _tables()[table].values() for phrase in phrases}
-    return tuple(sorted(found, key=lambda phrase: (-len(phrase), phrase)))
-
-
-def _words(text: str) -> str:
-    """Lower case without accents, apostrophes and punctuation, one space between words; "owwww" is "ow"."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    plain = unicodedata.normalize("NFC", re.sub(r"[\u0300-\u036f]", "", decomposed))
-    plain = re.sub(r"['’ʼ`]", "", plain).replace("-", " ")
-    return _DRAWN_OUT.sub(r"\1", " ".join(re.findall(r"\w+", plain)))
+    @property
+    def is_unclear(self) -> bool:
+        """Whether it may be a shout that nobody understood."""
+        return self.wants == "nothing" and not self.talk and self.is_short and not self.takes_back
 
 
 def clauses_of(text: str) -> tuple[str, ...]:
     """The parts between punctuation marks, normalised, without empty ones."""
-    return tuple(words for part in _CLAUSE_END.split(text) if (words := _words(part)))
-
-
-def _find(clause: str, phrase: str) -> int:
-    """Where the phrase starts in the clause, or -1: whole words, in Chinese and Japanese any part."""
-    # No regular expressions: there are more phrases than `re` keeps compiled, and a stop waits for this.
-    if _is_cjk(phrase):
-        return clause.find(phrase)
-    return f" {clause} ".find(f" {phrase} ")  # the leading space makes the place that of the phrase in the clause
-
-
-@cache
-def _is_cjk(phrase: str) -> bool:
-    return _CJK.search(phrase) is not None
-
-
-def _opens(clause: str, table: str) -> bool:
-    return any(_find(clause, phrase) == 0 for phrase in _phrases(table))
-
-
-def _without_courtesy(clause: str) -> str:
-    while True:
-        for phrase in _phrases("courtesy"):
-            if _find(clause, phrase) == 0 and len(clause) > len(phrase):
-                clause = clause[len(phrase) :].strip()
-                break
-        else:
-            return clause
-
-
-def _is_negated(clause: str, start: int) -> bool:
-    """Whether one of the three words before that place turns it round."""
-    before = clause[:start].rstrip()
-    if before.endswith(_CJK_NEGATIONS):
-        return True
-    near = " ".join(before.split()[-3:])
-    return any(_find(near, phrase) >= 0 for phrase in _phrases("negator") if phrase not in ("but", "no"))
-
-
-def _has(part: str, table: str) -> bool:
-    return any(_find(part, phrase) >= 0 for phrase in _phrases(table))
-
-
-def _is_forbidden(clause: str, start: int, phrase: str) -> bool:
-    """Whether going on is forbidden there, by any word before it or the last one behind; in doubt it is."""
-    before, behind = clause[:start], clause[start + len(phrase) :]
-    if any(_find(before, negator) >= 0 for negator in _phrases("negator") if negator not in ("but", "no")):
-        return True
-    return any(
-        _find(behind, word) >= 0 if _is_cjk(word) else behind.split()[-1:] == [word] for word in _phrases("not_so")
-    )
-
-
-def _says(clauses: tuple[str, ...], table: str) -> tuple[bool, bool]:
-    """Whether a phrase of the table is said plainly, and whether one is said negated."""
-    plainly = negated = False
-    for clause in clauses:
-        for phrase in _phrases(table):
-            start = _find(clause, phrase)
-            if start < 0:
-                continue
-            is_resume = table == "resume"
-            if is_resume and _has(clause[:start], "asks"):
-                continue
-            if _is_negated(clause, start) or (is_resume and _is_forbidden(clause, start, phrase)):
-                negated = True
-            elif not (is_resume and _has(clause[:start], "withheld")):
-                plainly = True
-    return plainly, negated
-
-
-def _is_all(clauses: tuple[str, ...], table: str) -> bool:
-    return all(_is_repeated(clause, _phrases(table)) for clause in clauses)
-
-
-def _is_repeated(clause: str, phrases: tuple[str, ...]) -> bool:
-    """Whether the clause consists of nothing but these phrases."""
-    rest = clause
-    while rest:
-        for phrase in phrases:
-            if _find(rest, phrase) == 0:
-                rest = rest[len(phrase) :].strip()
-                break
-        else:
-            return False
-    return True
-
-
-def _names(clause: str, table: str) -> list[tuple[int, str]]:
-    """Which entries of a table keyed by our own words the clause names, with their places, in order."""
-    found = []
-    for name, phrases in _tables()[table].items():
-        starts = [start for phrase in phrases if (start := _find(clause, phrase)) >= 0]
-        if starts:
-            found.append((min(starts), name))
-    return sorted(found)
-
-
-def _colours(clauses: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Colours to leave alone and colours wanted."""
-    excluding: list[str] = []
-    including: list[str] = []
-    for clause in clauses:
-        negators = [start for phrase in _phrases("negator") if (start := _find(clause, phrase)) >= 0]
-        first = min(negators, default=len(clause))
-        for start, colour in _names(clause, "colour"):
-            (excluding if start > first else including).append(colour)
-    return tuple(dict.fromkeys(excluding)), tuple(dict.fromkeys(c for c in including if c not in excluding))
-
-
-def _is_everything(clause: str) -> bool:
-    """Whether things of any kind are meant: "all the cups" are cups, "all but the cup" is everything else."""
-    if _has(clause, "everything"):
-        return True
-    for phrase in _phrases("all"):
-        if (start := _find(clause, phrase)) >= 0:
-            behind = clause[start + len(phrase) :]
-            kinds = [place for place, _ in _names(behind, "kind")]
-            return not kinds or _has(behind[: kinds[0]], "negator")
-    return False
-
-
-def _take_back(clauses: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-    """The clauses without the words that take something back, and whether there were any."""
-    left, is_said = [], False
-    for clause in clauses:
-        for phrase in _phrases("false_alarm"):
-            start = _find(clause, phrase)
-            if start >= 0 and not _is_negated(clause, start):
-                is_said = True
-                clause = f"{clause[:start]} {clause[start + len(phrase) :]}"
-        if words := " ".join(clause.split()):
-            left.append(words)
-    return tuple(left), is_said
-
-
-def _is_plain_stop(clauses: tuple[str, ...]) -> bool:
-    """Whether a stop is said that is more than a short sound which may have been meant for anybody."""
-    says_stop, _ = _says(clauses, "stop")
-    _, denies_resume = _says(clauses, "resume")
-    is_cry = any(_opens(clause, "cry") or _is_repeated(clause, _phrases("alarm")) for clause in clauses)
-    return says_stop or denies_resume or is_cry or (bool(clauses) and _is_all(clauses, "plea"))
-
-
-def _wants(clauses: tuple[str, ...], names_something: bool, has_exclusion: bool) -> Wants:
-    _, denies_stop = _says(clauses, "stop")
-    says_resume, _ = _says(clauses, "resume")
-    if _is_plain_stop(clauses):
-        return "stop"
-    if any(_is_repeated(clause, _phrases("alone")) for clause in clauses):
-        return "stop"
-    if says_resume:
-        return "nothing" if _is_all(clauses[-1:], "refusal") else "resume"  # "Go on? No!"
-    if not clauses or denies_stop or _is_all(clauses, "backchannel"):
-        return "nothing"
-    cores = tuple(_without_courtesy(clause) for clause in clauses)
-    if _opens(cores[0], "correction"):
-        return "amend"
-    if any(_opens(core, "order") for core in cores):
-        return "order"
-    if has_exclusion or any(_opens(core, "correction") for core in cores) or names_something:
-        return "amend"
-    return "nothing"
+    return tuple(" ".join(clause.words) for clause in clauses_in(text))
 
 
 def says_yes(text: str) -> bool:
     """Whether the utterance says yes to a question and nothing else."""
-    words = _words(text)
-    return bool(words) and _is_repeated(words, _phrases("yes"))
+    return find(words_of(clipped(text))).is_all(("yes",))
 
 
 def is_stop(text: str) -> bool:
@@ -246,26 +87,227 @@ def is_stop(text: str) -> bool:
 
 def understand(text: str) -> Meaning:
     """What the utterance asks for; unknown languages and small talk ask for nothing."""
-    clauses, takes_back = _take_back(clauses_of(text))
-    cores = tuple(_without_courtesy(clause) for clause in clauses)
+    return _understand(clipped(text))
+
+
+@lru_cache(maxsize=KNOWN_UTTERANCES)
+def _understand(text: str) -> Meaning:
+    said = clauses_in(text)
+    clauses, takes_back = _take_back(said)
+    if _is_plain_stop(clauses):
+        return _stop(clauses)
     excluding, including = _colours(clauses)
-    kinds = [name for clause in clauses for _, name in _names(clause, "kind")]
-    places = [name for clause in clauses for _, name in _names(clause, "place")]
-    puts_back = any(_find(clause, phrase) >= 0 for clause in clauses for phrase in _phrases("back"))
+    kinds = [match.name for clause in clauses for match in clause.of("kind")]
+    places = [match.name for clause in clauses for match in clause.of("place")]
     is_everything = any(_is_everything(clause) for clause in clauses)
     wants = _wants(clauses, bool(including), bool(excluding))
-    can_do = wants == "order" and any(_opens(core, "put") for core in cores) and bool(kinds or is_everything or places)
+    talk = _talk(clauses) if wants == "nothing" else ""
     return Meaning(
         wants=wants,
-        can_do=can_do,
+        can_do=wants == "order"
+        and any(clause.opens("put", "courtesy") for clause in clauses)
+        and bool(kinds or is_everything or places),
         kind=kinds[0] if kinds else "",
         is_everything=is_everything,
         where=places[0] if places else "",
         excluding=excluding,
         including=including,
         is_about_current=wants == "amend" and not (excluding or including or kinds),
-        puts_back=puts_back,
+        puts_back=any(clause.has("back") for clause in clauses),
         takes_back=takes_back and wants != "stop",
-        is_sure=wants != "stop" or _is_plain_stop(clauses),
-        is_listening=bool(clauses) and wants == "nothing" and _is_all(clauses, "backchannel"),
+        is_sure=wants != "stop",
+        is_listening=talk == "backchannel",
+        talk=talk,
+        is_short=wants == "nothing" and not kinds and _is_short(clauses, text),
     )
+
+
+def _stop(clauses: Sequence[Clause]) -> Meaning:
+    """A plain stop; the colours it names ("Stop! Not the blue one!") are kept for when the robot goes on."""
+    excluding, including = _colours(clauses)
+    kinds = [match.name for clause in clauses for match in clause.of("kind")]
+    return Meaning(wants="stop", excluding=excluding, including=including, kind=kinds[0] if kinds else "")
+
+
+# --- stops
+
+
+def _is_plain_stop(clauses: Sequence[Clause]) -> bool:
+    """Whether a stop is said that is more than a short sound which may have been meant for anybody."""
+    if any(_stops(clause) for clause in clauses):
+        return True
+    said_no = sum(len({one.start for one in clause.of("no")}) for clause in clauses)
+    return said_no >= _SHOUTED_NO and all(clause.is_all(("no",), "courtesy") for clause in clauses)
+
+
+def _stops(clause: Clause) -> bool:
+    found = clause.found
+    if "cry" in found or "stop" in found:
+        first = clause.opening(*_BEFORE_STOP)
+        is_said = any(one.start in first and not _is_negated(clause, one.start) for one in clause.of("cry", "stop"))
+        if is_said and (not clause.is_corrected or clause.is_all(_STOPS, "courtesy", "lead", "tail")):
+            return True
+    if "stop_end" in found:
+        last = clause.ending("tail")
+        if any(one.end in last and not _is_negated(clause, one.start) for one in found["stop_end"]):
+            return True
+    if clause.is_all(_STOPS, "courtesy", "lead", "tail") and not _denies(clause, "stop", "stop_end"):
+        return True
+    if "elsewhere" not in found:
+        if any(not _is_negated(clause, one.start) for one in found.get("distress", ())):
+            return True
+        if "body" in found and "others" not in found:
+            languages = {one.name for one in found["body"]}
+            if any(one.name in languages and not _is_negated(clause, one.start) for one in found.get("harm", ())):
+                return True
+    return _forbids_going_on(clause)
+
+
+def _forbids_going_on(clause: Clause) -> bool:
+    """Whether it opens with "don't go on", and goes no farther."""
+    first = clause.opening("courtesy")
+    negators = [one.end for one in clause.of("negator") if one.start in first]
+    return any(one.start - end in (0, 1) for one in clause.of("resume") for end in negators) and len(clause.words) < 6
+
+
+def _is_negated(clause: Clause, start: int) -> bool:
+    """Whether one of the three words before that place turns it round; in Chinese and Japanese the last one."""
+    for one in clause.of("negator"):
+        if one.end <= start and clause.words[one.start : one.end] not in (("but",), ("no",)):
+            between = start - one.end
+            if between == 0 or (between < 3 and not is_cjk(clause.words[one.start])):
+                return True
+    return False
+
+
+def _denies(clause: Clause, *tables: str) -> bool:
+    return any(_is_negated(clause, one.start) for one in clause.of(*tables))
+
+
+# --- going on
+
+
+def _lifts(clauses: Sequence[Clause]) -> bool:
+    """Whether it asks plainly to go on: in a clause of its own, not told of, asked about, put off or refused."""
+    asking = [clause for clause in clauses if _asks_to_go_on(clause)]
+    if not asking or (clauses[-1] not in asking and clauses[-1].is_all(("refusal",), "courtesy")):
+        return False
+    others = [clause for clause in clauses if clause not in asking]
+    return not any(_puts_off(clause) for clause in others)
+
+
+def _asks_to_go_on(clause: Clause) -> bool:
+    if clause.is_asked and not clause.opens("request", "courtesy", "backchannel"):
+        return False
+    return clause.is_all(("resume",), *_AROUND_RESUME)
+
+
+def _puts_off(clause: Clause) -> bool:
+    """Whether another clause makes going on a story, a condition, or one part of an order."""
+    if clause.is_all(("backchannel", "courtesy"), "allowed"):
+        return False
+    return clause.has("withheld") or clause.has("resume") or clause.opens("order", "courtesy")
+
+
+# --- the rest
+
+
+def _wants(clauses: Sequence[Clause], names_something: bool, has_exclusion: bool) -> Wants:
+    if _is_bare_sound(clauses):
+        return "stop"
+    if _lifts(clauses):
+        return "resume"
+    if not clauses or any(_denies(clause, "stop", "stop_end") for clause in clauses):
+        return "nothing"
+    if all(clause.is_all(("backchannel",), "courtesy") for clause in clauses):
+        return "nothing"
+    if clauses[0].opens("correction", "courtesy"):
+        return "amend"
+    if any(clause.opens("order", "courtesy") or clause.ends("order_end") for clause in clauses):
+        return "order"
+    if has_exclusion or names_something or any(_corrects(clause) for clause in clauses):
+        return "amend"
+    return "nothing"
+
+
+def _is_bare_sound(clauses: Sequence[Clause]) -> bool:
+    """Whether there is an "ah" or "hey", and beside it nothing that explains it."""
+    sounds = [clause for clause in clauses if clause.is_all(("stop_unsure",), "courtesy")]
+    others = [clause for clause in clauses if clause not in sounds]
+    return bool(sounds) and not (_talk(others) or any(clause.opens("order", "courtesy") for clause in others))
+
+
+def _corrects(clause: Clause) -> bool:
+    return clause.opens("correction", "courtesy") or clause.ends("correction_end")
+
+
+def _talk(clauses: Sequence[Clause]) -> Talk:
+    """What an utterance is that wants nothing."""
+    if not clauses:
+        return ""
+    if any(_denies(clause, "stop", "stop_end") for clause in clauses):
+        return "denial"
+    if all(clause.is_all(("backchannel",), "courtesy") for clause in clauses):
+        return "backchannel"
+    if any(clause.is_asked or clause.has("question") for clause in clauses):
+        return "question"
+    if clauses[0].opens("greeting", "courtesy", "backchannel"):
+        return "greeting"
+    if clauses[0].opens("backchannel", "courtesy"):
+        return "statement"  # "Thank you for your attention"
+    if any(clause.has("telling") or clause.has("withheld") or clause.has("ordinary") for clause in clauses):
+        return "statement"
+    return "statement" if all(clause.is_all(("allowed", "false_alarm"), "courtesy") for clause in clauses) else ""
+
+
+def _is_short(clauses: Sequence[Clause], text: str) -> bool:
+    words = sum(0.5 if is_cjk(word) else 1.0 for clause in clauses for word in clause.words)
+    return 0 < words <= SHORT_WORDS or (words > 0 and not _is_known_script(text))
+
+
+def _is_known_script(text: str) -> bool:
+    """Whether most of its letters belong to a script that the tables know."""
+    letters = [character for character in text[:100] if character.isalpha()]
+    known = sum(unicodedata.name(letter, "").startswith(_KNOWN_SCRIPTS) for letter in letters)
+    return 2 * known >= len(letters)
+
+
+def _colours(clauses: Sequence[Clause]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Colours to leave alone and colours wanted."""
+    excluding: list[str] = []
+    including: list[str] = []
+    for clause in clauses:
+        if "colour" in clause.found:
+            first = min((one.start for one in clause.of("negator")), default=len(clause.words))
+            for colour in clause.found["colour"]:
+                (excluding if colour.start > first else including).append(colour.name)
+    return tuple(dict.fromkeys(excluding)), tuple(dict.fromkeys(c for c in including if c not in excluding))
+
+
+def _is_everything(clause: Clause) -> bool:
+    """Whether things of any kind are meant: "all the cups" are cups, "all but the cup" is everything else."""
+    if clause.has("everything"):
+        return True
+    for every in clause.of("all"):
+        kinds = [one.start for one in clause.of("kind") if one.start >= every.end]
+        return not kinds or any(every.end <= one.start and one.end <= kinds[0] for one in clause.of("negator"))
+    return False
+
+
+def _take_back(clauses: Sequence[Clause]) -> tuple[tuple[Clause, ...], bool]:
+    """The clauses without the words that take something back, and whether there were any."""
+    if not any(clause.has("false_alarm") for clause in clauses):
+        return tuple(clauses), False
+    left: list[Clause] = []
+    is_said = False
+    for clause in clauses:
+        taken = [one for one in clause.of("false_alarm") if not _is_negated(clause, one.start)]
+        if not taken:
+            left.append(clause)
+            continue
+        is_said = True
+        gone = {place for one in taken for place in range(one.start, one.end)}
+        if words := tuple(word for place, word in enumerate(clause.words) if place not in gone):
+            left.append(find(words))
+            left[-1].is_asked = clause.is_asked
+    return tuple(left), is_said

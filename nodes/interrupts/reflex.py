@@ -24,16 +24,12 @@ MOST_STOPS = 64
 def depths_of(text: str, *, is_stopped: bool) -> tuple[Depth, ...]:
     """The interrupts that an utterance raises, in the order they are to be sent.
 
-    "Go on" resumes only a robot that was stopped. A new order to a stopped robot also lifts the stop.
+    "Go on" resumes only a robot that was stopped; nothing else lifts a stop, and no order does.
     """
-    wants = understand(text).wants
-    if wants == "stop":
-        return ("stop",)
-    if wants == "resume":
+    meaning = understand(text)
+    if meaning.lifts_stop:
         return ("resume",) if is_stopped else ()
-    if wants == "order":
-        return ("replan", "resume") if is_stopped else ("replan",)
-    return ("amend",) if wants == "amend" else ()
+    return (meaning.depth,) if meaning.depth is not None else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,12 +97,17 @@ def test_go_on_resumes_only_after_a_stop(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Okay.", "Mhm.", "No, not the blue one", "Ouch!"])
-def test_nothing_but_going_on_or_an_order_lifts_a_stop(text: str) -> None:
+def test_nothing_but_going_on_lifts_a_stop(text: str) -> None:
     assert "resume" not in depths_of(text, is_stopped=True)
 
 
-def test_an_order_to_a_stopped_robot_lifts_the_stop() -> None:
-    assert depths_of("Make me a coffee", is_stopped=True) == ("replan", "resume")
+@pytest.mark.parametrize(
+    "text",
+    ["Make me a coffee", "Move it off my foot", "Get it off me", "Help me up", "I need a doctor", "Turn yourself off",
+     "Hol einen Arzt", "dame un momento", "Give me a moment", "Bring mir Eis", "Appelle un médecin", "帮我拿开"],
+)  # fmt: skip
+def test_no_order_lifts_a_stop(text: str) -> None:
+    assert "resume" not in depths_of(text, is_stopped=True)
 
 
 def reflex_with_sink() -> tuple[Reflex, list[Interrupt]]:

@@ -1,0 +1,266 @@
+"""Which phrases of `intent.toml` stand where in an utterance, found in one pass over its words."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+END_CHARS = 300
+"""Of a longer utterance only so many characters at its beginning and at its end are looked at: a stop waits for it."""
+
+_TABLE = Path(__file__).with_name("intent.toml")
+_CLAUSE_END = re.compile(r"[.,;:!?…–—、。！？，；：؟،۔।॥¡¿\n\r\t\x00-\x1f|/()\"«»“”„「」『』]+")
+_STRAIGHT = str.maketrans(dict.fromkeys("'’ʼ`´\u0640\u093c\u200b\u200c\u200d\u200e\u200f\ufeff", ""))
+_ALIKE = str.maketrans(
+    {"ى": "ي", "ة": "ه", "ٱ": "ا", "ँ": "ं", "ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe"}
+    | {chr(code): chr(code - 0x60) for code in range(0x30A1, 0x30F7)}  # katakana as hiragana
+)
+_MARKS = re.compile(r"[\u0300-\u036f\u064b-\u065f\u0670\u06d6-\u06ed]")
+# A vowel that is drawn out in Devanagari stands as independent letters behind its sign; in Japanese as a dash.
+_DRAWN_OUT = re.compile(r"(?<=[\u093e-\u094c])[\u0905-\u0914\u093d]+|([^\W\d\u3400-\u9fff])\1{2,}|[ー〜~]+")
+_WORD = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff]|(?:[^\W_\u3040-\u30ff\u3400-\u9fff][\u0900-\u0903\u093a-\u094f\u0955-\u0957\u0962\u0963]*)+"
+)
+_TABLE_WORD = re.compile(rf"(?:{_WORD.pattern})\*?|\*")
+_DOUBLED = re.compile(r"([^\W\d_])\1+")
+_GROUP = re.compile(r"\(([^()]*)\)(\??)")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+
+Node = dict[str, Any]  # the next word -> Node; "" -> tuple of (table, name) that end here
+_HERE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One phrase in a clause, as places of words: `start` of its first, `end` behind its last."""
+
+    start: int
+    end: int
+    name: str  # the key under which it stands: a language, or the robot's own word
+
+
+@dataclass(slots=True)
+class Clause:
+    """The words between two punctuation marks, and what of each table stands among them, in order of place."""
+
+    words: tuple[str, ...]
+    found: dict[str, list[Match]]
+    is_corrected: bool = False  # a word was none, and read as the one that it looks like
+    is_asked: bool = False  # a question mark follows
+
+    def of(self, *tables: str) -> Iterable[Match]:
+        """The matches of these tables."""
+        return itertools.chain.from_iterable(self.found.get(table, ()) for table in tables)
+
+    def has(self, table: str) -> bool:
+        """Whether a phrase of the table stands anywhere."""
+        return table in self.found
+
+    def opening(self, *around: str) -> set[int]:
+        """The places that only phrases of these tables stand before."""
+        return self._reach(sorted((match.start, match.end) for match in self.of(*around)), 0)
+
+    def ending(self, *around: str) -> set[int]:
+        """The places that only phrases of these tables stand behind."""
+        pairs = sorted(((match.end, match.start) for match in self.of(*around)), reverse=True)
+        return self._reach(pairs, len(self.words))
+
+    @staticmethod
+    def _reach(pairs: list[tuple[int, int]], first: int) -> set[int]:
+        reached = {first}
+        for start, end in pairs:
+            if start in reached:
+                reached.add(end)
+        return reached
+
+    def opens(self, table: str, *around: str) -> bool:
+        """Whether a phrase of the table stands first, behind nothing but phrases of the others."""
+        if table not in self.found:
+            return False
+        places = self.opening(*around)
+        return any(match.start in places for match in self.found[table])
+
+    def ends(self, table: str, *around: str) -> bool:
+        """Whether a phrase of the table stands last, before nothing but phrases of the others."""
+        if table not in self.found:
+            return False
+        places = self.ending(*around)
+        return any(match.end in places for match in self.found[table])
+
+    def is_all(self, tables: Sequence[str], *around: str) -> bool:
+        """Whether the clause is nothing but phrases of these tables, one of the first ones among them."""
+        if not any(table in self.found for table in tables):
+            return False
+        around_only, said = {0}, set[int]()
+        marked = [(match.start, match.end, True) for match in self.of(*tables)]
+        marked += [(match.start, match.end, False) for match in self.of(*around)]
+        for start, end, counts in sorted(marked):
+            if start in said or (counts and start in around_only):
+                said.add(end)
+            if not counts and start in around_only:
+                around_only.add(end)
+        return len(self.words) in said
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrases:
+    root: Node
+    known: frozenset[str]  # every word of every phrase
+    stems: frozenset[str]
+    spelled: dict[str, str]  # how a word of a stop may be misspelled -> the word
+    entries: dict[str, dict[str, tuple[tuple[str, ...], ...]]] = field(default_factory=dict)
+
+
+def normalised(text: str) -> str:
+    """Lower case without accents and apostrophes; scripts that write a word in two ways in one of them."""
+    decomposed = unicodedata.normalize("NFKD", text.translate(_STRAIGHT).casefold()).translate(_STRAIGHT)
+    plain = unicodedata.normalize("NFC", _MARKS.sub("", decomposed)).translate(_ALIKE)
+    return _DRAWN_OUT.sub(r"\1", plain)
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a text, normalised; in Chinese and Japanese each character is one; "owwww" is "ow"."""
+    return tuple(_WORD.findall(normalised(text)))
+
+
+def clipped(text: str) -> str:
+    """What is looked at of an utterance: its first and last `END_CHARS` characters."""
+    return text if len(text) <= 2 * END_CHARS else f"{text[:END_CHARS]}\n{text[-END_CHARS:]}"
+
+
+def clauses_in(text: str) -> tuple[Clause, ...]:
+    """The parts between punctuation marks with what the tables say of them, without empty ones."""
+    clauses: list[Clause] = []
+    text = normalised(clipped(text))[: 4 * END_CHARS]
+    at = 0
+    for mark in itertools.chain(_CLAUSE_END.finditer(text), (None,)):
+        part = text[at : mark.start()] if mark is not None else text[at:]
+        words = tuple(_WORD.findall(part))
+        if words:
+            clauses.append(find(words))
+            clauses[-1].is_asked = mark is not None and ("?" in mark[0] or "؟" in mark[0])
+        if mark is None:
+            break
+        at = mark.end()
+    return tuple(clauses)
+
+
+def find(words: tuple[str, ...]) -> Clause:
+    """The clause of these words, with every phrase that stands in it."""
+    phrases = load()
+    found: dict[str, list[Match]] = {}
+    root, known, stems = phrases.root, phrases.known, phrases.stems
+    ways: list[tuple[str, ...]] = []
+    is_corrected = False
+    for word in words:
+        read = word
+        if word not in known and len(word) > 2:
+            single = _DOUBLED.sub(r"\1", word)
+            if better := single if single in known and single != word else phrases.spelled.get(single):
+                read, is_corrected = better, True
+        way = [read, "*"]
+        for length in range(1, len(word)):
+            if word[:length] in stems:
+                way.append(f"{word[:length]}*")
+        if word in stems:
+            way.append(f"{word}*")
+        ways.append(tuple(way))
+    for start in range(len(words)):
+        nodes = [root]
+        end = start
+        while nodes and end < len(words):
+            nodes = [node[way] for node in nodes for way in ways[end] if way in node]
+            end += 1
+            for node in nodes:
+                for table, name in node.get(_HERE, ()):
+                    found.setdefault(table, []).append(Match(start, end, name))
+    if ordinary := found.get("ordinary"):
+        _drop_ordinary(found, ordinary)
+    return Clause(words, found, is_corrected)
+
+
+_DROPPED = ("stop", "stop_end", "stop_alone", "stop_unsure", "cry", "distress", "harm", "body", "order", "correction")
+
+
+def _drop_ordinary(found: dict[str, list[Match]], ordinary: list[Match]) -> None:
+    """Forget what lies within a phrase that only looks like it: "bus stop"."""
+    for table in _DROPPED:
+        if matches := found.get(table):
+            left = [one for one in matches if not any(it.start <= one.start and one.end <= it.end for it in ordinary)]
+            if left:
+                found[table] = left
+            else:
+                del found[table]
+
+
+@cache
+def load() -> _Phrases:
+    """The tables, read once."""
+    with _TABLE.open("rb") as file:
+        tables: dict[str, dict[str, list[str]]] = tomllib.load(file)
+    root: Node = {}
+    known: set[str] = set()
+    stems: set[str] = set()
+    stops: set[str] = set()
+    for table, names in tables.items():
+        for name, texts in names.items():
+            bodies = tables["body"].get(name, ()) if table != "body" else ()
+            for words in _table_phrases(texts, bodies):
+                node = root
+                for word in words:
+                    node = node.setdefault(word, {})
+                    known.add(word)
+                    if word.endswith("*") and len(word) > 1:
+                        stems.add(word[:-1])
+                ends = node.get(_HERE, ())
+                if (table, name) not in ends:
+                    node[_HERE] = (*ends, (table, name))
+                if table in ("stop", "cry") and len(words[0]) > 3 and words[0].isascii():
+                    stops.add(words[0])
+    return _Phrases(root, frozenset(known), frozenset(stems), _spellings(stops, known))
+
+
+def _expanded(text: str, bodies: Sequence[str]) -> Iterable[str]:
+    if "{body}" in text:
+        return itertools.chain.from_iterable(_expanded(text.replace("{body}", body), ()) for body in bodies)
+    group = _GROUP.search(text)
+    if group is None:
+        return (text,)
+    choices = [*group[1].split("|"), *([""] if group[2] else [])]
+    return itertools.chain.from_iterable(
+        _expanded(text[: group.start()] + choice + text[group.end() :], ()) for choice in choices
+    )
+
+
+def _table_phrases(texts: Sequence[str], bodies: Sequence[str]) -> Iterable[tuple[str, ...]]:
+    """The phrases of one list as words; "*" stands for any word, "hurt*" for every word that begins so."""
+    plain = "\n".join(itertools.chain.from_iterable(_expanded(text, bodies) for text in texts))
+    for line in normalised(plain).split("\n"):  # in one go: that is most of the time it takes
+        if words := tuple(_TABLE_WORD.findall(line)):
+            yield words
+
+
+def _spellings(stops: Iterable[str], known: set[str]) -> dict[str, str]:
+    """What recognisers make of a word of a stop: letters doubled, and in longer words one missing or another one."""
+    found: dict[str, str] = {}
+    for word in sorted(stops, key=lambda word: (-len(word), word), reverse=True):
+        ways = {_DOUBLED.sub(r"\1", word)}
+        if len(word) > 5:
+            ways |= {word[:at] + word[at + 1 :] for at in range(1, len(word))}
+            ways |= {word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(1, len(word) - 1)}
+        for way in ways:
+            if way not in known:
+                found.setdefault(way, word)
+    return found
+
+
+def is_cjk(word: str) -> bool:
+    """Whether the word is one character of Chinese or Japanese."""
+    return _CJK.match(word) is not None
