@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import runtime
+from bench.rooms import count
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("zmq", "mcap", "numpy", "mujoco", "cv2", "onnxruntime", "openai", "rich", "matplotlib", "PIL")
@@ -133,6 +134,29 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         for line in escapes(ast.parse(file.read_text()))
     }
     assert found == set()
+
+
+def test_every_room_says_in_one_sentence_what_lives_there() -> None:
+    for package in ("runtime", "nodes", "bridges", "polyrhythm"):
+        for folder in {file.parent for file in (ROOT / package).rglob("*.py")}:
+            text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+            first = text.partition("\n\n")[0]
+            assert first.endswith("."), f"{folder}/__init__.py: {first!r}"
+
+
+def test_rooms_and_arrows_are_counted_as_they_are() -> None:
+    files = {
+        "nodes/a/__init__.py": "",
+        "nodes/a/one.py": "from nodes.b import two\nfrom nodes.a import three",
+        "nodes/a/three.py": "import nodes.b.two\nif TYPE_CHECKING:\n    from nodes import hello",
+        "nodes/b/two.py": "from nodes.b.deeper.four import x",
+        "nodes/b/deeper/four.py": "",
+        "nodes/hello.py": "from runtime.x import y",
+        "runtime/x.py": "",
+    }
+    rooms, arrows = count(files)["nodes"]
+    assert rooms == {"nodes.a", "nodes.b", "nodes.b.deeper", "nodes.hello"}
+    assert arrows == {("nodes.a", "nodes.b"), ("nodes.b", "nodes.b.deeper")}
 
 
 def test_all_imports_are_absolute() -> None:

@@ -1,0 +1,86 @@
+"""Counts the rooms of each package and the arrows between them.
+
+A room is a folder, or a loose file beside folders. An arrow is one room that imports another, however often; what only
+type checkers import is not counted. `python -m bench.rooms [COMMIT ...]` counts the working tree, and each commit.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("runtime", "nodes", "bridges")
+
+
+def working_tree() -> dict[str, str]:
+    """The Python files of the packages, by path."""
+    files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+    return {file.relative_to(ROOT).as_posix(): file.read_text() for file in files}
+
+
+def tree_of(commit: str) -> dict[str, str]:
+    """Those of a commit."""
+    archive = subprocess.run(["git", "archive", commit, *PACKAGES], cwd=ROOT, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+        members = [member for member in packed.getmembers() if member.isfile() and member.name.endswith(".py")]
+        return {member.name: packed.extractfile(member).read().decode() for member in members}  # type: ignore[union-attr]  # files
+
+
+def count(files: Mapping[str, str]) -> dict[str, tuple[set[str], set[tuple[str, str]]]]:
+    """Rooms and arrows of each package."""
+    modules = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in files}
+    folders = {path.rpartition("/")[0].replace("/", ".") for path in files}
+    rooms = {module: module if module in folders else _room(module) for module in modules}
+    counted = {}
+    for package in PACKAGES:
+        own = {module for module in modules if module.partition(".")[0] == package}
+        arrows = {
+            (rooms[module], rooms[target])
+            for module in own
+            for target in _imported(files[modules[module]], modules)
+            if target in own and rooms[target] != rooms[module]
+        }
+        counted[package] = ({rooms[module] for module in own} - {package}, arrows)
+    return counted
+
+
+def _room(module: str) -> str:
+    folder = module.rpartition(".")[0]
+    return module if folder in PACKAGES else folder
+
+
+def _imported(source: str, modules: Mapping[str, str]) -> Iterator[str]:
+    """The modules of the house that a file imports where it runs."""
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            waiting += node.orelse
+            continue
+        waiting += ast.iter_child_nodes(node)
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [
+                name if (name := f"{node.module}.{alias.name}") in modules else node.module for alias in node.names
+            ]
+        yield from (name for name in names if name in modules)
+
+
+def main(commits: list[str]) -> None:
+    """Print a line for each package of each tree."""
+    for name, files in [("working tree", working_tree()), *((commit, tree_of(commit)) for commit in commits)]:
+        for package, (rooms, arrows) in count(files).items():
+            loose = sum(f"{room.replace('.', '/')}.py" in files for room in rooms)
+            print(f"{name:14} {package:8} {len(rooms):4} rooms ({loose} loose files) {len(arrows):5} arrows")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
