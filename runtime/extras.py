@@ -7,6 +7,7 @@ _EXTRA_OF = {
     "amqtt": "broker",
     "av": "export",
     "cv2": "camera",
+    "foxglove": "foxglove",
     "isal": "camera",
     "matplotlib": "report",
     "miniaudio": "voice",
