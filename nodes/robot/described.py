@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from nodes.robot.protocol import BaseLimit, JointLimit, RobotLimits
 from runtime.errors import ParameterError, UserError, choices
-from runtime.launch.nodes_table import load_module
+from runtime.launch.nodes_table import load_module, renamed
 
 LEAST, MOST = 1e-6, 1e6
 """Of ranges either side of zero, speeds and accelerations: what lies beyond is a mistake, or divides to nothing."""
@@ -48,6 +48,8 @@ def load_limits(name: str) -> RobotLimits:
         module, attribute = load_module(name, "limits; expected 'module:NAME', like 'my_robot.limits:LIMITS'")
     except UserError as problem:
         raise ParameterError(str(problem)) from problem
+    if name in renamed():
+        raise ParameterError(f"{name!r} is now {renamed()[name]!r}")
     found = getattr(module, attribute, None)
     if not isinstance(found, RobotLimits):
         known = choices(key for key, value in vars(module).items() if isinstance(value, RobotLimits))

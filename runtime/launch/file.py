@@ -18,7 +18,7 @@ from runtime.hosts.hosts_table import Host, parse_hosts
 from runtime.launch.budgets_table import Budgets, parse_budgets
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.links_table import LinkModel, parse_links
-from runtime.launch.nodes_table import NODE_KEYS, node_spec, told_of_robot
+from runtime.launch.nodes_table import NODE_KEYS, node_spec, renamed, told_of_robot
 from runtime.launch.path_check import PathAccount, accounts
 from runtime.launch.processes_table import RealTime, parse_processes
 from runtime.launch.seats_table import SeatTable, holders_of, parse_seats
@@ -49,6 +49,8 @@ class RunTable(Table, frozen=True):
     def __post_init__(self) -> None:
         """What draws or reports a run is loaded later, when it is needed; that its module exists is known now."""
         for key, name in (("view", self.view), ("report", self.report)):
+            if name in renamed():
+                raise ValueError(f"{key} {name!r} is now {renamed()[name]!r}")
             if name and not _is_installed(name):
                 raise ValueError(f"{key} is {name!r}; expected {INSTALLED}")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -162,6 +164,7 @@ def load_name(name: str) -> Any:
     """What "module:attribute" names. Raises UserError in words where it names nothing."""
     module, attribute = load_module(name, "class; expected 'module:Class', like 'nodes.hello:Talker'")
     if not hasattr(module, attribute):
+        _check_renamed(name)
         names = [key for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, Node)]
         raise UserError(
             f"{name!r}: {_place(module)} has no {attribute!r}; nodes there: {choices(set(names) - {'Node'})}"
@@ -180,6 +183,7 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
     try:
         return importlib.import_module(module_name), attribute
     except ModuleNotFoundError as problem:
+        _check_renamed(name)
         if extra := lacking(problem):
             raise UserError(f"{name!r}: {extra}") from problem
         missing = problem.name or module_name
@@ -196,6 +200,18 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         raise UserError(
             f"{name!r}: module {module_name!r} cannot be imported: {type(problem).__name__}: {problem}"
         ) from problem
+
+
+@cache
+def renamed() -> dict[str, str]:
+    """What was called otherwise in the version before, by its old name."""
+    names: dict[str, str] = tomllib.loads((Path(__file__).parent / "renamed.toml").read_text())
+    return names
+
+
+def _check_renamed(name: str) -> None:
+    if name in renamed():
+        raise UserError(f"{name!r} is now {renamed()[name]!r}")
 
 
 def _place(module: Any) -> str:

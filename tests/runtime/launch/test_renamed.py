@@ -1,0 +1,40 @@
+"""What was called otherwise in the version before is told with its new name, which there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nodes.robot.described import load_limits
+from runtime.errors import LaunchFileError, ParameterError, UserError
+from runtime.launch.file import load
+from runtime.launch.nodes_table import load_name, renamed
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize("old", renamed())
+def test_an_old_name_is_told_with_the_new_one_and_that_loads(old: str) -> None:
+    with pytest.raises(UserError) as told:
+        load_name(old)
+    assert str(told.value) == f"{old!r} is now {renamed()[old]!r}"
+    load_name(renamed()[old])
+
+
+def test_a_launch_file_of_the_version_before_says_what_to_write(tmp_path: Path) -> None:
+    file = tmp_path / "old.toml"
+    file.write_text('[nodes.reflex]\nuse = "nodes.reflex:Reflex"\n')
+    with pytest.raises(LaunchFileError, match=r"\[nodes.reflex\] 'nodes.reflex:Reflex' is now 'nodes.interrupts"):
+        load(file)
+    file.write_text('[run]\nview = "nodes.terminal:TerminalView"\n[nodes.t]\nuse = "nodes.hello:Talker"\n')
+    with pytest.raises(LaunchFileError, match=r"\[run\] view 'nodes.terminal:TerminalView' is now 'nodes.terminal"):
+        load(file)
+    with pytest.raises(ParameterError, match=r"'nodes.stretch:STRETCH_3' is now 'nodes.stretch.limits:STRETCH_3'"):
+        load_limits("nodes.stretch:STRETCH_3")
+
+
+def test_nothing_that_is_shipped_uses_an_old_name() -> None:
+    files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "launch").rglob("*.toml")]
+    assert len(files) > 20
+    assert [(file.name, old) for file in files for old in renamed() if old in file.read_text()] == []
