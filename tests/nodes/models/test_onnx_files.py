@@ -13,11 +13,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from nodes.models.onnx_file import read_model
-from nodes.policy.make_test_model import policy_model
 from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.policy.onnx_session import PolicySession
 from runtime.errors import ParameterError, PolyrhythmError
 from tests.support.model_files import write_model
+from tests.support.policy_model import policy_model
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from examples.train_policy.imagined import SIZES
+from examples.train_policy.lessons import teach
 from nodes.guard.node import Guard
 from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.policy.shipped import shipped
-from nodes.policy.train.imagined import SIZES
-from nodes.policy.train.lessons import teach
 from nodes.sim.driver import SimDriver
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M
 from nodes.sim.messages import ObjectTruth, Truth

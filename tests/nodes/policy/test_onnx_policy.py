@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodes.policy.make_test_model import STEPS, policy_model
 from nodes.policy.onnx_policy import OnnxPolicy
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import ParameterError
@@ -19,6 +18,7 @@ from runtime.launch.seats_table import kind_of
 from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance
 from tests.support.model_files import write_model
+from tests.support.policy_model import STEPS, policy_model
 from tests.support.standing import HOME, standing
 
 
@@ -244,5 +244,5 @@ def test_importing_the_policy_loads_neither_onnxruntime_nor_opencv() -> None:
 
 def test_the_test_model_can_be_written_from_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "made.onnx"
-    subprocess.run([sys.executable, "-m", "nodes.policy.make_test_model", str(path)], check=True)
+    subprocess.run([sys.executable, "-m", "tests.support.policy_model", str(path)], check=True)
     assert OnnxPolicy.check_parameters(str(path)) == []

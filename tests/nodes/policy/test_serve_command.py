@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nodes.policy.make_test_model import policy_model
 from nodes.policy.serve import main as serve_main
 from runtime.errors import UserError
+from tests.support.policy_model import policy_model
 
 MODEL = policy_model(32, 24)
 

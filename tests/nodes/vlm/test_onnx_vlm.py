@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget
-from nodes.vlm.make_test_model import write_model
 from nodes.vlm.onnx_eyes import Eyes, Look
 from nodes.vlm.onnx_request import OnnxRequest
 from nodes.vlm.onnx_vlm import OnnxVLM
@@ -29,6 +28,7 @@ from runtime.msgs import Action, Image, SceneDescription
 from tests.nodes.perception.test_perception import View, look
 from tests.nodes.vlm.test_openai_vlm import TASK
 from tests.nodes.vlm.test_openai_vlm import Eyes as Camera
+from tests.support.vlm_model import write_model
 
 KNOWN = {"red", "yellow", "green", "blue", "purple"}
 BOUND_S = 30.0

@@ -13,9 +13,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from nodes.vlm.make_test_model import write_model
 from nodes.vlm.onnx_vlm import OnnxVLM
 from runtime.errors import ParameterError
+from tests.support.vlm_model import write_model
 
 Spoil = Callable[[Path], object]
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import zmq
 
-from nodes.policy.make_test_model import policy_model
 from nodes.policy.model_inputs import Felt
 from nodes.policy.onnx_session import PolicySession
 from nodes.policy.remote_policy import RemotePolicy
@@ -26,6 +25,7 @@ from runtime.hosts import keys
 from runtime.hosts.service import Client, ClientQuestion, Questions, QuestionServer
 from runtime.supervision.diagnostics import Finding
 from tests.support.model_files import linear_model
+from tests.support.policy_model import policy_model
 from tests.support.ports import free_ports, needs_ipv6
 from tests.support.running import eventually
 

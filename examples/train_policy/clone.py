@@ -1,4 +1,4 @@
-"""`python -m nodes.policy.train.clone --out FILE.onnx`: learn the scripted policy, first by watching, then by doing.
+"""`python -m examples.train_policy.clone --out FILE.onnx`: learn the scripted policy, first by watching, then by doing.
 
 In each round the pupil is given its own lessons (DAgger): it moves, the teacher says what it would have done there.
 Same seed, same versions, same machine: the same file. Needs torch and onnx: pip install 'polyrhythm[train]'.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nodes.policy.train.lessons import Rows, teach
+from examples.train_policy.lessons import Rows, teach
 
 PUPILS = 0.8
 FIRST_SEED = 10_000
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv)
     import torch
 
-    from nodes.policy.train.network import as_onnx, learn
+    from examples.train_policy.network import as_onnx, learn
 
     torch.set_num_threads(1)  # sums in one order
 
@@ -65,7 +65,7 @@ def _tell(number: int, new: list[Rows], rows: int, loss: float) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m nodes.policy.train.clone", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m examples.train_policy.clone", description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=8, help="of imagined lessons of its own; default: %(default)s")
     parser.add_argument("--simulated", type=int, default=0, help="rounds with physics, then; default: %(default)s")

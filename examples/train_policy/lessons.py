@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from examples.train_policy.imagined import SIZES, ImaginedRobot
 from nodes.guard.node import Guard
 from nodes.policy.model_inputs import Felt, Pose, feel, one_hot, pose_of, target_of
 from nodes.policy.onnx_session import PolicySession
@@ -28,7 +29,6 @@ from nodes.policy.skill_steps import (
     step,
 )
 from nodes.policy.skills import LOOK, PICK, PLACE, Spot, plan
-from nodes.policy.train.imagined import SIZES, ImaginedRobot
 from nodes.sim.driver import SimDriver
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
 from nodes.sim.messages import ObjectTruth, Truth

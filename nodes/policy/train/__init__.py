@@ -1,1 +1,0 @@
-"""Behaviour cloning of the scripted policy in simulation; see docs/learned-policy.md."""
