@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import msgspec
 
 from bridges.mqtt.commands import STOPS, VERBS, Command, CommandReply, Gatekeeper
-from bridges.mqtt.outbox import Outbox
+from bridges.mqtt.connection import Outbox
 from bridges.mqtt.topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from nodes.robot.described import ForRobot, joint_names, load_limits

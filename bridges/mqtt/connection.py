@@ -6,16 +6,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections import deque
 from collections.abc import Callable, Mapping
 
 import msgspec
 
 from bridges.mqtt.client import Broker, BrokerConnection, Incoming, connect
 from bridges.mqtt.commands import CommandReply
-from bridges.mqtt.outbox import Outbox
-from bridges.mqtt.topics import Document, Topics, telemetry_document
+from bridges.mqtt.topics import Document, Topics, state_document, telemetry_document
+from runtime import Message
 from runtime.clock import Clock, to_ns, wall_time_ns
 from runtime.errors import TransportError
+from runtime.msgs import JOINTS, GuardState, RobotState, RobotStatus
 
 PERIOD_S = 0.2
 """Telemetry goes out at most this often, and so do changes of the state."""
@@ -24,6 +26,46 @@ BACKOFF_S = (0.5, 30.0)
 GOODBYE_S = 0.5
 MOST_REPLIES = 200
 """Answers that wait for the broker; further ones are not given."""
+
+
+MOST_EVENTS = 200
+"""Events that wait for a broker; the oldest make room."""
+
+
+class Outbox:
+    """The newest of all that stays true until it changes, and what happened, in order."""
+
+    def __init__(self, joints: tuple[str, ...] = JOINTS) -> None:
+        self.joints = joints
+        self.state: RobotState | None = None
+        self.status: RobotStatus | None = None
+        self.guard: GuardState | None = None
+        self.subtask = self.said = ""
+        self.events: deque[bytes] = deque(maxlen=MOST_EVENTS)
+        self.lost_events = 0
+        self._header_id = 0
+
+    def happened(self, topic: str, message: Message) -> None:
+        """One more event; the oldest that waits is lost where there are too many."""
+        self.lost_events += len(self.events) == MOST_EVENTS
+        self.events.append(self.encoded({"topic": topic, "data": message}))
+
+    def not_told(self, event: bytes) -> None:
+        """The broker did not take it: it is the next one again, unless its place was needed meanwhile."""
+        if len(self.events) < MOST_EVENTS:
+            self.events.appendleft(event)
+        else:
+            self.lost_events += 1
+
+    def document(self) -> Document:
+        """What is retained as the robot's state."""
+        return state_document(self.guard, self.status, self.subtask, self.said)
+
+    def encoded(self, document: Document) -> bytes:
+        """The document with its number and time, as it goes out."""
+        self._header_id += 1
+        header = {"header_id": self._header_id, "timestamp_ms": wall_time_ns() // 1_000_000}
+        return msgspec.json.encode(header | document)
 
 
 class Connection:

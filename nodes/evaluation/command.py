@@ -19,8 +19,7 @@ from nodes.evaluation.running import Runs, check_not_broken
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant, trials_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_text
-from runtime.commands.command_line import answered, count, seconds, share
-from runtime.commands.new_name import new_name
+from runtime.commands.command_line import answered, count, seconds, share, unique_path
 from runtime.errors import UserError
 from runtime.launch.file import Launch, check, find, load
 from runtime.launch.provenance import git_state, versions
@@ -47,7 +46,7 @@ def _evaluate(asked: argparse.Namespace) -> int:
     trials = trials_of(variants, tasks, _seeds(asked.seeds))
     if len(trials) > MOST_RUNS:
         raise UserError(f"these are {len(trials)} runs; at most {MOST_RUNS} are taken on")
-    out: Path = asked.out or new_name(Path("runs") / f"eval-{wall_time_text()}-{path.stem}")
+    out: Path = asked.out or unique_path(Path("runs") / f"eval-{wall_time_text()}-{path.stem}")
     card = Card(
         launch=launch.text, variants=tuple(variants), tasks=tasks, is_virtual=not asked.real_time, for_s=asked.for_s,
         versions=versions(), git=git_state(path.parent),

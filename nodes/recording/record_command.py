@@ -12,8 +12,7 @@ import msgspec
 from nodes.recording.recorder import DEPTHS, Recorder
 from runtime.clock import SystemClock, to_ns, wall_time_text
 from runtime.commands.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
-from runtime.commands.command_line import answered, seconds
-from runtime.commands.new_name import new_name
+from runtime.commands.command_line import answered, seconds, unique_path
 from runtime.commands.schemaless import find_type
 from runtime.errors import CodecError, PolyrhythmError, UserError
 from runtime.message import Message, Stamped
@@ -34,7 +33,7 @@ def main(argv: list[str]) -> int:
 def _record(asked: argparse.Namespace) -> int:
     run = attach(asked.run)
     types = _types(run, asked.topic, asked.exclude)
-    out: Path = asked.out or new_name(Path("runs") / f"record-{wall_time_text()}-{run.info.name}.mcap")
+    out: Path = asked.out or unique_path(Path("runs") / f"record-{wall_time_text()}-{run.info.name}.mcap")
     if out.exists():
         raise UserError(f"{out}: is there already; choose another --out")
     with Interruption() as interruption:  # until the file is closed, however often Ctrl-C is pressed

@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from runtime.errors import PolyrhythmError, UserError
 from runtime.extras import lacking
@@ -68,3 +69,12 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
+
+
+def unique_path(path: Path) -> Path:
+    """This path, or the next free one (NAME-2, NAME-3...) where another command was started in the same second."""
+    number, free = 1, path
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return free

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from runtime.clock import wall_time_text
-from runtime.commands.command_line import seconds
+from runtime.commands.command_line import seconds, unique_path
 from runtime.commands.message_counts import MessageCounts
-from runtime.commands.new_name import new_name
 from runtime.errors import UserError
 from runtime.launch.file import Launch, check, find, in_order, load, resolve
 from runtime.launch.nodes_table import load_name
@@ -183,7 +182,7 @@ def _records(launch: Launch) -> bool:
 
 def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
     """The folder for what the run leaves behind; made only where something will be left."""
-    folder = out or new_name(Path("runs") / f"{wall_time_text()}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}")
+    folder = out or unique_path(Path("runs") / f"{wall_time_text()}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}")
     if needed or out is not None:
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,6 @@ from bridges.web.console.draft_review import Supervision
 from bridges.web.console.feed import RunFeed
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.seat_requests import Seats
-from bridges.web.console.suspend_detector import SuspendDetector
 from bridges.web.http.client import Session
 from bridges.web.http.messages import Mark
 from bridges.web.http.wire import (
@@ -33,6 +32,7 @@ from bridges.web.http.wire import (
     Take,
 )
 from nodes.robot.protocol import Hand, RobotLimits
+from runtime.clock import to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.msgs import TERMINAL, Action, EStop, SeenObject, Subtask, Utterance
 
@@ -49,6 +49,34 @@ WORDS = {
     "shake": "shake the head",
 }
 NEED_NOTHING = ("hold", "nod", "shake")
+
+
+STILL_NS = to_ns(0.3)
+"""Beats come ten times a second; a gap of this length was no ordinary one."""
+DISTRUST_NS = to_ns(0.15)
+"""So long after it, keys are not believed: a hand that still holds them sends them again."""
+
+
+class SuspendDetector:
+    """The beats of a process, and what their gaps mean."""
+
+    def __init__(self) -> None:
+        self._beat_ns = 0
+        self._until_ns = 0
+
+    def beat(self, now_ns: int) -> None:
+        """The process is alive at this moment."""
+        self._look(now_ns)
+        self._beat_ns = now_ns
+
+    def distrusts(self, now_ns: int) -> bool:
+        """Whether what comes now may have waited since before a standstill."""
+        self._look(now_ns)
+        return now_ns < self._until_ns
+
+    def _look(self, now_ns: int) -> None:
+        if self._beat_ns and now_ns - self._beat_ns > STILL_NS:
+            self._until_ns = now_ns + DISTRUST_NS
 
 
 class Actions:

@@ -27,8 +27,7 @@ from bridges.web.http.page import Room
 from bridges.web.http.wire import Seat, decode
 from bridges.web.recordings.page import RecordingsDesk
 from bridges.web.recordings.page import recordings as the_recordings
-from bridges.web.speech.push_to_talk import Talking
-from bridges.web.speech.stop_words import STOP_WORDS, load_stop_words
+from bridges.web.speech.push_to_talk import STOP_WORDS, Talking, load_stop_words
 from nodes.robot.protocol import Hand, RobotLimits
 from runtime import on
 from runtime.clock import wall_time_ns

@@ -6,13 +6,15 @@ participant perceives.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from bridges.web.episode.board import WAITING, EpisodeBoard
-from bridges.web.episode.wire import Play, decode
 from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.listener import PageHost, missing_libraries
 from bridges.web.http.page import Room
+from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, Short, WatchCameras
 from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.msgs.episode import Act, Briefing, Observation, Outcome, Reply, Scores, Turn
 from runtime.qos import RELIABLE
@@ -20,6 +22,29 @@ from runtime.qos import RELIABLE
 OPTIONAL = QoS(required=False)
 EAGER, SILENT = 0.9, 0.0
 """What a person's words, and their silence, bid for the floor in asynchronous talk."""
+
+
+ActKind = Literal["speak", "non-verbal communication", "action", "none", "leave"]
+Words = Annotated[str, msgspec.Meta(max_length=2000)]
+
+
+class Play(FromBrowser, frozen=True, tag="act"):
+    """What the person does, as the answer to question number `ask`; with `to`, only they perceive it."""
+
+    ask: int
+    kind: ActKind
+    text: Words = ""
+    to: Annotated[tuple[Short, ...], msgspec.Meta(max_length=16)] = ()
+
+
+Incoming = PageHello | FrameSeen | WatchCameras | Play
+
+_decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
+
+
+def decode(text: str | bytes) -> Incoming:
+    """The message in this text. Raises ValueError (msgspec's) in words where it is none."""
+    return _decoder.decode(text)
 
 
 class PersonAtPage(Node):

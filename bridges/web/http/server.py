@@ -8,14 +8,14 @@ import logging
 import secrets
 import socket
 import threading
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bridges.web.http.auth import AllowedOrigins, Role, Tokens
-from bridges.web.http.capacity import MOST_CLIENTS, Capacity
 from bridges.web.http.client import STATE_PERIOD_S, CameraStream, Session
 from bridges.web.http.page import Room
-from bridges.web.http.static_files import guarded, read_files
 from bridges.web.http.wire import (
     MAX_MESSAGE_BYTES,
     Emergency,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
     from starlette.websockets import WebSocket
 
+
 log = logging.getLogger("console")
 
 MOST_WAITING = 16
@@ -49,6 +50,90 @@ STOP_S = 2.0
 BAD_TOKEN, TOO_LATE, TOO_FAST, NOT_UNDERSTOOD, STALLED, ELSEWHERE = 4401, 4408, 4429, 4400, 4410, 4303
 FULL = 4503
 TAKEN_BACK = "this address was for somebody whose part is over; ask for your own"
+
+
+MOST_CLIENTS = 16
+VIEWER: Role = "viewer"
+KEPT = {"operator": 4, "participant": 4, VIEWER: 0}
+"""Places that nobody but this role takes; any other role, as one annotator or one who plays in an episode, has one."""
+MOST_KEPT = 8
+
+
+ASGI = Callable[[Any, Any, Any], Any]
+STATIC = Path(__file__).resolve().parents[1] / "static"
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+HEADERS = {
+    "content-security-policy": "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(self), payment=(), usb=()",
+    "cache-control": "no-store",
+}
+
+
+def read_files() -> dict[str, tuple[bytes, str]]:
+    """What each file holds and is, by its name: read once, so that no request leads anywhere on the disk."""
+    return {path.name: (path.read_bytes(), KINDS[path.suffix]) for path in STATIC.iterdir() if path.suffix in KINDS}
+
+
+def guarded(application: ASGI, admits_host: Callable[[str | None], bool]) -> ASGI:
+    """Turn away what is addressed to another host, and add the headers."""
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await application(scope, receive, send)
+            return
+        headers = [(key.encode(), value.encode()) for key, value in HEADERS.items()]
+        host = next((value.decode("latin-1") for key, value in scope["headers"] if key == b"host"), None)
+        if not admits_host(host):
+            await send({"type": "http.response.start", "status": 421, "headers": headers})
+            await send({"type": "http.response.body", "body": b"this is not the host that you asked for\n"})
+            return
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *headers]
+            await send(message)
+
+        await application(scope, receive, send_with_headers)
+
+    return answer
+
+
+class Capacity:
+    """The places that are taken, by the role of the token (the server's thread)."""
+
+    def __init__(self, most: int = MOST_CLIENTS) -> None:
+        self._most = most
+        self._taken: Counter[Role] = Counter()
+
+    def refusal(self, role: Role, roles: Collection[Role]) -> str:
+        """Why one more of that role, of the roles that there are, cannot come in now; "" where it can."""
+        kept = {other: KEPT.get(other, 1) for other in roles}
+        for_others = sum(max(0, count - self._taken[other]) for other, count in kept.items() if other != role)
+        if self._taken[role] < kept.get(role, 0) and self._taken.total() < self._most:
+            return ""
+        if self._taken.total() + min(MOST_KEPT, for_others) < self._most:
+            return ""
+        if self._taken[role] and for_others:
+            return f"all {self._taken[role]} places for {role}s are taken; it is tried again until one is free"
+        return f"all {self._most} places are taken; it is tried again until one is free"
+
+    def take(self, role: Role) -> None:
+        """One more is here."""
+        self._taken[role] += 1
+
+    def leave(self, role: Role) -> None:
+        """One less."""
+        self._taken[role] -= 1
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:

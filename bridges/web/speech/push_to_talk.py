@@ -6,21 +6,24 @@ at for a stop. All methods but `note` are called in the server's thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from bridges.web.http.auth import RateLimit
 from bridges.web.http.client import Session
 from bridges.web.http.wire import SoundPiece, Talk, Talked, Talks
-from bridges.web.speech.partial_recognition import PartialRecognition
 from bridges.web.speech.ports import VoicePorts
 from runtime.clock import to_ns
+from runtime.errors import ParameterError
+from runtime.launch.nodes_table import load_name
 from runtime.messages.msgspec_cache import from_json
-from runtime.msgs import SOUND_BYTES_PER_S, Sound, SoundSoFar, Speech, Utterance
+from runtime.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ, Sound, SoundSoFar, Speech, Utterance
 from runtime.supervision.registry import RunInfo
 
 S = TypeVar("S", bound=Sound)
@@ -40,6 +43,40 @@ LOOKS_APART_NS = to_ns(0.5)
 
 TOO_FAST = "not so fast: that was not said"
 TOO_SHORT = "that was too short; hold the button for as long as you speak"
+
+
+PAUSE_S = 0.2
+"""So much silence after words: perhaps this was all."""
+EACH_S = 1.0
+"""So often while they go on without a pause."""
+QUIET_SHARE = 0.25
+"""Of the loudest piece so far: what is softer is a pause. A guess that decides when to look, never what was said."""
+QUIETEST = 60.0
+"""Root mean square of 16-bit samples; what is softer is no word in any room."""
+
+
+class PartialRecognition:
+    """Takes the pieces of one utterance."""
+
+    def __init__(self) -> None:
+        self._loudest = 0.0
+        self._quiet = self._since = 0  # samples: since the last word, and since the last look
+        self._has_more = False  # than at the last look
+
+    def add(self, samples: NDArray[np.int16]) -> bool:
+        """The next piece, some samples at SOUND_RATE_HZ; True where it is time for a look."""
+        loudness = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
+        self._since += len(samples)
+        self._loudest = max(self._loudest, loudness)
+        if loudness >= max(QUIETEST, QUIET_SHARE * self._loudest):
+            self._has_more, self._quiet = True, 0
+        else:
+            self._quiet += len(samples)
+        is_pause = self._quiet >= PAUSE_S * SOUND_RATE_HZ
+        if not self._has_more or (not is_pause and self._since < EACH_S * SOUND_RATE_HZ):
+            return False
+        self._has_more, self._since = False, 0
+        return True
 
 
 @dataclass(slots=True)
@@ -232,3 +269,14 @@ def has_listener(run_info: dict[str, Any], topic: str) -> bool:
     everything = set.intersection(*(set(one.subscribers) for one in run.topics.values())) if run.topics else set()
     named = run.topics.get(topic)
     return named is not None and bool(set(named.subscribers) - everything)
+
+
+STOP_WORDS = "nodes.interrupts.intent:is_stop"
+
+
+def load_stop_words(name: str) -> Callable[[str], bool]:
+    """What tells whether a sentence means "stop", named as "module:function". Raises UserError where it is none."""
+    found = load_name(name)
+    if not callable(found):
+        raise ParameterError(f"stop_words {name!r} is no function; expected one like {STOP_WORDS}")
+    return cast(Callable[[str], bool], found)

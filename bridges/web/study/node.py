@@ -22,13 +22,11 @@ from bridges.web.http.page import Room
 from bridges.web.http.wire import NoteMark, Resume, SoundPiece, StopPressed, Talk, Talked, Talks
 from bridges.web.recordings.page import RecordingsDesk, recordings
 from bridges.web.speech.ports import VoicePorts
-from bridges.web.speech.push_to_talk import Talking
-from bridges.web.speech.stop_words import STOP_WORDS, load_stop_words
+from bridges.web.speech.push_to_talk import STOP_WORDS, Talking, load_stop_words
 from bridges.web.study import wire
 from bridges.web.study.condition import seat_problems
 from bridges.web.study.effect import ConditionEffect
 from bridges.web.study.keeper import SessionKeeper
-from bridges.web.study.messages import StudyAnswer, StudyNote, StudyStep
 from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
 from bridges.web.study.session import Event, SessionRefused, Story, words_of
 from bridges.web.study.views import experimenter_view, participant_view
@@ -37,7 +35,7 @@ from runtime.clock import wall_time_ns
 from runtime.context import current_call
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError
-from runtime.message import Stamped
+from runtime.message import Message, Stamped
 from runtime.msgs import Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
 from runtime.qos import RELIABLE, URGENT
 
@@ -45,6 +43,34 @@ COLLABORATOR = "collaborator"
 """The speaker of a participant's words: a study writes nobody's name down."""
 NOBODY_LISTENS = "nobody listens at the moment; that was not said"
 NOT_IN_FORCE = "the trial was broken off: its condition did not come into force. Is a wizard at the console?"
+
+
+class StudyAnswer(Message):
+    """One answer to one item of a questionnaire; a later one to the same item takes its place."""
+
+    participant: str
+    step: str  # "trial-1/nasa-tlx"
+    item: str
+    value: str  # a number as its digits; "" takes the answer back
+
+
+class StudyNote(Message):
+    """What the experimenter noted."""
+
+    participant: str
+    step: str
+    text: str
+    by: str = ""
+
+
+class StudyStep(Message):
+    """A session went on: it began, consent was given, a questionnaire handed in, a step left out, or it ended early."""
+
+    participant: str
+    step: str
+    what: str  # "begin", "consent", "submit", "skip", "withdraw", "condition"
+    by: str = ""
+    text: str = ""  # of a condition: what was set, lost or undone
 
 
 def _read(protocol: str) -> Protocol:

@@ -25,7 +25,7 @@ from nodes.episodes.scenarios.loader import is_published, read_published
 from nodes.episodes.scenarios.profiles import Task
 from nodes.episodes.scenarios.sampling import sample_uniform
 from runtime.clock import wall_time_text
-from runtime.commands.new_name import new_name
+from runtime.commands.command_line import unique_path
 from runtime.errors import UserError, choices
 
 
@@ -47,7 +47,7 @@ def run(asked: argparse.Namespace) -> int:
     plans = _plans(asked, library)
     judges = judges_of(asked)
     settings = settings_of(asked, judges)
-    path = asked.out or new_name(Path("runs") / f"episodes-{wall_time_text()}.sqlite")
+    path = asked.out or unique_path(Path("runs") / f"episodes-{wall_time_text()}.sqlite")
     spec = {"judges": list(judges.specs), "dimensions": msgspec.to_builtins(judges.dimensions)}
     with Store.create(path, spec) as store:
         store.add(plans)

@@ -30,7 +30,7 @@ from nodes.sim.actor import EARLIER
 from runtime.bag.file import BagReader
 from runtime.bag.parts import zero_ns_of
 from runtime.clock import wall_time_text
-from runtime.commands.new_name import new_name
+from runtime.commands.command_line import unique_path
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import Action, Feedback, Interrupt, Utterance
 from runtime.msgs.episode import ActKind, Outcome, Turn
@@ -43,7 +43,7 @@ def embody(asked: argparse.Namespace) -> int:
     plan = embodied_plan(asked.task)
     path: Path | None = asked.out or (asked.recording.with_suffix(".sqlite") if asked.recording else None)
     if path is None:
-        path = new_name(Path("runs") / f"embodied-{wall_time_text()}.sqlite")
+        path = unique_path(Path("runs") / f"embodied-{wall_time_text()}.sqlite")
     check_is_new(path)  # before the body plays: that takes a while
     recording = asked.recording or play_body(plan, path.with_suffix(".mcap"), seed=asked.seed, overrides=asked.set)
     turns, seconds = turns_of(recording, plan)

@@ -18,8 +18,7 @@ from runtime.transport.zeromq.frames import (
     unpack,
 )
 from runtime.transport.zeromq.publisher_sockets import PublisherSockets
-from runtime.transport.zeromq.reader import Reader
-from runtime.transport.zeromq.shared_memory_reader import SharedMemoryReader
+from runtime.transport.zeromq.reader import Reader, SharedMemoryReader, SubscriberThread
 from runtime.transport.zeromq.sockets import (
     KINDS,
     QUEUE_LENGTH,
@@ -31,7 +30,6 @@ from runtime.transport.zeromq.sockets import (
     schedule_readers,
     subscriber,
 )
-from runtime.transport.zeromq.subscriber_thread import SubscriberThread
 
 __all__ = [
     "KINDS",

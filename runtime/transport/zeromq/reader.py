@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import select
-from collections import deque
+import threading
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
 import zmq
 from zmq.backend import zmq_poll
 
-from runtime.errors import CodecError
+from runtime.clock import SystemClock, to_ns
+from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
 from runtime.messages.codec import Frame, decode_envelope, decoder_of
+from runtime.os_realtime import ask_for_fifo
 from runtime.transport.reliable.tag import read_tag
+from runtime.transport.shared_memory import SlotAddress, Views
 from runtime.transport.zeromq.acks import Acks
-from runtime.transport.zeromq.frames import BUNDLE, COUNTED, NOBLOCK, PASSING, again, unpack
-from runtime.transport.zeromq.shared_memory_reader import SharedMemoryReader
+from runtime.transport.zeromq.frames import BUNDLE, COUNTED, NOBLOCK, PASSING, WHOLE, again, unpack
 from runtime.transport.zeromq.sockets import (
     DEEP_QUEUE_LENGTH,
     KINDS,
@@ -30,12 +34,68 @@ from runtime.transport.zeromq.sockets import (
     subscriber,
 )
 
-if TYPE_CHECKING:
-    from runtime.transport.zeromq.connection_monitor import ConnectionMonitor
-
 _POLLIN = int(zmq.POLLIN)
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 _BURST = 16  # events received between two looks at the sockets
+_FAILURES = 3  # of one segment, before a reader asks for whole messages
+
+_place_decoder = msgspec.msgpack.Decoder(SlotAddress)
+
+
+class SharedMemoryReader:
+    """Fetches arrays that lie in shared memory; where it cannot, it subscribes to whole messages instead."""
+
+    def __init__(self, end: bytes) -> None:
+        self._end = end
+        self._views = Views()
+        self._failures: Counter[str] = Counter()  # by segment
+
+    def fetch(self, topic: bytes, place: bytes, socket: zmq.Socket[bytes]) -> Sequence[Frame] | str:
+        """The arrays, or the reason why they are lost. Raises CodecError where these bytes are no place."""
+        try:
+            where = _place_decoder.decode(place)
+            return self._views.take(where) or "overwritten"
+        except (msgspec.MsgspecError, ValueError) as problem:
+            raise CodecError(f"not a place in shared memory: {problem}") from problem
+        except TransportError as problem:
+            self._failures[where.segment] += 1
+            if self._failures[where.segment] == _FAILURES:  # not one that has just gone with its writer
+                socket.setsockopt(zmq.SUBSCRIBE, WHOLE + topic + self._end)
+                socket.setsockopt(zmq.UNSUBSCRIBE, topic + self._end)
+            return f"unreachable: {problem}"
+
+    def close(self) -> None:
+        """Forget the memory; arrays in use stay good."""
+        self._views.close()
+
+
+class ConnectionMonitor:
+    """Who is connected to a subscribing socket: ZeroMQ tells of an end after all that came before it was taken in."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._socket = socket
+        self._events = socket.get_monitor_socket(int(zmq.EVENT_CONNECTED | zmq.EVENT_DISCONNECTED))
+        self._connected: set[int] = set()  # file descriptors
+
+    def wait(self, end_ns: int) -> bool:
+        """Wait until nobody is connected, at most until that time; whether it is so."""
+        from zmq.utils.monitor import recv_monitor_message  # few readers need it, and it loads asyncio's sockets
+
+        clock = SystemClock()
+        while True:
+            left_ms = (end_ns - clock.now_ns()) // 1_000_000 if self._connected else 0
+            if not self._events.poll(max(0, left_ms)):
+                return not self._connected
+            event = recv_monitor_message(self._events)
+            if event["event"] == zmq.EVENT_CONNECTED:
+                self._connected.add(int(event["value"]))
+            else:
+                self._connected.discard(int(event["value"]))
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._socket.disable_monitor()
+        self._events.close()
 
 
 class _Channel:
@@ -112,10 +172,6 @@ class Reader:
                 for topic in self._reliable.intersection(own):
                     socket.setsockopt(zmq.SUBSCRIBE, again(self._receiver) + topic + self._end)
                 if self._ends is not None:
-                    from runtime.transport.zeromq.connection_monitor import (
-                        ConnectionMonitor,  # few readers need it, and it loads asyncio's sockets
-                    )
-
                     self._ends.append(ConnectionMonitor(socket))
                 for process in processes:
                     socket.connect(
@@ -370,3 +426,47 @@ class Reader:
         except CodecError:
             pass  # then its number is counted as missing with the next one
         self._lost(channel.topic, reason, 1)
+
+
+_PER_TURN = 256  # messages, then look whether to stop
+
+
+class SubscriberThread(Reader):
+    """A reader with a thread of its own."""
+
+    def start(self, priority: int = 0) -> None:
+        """Start reading. `priority`: real-time priority of the thread; 0 leaves it ordinary."""
+        self._is_stopped = False
+        self._thread = threading.Thread(target=self._read, args=(priority,), name="zeromq-inlet")
+        self._thread.start()
+
+    def finish(self, timeout_s: float) -> bool:
+        """Go on reading until every publisher has closed and all that it sent is delivered; False where time is over.
+
+        Needs `watches_ends`. Only `close` may follow.
+        """
+        assert self._ends is not None
+        end_ns = SystemClock().now_ns() + to_ns(timeout_s)
+        left = [ends for ends in self._ends if not ends.wait(end_ns)]
+        self._is_stopped = True
+        self.wake()
+        self._thread.join()
+        while self.drain(_PER_TURN):
+            pass
+        return not left
+
+    def close(self) -> None:
+        """Stop reading and close."""
+        thread: threading.Thread | None = getattr(self, "_thread", None)
+        if thread is not None:
+            self._is_stopped = True
+            self.wake()
+            thread.join()
+        super().close()
+
+    def _read(self, priority: int) -> None:
+        if priority:
+            ask_for_fifo(priority)
+        while not self._is_stopped:
+            if not self.drain(_PER_TURN):
+                self.wait(None)

@@ -15,8 +15,7 @@ import pytest
 from bridges.mqtt import connection as mqtt_link
 from bridges.mqtt.client import Broker, Incoming
 from bridges.mqtt.commands import CommandReply
-from bridges.mqtt.connection import Connection
-from bridges.mqtt.outbox import Outbox
+from bridges.mqtt.connection import Connection, Outbox
 from bridges.mqtt.topics import Topics
 from runtime.clock import SystemClock
 

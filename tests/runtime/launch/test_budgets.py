@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from runtime import Node, Publisher, Simulation, Subscription, every, on
-from runtime.commands.budget_lines import is_kept, path_line, spending_line
+from runtime.commands.top_table import is_kept, path_line, spending_line
 from runtime.control_messages.health import Health, Spending
 from runtime.errors import LaunchFileError, UserError
 from runtime.launch.budgets_table import Budgets, PathBudget, PathMeter, parse_budgets

@@ -13,7 +13,7 @@ from bridges.web.console.signing import Asking
 from bridges.web.http.client import WORDS_BURST, Session
 from bridges.web.http.ids import Idents
 from bridges.web.http.wire import Resume, Say
-from bridges.web.speech.stop_words import STOP_WORDS, load_stop_words
+from bridges.web.speech.push_to_talk import STOP_WORDS, load_stop_words
 from runtime.clock import to_ns
 from runtime.errors import ParameterError, UserError
 from runtime.msgs import GuardState

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridges.web.console.suspend_detector import DISTRUST_NS, STILL_NS, SuspendDetector
+from bridges.web.console.actions import DISTRUST_NS, STILL_NS, SuspendDetector
 from runtime.clock import to_ns
 
 BEAT_NS = to_ns(0.1)

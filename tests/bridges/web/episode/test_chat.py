@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from bridges.web.episode.board import EpisodeBoard, people_of
-from bridges.web.episode.node import PersonAtPage
-from bridges.web.episode.wire import Play, decode
+from bridges.web.episode.node import PersonAtPage, Play, decode
 from bridges.web.http.client import Session
 from nodes.episodes.agents.agent import Agent
 from nodes.episodes.agents.registry import ScriptedBrain

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bridges.web.http.auth import ROLES, AllowedOrigins, RateLimit, Tokens, check_bind
-from bridges.web.http.capacity import Capacity
+from bridges.web.http.server import Capacity
 from runtime.errors import ParameterError
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from bridges.web.http import wire as console_wire
 from bridges.web.http.client import Session
-from bridges.web.http.static_files import STATIC
+from bridges.web.http.server import STATIC
 from bridges.web.http.wire import SoundPiece, Talk, Talked
 from bridges.web.speech.ports import VoicePorts
 from bridges.web.speech.push_to_talk import (

@@ -15,8 +15,7 @@ import pytest
 from bridges.web.questionnaire.questionnaire import shipped
 from bridges.web.study.journal import SessionFile, SessionFolder, answers_table, open_session, read_events
 from bridges.web.study.keeper import SessionKeeper
-from bridges.web.study.order import balanced_square, order_of
-from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
+from bridges.web.study.protocol import EXAMPLE, Protocol, balanced_square, order_of, read_protocol
 from bridges.web.study.session import Event, SessionRefused, Story, told
 from bridges.web.study.views import experimenter_view, participant_view
 from nodes.episodes.evaluation.dimensions import SEVEN
