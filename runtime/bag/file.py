@@ -71,7 +71,9 @@ class BagWriter:
         self._flushed_ns = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: IO[bytes] = path.open("wb")
+            # Cameras and words of people: nobody else's to read.
+            self._file: IO[bytes] = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+            os.fchmod(self._file.fileno(), 0o600)
         except OSError as error:
             raise RecordingError(f"{path}: cannot be written ({error.strerror}); choose another path") from error
         self._mcap = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)

@@ -134,7 +134,10 @@ class Journal:
 
 
 class JournalLog(logging.Handler):
-    """Puts a node's log lines into its journal."""
+    """Puts a node's log lines into its journal.
+
+    What is logged with `extra={"secret": text}` is shown on the terminal, and recorded without that text.
+    """
 
     def __init__(self, journal: Journal, clock: Clock) -> None:
         super().__init__(logging.INFO)
@@ -146,6 +149,8 @@ class JournalLog(logging.Handler):
             text = record.getMessage()
         except (TypeError, ValueError):  # the arguments do not fit the text
             text = f"{record.msg} {record.args}"
+        if secret := getattr(record, "secret", ""):
+            text = text.replace(str(secret), "(secret)")
         self._journal.say(LogLine(at_ns=self._clock.now_ns(), level=record.levelno, text=text[:8000]))
 
 

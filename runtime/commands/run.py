@@ -185,7 +185,7 @@ def _run_folder(out: Path | None, launch: Launch, *, needed: bool) -> Path:
     folder = out or unique_path(Path("runs") / f"{wall_time_text()}-{re.sub(r'[^a-z0-9_-]', '_', launch.path.stem)}")
     if needed or out is not None:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # cameras and words of people are in it
         except OSError as problem:
             raise UserError(f"--out {folder}: cannot be made: {problem.strerror}") from problem
     return folder.resolve()

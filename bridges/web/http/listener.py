@@ -136,7 +136,10 @@ class PageHost:
         host = f"[{self._host}]" if ":" in self._host else self._host
         path = "" if room.path == "console" else room.path
         token = server.tokens.by_role[token_role]
-        self._log.info("%s: %s://%s:%d/%s#%s", room.roles[token_role], scheme, host, server.port, path, token)
+        self._log.info(
+            "%s: %s://%s:%d/%s#%s", room.roles[token_role], scheme, host, server.port, path, token,
+            extra={"secret": token},
+        )  # fmt: skip
 
     def poke(self) -> None:
         """There is something new to send (any thread)."""
