@@ -26,8 +26,10 @@ from bench.result import Result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nodes.episodes.agents.caller import Ask, ModelSpec, Servers
+    from nodes.episodes.agents.agent_spec import AgentSpec
+    from nodes.episodes.agents.seat_caller import Ask
     from nodes.episodes.dialogue.plan import EpisodePlan
+    from nodes.models.servers import Servers
 
 PACKAGE_CPU_S = 0.006
 """Of the sotopia package's own loop, per episode with its model stubbed; the lower end of what was measured."""
@@ -76,8 +78,9 @@ def _plan() -> EpisodePlan:
     return plan_of_task("cello-with-a-crack", order="round-robin", mode="AGENTS", max_turns=TURNS)
 
 
-async def _episode(plan: EpisodePlan, spec: ModelSpec, servers: Servers, ask: Ask | None) -> None:
+async def _episode(plan: EpisodePlan, spec: AgentSpec, servers: Servers, ask: Ask | None) -> None:
     from nodes.episodes.agents.caller import NoStore, SeatCaller
+
     from nodes.episodes.agents.model_brain import ModelBrain
     from nodes.episodes.runner.runner import conduct_episode
 
@@ -95,15 +98,16 @@ def _cpu_s(work: Coroutine[Any, Any, None]) -> float:
     return time.process_time() - began_s
 
 
-def _model() -> tuple[EpisodePlan, ModelSpec, Servers]:
-    from nodes.episodes.agents.caller import ModelSpec, Servers
+def _model() -> tuple[EpisodePlan, AgentSpec, Servers]:
+    from nodes.episodes.agents.agent_spec import AgentSpec
+    from nodes.models.servers import Servers
 
-    return _plan(), ModelSpec("bench", "http://127.0.0.1:1/v1"), Servers()
+    return _plan(), AgentSpec.parse("bench@http://127.0.0.1:1/v1"), Servers()
 
 
 def _in_process_s(rounds: int = 7, episodes: int = 50, *, waits: bool = False) -> float:
     """CPU per episode, the best of some rounds, the first one warms up; with `waits` the model answers a bit later."""
-    from nodes.episodes.agents.chat_wire import ModelAnswer
+    from nodes.models.chat_format import ModelAnswer
 
     plan, spec, servers = _model()
 
@@ -121,7 +125,7 @@ def _in_process_s(rounds: int = 7, episodes: int = 50, *, waits: bool = False) -
 
 def _concurrent(alone_s: float) -> list[Result]:
     """All episodes are under way before the first goes on; peak memory over what the process had before."""
-    from nodes.episodes.agents.chat_wire import ModelAnswer
+    from nodes.models.chat_format import ModelAnswer
 
     plan, spec, servers = _model()
 
@@ -170,13 +174,14 @@ def _server() -> Iterator[str]:
 
 
 def _over_http(url: str, package: dict[str, float], episodes: int = 40, at_a_time: int = 10) -> list[Result]:
-    from nodes.episodes.agents.caller import ModelSpec, Servers
+    from nodes.episodes.agents.agent_spec import AgentSpec
+    from nodes.models.servers import Servers
 
     ours: list[float] = []
     sdk: list[float] = []
     ours_wall: list[float] = []
     sdk_wall: list[float] = []
-    plan, spec = _plan(), ModelSpec("bench", url)
+    plan, spec = _plan(), AgentSpec.parse(f"bench@{url}")
 
     async def many() -> None:
         servers = Servers()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 _EXTRA_OF = {
+    "aiohttp": "openai",
     "aiomqtt": "mqtt",
     "amqtt": "broker",
     "av": "export",

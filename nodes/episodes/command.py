@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_path(score)
     score.add_argument("--judges", default="rules", help=JUDGES)
     score.add_argument("--dimensions", type=Path, help="TOML file with own dimensions")
+    score.add_argument("--again", action="store_true", help="also what these judges have judged already")
     score.add_argument("--ratings", type=Path, help="JSONL with human ratings: episode, rater, name, dimension, score")
     _add_playing(score)
     score.set_defaults(command=_score)
@@ -149,7 +150,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "--agents",
         action="append",
         metavar="A[,B...]",
-        help="who plays the seats: rules (= scripted), human, script:FILE, replay:RUN[#EPISODE], MODEL[@URL[#t=0.7]]; "
+        help="who plays the seats: rules (= scripted), human, script:FILE, replay:RUN[#EPISODE], MODEL[@URL][#t=0.7]; "
         "default: rules; again for another pairing",
     )
     parser.add_argument("--swap", action="store_true", help="play each pairing in both seat orders")
@@ -187,25 +188,26 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_playing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", type=int, default=16, help="episodes at a time" + DEFAULT)
+    parser.add_argument("--jobs", type=int, help="episodes (or evaluations) at a time; default: 16")
     parser.add_argument(
         "--rate",
         type=float,
-        default=0.0,
         metavar="N",
         help="at most N calls a minute to each server; default: no limit",
     )
     parser.add_argument(
-        "--deadline", type=float, default=60.0, metavar="S", help="for one answer, retries included" + DEFAULT
+        "--deadline", type=float, metavar="S", help="for one answer, retries and outages included; default: 300"
     )
-    parser.add_argument("--max-calls", type=int, default=0, help="budget of the run; default: no limit")
-    parser.add_argument("--max-tokens", type=int, default=0, help="budget of the run; default: no limit")
+    parser.add_argument("--timeout", type=float, metavar="S", help="for one attempt at an answer; default: 60")
+    parser.add_argument("--max-calls", type=int, help="budget of the whole run; default: no limit")
+    parser.add_argument("--max-tokens", type=int, help="budget of the whole run; default: no limit")
+    parser.add_argument("--max-money", type=float, help="budget of the whole run, at --prices; default: no limit")
+    parser.add_argument("--prices", metavar="IN,OUT", help="money per million prompt, answer tokens")
+    parser.add_argument("--temperature", type=float, help="of models that play; default: 0.7")
+    parser.add_argument("--stream", action="store_true", default=None, help="ask for streamed answers")
     parser.add_argument(
-        "--max-money", type=float, default=0.0, help="budget of the run, at --prices; default: no limit"
+        "--servers", type=Path, metavar="FILE", help="TOML with [servers.NAME]: urls, key, rate, prices"
     )
-    parser.add_argument("--prices", default="0,0", metavar="IN,OUT", help="money per million prompt, answer tokens")
-    parser.add_argument("--temperature", type=float, default=0.7, help="of models that play" + DEFAULT)
-    parser.add_argument("--stream", action="store_true", help="ask for streamed answers")
     _add_json(parser)
 
 

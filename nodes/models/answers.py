@@ -101,19 +101,31 @@ def settings_from(
 ) -> ChatSettings:
     """Parameters, else e.g. OPENAI_BASE_URL and OPENAI_MODEL, else the defaults; the key only from OPENAI_API_KEY.
 
+    OPENAI_API_KEY goes to OpenAI's own host and to OPENAI_BASE_URL, and to no other server that a parameter names.
     `max_tokens` and `stream` are for those that answer with text. The prefix differs per seat, so that the key of a
     cloud planner is never sent to a VLM's server.
     """
+    url = base_url or environment.get(f"{prefix}_BASE_URL", "") or default_url
     return ChatSettings(
-        base_url=base_url or environment.get(f"{prefix}_BASE_URL", "") or default_url,
+        base_url=url,
         model=model or environment.get(f"{prefix}_MODEL", "") or default_model,
-        api_key=environment.get(f"{prefix}_API_KEY", ""),
+        api_key=environment.get(f"{prefix}_API_KEY", "")
+        if prefix != "OPENAI" or has_openai_key(url, environment)
+        else "",
         deadline_s=deadline_s,
         max_calls=max_calls,
         max_tokens=max_tokens,
         stream=stream,
         prefix=prefix,
     )
+
+
+def has_openai_key(base_url: str, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether OPENAI_API_KEY is for that address: OpenAI's own host, or the user's OPENAI_BASE_URL."""
+    parts, own = urlsplit(base_url), urlsplit(OPENAI_URL)
+    if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
+        return True
+    return base_url.rstrip("/") == environment.get("OPENAI_BASE_URL", "").rstrip("/")
 
 
 def read_answer(text: str, kind: type[A]) -> A:

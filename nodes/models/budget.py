@@ -5,6 +5,7 @@ Tokens that a server does not tell of, as for a request that was cancelled, are 
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,24 @@ from runtime.messages.msgspec_cache import from_json
 CHARACTERS_PER_TOKEN = 4.0
 TOKENS_PER_IMAGE = 1100
 """What a 640 x 480 image costs at most with the models that say how they count; smaller ones cost less."""
+
+
+class Prices(msgspec.Struct, frozen=True):
+    """Money per million tokens of prompts and of answers."""
+
+    prompt: float = 0.0
+    completion: float = 0.0
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """What so many tokens cost."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) * 1e-6
+
+
+class Reservation(msgspec.Struct, frozen=True):
+    """What a call in flight may cost at most."""
+
+    tokens: int
+    money: float
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -50,6 +69,9 @@ class Budget:
     keep: Callable[[Budget], None] | None = field(default=None, repr=False)  # called when something has changed
     run: RunBudget = field(default_factory=RunBudget)  # what all nodes of the run may spend together
     others: Callable[[], Sequence[Spent]] = field(default=tuple, repr=False)  # what the other nodes have spent
+    elsewhere: float = 0.0  # money for tokens of servers with prices of their own, beyond what the prices above make
+    in_flight: list[Reservation] = field(default_factory=list, repr=False)
+    _freed: asyncio.Event | None = field(default=None, repr=False)
 
     @property
     def tokens(self) -> int:
@@ -59,7 +81,39 @@ class Budget:
     @property
     def money(self) -> float:
         """What the tokens so far cost at the given prices."""
-        return (self.prompt_tokens * self.prompt_price + self.completion_tokens * self.completion_price) * 1e-6
+        return self._prices.of(self.prompt_tokens, self.completion_tokens) + self.elsewhere
+
+    @property
+    def _prices(self) -> Prices:
+        return Prices(self.prompt_price, self.completion_price)
+
+    async def room(self, prompt_tokens: int, longest_answer: int, prices: Prices | None = None) -> None:
+        """Wait while calls in flight might use up what this one needs; so no limit is passed by more than one call."""
+        wanted = self._most(prompt_tokens, longest_answer, prices)
+        while self.in_flight and not self._fits(wanted):
+            self._freed = self._freed or asyncio.Event()
+            await self._freed.wait()
+
+    def _fits(self, wanted: Reservation) -> bool:
+        tokens = self.tokens + wanted.tokens + sum(one.tokens for one in self.in_flight)
+        money = self.money + wanted.money + sum(one.money for one in self.in_flight)
+        return (not self.max_tokens or tokens <= self.max_tokens) and (not self.max_money or money <= self.max_money)
+
+    def _most(self, prompt_tokens: int, longest_answer: int, prices: Prices | None) -> Reservation:
+        return Reservation(prompt_tokens + longest_answer, (prices or self._prices).of(prompt_tokens, longest_answer))
+
+    def reserve(self, prompt_tokens: int, longest_answer: int, prices: Prices | None = None) -> Reservation:
+        """Set aside what a call costs at most, until it is released."""
+        reservation = self._most(prompt_tokens, longest_answer, prices)
+        self.in_flight.append(reservation)
+        return reservation
+
+    def release(self, reservation: Reservation) -> None:
+        """The call is over; what it did cost is counted beside this."""
+        self.in_flight.remove(reservation)
+        if self._freed is not None:
+            self._freed.set()
+            self._freed = None
 
     def refusal(self, prompt_tokens: int = 0) -> str:
         """Why no call with a prompt of that length may be made any more, or ""; the prompt alone must be affordable."""
@@ -127,8 +181,12 @@ class Budget:
         except OSError as problem:
             raise ModelError(f"{where} is not asked: the call cannot be noted ({problem.strerror})") from problem
 
-    def count_tokens(self, prompt: int, completion: int, *, is_estimate: bool = False) -> None:
-        """What an answer cost."""
+    def count_tokens(
+        self, prompt: int, completion: int, *, is_estimate: bool = False, prices: Prices | None = None
+    ) -> None:
+        """What an answer cost, at these prices where the server has its own."""
+        if prices is not None:
+            self.elsewhere += prices.of(prompt, completion) - self._prices.of(prompt, completion)
         self.prompt_tokens += prompt
         self.completion_tokens += completion
         if is_estimate:
@@ -203,6 +261,7 @@ class _Purse:
             return  # nothing spent yet; the file is replaced whole, so it is never half there
         budget.calls, budget.prompt_tokens = spent.calls, spent.prompt_tokens
         budget.completion_tokens, budget.estimated_tokens = spent.completion_tokens, spent.estimated_tokens
+        budget.elsewhere += spent.money - budget.money
 
     def keep(self, budget: Budget) -> None:
         """Write it down before the call leaves. Raises OSError: what cannot be counted is not to be spent."""

@@ -1,19 +1,71 @@
-"""`ChatRequest`: questions to a model behind the chat-completions API."""
+"""`ChatRequest`: a robot's questions to a model behind the chat-completions API, one at a time."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
-from nodes.models.answers import ChatSettings
+from nodes.models.answers import ChatSettings, ModelError
 from nodes.models.budget import Budget
+from nodes.models.chat_format import ModelOptions, Question
+from nodes.models.http_client import HttpClient
+from nodes.models.model import Model, Patience, Server
 from nodes.models.request import ModelRequest
 from runtime.clock import Clock
 from runtime.msgs import Image
 
-if TYPE_CHECKING:
-    from nodes.models.openai_client import ChatClient
+ATTEMPTS = 2
+"""A robot's question is asked once more and no oftener: the next one is about a newer world."""
+
+
+class ChatClient:
+    """Asks one model within one deadline, and counts what that costs."""
+
+    def __init__(
+        self,
+        settings: ChatSettings,
+        *,
+        jitter: Callable[[], float],
+        keep_open: bool = True,
+        budget: Budget | None = None,
+    ) -> None:
+        """`jitter` gives 0 to 1; without `keep_open` each question has a connection of its own."""
+        self.settings = settings
+        self.budget = budget or Budget(max_calls=settings.max_calls)
+        self._http = HttpClient(keep_open=keep_open)
+        self._keep_open = keep_open
+        self._jitter = jitter
+        self._server = Server(settings.base_url, settings.api_key, f"{settings.prefix}_API_KEY")
+
+    async def ask(self, question: Question) -> str:
+        """The model's text. Raises ModelError; BudgetError where no call is left."""
+        settings = self.settings
+        if not self._keep_open:  # another loop, another day
+            dialects = self._server.dialects
+            self._server = Server(settings.base_url, settings.api_key, f"{settings.prefix}_API_KEY", dialects=dialects)
+        model = Model(
+            settings.model,
+            (self._server,),
+            self._http,
+            options=ModelOptions(max_tokens=settings.max_tokens, stream=settings.stream),
+            patience=Patience(settings.deadline_s, settings.deadline_s + 1.0, ATTEMPTS),
+            budget=self.budget,
+            jitter=self._jitter,
+        )
+        answer = await model.ask(question)
+        if answer.ending == "declined":
+            raise ModelError(f"{settings.where} declines to answer: {answer.text[:200]}")
+        if answer.ending == "cut":
+            raise ModelError(
+                f"{settings.where} cut its answer off at max_tokens = {settings.max_tokens} or what is left"
+            )
+        if not answer.text:
+            raise ModelError(f"{settings.where} answered without text")
+        return answer.text
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.close()
 
 
 class ChatRequest(ModelRequest):
@@ -26,15 +78,12 @@ class ChatRequest(ModelRequest):
         self._closing: asyncio.Task[None] | None = None
 
     def start(self, clock: Clock, jitter: Callable[[], float], budget: Budget | None = None) -> None:
-        """Create the client; imports the SDK."""
-        from nodes.models.openai_client import ChatClient
-
+        """Create the client."""
         self._begin(clock, budget)
         self.client = ChatClient(self.settings, jitter=jitter, keep_open=not clock.is_virtual, budget=self.budget)
 
     def _answer(self, *, system: str, text: str, schema: dict[str, object], image: Image | None) -> Awaitable[str]:
         from nodes.models.data_url import data_url
-        from nodes.models.openai_client import Question
 
         assert self.client is not None
         return self.client.ask(Question(system, text, schema, () if image is None else (data_url(image),)))

@@ -1,7 +1,8 @@
 """`Dialect`: how much of OpenAI's chat completions a server knows; a refusal says what to ask it for next.
 
-Servers refuse what they do not know with 400 or 422. Two things are asked for otherwise: the limit of the answer's
-length, which older servers know as `max_tokens` only, and structured output, down to none at all.
+Servers refuse what they do not know with 400 or 422. Asked for otherwise are: the limit of the answer's length, which
+older servers know as `max_tokens` only; structured output, down to none at all; a temperature, which reasoning models
+refuse; a system message, which some templates refuse; and the tokens of a stream.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ class Dialect:
     limit: Limit = "max_completion_tokens"
     first_limit: Limit | None = None
     """The name under which this very question was refused, once the other one is tried."""
+    has_temperature: bool = True
+    has_system: bool = True
+    tells_usage: bool = True  # of a stream
 
     def after(self, refusal: str) -> Dialect | None:
         """How to ask after these words of the server; None where nothing is left to try.
@@ -31,6 +35,13 @@ class Dialect:
         Only a refusal that names the limit is about its name. Refused under both, it is about the number, and the
         first name is taken again.
         """
+        words = refusal.lower()
+        if self.has_temperature and "temperature" in words:
+            return replace(self, has_temperature=False)
+        if self.has_system and "system role" in words:
+            return replace(self, has_system=False)
+        if self.tells_usage and "stream_options" in words:
+            return replace(self, tells_usage=False)
         names_limit = self.limit in refusal
         if names_limit and self.first_limit is None:
             return replace(self, limit=_OTHER[self.limit], first_limit=self.limit)

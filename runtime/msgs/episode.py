@@ -17,6 +17,12 @@ from runtime.message import Message
 ActKind = Literal["speak", "non-verbal communication", "action", "none", "leave"]
 Asks = Literal["act", "bid", "nothing"]
 State = Literal["done", "failed"]
+Fault = Literal["", "unreadable", "declined", "refused"]
+"""Why a turn is a failed one: no act in the answer, the model declined, or an act that cannot be played."""
+FailureKind = Literal["", "outage", "budget"]
+"""Why there is no answer at all: it could not be had, or it may cost nothing more."""
+Timing = Literal["", "interrupted", "interrupts", "overlaps", "yields"]
+"""How an act of asynchronous talk stands to somebody else's."""
 
 ACT_KINDS: tuple[ActKind, ...] = ("speak", "non-verbal communication", "action", "none", "leave")
 SEATS = 16
@@ -51,7 +57,9 @@ class Turn(Message):
     to: tuple[str, ...] = ()
     at_s: float = 0.0  # since the episode began
     lasts_s: float = 0.0
-    note: str = ""  # "interrupted by Ana", "overlaps Ben", "unreadable answer", ...
+    note: str = ""  # for readers: "interrupted by Ana", "unreadable answer: ..."
+    fault: Fault = ""
+    timing: Timing = ""
 
     def is_for(self, name: str) -> bool:
         """Whether that participant perceives it."""
@@ -131,7 +139,9 @@ class Reply(Message):
     act: Act
     urgency: float = 0.5  # 0 to 1
     failure: str = ""
+    failure_kind: FailureKind = ""
     note: str = ""
+    fault: Fault = ""
     held: tuple[int, ...] = ()  # the turns that the prompt held, by index
     prompt_sha: str = ""  # of the prompt's text, where a model was asked
     is_open: bool = False  # asynchronous: no words yet, and perhaps never; the ask may be answered at any time
@@ -144,7 +154,8 @@ class Outcome(Message):
     state: State
     reason: str
     turns: int
-    failures: int = 0
+    failures: int = 0  # turns with a fault
+    failure_kind: FailureKind = ""
     seconds: float = 0.0
 
 

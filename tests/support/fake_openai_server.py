@@ -23,7 +23,8 @@ class Request:
 
     @property
     def user_text(self) -> str:
-        return "".join(part["text"] for part in self.body["messages"][-1]["content"] if part["type"] == "text")
+        content = self.body["messages"][-1]["content"]
+        return content if isinstance(content, str) else "".join(p["text"] for p in content if p["type"] == "text")
 
     @property
     def image_urls(self) -> list[str]:
@@ -228,6 +229,24 @@ async def polite_half_a_stream(request: Request, writer: asyncio.StreamWriter) -
     _chunk(writer, '{"verb": "pu', None)
     writer.write(b"0\r\n\r\n")
     await writer.drain()
+
+
+def bytes_once(data: bytes) -> Behaviour:
+    """Whatever instead of HTTP, then a closed connection."""
+
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(data)
+        await writer.drain()
+        writer.close()
+
+    return behave
+
+
+async def half_closed(request: Request, writer: asyncio.StreamWriter) -> None:
+    """A head that promises more than comes before the connection is shut."""
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{")
+    await writer.drain()
+    writer.write_eof()
 
 
 def _completion(text: str, finish: str) -> dict[str, Any]:

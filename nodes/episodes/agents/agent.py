@@ -1,11 +1,12 @@
 """`Agent`: one seat's node. No timers, no threads: it answers when it is asked, and stops thinking when interrupted.
 
-What it does is its brain's affair (`brains.py`); a brain sees a `AgentObservation` and nothing else.
+What it does is its brain's affair (`registry.py`, `model_brain.py`); it sees an `AgentObservation` and no more.
 """
 
 from __future__ import annotations
 
-from nodes.episodes.agents.registry import make_brain, provenance_of
+from nodes.episodes.agents.agent_spec import provenance_of
+from nodes.episodes.agents.registry import make_brain
 from nodes.episodes.dialogue.observation import AgentObservation, Brain
 from runtime import Node, Publisher, Subscription, UserError, on
 from runtime.msgs.episode import Briefing, Observation, Reply, Turn
@@ -74,6 +75,8 @@ class Agent(Node):
                 act=choice.act,
                 urgency=choice.urgency,
                 failure=choice.failure,
+                failure_kind=choice.failure_kind,
+                fault=choice.fault,
                 note=choice.note,
                 held=tuple(turn.index for turn in sight.turns),
                 prompt_sha=choice.prompt_sha,

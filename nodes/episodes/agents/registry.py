@@ -1,4 +1,4 @@
-"""What plays a seat, by a short text: "rules", "script:FILE", "replay:RUN.sqlite#EPISODE", "human", "MODEL[@URL]"."""
+"""The brains that need no server: the offline agent, and lines from a file; and `make_brain` for launch files."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from pathlib import Path
 
 import msgspec
 
+from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.dialogue_policy import decide
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from runtime import Clock, UserError
 from runtime.msgs.episode import Act
-
-RULES = ("rules", "scripted")
-"""Names of the offline agent."""
 
 
 class RulesBrain:
@@ -66,40 +64,20 @@ def read_script(path: Path) -> list[Act]:
     return acts
 
 
-def make_brain(spec: str, *, temperature: float = 0.7) -> Brain:
-    """The brain of that text, for a node of a launch file. Raises UserError for an empty one."""
-    check_agent(spec)
-    if spec in RULES:
+def make_brain(text: str, *, temperature: float = 0.7) -> Brain:
+    """The brain of that text, for a node of a launch file. Raises UserError where it plays no seat there."""
+    spec = AgentSpec.parse(text, temperature=temperature)
+    if spec.kind == "rules":
         return RulesBrain()
-    if spec == "human":
+    if spec.kind == "human":
         raise UserError(
             "agent 'human' plays at the terminal of polyrhythm episodes run; in a launch file a person plays in the "
             'browser: use = "bridges.web.episode.node:PersonAtPage", as in polyrhythm run sotopia-chat'
         )
-    if spec.startswith("script:"):
-        return ScriptedBrain(read_script(Path(spec.removeprefix("script:"))))
-    if spec.startswith("replay:"):
-        raise UserError(f"agent {spec!r}: a log is replayed by polyrhythm episodes run, not in a launch file")
+    if spec.kind == "script":
+        return ScriptedBrain(read_script(spec.path))
+    if spec.kind == "replay":
+        raise UserError(f"agent {text!r}: a log is replayed by polyrhythm episodes run, not in a launch file")
     from nodes.episodes.agents.model_brain import model_brain
 
-    return model_brain(spec, temperature=temperature)
-
-
-def provenance_of(spec: str) -> str:
-    """What the messages of an agent with that brain say of who speaks, as KIND:NAME."""
-    is_scripted = spec in RULES or spec.startswith("script:")
-    return f"script:{spec.removeprefix('script:')}" if is_scripted else f"model:{spec}"
-
-
-def agent_of(provenance: str) -> str:
-    """Who plays, as `--agents` names it, from what the envelope of a reply says."""
-    kind, _, name = provenance.partition(":")
-    if kind == "person":
-        return "human"
-    return name if kind == "model" or name in RULES else provenance
-
-
-def check_agent(spec: str) -> None:
-    """Raise UserError where the text names no agent."""
-    if not spec.strip() or any(mark in spec for mark in "\n\t"):
-        raise UserError(f"agent {spec!r}: expected rules, scripted, script:FILE, replay:RUN, human or MODEL[@URL]")
+    return model_brain(spec)

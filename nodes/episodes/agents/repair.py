@@ -56,7 +56,13 @@ def read_object(text: str) -> dict[str, object]:
     try:
         found: object = msgspec.json.decode(text)
     except msgspec.MsgspecError:
-        found = _decode(_inner(text))
+        inner = _inner(text)
+        try:
+            found = _decode(inner)
+        except UnreadableError:
+            if (closed := _closed(inner)) is None:
+                raise
+            found = _decode(closed)
     for _ in range(4):
         if isinstance(found, list) and len(found) == 1:
             found = found[0]
@@ -74,6 +80,8 @@ def read_act(text: str) -> tuple[Act, float]:
     kind = _KINDS.get(kind_text.strip().lower().replace("_", " "))
     if kind is None:
         raise UnreadableError(f"action_type is {kind_text[:60]!r}; known: {', '.join(sorted(set(_KINDS.values())))}")
+    if kind != "none" and _is_echo(found):
+        raise UnreadableError("the answer repeats the words of its form instead of filling them in")
     argument = next((found[key] for key in _TEXT_KEYS if key in found), "")
     if argument is None:
         argument = ""
@@ -91,6 +99,50 @@ def read_act(text: str) -> tuple[Act, float]:
     return Act(kind=kind, argument=clean(str(argument)), to=tuple(clean(name) for name in names)), float(urgency)
 
 
+_ECHOES = (
+    "string",
+    "argument",
+    "action_type",
+    "action type",
+    "to",
+    "text",
+    "words",
+    "speak",
+    "non-verbal communication",
+)
+
+
+def _is_echo(found: dict[str, object]) -> bool:
+    """Whether the text is a word of the question's form, as small models give it back."""
+    text = next((found[key] for key in _TEXT_KEYS if isinstance(found.get(key), str)), "")
+    return str(text).strip(" .\"'<>[]").lower() in _ECHOES or str(text).strip() in ("...", "…")
+
+
+_STAGE = re.compile(r"^[*(\[]+(?P<what>[^*()\[\]]+)[*)\]]+\.?$")
+_QUOTED = re.compile(r"[\"“](?P<said>[^\"“”]+)[\"”]")
+
+
+def read_line(text: str, name: str) -> Act:
+    """The act in one line of a script, as small models write it. Raises UnreadableError where there is none."""
+    text = _THOUGHT.sub("", text).strip()
+    first = next((line.strip() for line in text.split("\n") if line.strip()), "")
+    for own in (name, name.split()[0]):
+        first = re.sub(rf"^\**{re.escape(own)}\**\s*:\**\s*", "", first)
+    if stage := _STAGE.match(first):
+        what = clean(stage["what"]).strip()
+        if re.search(r"\b(leaves|walks away|walks out|hangs up)\b", what, re.I):
+            return Act(kind="leave", argument=what)
+        is_look = re.search(r"\b(nods?|smiles?|shrugs?|looks?|sighs?|frowns?|laughs?|waves?)\b", what, re.I)
+        return Act(kind="non-verbal communication" if is_look else "action", argument=what)
+    quoted = _QUOTED.search(first)
+    said = clean(quoted["said"] if quoted else first.strip('"“” ')).strip()
+    if said in ("...", "…", "(silence)"):
+        return Act()
+    if not said or said.lower().strip(" .:") in _ECHOES or said.startswith("{"):
+        raise UnreadableError(f"the line holds nothing that somebody says: {first[:60]!r}")
+    return Act(kind="speak", argument=said)
+
+
 def clean(text: str) -> str:
     """Without control characters, not longer than an argument may be."""
     return _CONTROL.sub("", text).strip()[:LONGEST_ARGUMENT]
@@ -99,9 +151,9 @@ def clean(text: str) -> str:
 def _inner(text: str) -> str:
     text = _FENCE.sub("", _THOUGHT.sub("", text))
     start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
+    if start < 0:
         raise UnreadableError("the answer holds no JSON object")
-    return text[start : end + 1]
+    return text[start : end + 1] if end > start else text[start:]
 
 
 def _decode(text: str) -> object:
@@ -116,6 +168,28 @@ def _decode(text: str) -> object:
         return literal
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise UnreadableError(f"the answer is no JSON: {why}") from None
+
+
+def _closed(text: str) -> str | None:
+    """JSON that was cut off inside a text's value, closed where it ends; None where that is not what happened."""
+    stack: list[str] = []
+    is_text = is_escaped = False
+    begun = 0
+    for place, mark in enumerate(text):
+        if is_text:
+            is_text, is_escaped = mark != '"' or is_escaped, mark == "\\" and not is_escaped
+        elif mark == '"':
+            is_text, begun = True, place
+        elif mark in "{[":
+            stack.append("}" if mark == "{" else "]")
+        elif mark in "}]" and stack:
+            stack.pop()
+    if not is_text or not stack or len(text) < 20:
+        return None
+    words = text[: -1 if is_escaped else None].rstrip()
+    ends = [words.rfind(mark) for mark in ".!?"]  # what was said of the last sentence is not said
+    whole = words[: max(ends) + 1] if max(ends) > begun else words
+    return whole + '"' + "".join(reversed(stack))
 
 
 def _unwrapped(found: dict[str, object], keys: tuple[str, ...]) -> dict[str, object]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from nodes.episodes.agents.caller import SeatCaller
 from nodes.episodes.agents.repair import UnreadableError, read_act, read_object
+from nodes.episodes.agents.seat_caller import SeatCaller
 from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.models.chat_format import ModelAnswer
 from runtime.msgs.episode import ACT_KINDS, Act
 
 SCRIPT_SCHEMA: dict[str, object] = {
@@ -45,10 +46,18 @@ async def write_script(plan: EpisodePlan, caller: SeatCaller) -> list[tuple[int,
     """The script as (seat, act). Raises OutageError, or UnreadableError after one re-ask."""
     prompt = script_prompt(plan)
     try:
-        return read_script(await caller.ask(prompt, SCRIPT_SCHEMA, "script"), plan)
+        return _read(await caller.ask(prompt, SCRIPT_SCHEMA, "script"), plan)
     except UnreadableError as problem:
         again = f"{prompt}\n\nYour last answer could not be read ({problem}). Answer again, as asked."
-        return read_script(await caller.ask(again, SCRIPT_SCHEMA, "re-ask"), plan)
+        return _read(await caller.ask(again, SCRIPT_SCHEMA, "re-ask"), plan)
+
+
+def _read(answer: ModelAnswer, plan: EpisodePlan) -> list[tuple[int, Act]]:
+    if answer.ending == "declined":
+        raise UnreadableError(f"the model declines to write it: {answer.text[:200]}")
+    if answer.ending == "cut":
+        raise UnreadableError("the script was cut off at the limit of its length; allow more with #tokens=8000")
+    return read_script(answer.text, plan)
 
 
 def read_script(text: str, plan: EpisodePlan) -> list[tuple[int, Act]]:

@@ -1,68 +1,146 @@
-"""From the arguments that `run`, `resume` and `score` share to judges, settings and what is printed in the end."""
+"""What `run`, `resume` and `score` are asked for: checked, as settings, and kept in the run's file."""
 
 from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from nodes.episodes.agents.caller import ModelSpec, Servers
+from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.evaluation.dimensions import SEVEN, read_dimensions
 from nodes.episodes.results.show import print_list
 from nodes.episodes.results.store import Store
 from nodes.episodes.results.summary import summary_of
 from nodes.episodes.runner.runner import Judges, Settings
 from nodes.models.budget import Budget
+from nodes.models.model import Patience
+from nodes.models.servers import Servers, ServerTable, read_servers
 from runtime.errors import UserError
 
 
-def judges_of(asked: argparse.Namespace) -> Judges:
+class Playing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The arguments that decide how models are asked, as the run's file keeps them; keys are never among them."""
+
+    rate: float = 0.0
+    deadline: float = 300.0
+    timeout: float = 60.0
+    max_calls: int = 0
+    max_tokens: int = 0
+    max_money: float = 0.0
+    prices: str = "0,0"
+    temperature: float = 0.7
+    stream: bool = False
+    servers: dict[str, ServerTable] = {}
+
+
+MAY_CHANGE = ("max_calls", "max_tokens", "max_money", "jobs")
+"""What a resumed run may be given anew: how much is allowed, and how many at a time."""
+
+
+def playing_of(asked: argparse.Namespace) -> Playing:
+    """The arguments, with defaults where nothing was said. Raises UserError."""
+    given = {name: value for name in Playing.__struct_fields__ if (value := getattr(asked, name, None)) is not None}
+    given["servers"] = read_servers(asked.servers) if asked.servers else {}
+    return Playing(**given)
+
+
+def playing_again(asked: argparse.Namespace, kept: dict[str, Any], run: Path) -> Playing:
+    """As the run's file says; UserError names what is asked otherwise now. Budgets may be changed, they are the run's
+    whole."""
+    before = msgspec.convert(kept, Playing)
+    now = playing_of(asked)
+    for name in Playing.__struct_fields__:
+        if name in MAY_CHANGE or getattr(asked, name, None) is None:
+            continue
+        if getattr(now, name) != getattr(before, name):
+            raise UserError(
+                f"--{name}: the run {run} was begun with {_shown(getattr(before, name))}, and goes on with that; "
+                "leave it out, or begin another run"
+            )
+    changed = {name: value for name in MAY_CHANGE if (value := getattr(asked, name, None)) is not None}
+    changed.pop("jobs", None)
+    return msgspec.structs.replace(before, **changed)
+
+
+def _shown(value: object) -> str:
+    return "other servers" if isinstance(value, dict) else str(value)
+
+
+def judges_of(asked: argparse.Namespace, servers: Servers) -> Judges:
+    """The judges that are named. Raises UserError for one that cannot be asked."""
     specs = tuple(dict.fromkeys(part.strip() for part in asked.judges.split(",") if part.strip()))
     if not specs:
         raise UserError("--judges is empty; expected rules, MODEL or MODEL@URL")
     for spec in specs:
         if spec != "rules":
-            ModelSpec.parse(spec, temperature=0.0)
+            AgentSpec.parse(spec, temperature=0.0).check_model(servers)
     return Judges(specs, read_dimensions(asked.dimensions) if asked.dimensions else SEVEN)
 
 
-def check_playing(asked: argparse.Namespace) -> None:
+def jobs_of(asked: argparse.Namespace) -> int:
+    """How many at a time."""
+    jobs: int = 16 if asked.jobs is None else asked.jobs
+    if jobs < 1:
+        raise UserError(f"--jobs is {jobs}; expected at least 1")
+    return jobs
+
+
+def _check(playing: Playing) -> None:
     """Raise UserError for a limit that limits nothing or everything."""
-    if asked.jobs < 1:
-        raise UserError(f"--jobs is {asked.jobs}; expected at least 1")
-    if not 0.0 < asked.deadline < math.inf:
-        raise UserError(f"--deadline is {asked.deadline:g}; expected seconds, more than 0")
-    if not 0.0 <= asked.temperature <= 2.0:
-        raise UserError(f"--temperature is {asked.temperature:g}; expected 0 to 2")
+    for name in ("deadline", "timeout"):
+        value = getattr(playing, name)
+        if not 0.0 < value < math.inf:
+            raise UserError(f"--{name} is {value:g}; expected seconds, more than 0")
+    if not 0.0 <= playing.temperature <= 2.0:
+        raise UserError(f"--temperature is {playing.temperature:g}; expected 0 to 2")
     for name in ("rate", "max_calls", "max_tokens", "max_money"):
-        value = getattr(asked, name)
+        value = getattr(playing, name)
         if not 0 <= value < math.inf:
             raise UserError(f"--{name.replace('_', '-')} is {value:g}; expected 0 (no limit) or more")
 
 
-def settings_of(asked: argparse.Namespace, judges: Judges) -> Settings:
-    check_playing(asked)
+def servers_of(playing: Playing, spent: Budget | None = None) -> Servers:
+    """The servers with the run's limits; `spent` is what earlier processes of the run have used."""
+    _check(playing)
     try:
-        prompt_price, completion_price = (float(part) for part in asked.prices.split(","))
+        prompt_price, completion_price = (float(part) for part in playing.prices.split(","))
     except ValueError as problem:
-        raise UserError(f"--prices {asked.prices}: expected two numbers like 2.5,10") from problem
+        raise UserError(f"--prices {playing.prices}: expected two numbers like 2.5,10") from problem
     if not (0.0 <= prompt_price < math.inf and 0.0 <= completion_price < math.inf):
-        raise UserError(f"--prices {asked.prices}: expected two numbers like 2.5,10, none below 0")
-    if asked.max_money and not prompt_price and not completion_price:
+        raise UserError(f"--prices {playing.prices}: expected two numbers like 2.5,10, none below 0")
+    has_prices = prompt_price or completion_price or any(table.prices for table in playing.servers.values())
+    if playing.max_money and not has_prices:
         raise UserError("--max-money without --prices: nothing costs anything; expected --prices IN,OUT")
     budget = Budget(
-        max_calls=asked.max_calls,
-        max_tokens=asked.max_tokens,
-        max_money=asked.max_money,
+        max_calls=playing.max_calls,
+        max_tokens=playing.max_tokens,
+        max_money=playing.max_money,
         prompt_price=prompt_price,
         completion_price=completion_price,
     )
-    servers = Servers(budget=budget, calls_per_minute=asked.rate, deadline_s=asked.deadline)
-    return Settings(servers, judges, jobs=asked.jobs, temperature=asked.temperature, stream=asked.stream)
+    if spent is not None:
+        budget.calls, budget.prompt_tokens = spent.calls, spent.prompt_tokens
+        budget.completion_tokens = spent.completion_tokens
+    patience = Patience(playing.deadline, min(playing.timeout, playing.deadline))
+    return Servers(budget=budget, calls_per_minute=playing.rate, patience=patience, tables=playing.servers)
+
+
+def spent_in(store: Store) -> Budget:
+    """What the run has used so far."""
+    calls, prompt_tokens, completion_tokens = store.tokens()
+    return Budget(calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)
+
+
+def settings_of(playing: Playing, servers: Servers, judges: Judges, jobs: int) -> Settings:
+    """How episodes are played."""
+    return Settings(servers, judges, jobs=jobs, temperature=playing.temperature, stream=playing.stream)
 
 
 def print_run(store: Store, asked: argparse.Namespace, settings: Settings) -> None:
+    """What came out: JSON, or the list and what it cost."""
     if asked.json:
         print(msgspec.json.format(msgspec.json.encode(summary_of(store)), indent=1).decode())
         return
@@ -71,5 +149,15 @@ def print_run(store: Store, asked: argparse.Namespace, settings: Settings) -> No
     if budget.calls:
         cost = f", {budget.money:.4f} in money" if budget.money else ""
         tokens = f"{budget.prompt_tokens} + {budget.completion_tokens} tokens"
-        print(f"{budget.calls} calls, {tokens}{cost}, {settings.servers.retries} retries")
+        estimate = f" ({budget.estimated_tokens} of them estimated)" if budget.estimated_tokens else ""
+        print(f"{budget.calls} calls, {tokens}{estimate}{cost}, {settings.servers.retries} retries")
     print(f"\nrun: {store.path}")
+
+
+def failed_evaluations(store: Store, judges: Judges) -> tuple[int, str]:
+    """How many evaluations by these judges are missing, and why the first one is."""
+    missing = [(judge, episode) for judge in judges.specs for episode in store.unjudged(judge, judges.names)]
+    why = ""
+    for judge, episode in missing[:1]:
+        why = next((one.why for one in store.scores(episode) if one.judge == judge), "not judged yet")
+    return len(missing), why

@@ -10,7 +10,19 @@ from typing import Any
 
 import msgspec
 
-from nodes.episodes.commands.asked import judges_of, print_run, settings_of
+from nodes.episodes.agents.agent_spec import AgentSpec
+from nodes.episodes.agents.registry import read_script
+from nodes.episodes.commands.asked import (
+    failed_evaluations,
+    jobs_of,
+    judges_of,
+    playing_again,
+    playing_of,
+    print_run,
+    servers_of,
+    settings_of,
+    spent_in,
+)
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import mode_of, order_of, plan_episode, starter_library, tasks_of, win_of
 from nodes.episodes.dialogue.rules import EpisodeRules, check
@@ -24,6 +36,7 @@ from nodes.episodes.scenarios.library import Library, read_folder
 from nodes.episodes.scenarios.loader import is_published, read_published
 from nodes.episodes.scenarios.profiles import Task
 from nodes.episodes.scenarios.sampling import sample_uniform
+from nodes.models.servers import Servers
 from runtime.clock import wall_time_text
 from runtime.commands.command_line import unique_path
 from runtime.errors import UserError, choices
@@ -44,11 +57,17 @@ def library_of(name: str) -> Library:
 def run(asked: argparse.Namespace) -> int:
     """Plan all episodes, play them, print what came out."""
     library = library_of(asked.tasks)
-    plans = _plans(asked, library)
-    judges = judges_of(asked)
-    settings = settings_of(asked, judges)
+    playing = playing_of(asked)
+    servers = servers_of(playing)
+    plans = _plans(asked, library, servers)
+    judges = judges_of(asked, servers)
+    settings = settings_of(playing, servers, judges, jobs_of(asked))
     path = asked.out or unique_path(Path("runs") / f"episodes-{wall_time_text()}.sqlite")
-    spec = {"judges": list(judges.specs), "dimensions": msgspec.to_builtins(judges.dimensions)}
+    spec = {
+        "judges": list(judges.specs),
+        "dimensions": msgspec.to_builtins(judges.dimensions),
+        "playing": msgspec.to_builtins(playing),
+    }
     with Store.create(path, spec) as store:
         store.add(plans)
         store.set_card(card_of(plans, judges.specs))
@@ -64,11 +83,9 @@ def resume(asked: argparse.Namespace) -> int:
                 f"{asked.run}: is of a launch file; go on with: polyrhythm run FILE --set moderator.log={asked.run}"
             )
         judges = Judges(tuple(spec["judges"]), _dimensions_from(spec))
-        settings = settings_of(asked, judges)
-        code = _play(store.unfinished(), store, settings, asked, quiet_end=True)
-        asyncio.run(_finish_judging(store, settings))
-        print_run(store, asked, settings)
-        return code
+        playing = playing_again(asked, spec.get("playing", {}), asked.run)
+        settings = settings_of(playing, servers_of(playing, spent_in(store)), judges, jobs_of(asked))
+        return _play(store.unfinished(), store, settings, asked)
 
 
 def sample(asked: argparse.Namespace) -> int:
@@ -84,7 +101,7 @@ def sample(asked: argparse.Namespace) -> int:
     return 0
 
 
-def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
+def _plans(asked: argparse.Namespace, library: Library, servers: Servers) -> list[EpisodePlan]:
     wins = tuple(win_of(text) for text in asked.win)
     rules = EpisodeRules(order=order_of(asked.order), max_turns=asked.turns)
     check(rules)
@@ -101,7 +118,7 @@ def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
     pairings = [tuple(part.strip() for part in text.split(",")) for text in asked.agents or ["rules"]]
     if asked.swap:
         pairings += [tuple(reversed(pair)) for pair in pairings if len(pair) > 1 and pair[::-1] not in pairings]
-    _check_agents(pairings)
+    _check_agents(pairings, servers)
     plans = [
         plan_episode(
             library,
@@ -118,9 +135,9 @@ def _plans(asked: argparse.Namespace, library: Library) -> list[EpisodePlan]:
         for seed in range(asked.seeds)
     ]
     for plan in plans:
-        for seat, spec in enumerate(plan.agents):
-            if spec.startswith("replay:"):
-                replayed(spec.removeprefix("replay:"), plan, seat)
+        for seat, text in enumerate(plan.agents):
+            if (spec := AgentSpec.parse(text)).kind == "replay":
+                replayed(spec, plan, seat)
         if plan.rules.order == "asynchronous" and plan.agents.count("human") > 1:
             raise UserError(
                 f"--order asynchronous with {plan.agents.count('human')} people (task {plan.task}): they would type "
@@ -137,17 +154,13 @@ def _seated(pairing: tuple[str, ...], task: Task) -> tuple[str, ...]:
     return pairing + pairing[-1:] * (count - len(pairing))
 
 
-def _check_agents(pairings: list[tuple[str, ...]]) -> None:
+def _check_agents(pairings: list[tuple[str, ...]], servers: Servers) -> None:
     """Refuse an agent that cannot play before anything is played."""
-    from nodes.episodes.agents.caller import ModelSpec
-    from nodes.episodes.agents.registry import RULES, check_agent, read_script
-
-    for spec in {agent for pairing in pairings for agent in pairing}:
-        check_agent(spec)
-        if spec.startswith("script:"):
-            read_script(Path(spec.removeprefix("script:")))
-        elif spec not in RULES and spec != "human" and not spec.startswith("replay:"):
-            ModelSpec.parse(spec)
+    for text in sorted({agent for pairing in pairings for agent in pairing}):
+        spec = AgentSpec.parse(text)
+        spec.check_model(servers)
+        if spec.kind == "script":
+            read_script(spec.path)
 
 
 def _dimensions_from(spec: dict[str, Any]) -> Any:
@@ -156,9 +169,8 @@ def _dimensions_from(spec: dict[str, Any]) -> Any:
     return msgspec.convert(spec["dimensions"], tuple[Dimension, ...])
 
 
-def _play(
-    plans: list[EpisodePlan], store: Store, settings: Settings, asked: argparse.Namespace, *, quiet_end: bool = False
-) -> int:
+def _play(plans: list[EpisodePlan], store: Store, settings: Settings, asked: argparse.Namespace) -> int:
+    """Play, judge what is not judged, and say what is missing in the end."""
     by_hand = any("human" in plan.agents for plan in plans)
     if by_hand:
         settings.jobs = 1
@@ -169,7 +181,10 @@ def _play(
         if by_hand:
             settings.by_hand = Terminal(Lines())
         try:
-            return await play_all(plans, store, settings, progress.played)
+            all_done = await play_all(plans, store, settings, progress.played)
+            if not settings.servers.budget.spent:
+                await judge_unjudged(store, settings)
+            return all_done
         finally:
             if settings.by_hand is not None:
                 settings.by_hand.lines.close()
@@ -181,8 +196,13 @@ def _play(
     except KeyboardInterrupt:
         print(f"stopped; go on with: polyrhythm episodes resume {store.path}", file=sys.stderr)
         return 130
-    if not quiet_end:
-        print_run(store, asked, settings)
+    print_run(store, asked, settings)
+    unjudged, why = failed_evaluations(store, settings.judges)
+    if unjudged:
+        print(
+            f"{unjudged} evaluations are missing ({why}); go on with: polyrhythm episodes resume {store.path}",
+            file=sys.stderr,
+        )
     if not all_done:
         failed = [row for row in store.episodes() if row.state != "done"]
         why = next((row.reason for row in failed if row.reason), "not played")
@@ -190,11 +210,4 @@ def _play(
             f"{len(failed)} episodes are not done ({why}); go on with: polyrhythm episodes resume {store.path}",
             file=sys.stderr,
         )
-    return 0 if all_done else 1
-
-
-async def _finish_judging(store: Store, settings: Settings) -> None:
-    try:
-        await judge_unjudged(store, settings)
-    finally:
-        await settings.servers.close()
+    return 0 if all_done and not unjudged else 1

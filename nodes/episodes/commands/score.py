@@ -9,11 +9,18 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.episodes.commands.asked import judges_of, print_run, settings_of
-from nodes.episodes.evaluation.checks import check_episode
+from nodes.episodes.commands.asked import (
+    failed_evaluations,
+    jobs_of,
+    judges_of,
+    playing_of,
+    print_run,
+    servers_of,
+    settings_of,
+)
 from nodes.episodes.evaluation.dimensions import SEVEN
 from nodes.episodes.results.store import Store
-from nodes.episodes.runner.runner import Settings, evaluate
+from nodes.episodes.runner.runner import Settings, judge_unjudged
 from runtime.errors import UserError
 from runtime.msgs.episode import Score
 
@@ -25,30 +32,26 @@ def score(asked: argparse.Namespace) -> int:
             count = _take_ratings(asked.ratings, store)
             print(f"{count} ratings taken in", file=sys.stderr)
             return 0
-        judges = judges_of(asked)
-        settings = settings_of(asked, judges)
-        failed = asyncio.run(_judge_all(store, settings))
-        print_run(store, asked, settings)
-        return 1 if failed else 0
-
-
-async def _judge_all(store: Store, settings: Settings) -> int:
-    """Judge every done episode anew with these judges; how many evaluations failed."""
-    failed = 0
-    try:
-        for row in store.episodes():
-            if row.state != "done":
-                continue
-            plan, turns = store.plan(row.id), store.turns(row.id)
-            store.save_checks(row.id, check_episode(plan, turns))
+        playing = playing_of(asked)
+        servers = servers_of(playing)
+        settings = settings_of(playing, servers, judges_of(asked, servers), jobs_of(asked))
+        if asked.again:
             for judge in settings.judges.specs:
-                store.forget_judgement(row.id, judge)
-                scores = await evaluate(plan, turns, settings, store.answers(row.id), judge)
-                failed += scores.state == "failed"
-                store.save_scores(scores)
+                store.forget_judgements(judge, tuple(one.name for one in settings.judges.dimensions))
+        asyncio.run(_judge_all(store, settings))
+        print_run(store, asked, settings)
+        missing, why = failed_evaluations(store, settings.judges)
+        if missing:
+            print(f"{missing} evaluations are missing ({why}); the same command asks for those", file=sys.stderr)
+        return 1 if missing else 0
+
+
+async def _judge_all(store: Store, settings: Settings) -> None:
+    """Judge the done episodes that these judges have not judged on these dimensions, `jobs` at a time."""
+    try:
+        await judge_unjudged(store, settings)
     finally:
         await settings.servers.close()
-    return failed
 
 
 def _take_ratings(path: Path, store: Store) -> int:

@@ -19,7 +19,7 @@ from nodes.episodes.dialogue.messages import Pause
 from nodes.episodes.dialogue.rules import EpisodeRules, problem_of, winner
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
 from runtime.msgs import Interrupt
-from runtime.msgs.episode import Act, Briefing, Observation, Reply, Turn
+from runtime.msgs.episode import Act, Briefing, Observation, Reply, Timing, Turn
 
 INTERRUPT = 0.8
 WISH = 0.2
@@ -44,6 +44,7 @@ class SpeechUnderWay:
     began_s: float
     number: int
     note: str
+    timing: Timing
     ends_s: tuple[float, ...]  # of each sentence, since it began
 
     @property
@@ -57,7 +58,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
     def __init__(self, episode: str, briefings: Sequence[Briefing], rules: EpisodeRules, chance: random.Random) -> None:
         super().__init__(episode, briefings, rules, chance)
         self._speech: SpeechUnderWay | None = None
-        self._next: tuple[int, Act, str] | None = None  # who begins when the gap is over
+        self._next: tuple[int, Act] | None = None  # who begins when the gap is over
         self._bids: dict[int, tuple[Act, float]] = {}
         self._open: dict[int, int] = {}  # seat -> the ask that a person may answer at any time
         self._people: set[int] = set()  # seats that have left an ask open
@@ -86,11 +87,11 @@ class AsynchronousDialogue(TurnBasedDialogue):
         self._answered(reply.seat)
         self.prompts.append(PromptRecord(reply.seat, reply.ask, self.number, reply.held, reply.prompt_sha))
         if reply.failure:
-            return self.fail(f"{self.names[reply.seat]} did not answer: {reply.failure}", now_s, sent)
+            return self.not_answered(reply, now_s, sent)
         act, urgency = reply.act, min(1.0, max(0.0, reply.urgency))
         present = [self.names[seat] for seat in self._present]
         problem = problem_of(act, self.names[reply.seat], present, self.names)
-        if problem or reply.note.startswith("unreadable"):
+        if problem or reply.fault:
             self.failures += 1
             act, urgency = Act(), 0.0
         speech = self._speech
@@ -131,9 +132,9 @@ class AsynchronousDialogue(TurnBasedDialogue):
         if token != self._token or self.outcome is not None:
             return sent
         if self._next is not None:
-            seat, act, note = self._next
+            seat, act = self._next
             self._next = None
-            self._speak(seat, act, note, now_s, sent)
+            self._speak(seat, act, now_s, sent)
         elif self._speech is not None:
             self._sentence_over(self._speech, now_s, sent)
         else:
@@ -145,7 +146,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
         bids, self._bids = self._bids, {}
         for seat, (act, _) in sorted(bids.items()):
             if act.kind == "leave" and seat in self._present:
-                self._record(seat, act, now_s, 0.0, "", sent)
+                self._record(seat, act, now_s, 0.0, sent)
                 if self._ended(now_s, sent):
                     return
         wishes = []
@@ -161,7 +162,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
         urgency, _, seat, act = wishes[0]
         if len(wishes) > 1 and urgency - wishes[1][0] < CLASH and wishes[1][3].kind == act.kind == "speak":
             self._break_off(wishes[1][2], wishes[1][3], seat, now_s, sent)
-        self._next = (seat, act, "")
+        self._next = (seat, act)
         for _, _, other, _ in wishes[1:]:
             if other in self._people:  # what a person typed waits for the floor and is not asked for again
                 self._bids[other] = bids[other]
@@ -183,11 +184,12 @@ class AsynchronousDialogue(TurnBasedDialogue):
         words = act.argument.split()[:3]
         said = Act(kind="speak", argument=" ".join(words) + " -", to=act.to)
         lasts_s = len(words) / self.rules.words_per_s
-        self._record(seat, said, now_s, lasts_s, f"overlaps {self.names[winner_seat]} and yields", sent)
+        note = f"overlaps {self.names[winner_seat]} and yields"
+        self._record(seat, said, now_s, lasts_s, sent, note=note, timing="yields")
 
-    def _speak(self, seat: int, act: Act, note: str, now_s: float, sent: Sent) -> None:
+    def _speak(self, seat: int, act: Act, now_s: float, sent: Sent, *, note: str = "", timing: Timing = "") -> None:
         if act.kind != "speak":
-            self._record(seat, act, now_s, 0.0, note, sent)
+            self._record(seat, act, now_s, 0.0, sent, note=note, timing=timing)
             self._last_seat = seat
             self.number += 1
             if not self._ended(now_s, sent, played=self.number - 1):
@@ -195,14 +197,14 @@ class AsynchronousDialogue(TurnBasedDialogue):
             return
         ends = _sentence_ends(act.argument)
         seconds = tuple(end / self.rules.words_per_s for end in ends)
-        self._speech = SpeechUnderWay(seat, act, now_s, self.number, note, seconds)
+        self._speech = SpeechUnderWay(seat, act, now_s, self.number, note, timing, seconds)
         self._sentence = 0
         self._pause(seconds[0], sent)
 
     def _sentence_over(self, speech: SpeechUnderWay, now_s: float, sent: Sent) -> None:
         self._sentence += 1
         if self._sentence >= len(speech.ends_s):
-            self._speech_over(speech, len(speech.words), now_s, sent, note=speech.note)
+            self._speech_over(speech, len(speech.words), now_s, sent, note=speech.note, timing=speech.timing)
             if self.outcome is None:
                 self._ask_all(sent, now_s)
             return
@@ -220,34 +222,46 @@ class AsynchronousDialogue(TurnBasedDialogue):
         speaker = self.names[speech.seat]
         is_short = len(act.argument.split()) <= BACKCHANNEL_WORDS
         if act.kind == "leave":
-            self._record(seat, act, now_s, 0.0, f"overlaps {speaker}", sent)
+            self._record(seat, act, now_s, 0.0, sent, note=f"overlaps {speaker}", timing="overlaps")
             self._ended(now_s, sent)
         elif act.kind != "speak" or (is_short and urgency <= INTERRUPT):
-            self._record(seat, act, now_s, 0.0, f"overlaps {speaker}", sent)
+            self._record(seat, act, now_s, 0.0, sent, note=f"overlaps {speaker}", timing="overlaps")
         elif urgency > INTERRUPT:
             said = self._words_said(speech, now_s)
             cause = f"{self.episode}/{len(self.turns)}"
             name = self.names[seat]
             sent.interrupts.append(Interrupt(id=cause, depth="replan", text=act.argument, by=name))
-            self._speech_over(speech, said, now_s, sent, note=f"interrupted by {name}")
+            self._speech_over(speech, said, now_s, sent, note=f"interrupted by {name}", timing="interrupted")
             if self.outcome is None:
                 self._waiting.clear()  # the moderator's fence voids what the others were about to say
-                self._speak(seat, act, f"interrupts {speaker}", now_s, sent)
+                self._speak(seat, act, now_s, sent, note=f"interrupts {speaker}", timing="interrupts")
 
     def _words_said(self, speech: SpeechUnderWay, now_s: float) -> int:
         return min(len(speech.words), max(1, round((now_s - speech.began_s) * self.rules.words_per_s)))
 
-    def _speech_over(self, speech: SpeechUnderWay, words: int, now_s: float, sent: Sent, *, note: str) -> None:
+    def _speech_over(
+        self, speech: SpeechUnderWay, words: int, now_s: float, sent: Sent, *, note: str, timing: Timing
+    ) -> None:
         self._speech = None
         self._last_seat = speech.seat
         is_whole = words >= len(speech.words)
         text = speech.act.argument if is_whole else " ".join(speech.words[:words]) + " -"
         act = Act(kind="speak", argument=text, to=speech.act.to)
-        self._record(speech.seat, act, speech.began_s, now_s - speech.began_s, note, sent)
+        self._record(speech.seat, act, speech.began_s, now_s - speech.began_s, sent, note=note, timing=timing)
         self.number += 1
         self._ended(now_s, sent, played=self.number - 1)
 
-    def _record(self, seat: int, act: Act, at_s: float, lasts_s: float, note: str, sent: Sent) -> None:
+    def _record(
+        self,
+        seat: int,
+        act: Act,
+        at_s: float,
+        lasts_s: float,
+        sent: Sent,
+        *,
+        note: str = "",
+        timing: Timing = "",
+    ) -> None:
         turn = Turn(
             index=len(self.turns),
             number=self.number,
@@ -258,6 +272,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
             at_s=round(at_s, 3),
             lasts_s=round(lasts_s, 3),
             note=note,
+            timing=timing,
         )
         self.turns.append(turn)
         sent.turns.append(turn)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from runtime import Clock
-from runtime.msgs.episode import Act, Briefing, Observation, Turn
+from runtime.msgs.episode import Act, Briefing, FailureKind, Fault, Observation, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,9 @@ class AgentChoice:
     act: Act = field(default_factory=Act)
     urgency: float = 0.5
     note: str = ""
+    fault: Fault = ""
     failure: str = ""
+    failure_kind: FailureKind = ""
     prompt_sha: str = ""
 
 

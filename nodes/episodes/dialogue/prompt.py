@@ -55,7 +55,7 @@ def turn_text(turn: Turn) -> str:
         "action": f"[action] {turn.argument}",
     }[turn.kind]
     private = f" (privately to {', '.join(turn.to)})" if turn.to else ""
-    note = f" [{turn.note}]" if turn.note.startswith(("interrupted", "overlaps", "interrupts")) else ""
+    note = f" [{turn.note}]" if turn.timing else ""
     return f"Turn {turn.number}: {turn.speaker}{private} {done}{note}"
 
 
@@ -87,3 +87,21 @@ def prompt_text(briefing: Briefing, turns: Sequence[Turn], observation: Observat
         parts.append(f"Your last answer was refused: {observation.problem}. Answer again.")
     parts.append(_BID if observation.asks == "bid" else _JSON)
     return "\n\n".join(parts)
+
+
+def small_prompt_text(briefing: Briefing, turns: Sequence[Turn], observation: Observation) -> str:
+    """The prompt for a small model: the talk as a script, to be gone on with by one line; the act is inferred."""
+    lines = []
+    for turn in turns[-12:]:
+        if turn.kind == "speak":
+            lines.append(f"{turn.speaker}: {turn.argument}")
+        elif turn.kind in ("action", "non-verbal communication"):
+            lines.append(f"{turn.speaker}: *{turn.argument}*")
+    first = briefing.name.split()[0]
+    others = " and ".join(name for name in briefing.participants if name != briefing.name)
+    last = f" It is {first}'s last line." if observation.is_last else ""
+    return (
+        f"{briefing.scenario}\n{briefing.name} talks with {others}. What {first} wants: {briefing.goal}\n"
+        f"Write the next thing that {first} says, one or two sentences in quotes, and nothing else.{last} An action "
+        "stands between asterisks, *like this*.\n\n" + "\n".join([*lines, f"{briefing.name}:"])
+    )

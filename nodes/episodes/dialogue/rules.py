@@ -128,7 +128,7 @@ def silent_at_end(turns: Sequence[Turn]) -> int:
     """How many acts from the end back are `none`."""
     count = 0
     for turn in reversed(turns):
-        if turn.kind != "none":
+        if turn.kind != "none" or turn.fault:  # a failed turn is no silence
             break
         count += 1
     return count

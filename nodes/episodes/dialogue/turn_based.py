@@ -1,7 +1,7 @@
 """`TurnBasedDialogue`: the moderator's decisions in turn-based orders, without any bus: replies in, what to send out.
 
 It owns the turn order, the acts, who is present, what each seat has heard, and the end. Asynchronous talk is in
-`floor.py`.
+`asynchronous.py`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ import msgspec
 from nodes.episodes.dialogue.messages import Pause
 from nodes.episodes.dialogue.rules import EpisodeRules, check, problem_of, seats_to_ask, why_ended
 from runtime.msgs import Interrupt
-from runtime.msgs.episode import Act, Asks, Briefing, Observation, Outcome, Reply, Turn
-
-FAILURES_IN_A_ROW = 3
-"""So many unreadable answers of one seat, one after the other, and the episode has failed."""
+from runtime.msgs.episode import Act, Asks, Briefing, FailureKind, Fault, Observation, Outcome, Reply, Turn
 
 
 @dataclass(slots=True)
@@ -68,9 +65,8 @@ class TurnBasedDialogue:
         self._sent = [0] * len(briefings)  # turns sent with its open ask; known when it replies, sent again if void
         self._has_replied = [False] * len(briefings)
         self._waiting: dict[int, int] = {}  # seat -> its open ask
-        self._answers: dict[int, tuple[Act, str]] = {}
+        self._answers: dict[int, tuple[Act, str, Fault]] = {}
         self._was_refused: set[int] = set()
-        self._bad_in_a_row = [0] * len(briefings)
 
     @property
     def is_waiting_for(self) -> tuple[str, ...]:
@@ -98,8 +94,7 @@ class TurnBasedDialogue:
         turn = self.number
         self.prompts.append(PromptRecord(reply.seat, reply.ask, turn, reply.held, reply.prompt_sha))
         if reply.failure:
-            self.fail(f"{self.names[reply.seat]} did not answer: {reply.failure}", now_s, sent)
-            return sent
+            return self.not_answered(reply, now_s, sent)
         self._take(reply, sent)
         if self.outcome is None and not self._waiting:
             self._play(sent, now_s)
@@ -109,15 +104,20 @@ class TurnBasedDialogue:
         """The pause that a step asked for is over; nothing to do in turn-based orders."""
         return Sent()
 
-    def fail(self, reason: str, now_s: float, sent: Sent | None = None) -> Sent:
+    def not_answered(self, reply: Reply, now_s: float, sent: Sent) -> Sent:
+        """A seat could not be asked: the episode ends as failed."""
+        reason = f"{self.names[reply.seat]} did not answer: {reply.failure}"
+        return self.fail(reason, now_s, sent, reply.failure_kind or "outage")
+
+    def fail(self, reason: str, now_s: float, sent: Sent | None = None, kind: FailureKind = "outage") -> Sent:
         """End the episode as failed: it can be resumed."""
         sent = sent if sent is not None else Sent()
         if self.outcome is None:
-            self._end("failed: " + reason, sent, now_s, failed=True)
+            self._end("failed: " + reason, sent, now_s, failure_kind=kind)
         return sent
 
     def _take(self, reply: Reply, sent: Sent) -> None:
-        seat, act, note = reply.seat, reply.act, reply.note
+        seat, act, note, fault = reply.seat, reply.act, reply.note, reply.fault
         present = [self.names[one] for one in self._present]
         problem = problem_of(act, self.names[seat], present, self.names)
         if problem and seat not in self._was_refused:
@@ -125,17 +125,13 @@ class TurnBasedDialogue:
             self._ask(seat, sent, problem=problem)
             return
         if problem:
-            act, note = Act(), f"refused: {problem}"
-        if note.startswith(("refused", "unreadable")):
-            self.failures += 1
-            self._bad_in_a_row[seat] += 1
-        else:
-            self._bad_in_a_row[seat] = 0
-        self._answers[seat] = (act, note)
+            act, note, fault = Act(), f"refused: {problem}", "refused"
+        self.failures += bool(fault)
+        self._answers[seat] = (act, note, fault)
 
     def _play(self, sent: Sent, now_s: float) -> None:
         for seat in sorted(self._answers):
-            act, note = self._answers[seat]
+            act, note, fault = self._answers[seat]
             turn = Turn(
                 index=len(self.turns),
                 number=self.number,
@@ -145,6 +141,7 @@ class TurnBasedDialogue:
                 to=act.to,
                 at_s=round(now_s, 3),
                 note=note,
+                fault=fault,
             )
             self.turns.append(turn)
             sent.turns.append(turn)
@@ -153,10 +150,6 @@ class TurnBasedDialogue:
                 self._left.append(self.names[seat])
         self._answers.clear()
         self._was_refused.clear()
-        bad = [self.names[seat] for seat, count in enumerate(self._bad_in_a_row) if count >= FAILURES_IN_A_ROW]
-        if bad:
-            self.fail(f"{bad[0]} gave {FAILURES_IN_A_ROW} unusable answers in a row", now_s, sent)
-            return
         present = [self.names[seat] for seat in self._present]
         reason = why_ended(self.rules, self.turns, self.number, present, self._left)
         if reason:
@@ -246,14 +239,15 @@ class TurnBasedDialogue:
     def _others(self, seat: int) -> tuple[str, ...]:
         return tuple(self.names[other] for other in self._present if other != seat)
 
-    def _end(self, reason: str, sent: Sent, now_s: float, *, failed: bool = False) -> None:
+    def _end(self, reason: str, sent: Sent, now_s: float, *, failure_kind: FailureKind = "") -> None:
         self._waiting.clear()
         self.outcome = Outcome(
             episode=self.episode,
-            state="failed" if failed else "done",
+            state="failed" if failure_kind else "done",
             reason=reason,
             turns=len(self.turns),
             failures=self.failures,
+            failure_kind=failure_kind,
             seconds=round(now_s, 3),
         )
         sent.outcome = self.outcome

@@ -5,10 +5,11 @@ A failed evaluation is a state of its own: no score is made up, and none is zero
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from nodes.episodes.agents.caller import OutageError, SeatCaller
 from nodes.episodes.agents.repair import UnreadableError, clean, read_object
+from nodes.episodes.agents.seat_caller import OutageError, SeatCaller
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.prompt import history_text
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
@@ -63,6 +64,7 @@ def read_scores(text: str, plan: EpisodePlan, dimensions: Sequence[Dimension]) -
     scores = []
     for name in plan.names:
         person = by_name.get(name.casefold(), by_name.get(name.split()[0].casefold()))
+        person = by_name.get(f"agent_{plan.names.index(name) + 1}") if person is None else person
         if not isinstance(person, dict):
             raise UnreadableError(f"there is no evaluation of {name}; found {', '.join(map(str, people)) or '(none)'}")
         for dimension in dimensions:
@@ -71,12 +73,20 @@ def read_scores(text: str, plan: EpisodePlan, dimensions: Sequence[Dimension]) -
                 part = {"reasoning": part[0], "score": part[1]}
             if not isinstance(part, dict) or "score" not in part:
                 raise UnreadableError(f"{name}: {dimension.name} is missing")
-            problem = dimension.problem_of(part["score"])
+            value = _number(part["score"])
+            problem = dimension.problem_of(value)
             if problem:
                 raise UnreadableError(f"{name}: {problem}")
             reasoning = clean(str(part.get("reasoning", "")))
-            scores.append(Score(name=name, dimension=dimension.name, score=float(part["score"]), reasoning=reasoning))
+            assert isinstance(value, int | float)
+            scores.append(Score(name=name, dimension=dimension.name, score=float(value), reasoning=reasoning))
     return tuple(scores)
+
+
+def _number(value: object) -> object:
+    """A score written as a text ("7", "7/10") as the number that it is; anything else as it came."""
+    found = re.fullmatch(r"\s*(-?\d+(?:\.0+)?)\s*(?:/\s*\d+)?\s*", value) if isinstance(value, str) else None
+    return float(found[1]) if found else value
 
 
 async def judge_by_model(
@@ -92,8 +102,11 @@ async def judge_by_model(
     for attempt in range(2):
         again = f"\n\nYour last answer cannot be used ({why}). Answer again, as asked." if attempt else ""
         try:
-            text = await caller.ask(prompt + again, schema, "judge")
-            scores = read_scores(text, plan, dimensions)
+            answer = await caller.ask(prompt + again, schema, "judge")
+            if answer.ending == "declined":
+                why = f"the model declines to judge: {answer.text[:200]}"
+                break
+            scores = read_scores(answer.text, plan, dimensions)
         except OutageError as problem:
             why = str(problem)
             break

@@ -43,7 +43,7 @@ def _believability(
     plan: EpisodePlan, checks: Checks, seat: SeatChecks, own: Sequence[Turn], others: Sequence[Turn]
 ) -> tuple[float, str]:
     score = 9.0 - 2.0 * seat.repeated_turns - (2.0 if seat.words_per_turn > 60 else 0.0) - (0.0 if seat.turns else 9.0)
-    bad = sum(turn.note.startswith(("unreadable", "refused")) for turn in own)
+    bad = sum(bool(turn.fault) for turn in own)
     return score - bad, (
         f"<naturalness> {seat.turns} acts, {seat.words_per_turn:.0f} words each, {seat.repeated_turns} repeated, {bad} "
         "unusable. <consistency> not something that rules can tell."

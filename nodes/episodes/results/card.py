@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from nodes.episodes.agents.registry import RULES
+from nodes.episodes.agents.agent_spec import RULES
 from nodes.episodes.dialogue.plan import EpisodePlan
 
 _ASYMMETRY = {

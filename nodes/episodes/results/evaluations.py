@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,15 +15,19 @@ FIRST_JUDGE = 200
 """Calls under this seat number and above are judges'."""
 
 
+def judge_seat(judge: str) -> int:
+    """The number under which a judge's calls stand in the log."""
+    return FIRST_JUDGE + zlib.crc32(judge.encode()) % 1_000_000
+
+
 class Evaluations(RunFile):
     """The part of a run's file that says what its episodes were worth."""
 
     def save_scores(self, scores: Scores) -> None:
-        """Keep an evaluation, replacing an older one by the same judge."""
+        """Keep an evaluation; what the same judge said before of other dimensions stays."""
         with self._db:
-            self._db.execute("DELETE FROM evaluations WHERE episode = ? AND judge = ?", (scores.episode, scores.judge))
             self._db.executemany(
-                "INSERT INTO evaluations VALUES (?,?,?,?,?,?)",
+                "INSERT OR REPLACE INTO evaluations VALUES (?,?,?,?,?,?)",
                 [(scores.episode, scores.judge, s.name, s.dimension, s.score, s.reasoning) for s in scores.scores],
             )
             self._db.execute(
@@ -29,15 +35,15 @@ class Evaluations(RunFile):
                 (scores.episode, scores.judge, scores.state, scores.why),
             )
 
-    def forget_judgement(self, episode: str, judge: str) -> None:
-        """Let that judge judge anew: its scores and its stored answers go."""
+    def forget_judgements(self, judge: str, dimensions: Sequence[str]) -> None:
+        """Let that judge judge anew on these dimensions: its scores there and its stored answers go."""
         with self._db:
-            self._db.execute("DELETE FROM judgements WHERE episode = ? AND judge = ?", (episode, judge))
-            self._db.execute("DELETE FROM evaluations WHERE episode = ? AND judge = ?", (episode, judge))
+            marks = ",".join("?" * len(dimensions))
+            self._db.execute("DELETE FROM judgements WHERE judge = ?", (judge,))
             self._db.execute(
-                "DELETE FROM calls WHERE episode = ? AND seat >= ? AND model = ?",
-                (episode, FIRST_JUDGE, judge.partition("@")[0].removeprefix("openai:")),
+                f"DELETE FROM evaluations WHERE judge = ? AND dimension IN ({marks})", (judge, *dimensions)
             )
+            self._db.execute("DELETE FROM calls WHERE seat = ?", (judge_seat(judge),))
 
     def scores(self, episode: str) -> list[Scores]:
         """The evaluations of an episode, one per judge."""

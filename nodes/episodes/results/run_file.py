@@ -17,7 +17,7 @@ import msgspec
 
 from runtime.errors import PolyrhythmError, UserError
 
-VERSION = 1
+VERSION = 2
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -29,14 +29,15 @@ CREATE TABLE IF NOT EXISTS episodes (
 CREATE TABLE IF NOT EXISTS turns (
   episode TEXT NOT NULL, idx INTEGER NOT NULL, number INTEGER NOT NULL, speaker TEXT NOT NULL, kind TEXT NOT NULL,
   argument TEXT NOT NULL, recipients TEXT NOT NULL, at_s REAL NOT NULL, lasts_s REAL NOT NULL, note TEXT NOT NULL,
-  PRIMARY KEY (episode, idx)) WITHOUT ROWID;
+  fault TEXT NOT NULL, timing TEXT NOT NULL, PRIMARY KEY (episode, idx)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS prompts (
   episode TEXT NOT NULL, seat INTEGER NOT NULL, ask INTEGER NOT NULL, turn INTEGER NOT NULL, held TEXT NOT NULL,
   sha TEXT NOT NULL, PRIMARY KEY (episode, seat, ask)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS calls (
   episode TEXT NOT NULL, seat INTEGER NOT NULL, number INTEGER NOT NULL, what TEXT NOT NULL, model TEXT NOT NULL,
-  sha TEXT NOT NULL, prompt TEXT NOT NULL, answer TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
-  completion_tokens INTEGER NOT NULL, PRIMARY KEY (episode, seat, number)) WITHOUT ROWID;
+  sha TEXT NOT NULL, prompt BLOB NOT NULL, answer TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
+  completion_tokens INTEGER NOT NULL, ending TEXT NOT NULL, PRIMARY KEY (episode, seat, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS steps (
   episode TEXT NOT NULL, idx INTEGER NOT NULL, step TEXT NOT NULL, PRIMARY KEY (episode, idx)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS evaluations (

@@ -139,9 +139,7 @@ def transcript(plan: EpisodePlan, turns: Sequence[Turn]) -> list[str]:
     is_timed = plan.rules.order == "asynchronous"
     ordered = sorted(turns, key=lambda turn: (turn.at_s, turn.index)) if is_timed else turns
     return [
-        (f"{turn.at_s:6.1f} s  " if is_timed else "")
-        + turn_text(turn)
-        + (f"  [{turn.note}]" if turn.note.startswith(("unreadable", "refused")) else "")
+        (f"{turn.at_s:6.1f} s  " if is_timed else "") + turn_text(turn) + (f"  [{turn.note}]" if turn.fault else "")
         for turn in ordered
     ]
 

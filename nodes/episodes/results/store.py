@@ -6,15 +6,17 @@ answers and is played again as it was.
 
 from __future__ import annotations
 
+import hashlib
+from array import array
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from nodes.episodes.agents.chat_wire import ModelAnswer
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.results.evaluations import Evaluations
 from nodes.episodes.results.run_file import StoreError, json_list, to_json
+from nodes.models.chat_format import ModelAnswer
 from runtime.errors import UserError
 from runtime.msgs.episode import Outcome, Turn
 
@@ -89,14 +91,30 @@ class Store(Evaluations):
         rows = self._db.execute("SELECT plan FROM episodes WHERE state != 'done' ORDER BY number")
         return [msgspec.json.decode(row[0], type=EpisodePlan) for row in rows]
 
-    def unjudged(self, judge: str) -> list[str]:
-        """The episodes that are done and have no good evaluation by that judge."""
+    def unjudged(self, judge: str, dimensions: Sequence[str] = ()) -> list[str]:
+        """The episodes that are done and have no good evaluation by that judge, or not on all these dimensions."""
         rows = self._db.execute(
             "SELECT id FROM episodes WHERE state = 'done' AND id NOT IN"
             " (SELECT episode FROM judgements WHERE judge = ? AND state = 'done') ORDER BY number",
             (judge,),
         )
-        return [row[0] for row in rows]
+        missing = dict.fromkeys(row[0] for row in rows)
+        if judge != "rules":
+            for name in dimensions:
+                rows = self._db.execute(
+                    "SELECT id FROM episodes WHERE state = 'done' AND id NOT IN"
+                    " (SELECT episode FROM evaluations WHERE judge = ? AND dimension = ?) ORDER BY number",
+                    (judge, name),
+                )
+                missing |= dict.fromkeys(row[0] for row in rows)
+        return list(missing)
+
+    def is_judged(self, episode: str, judge: str, dimensions: Sequence[str]) -> bool:
+        """Whether that judge has a good evaluation of it, on all these dimensions."""
+        found = next((one for one in self.scores(episode) if one.judge == judge and one.state == "done"), None)
+        return found is not None and (
+            judge == "rules" or set(dimensions) <= {score.dimension for score in found.scores}
+        )
 
     def episodes(self) -> list[EpisodeRow]:
         """All episodes in order."""
@@ -111,7 +129,7 @@ class Store(Evaluations):
     def turns(self, episode: str) -> list[Turn]:
         """What happened, in order."""
         rows = self._db.execute(
-            "SELECT idx, number, speaker, kind, argument, recipients, at_s, lasts_s, note FROM turns"
+            "SELECT idx, number, speaker, kind, argument, recipients, at_s, lasts_s, note, fault, timing FROM turns"
             " WHERE episode = ? ORDER BY idx",
             (episode,),
         )
@@ -126,6 +144,8 @@ class Store(Evaluations):
                 at_s=row[6],
                 lasts_s=row[7],
                 note=row[8],
+                fault=row[9],
+                timing=row[10],
             )
             for row in rows
         ]
@@ -142,10 +162,34 @@ class Store(Evaluations):
 
     def calls(self, episode: str) -> list[tuple[int, int, str, str, str, str]]:
         """(seat, number, what, model, prompt, answer) of every call to a model."""
-        return self._db.execute(
+        rows = self._db.execute(
             "SELECT seat, number, what, model, prompt, answer FROM calls WHERE episode = ? ORDER BY seat, number",
             (episode,),
         ).fetchall()
+        return [
+            (seat, number, what, model, self._unpacked(text), answer)
+            for seat, number, what, model, text, answer in rows
+        ]
+
+    def _packed(self, prompt: str) -> bytes:
+        """A prompt by reference: its parts are stored once, however many prompts hold them; two transcripts differ by
+        a line."""
+        parts: list[tuple[int, str]] = []
+        for block in prompt.split("\n\n"):
+            lines = block.split("\n") if "\nTurn " in block else [block]
+            ids = [
+                int.from_bytes(hashlib.sha256(line.encode(errors="replace")).digest()[:8]) >> 1 & ~1 for line in lines
+            ]
+            parts += zip([*ids[:-1], ids[-1] | 1], lines, strict=True)  # odd: the end of a block
+        self._db.executemany("INSERT OR IGNORE INTO texts VALUES (?,?)", [(key & ~1, text) for key, text in parts])
+        return array("q", [key for key, _ in parts]).tobytes()
+
+    def _unpacked(self, packed: bytes) -> str:
+        found = []
+        for key in array("q", packed):
+            (text,) = self._db.execute("SELECT text FROM texts WHERE id = ?", (key & ~1,)).fetchone()
+            found += [text, "\n\n" if key & 1 else "\n"]
+        return "".join(found[:-1])
 
     def tokens(self) -> tuple[int, int, int]:
         """Calls, prompt tokens and completion tokens of the run so far."""
@@ -187,9 +231,12 @@ class Store(Evaluations):
 
     def _write_turns(self, episode: str, turns: Sequence[Turn]) -> None:
         self._db.executemany(
-            "INSERT OR REPLACE INTO turns VALUES (?,?,?,?,?,?,?,?,?,?)",
+            f"INSERT OR REPLACE INTO turns VALUES ({','.join('?' * 12)})",
             [
-                (episode, t.index, t.number, t.speaker, t.kind, t.argument, to_json(t.to), t.at_s, t.lasts_s, t.note)
+                (
+                    *(episode, t.index, t.number, t.speaker, t.kind, t.argument, to_json(t.to)),
+                    *(t.at_s, t.lasts_s, t.note, t.fault, t.timing),
+                )
                 for t in turns
             ],
         )
@@ -203,9 +250,10 @@ class EpisodeAnswers:
         self._episode = episode
         self.pending_turns: list[Turn] = []
 
-    def find_answer(self, seat: int, number: int, sha: str) -> str | None:
+    def find_answer(self, seat: int, number: int, sha: str) -> ModelAnswer | None:
         row = self._store._db.execute(
-            "SELECT sha, answer FROM calls WHERE episode = ? AND seat = ? AND number = ?", (self._episode, seat, number)
+            "SELECT sha, answer, ending FROM calls WHERE episode = ? AND seat = ? AND number = ?",
+            (self._episode, seat, number),
         ).fetchone()
         if row is None:
             return None
@@ -214,8 +262,7 @@ class EpisodeAnswers:
                 f"{self._store.path}: episode {self._episode}: call {number} of seat {seat} was answered to another "
                 "prompt; the run was made with another version of the prompts and cannot be resumed"
             )
-        answer: str = row[1]
-        return answer
+        return ModelAnswer(row[1], ending=row[2])
 
     def keep_answer(
         self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
@@ -223,7 +270,7 @@ class EpisodeAnswers:
         with self._store._db:
             self._store._write_turns(self._episode, self.pending_turns)
             self._store._db.execute(
-                "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?)",
                 (
                     self._episode,
                     seat,
@@ -231,10 +278,11 @@ class EpisodeAnswers:
                     what,
                     model,
                     sha,
-                    prompt,
+                    self._store._packed(prompt),
                     answer.text,
                     answer.prompt_tokens,
                     answer.completion_tokens,
+                    answer.ending,
                 ),
             )
         self.pending_turns.clear()

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nodes.episodes.agents.caller import AnswerStore, sha_of
-from nodes.episodes.agents.chat_wire import ModelAnswer
 from nodes.episodes.agents.human import HOW, Typed, act_from_line, problem_of_line, urgency_of
+from nodes.episodes.agents.seat_caller import AnswerStore, sha_of
 from nodes.episodes.dialogue.prompt import turn_text
 from nodes.episodes.dialogue.rules import problem_of
 from nodes.episodes.results.show import folded
 from nodes.episodes.runner.lines import END, Lines
+from nodes.models.chat_format import ModelAnswer
 from runtime import Node, Publisher, QoS, Simulation, Subscription, on
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.msgs.episode import Act, Briefing, Observation, Reply, Turn
@@ -101,7 +101,7 @@ class PersonAtTerminal(Node):
             return
         self.held.append(turn.index)
         is_own = turn.speaker == self.briefing.name
-        if turn.kind == "none" or (is_own and "interrupted by" not in turn.note):
+        if turn.kind == "none" or (is_own and turn.timing != "interrupted"):
             return
         shown, self._shown = self._shown, ""
         if shown and turn.argument.startswith(shown):
@@ -185,14 +185,14 @@ class ByHand:
         """What this person did next before the run was stopped."""
         assert person.briefing is not None
         seat = person.briefing.seat
-        text = self._store.find_answer(seat, self._count.get(seat, 0) + 1, sha_of(person.briefing.background))
-        return None if text is None else msgspec.json.decode(text, type=Typed)
+        found = self._store.find_answer(seat, self._count.get(seat, 0) + 1, sha_of(person.briefing.background))
+        return None if found is None else msgspec.json.decode(found.text, type=Typed)
 
     def _keep(self, person: PersonAtTerminal, typed: Typed) -> None:
         """Commit what was typed before anything follows from it."""
         briefing = person.briefing
         assert briefing is not None
-        answer = ModelAnswer(msgspec.json.encode(typed).decode(), 0, 0)
+        answer = ModelAnswer(msgspec.json.encode(typed).decode())
         number, sha = self._count.get(briefing.seat, 0) + 1, sha_of(briefing.background)
         self._store.keep_answer(briefing.seat, number, "person", "human", briefing.background, sha, answer)
         self._put_in(person, typed)

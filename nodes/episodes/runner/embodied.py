@@ -16,7 +16,6 @@ from pathlib import Path
 import msgspec
 from msgspec import to_builtins
 
-from nodes.episodes.agents.caller import Servers
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
 from nodes.episodes.evaluation.averages import mean_scores
@@ -26,6 +25,7 @@ from nodes.episodes.results.run_file import check_is_new
 from nodes.episodes.results.show import episode_text, find_episode
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Judges, Settings, judge_and_keep, play_and_keep
+from nodes.models.servers import Servers
 from nodes.sim.actor import EARLIER
 from runtime.bag.file import BagReader
 from runtime.bag.parts import zero_ns_of
@@ -161,6 +161,7 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
     found: list[tuple[int, str, ActKind, str, str]] = []
     doing: dict[str, str] = {}
     cut = ""
+    cuts: set[str] = set()
     first_ns = last_ns = 0
     reader = BagReader(recording)
     for message in reader:
@@ -184,7 +185,9 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
             doing[action.id] = action.text or f"{action.skill} {_thing(action)}".strip()
         elif message.topic == "interrupt":
             interrupt = message.message(Interrupt)
-            cut = f"interrupted by {interrupt.by}: {interrupt.text}" if interrupt.depth != "resume" else cut
+            if interrupt.depth != "resume":
+                cut = f"interrupted by {interrupt.by}: {interrupt.text}"
+                cuts.add(cut)
         else:
             feedback = message.message(Feedback)
             if feedback.status != "running" and feedback.action_id in doing:
@@ -204,6 +207,7 @@ def turns_of(recording: Path, plan: EpisodePlan) -> tuple[list[Turn], float]:
             argument=text,
             at_s=max(0.0, round((ns - start_ns) * 1e-9, 3)),
             note=note,
+            timing="interrupted" if note and note in cuts else "",
         )
         for index, (ns, speaker, kind, text, note) in enumerate(sorted(found, key=lambda one: one[0]))
     ]

@@ -46,12 +46,14 @@ class Judge(Node):
         self.scores.publish(scores)
 
     async def _ask(self, turns: list[Turn]) -> Scores:
-        from nodes.episodes.agents.caller import ModelSpec, NoStore, SeatCaller, Servers
+        from nodes.episodes.agents.agent_spec import AgentSpec
+        from nodes.episodes.agents.seat_caller import NoStore, SeatCaller
         from nodes.episodes.evaluation.by_model import judge_by_model
+        from nodes.models.servers import Servers
 
         servers = Servers()
         try:
-            caller = SeatCaller(ModelSpec.parse(self._judge, temperature=0.0), servers, NoStore(), 0)
+            caller = SeatCaller(AgentSpec.parse(self._judge, temperature=0.0), servers, NoStore(), 0, tokens=6000)
             return await judge_by_model(self._judge, caller, self._plan, turns)
         finally:
             await servers.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodes.episodes.agents.registry import agent_of
+from nodes.episodes.agents.agent_spec import agent_of
 from nodes.episodes.dialogue.moderator import LiveModerator
 from nodes.episodes.dialogue.turn_based import Sent
 from nodes.episodes.results.live import LiveLog, LoggedStep

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Protocol, Self, TextIO
 
-from nodes.episodes.agents.caller import Servers
 from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.models.servers import Servers
 from runtime.msgs.episode import Outcome
 
 

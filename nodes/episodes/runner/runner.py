@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from nodes.episodes.agents.agent import Agent
-from nodes.episodes.agents.caller import AnswerStore, Ask, ModelSpec, NoStore, OutageError, SeatCaller, Servers
+from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.model_brain import ModelBrain
-from nodes.episodes.agents.registry import RULES, RulesBrain, ScriptedBrain, check_agent, read_script
+from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain, read_script
 from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.script_mode import write_script
+from nodes.episodes.agents.seat_caller import AnswerStore, Ask, BudgetSpentError, NoStore, OutageError, SeatCaller
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.observation import Brain
@@ -28,14 +27,18 @@ from nodes.episodes.evaluation.by_model import judge_by_model
 from nodes.episodes.evaluation.by_rules import JUDGE, judge_by_rules
 from nodes.episodes.evaluation.checks import check_episode
 from nodes.episodes.evaluation.dimensions import SEVEN, Dimension
-from nodes.episodes.results.evaluations import FIRST_JUDGE
+from nodes.episodes.results.evaluations import judge_seat
 from nodes.episodes.results.show import find_episode
 from nodes.episodes.results.store import EpisodeAnswers, Store
 from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, Terminal
+from nodes.models.servers import Servers
 from runtime import Simulation, UserError
 from runtime.launch.graph import NodeSpec
 from runtime.message import Stamped
-from runtime.msgs.episode import Act, Outcome, Scores, Turn
+from runtime.msgs.episode import Act, FailureKind, Outcome, Scores, Turn
+
+LONG_ANSWER = 6000
+"""Tokens of a judge's answer, or of a script of 20 turns."""
 
 WRITER = 100
 """Seat number under which the calls of a script's writer are logged."""
@@ -47,6 +50,11 @@ class Judges:
 
     specs: tuple[str, ...] = (JUDGE,)
     dimensions: tuple[Dimension, ...] = SEVEN
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the dimensions."""
+        return tuple(dimension.name for dimension in self.dimensions)
 
 
 @dataclass(slots=True)
@@ -62,29 +70,31 @@ class Settings:
     ask: Ask | None = None
     by_hand: Terminal | None = None  # where people play
 
+    def agent(self, text: str) -> AgentSpec:
+        """Who plays, with this run's temperature where the text has none."""
+        return AgentSpec.parse(text, temperature=self.temperature, stream=self.stream)
+
 
 Progress = Callable[[EpisodePlan, Outcome], None]
 
 
 def brain_of(plan: EpisodePlan, seat: int, settings: Settings, answers: EpisodeAnswers) -> Brain:
     """What plays a seat that no person plays. Raises UserError where its text names nothing."""
-    spec = plan.agents[seat]
-    check_agent(spec)
-    if spec in RULES:
+    spec = settings.agent(plan.agents[seat])
+    if spec.kind == "rules":
         return RulesBrain()
-    if spec.startswith("script:"):
-        return ScriptedBrain(read_script(Path(spec.removeprefix("script:"))))
-    if spec.startswith("replay:"):
-        return ScriptedBrain(replayed(spec.removeprefix("replay:"), plan, seat))
-    model = ModelSpec.parse(spec, temperature=settings.temperature, stream=settings.stream)
-    caller = SeatCaller(model, settings.servers, answers, seat, settings.ask)
+    if spec.kind == "script":
+        return ScriptedBrain(read_script(spec.path))
+    if spec.kind == "replay":
+        return ScriptedBrain(replayed(spec, plan, seat))
+    caller = SeatCaller(spec, settings.servers, answers, seat, settings.ask)
     return ModelBrain(caller, latency_s=settings.latency_s)
 
 
-def replayed(spec: str, plan: EpisodePlan, seat: int) -> list[Act]:
+def replayed(spec: AgentSpec, plan: EpisodePlan, seat: int) -> list[Act]:
     """The acts of that seat in RUN#EPISODE, or in the episode of the same task and seed."""
-    path, _, episode = spec.partition("#")
-    with Store.read(Path(path)) as store:
+    path, episode = spec.path, spec.episode
+    with Store.read(path) as store:
         if not episode:
             same = [row for row in store.episodes() if row.task == plan.task and row.seed == plan.seed]
             if not same:
@@ -102,13 +112,14 @@ def replayed(spec: str, plan: EpisodePlan, seat: int) -> list[Act]:
 async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -> TurnBasedDialogue:
     """Play one episode to its outcome; nothing is written but answers of models and people, and turns with them."""
     brains: Sequence[Brain | None]
-    if plan.mode == "SCRIPT" and _is_model(plan.agents[0]):
-        model = ModelSpec.parse(plan.agents[0], temperature=settings.temperature, stream=settings.stream)
-        caller = SeatCaller(model, settings.servers, answers, WRITER, settings.ask)
+    writer = settings.agent(plan.agents[0])
+    if plan.mode == "SCRIPT" and writer.kind == "model":
+        caller = SeatCaller(writer, settings.servers, answers, WRITER, settings.ask, tokens=LONG_ANSWER)
         try:
             script = await write_script(plan, caller)
         except (OutageError, UnreadableError) as problem:
-            return _not_played(plan, f"failed: the script's writer: {problem}")
+            is_spent = isinstance(problem, BudgetSpentError)
+            return _not_played(plan, f"the script's writer: {problem}", "budget" if is_spent else "outage")
         rules = msgspec.structs.replace(plan.rules, order="script", script=tuple(seat for seat, _ in script))
         plan = msgspec.structs.replace(plan, rules=rules)
         brains = [
@@ -163,14 +174,10 @@ async def conduct_episode(
     return conduct
 
 
-def _not_played(plan: EpisodePlan, reason: str) -> TurnBasedDialogue:
+def _not_played(plan: EpisodePlan, reason: str, kind: FailureKind) -> TurnBasedDialogue:
     conduct = Moderator(plan).conduct
-    conduct.fail(reason.removeprefix("failed: "), 0.0)
+    conduct.fail(reason, 0.0, kind=kind)
     return conduct
-
-
-def _is_model(spec: str) -> bool:
-    return spec not in RULES and spec != "human" and not spec.startswith(("script:", "replay:"))
 
 
 async def evaluate(
@@ -179,9 +186,8 @@ async def evaluate(
     """One judge's scores of one episode."""
     if judge == JUDGE:
         return judge_by_rules(plan, turns)
-    model = replace(ModelSpec.parse(judge, temperature=0.0), max_tokens=4000)
-    seat = FIRST_JUDGE + zlib.crc32(judge.encode()) % 1_000_000
-    caller = SeatCaller(model, settings.servers, answers, seat, settings.ask)
+    spec = AgentSpec.parse(judge, temperature=0.0)
+    caller = SeatCaller(spec, settings.servers, answers, judge_seat(judge), settings.ask, tokens=LONG_ANSWER)
     return await judge_by_model(judge, caller, plan, turns, settings.judges.dimensions)
 
 
@@ -199,17 +205,26 @@ async def play_and_keep(plan: EpisodePlan, store: Store, settings: Settings) -> 
 async def judge_and_keep(plan: EpisodePlan, turns: Sequence[Turn], store: Store, settings: Settings) -> None:
     """All judges that have not judged this episode yet, and the checks."""
     store.save_checks(plan.id, check_episode(plan, turns))
-    done = {scores.judge for scores in store.scores(plan.id) if scores.state == "done"}
     answers = store.answers(plan.id)
     for judge in settings.judges.specs:
-        if judge not in done:
+        if not store.is_judged(plan.id, judge, settings.judges.names):
             store.save_scores(await evaluate(plan, turns, settings, answers, judge))
 
 
 async def judge_unjudged(store: Store, settings: Settings) -> None:
-    """Judge the episodes that are done and miss a judge: those at which a run was stopped, or whose judge failed."""
-    for episode in dict.fromkeys(name for judge in settings.judges.specs for name in store.unjudged(judge)):
-        await judge_and_keep(store.plan(episode), store.turns(episode), store, settings)
+    """Judge the done episodes that miss a judge, `jobs` at a time; no more once the budget is spent."""
+    names = settings.judges.names
+    waiting = iter(dict.fromkeys(one for judge in settings.judges.specs for one in store.unjudged(judge, names)))
+
+    async def work() -> None:
+        for episode in waiting:
+            if settings.servers.budget.spent:
+                return
+            await judge_and_keep(store.plan(episode), store.turns(episode), store, settings)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(settings.jobs):
+            group.create_task(work(), name=f"judges-{number}")
 
 
 async def play_all(
@@ -245,7 +260,7 @@ async def _play_all(plans: Sequence[EpisodePlan], store: Store, settings: Settin
             outcome = await play_and_keep(plan, store, settings)
             if outcome.state != "done":
                 all_done = False
-                is_spent = is_spent or "the budget of" in outcome.reason
+                is_spent = is_spent or outcome.failure_kind == "budget"
             if progress is not None:
                 progress(plan, outcome)
             await asyncio.sleep(0)

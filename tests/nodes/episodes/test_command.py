@@ -295,7 +295,7 @@ def test_a_budget_stops_a_run_that_resume_can_finish(tmp_path: Path, capsys: pyt
         assert run(path, *asked, "--agents", f"m@{server.url}", "--max-calls", "6") == 1
         states = [episode["state"] for episode in json.loads(capsys.readouterr().out)["episodes"]]
         assert states == ["done", "failed", "waiting"]
-        assert main(["resume", str(path), "--json"]) == 0
+        assert main(["resume", str(path), "--max-calls", "0", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["calls"] == 12
         assert len(server.requests) == 12
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nodes.episodes.agents.caller import ModelSpec, NoStore, OutageError, SeatCaller, Servers
-from nodes.episodes.agents.chat_wire import ModelAnswer
+from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.repair import UnreadableError
+from nodes.episodes.agents.seat_caller import NoStore, OutageError, SeatCaller
 from nodes.episodes.dialogue.plan import GroundTruth
 from nodes.episodes.evaluation.averages import mean_scores, overall
 from nodes.episodes.evaluation.by_model import judge_by_model, judge_prompt, read_scores
@@ -23,6 +23,8 @@ from nodes.episodes.results.estimates import (
     mean_of,
     permutation_p,
 )
+from nodes.models.chat_format import ModelAnswer
+from nodes.models.servers import Servers
 from nodes.statistics.agreement import five_point, pearson, randolph_kappa
 from runtime import UserError
 from runtime.msgs.episode import Score, Scores, Turn
@@ -106,12 +108,19 @@ def test_scores_are_taken_by_name_and_not_by_place() -> None:
     }
 
 
+def test_scores_written_as_texts_and_people_called_agent_1_and_agent_2_are_read() -> None:
+    people = {f"agent_{number}": {d.name: {"reasoning": "r", "score": "0"} for d in SEVEN} for number in (1, 2)}
+    people["agent_2"]["GOAL"]["score"] = " 7/10 "
+    scores = read_scores(json.dumps({"evaluations": people}), plan(), SEVEN)
+    assert {(score.name, score.score) for score in scores if score.dimension == "GOAL"} == {(A, 0.0), (B, 7.0)}
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         (answer(11), "GOAL is 11; expected 0 to 10"),
         (answer(7.5), "GOAL is 7.5; expected a whole number"),
-        (answer("7"), "GOAL is '7'; expected a whole number"),
+        (answer("good"), "GOAL is 'good'; expected a whole number"),
         (answer(drop="SEC"), "SEC is missing"),
         ('{"evaluations": {"Zoe": {}}}', "no evaluation of Ana Ruiz; found Zoe"),
     ],
@@ -132,7 +141,7 @@ def judged(*answers: str | Exception) -> tuple[Scores, list[str]]:
             raise given
         return ModelAnswer(given, 1, 1)
 
-    caller = SeatCaller(ModelSpec("judge", "http://127.0.0.1:1/v1"), Servers(), NoStore(), 0, ask)
+    caller = SeatCaller(AgentSpec.parse("judge@http://127.0.0.1:1/v1"), Servers(), NoStore(), 0, ask)
     return asyncio.run(judge_by_model("judge", caller, plan(), talk((A, "Hello"), (B, "Hi")), SEVEN)), prompts
 
 

@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
 from nodes.episodes.agents.agent import Agent
-from nodes.episodes.agents.caller import ModelSpec, NoStore, OutageError, SeatCaller, Servers
+from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.model_brain import ModelBrain
+from nodes.episodes.agents.seat_caller import NoStore, OutageError, SeatCaller
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.rules import EpisodeRules
 from nodes.models.budget import Budget
+from nodes.models.model import Patience
+from nodes.models.servers import Servers, read_servers
 from runtime import Simulation, UserError
 from runtime.launch.graph import NodeSpec
 from tests.support.episode_cast import plan
 from tests.support.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
+    Request,
     answers,
+    bytes_once,
     half_a_stream,
+    half_closed,
     raw,
     refuses,
     silence,
     status,
+    trickle,
 )
 
 pytestmark = pytest.mark.processes
@@ -33,17 +41,16 @@ pytestmark = pytest.mark.processes
 GOOD = json.dumps({"action_type": "speak", "argument": "Hello there", "to": []})
 
 
-def brain(url: str, servers: Servers, *, stream: bool = False) -> ModelBrain:
-    spec = ModelSpec.parse(f"test-model@{url}#t=0.3", stream=stream)
-    return ModelBrain(SeatCaller(spec, servers, NoStore(), 0))
+def caller(servers: Servers, url: str, *, stream: bool = False, options: str = "") -> SeatCaller:
+    return SeatCaller(AgentSpec.parse(f"test-model@{url}{options}", stream=stream), servers, NoStore(), 0)
 
 
-def ask(server: FakeOpenAI, *, deadline_s: float = 30.0, stream: bool = False, **options: int) -> str:
+def ask(server: FakeOpenAI, *, patience: Patience | None = None, stream: bool = False, options: str = "") -> str:
     async def once() -> str:
-        servers = Servers(deadline_s=deadline_s, **options)  # type: ignore[arg-type]  # whole numbers
+        servers = Servers(patience=patience or Patience(30.0))
         try:
-            spec = ModelSpec.parse(f"test-model@{server.url}", stream=stream)
-            return (await servers.ask(spec, "hi", {"type": "object"})).text
+            asking = caller(servers, server.url, stream=stream, options=options)
+            return (await asking.ask("hi", {"type": "object"}, "act")).text
         finally:
             await servers.close()
 
@@ -77,17 +84,17 @@ def test_a_refused_format_is_asked_for_less() -> None:
 @pytest.mark.parametrize("url", ["ftp://x", "http://", "http://localhost:99999/v1", "localhost:8000", "http://h:x/v1"])
 def test_an_address_that_is_none_is_refused_before_anything_is_played(url: str) -> None:
     with pytest.raises(UserError, match=r"agent 'm@.*': base URL is .*; expected http"):
-        ModelSpec.parse(f"m@{url}")
+        AgentSpec.parse(f"m@{url}").check_model(Servers())
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_server_that_knows_only_max_tokens_is_asked_so_from_then_on(stream: bool) -> None:
     async def thrice(url: str) -> None:
-        servers = Servers(deadline_s=30.0)
+        servers = Servers()
         try:
             for _ in range(3):
-                spec = ModelSpec.parse(f"test-model@{url}", stream=stream)
-                assert (await servers.ask(spec, "hi", {"type": "object"})).text == GOOD
+                asking = caller(servers, url, stream=stream)
+                assert (await asking.ask("hi", {"type": "object"}, "act")).text == GOOD
         finally:
             await servers.close()
 
@@ -101,33 +108,34 @@ def test_a_refused_request_is_quoted_without_the_key(monkeypatch: pytest.MonkeyP
     key = "sk-very-secret"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with FakeOpenAI(status(400, "x" * 150 + f" {key} is no key")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         with pytest.raises(OutageError, match=r"refused the request \(400\)") as caught:
             ask(server)
         assert key[:8] not in str(caught.value)
+        assert server.requests[0].headers["authorization"] == f"Bearer {key}"
 
 
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
         (status(401), "refused the key"),
-        (status(404), "no such model"),
+        (status(404), "knows no model"),
         (silence, "did not answer within 0.3 s"),
-        (raw(b"x" * 2_000_000), "sent 2000000 bytes; at most 1048576 are read"),
+        (raw(b"x" * 2_000_000), "sent more than 1048576 bytes"),
         (status(503), "failed"),
     ],
 )
 def test_what_does_not_pass_is_an_outage_in_a_sentence(bad: Behaviour, why: str) -> None:
     with FakeOpenAI(bad) as server, pytest.raises(OutageError, match=why):
-        ask(server, deadline_s=0.3 if bad is silence else 30.0, attempts=2)
+        ask(server, patience=Patience(0.3 if bad is silence else 30.0, attempts=2))
 
 
 def test_a_budget_ends_the_calls() -> None:
     async def spend(url: str) -> None:
         servers = Servers(budget=Budget(max_calls=2))
-        spec = ModelSpec.parse(f"m@{url}")
         try:
             for _ in range(3):
-                await servers.ask(spec, "hi", {})
+                await caller(servers, url).ask("hi", {}, "act")
         finally:
             await servers.close()
 
@@ -139,18 +147,18 @@ def test_a_model_without_a_key_is_refused_with_the_choices(monkeypatch: pytest.M
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(UserError, match="OPENAI_API_KEY is not set"):
-        ModelSpec.parse("gpt-4o")
+        AgentSpec.parse("gpt-4o").check_model(Servers())
 
 
-def play_model(server: FakeOpenAI, *, rules: EpisodeRules | None = None) -> Moderator:
+def play_model(server: FakeOpenAI, *, rules: EpisodeRules | None = None, options: str = "#t=0.3") -> Moderator:
     async def run() -> Moderator:
-        servers = Servers(deadline_s=30.0, attempts=2)
+        servers = Servers(patience=Patience(30.0, attempts=2))
         moderator = Moderator(plan(rules=rules))
         seats = [
             NodeSpec(
                 f"seat{seat}",
                 Agent,
-                instance=Agent.with_brain(brain(server.url, servers)),
+                instance=Agent.with_brain(ModelBrain(caller(servers, server.url, options=options))),
                 remap={"episode/seat": f"episode/seat{seat}"},
             )
             for seat in range(2)
@@ -200,3 +208,141 @@ def test_an_outage_fails_the_episode() -> None:
         assert moderator.conduct.outcome.state == "failed"
         assert "Ben Okafor did not answer" in moderator.conduct.outcome.reason
         assert [turn.kind for turn in moderator.conduct.turns] == ["speak"]
+
+
+def test_one_broken_answer_after_the_other_fails_turns_and_never_the_episode() -> None:
+    with FakeOpenAI(answers('{"action_type": "speak", "argument": "..."}')) as server:
+        moderator = play_model(server, rules=EpisodeRules(max_turns=6))
+        assert moderator.conduct.outcome is not None
+        assert (moderator.conduct.outcome.state, moderator.conduct.outcome.failures) == ("done", 6)
+        assert {turn.fault for turn in moderator.conduct.turns} == {"unreadable"}
+        assert "repeats the words of its form" in moderator.conduct.turns[0].note
+
+
+def test_an_answer_that_is_cut_off_is_said_as_far_as_it_is_whole() -> None:
+    cut = '{"action_type": "speak", "argument": "I would like that. But the price is fa'
+    with FakeOpenAI(answers(cut, finish="length")) as server:
+        moderator = play_model(server, rules=EpisodeRules(max_turns=1))
+        assert [turn.argument for turn in moderator.conduct.turns] == ["I would like that."]
+    with FakeOpenAI(answers("", finish="length")) as server:
+        moderator = play_model(server, rules=EpisodeRules(max_turns=1))
+        assert "cut off at the limit of its length" in moderator.conduct.turns[0].note
+        assert len(server.requests) == 2
+
+
+def test_a_model_that_declines_has_declined_and_was_asked_once() -> None:
+    said = {"choices": [{"message": {"content": None, "refusal": "I cannot help with that."}, "finish_reason": "stop"}]}
+    with FakeOpenAI(raw(json.dumps(said).encode())) as server:
+        moderator = play_model(server, rules=EpisodeRules(max_turns=1))
+        turn = moderator.conduct.turns[0]
+        assert (turn.fault, turn.note) == ("declined", "the model declines to answer: I cannot help with that.")
+        assert len(server.requests) == 1
+
+
+def test_a_small_model_is_asked_for_a_line_and_the_act_is_inferred() -> None:
+    script = ('"How are you?" she asks, smiling.', "Ben Okafor: *nods*", "*puts the cello down*", "*walks away*")
+    with FakeOpenAI(*(answers(line) for line in script)) as server:
+        moderator = play_model(server, rules=EpisodeRules(max_turns=4), options="#prompt=small")
+        assert [(turn.kind, turn.argument) for turn in moderator.conduct.turns] == [
+            ("speak", "How are you?"),
+            ("non-verbal communication", "nods"),
+            ("action", "puts the cello down"),
+            ("leave", "walks away"),
+        ]
+        assert "response_format" not in server.requests[0].body
+        assert server.requests[1].user_text.endswith("Ana Ruiz: How are you?\nBen Okafor:")
+
+
+def test_a_reasoning_model_is_asked_with_its_options_and_without_what_it_refuses() -> None:
+    with FakeOpenAI(refuses("temperature", refuses("top_k", answers(GOOD)))) as server:
+        assert ask(server, options="#tokens=8000#effort=low#seed=7#top_p=0.9#system=yes") == GOOD
+        body = server.requests[-1].body
+        assert (body["max_completion_tokens"], body["reasoning_effort"], body["seed"]) == (8000, "low", 7)
+        assert "temperature" not in body
+        assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [bytes_once(b"\x00\xff\x13garbage " * 30), bytes_once(b""), bytes_once(b"HTTP/1.1 banana\r\n\r\n"), half_closed],
+)
+def test_garbage_on_the_wire_is_a_failed_call_in_a_sentence(bad: Behaviour) -> None:
+    with FakeOpenAI(bad) as server, pytest.raises(OutageError, match=r"does not speak HTTP|hung up") as caught:
+        ask(server, patience=Patience(30.0, attempts=2))
+    assert "Traceback" not in str(caught.value)
+
+
+def test_a_trickle_that_never_ends_is_over_at_the_attempts_end() -> None:
+    with FakeOpenAI(trickle) as server, pytest.raises(OutageError, match=r"did not answer within 0.3 s"):
+        ask(server, patience=Patience(0.7, 0.3, attempts=1), stream=True)
+
+
+@pytest.mark.parametrize("code", [429, 500, 503])
+def test_a_server_that_fails_for_a_while_loses_no_call_and_is_left_alone_meanwhile(code: int) -> None:
+    """40 calls at once, a server that is down for 1.5 s: all are answered, and few knocked while it was down."""
+    state = {"asked": 0, "up_at_s": 0.0}
+
+    async def behave(request: Request, writer: asyncio.StreamWriter) -> None:
+        now_s = asyncio.get_running_loop().time()
+        state["up_at_s"] = state["up_at_s"] or now_s + 1.5
+        is_down = now_s < state["up_at_s"]
+        state["asked"] += is_down
+        await (status(code, retry_after="0.5") if is_down else answers(GOOD))(request, writer)
+
+    async def many(url: str) -> list[str]:
+        servers = Servers(patience=Patience(60.0))
+        try:
+            tasks = [caller(servers, url).ask(f"hi {n}", {}, "act") for n in range(40)]
+            return [answer.text for answer in await asyncio.gather(*tasks)]
+        finally:
+            await servers.close()
+
+    with FakeOpenAI(behave) as server:
+        assert asyncio.run(many(server.url)) == [GOOD] * 40
+        assert state["asked"] <= 40 + 12, "the 40 that were under way, then probes"
+
+
+def test_a_key_goes_to_openai_and_to_whom_the_user_tied_it_and_to_nobody_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-openai")
+    monkeypatch.setenv("LAB_KEY", "sk-lab")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with FakeOpenAI(answers(GOOD)) as server, FakeOpenAI(answers(GOOD)) as other:
+        (tmp_path / "s.toml").write_text(
+            f'[servers.lab]\nurls = ["{other.url}", "{other.url}/"]\nkey = "LAB_KEY"\nmax_tokens = 77\n'
+        )
+        tables = read_servers(tmp_path / "s.toml")
+
+        async def both() -> None:
+            servers = Servers(tables=tables)
+            await caller(servers, server.url).ask("hi", {}, "act")
+            await caller(servers, "lab").ask("hi", {}, "act")
+            await servers.close()
+
+        asyncio.run(both())
+        assert "authorization" not in server.requests[0].headers
+        assert other.requests[0].headers["authorization"] == "Bearer sk-lab"
+        assert other.requests[0].body["max_completion_tokens"] == 77
+    with pytest.raises(UserError, match=r"there is no \[servers.lap\]; known: lab"):
+        AgentSpec.parse("m@lap").check_model(Servers(tables=tables))
+    (tmp_path / "s.toml").write_text("[servers.lab]\nrate = 3\n")
+    with pytest.raises(UserError, match=r"s.toml: \[servers.lab\]: .* has no urls"):
+        read_servers(tmp_path / "s.toml")
+
+
+def test_money_is_reserved_before_a_call_is_made() -> None:
+    """30 calls at once that may cost 0.0101 each and do cost 0.0018: no limit is passed by more than one."""
+
+    async def many(url: str, budget: Budget) -> None:
+        servers = Servers(budget=budget)
+        asking = [caller(servers, url).ask(f"hi {number}", {}, "act") for number in range(30)]
+        await asyncio.gather(*asking, return_exceptions=True)
+        await servers.close()
+
+    with FakeOpenAI(answers(GOOD)) as server:
+        budget = Budget(max_money=0.05, prompt_price=100.0, completion_price=10.0)
+        asyncio.run(many(server.url, budget))
+        assert budget.money <= 0.05 + 0.0018
+        assert budget.calls > 5
+        assert budget.in_flight == []

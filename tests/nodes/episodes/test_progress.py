@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from nodes.episodes.agents.caller import Servers
 from nodes.episodes.runner.progress import Live, Quiet
 from nodes.models.budget import Budget
+from nodes.models.servers import Servers
 from runtime.msgs.episode import Outcome
 from tests.support.episode_cast import plan
 

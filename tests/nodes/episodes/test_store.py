@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from nodes.episodes.agents.caller import Servers
-from nodes.episodes.agents.chat_wire import ModelAnswer
 from nodes.episodes.results.run_file import StoreError
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.runner import Judges, Settings, play_all
+from nodes.models.chat_format import ModelAnswer
+from nodes.models.servers import Servers
 from runtime import UserError
 from runtime.msgs.episode import Score, Scores
 from tests.support.episode_cast import plan
@@ -36,8 +36,8 @@ TABLES = {
 PLAY = """
 import asyncio, json, os, random, signal, sys, zlib
 from pathlib import Path
-from nodes.episodes.agents.caller import Servers
-from nodes.episodes.agents.chat_wire import Answer
+from nodes.models.servers import Servers
+from nodes.models.chat_format import ModelAnswer as Answer
 from nodes.episodes.runner.runner import Judges, Settings, judge_unjudged, play_all
 from nodes.episodes.results.store import Store
 
@@ -103,7 +103,7 @@ def new_run(path: Path) -> None:
             }
         )
         for task in ("cello", "music")
-        for seed in range(8)
+        for seed in range(10)
     ]
     with Store.create(path, {"judges": ["rules"], "dimensions": []}) as store:
         store.add(plans)
@@ -150,7 +150,7 @@ def test_a_stored_answer_is_never_asked_for_again(tmp_path: Path) -> None:
         store._db.execute("DELETE FROM turns")
         store._db.commit()
         assert asyncio.run(play_all(store.unfinished(), store, settings))
-    assert len(asked) == count == 16 * 20
+    assert len(asked) == count == 20 * 20
     assert contents(path) == before
 
 

@@ -12,7 +12,8 @@ import pytest
 from nodes.guard.node import Guard
 from nodes.models.answers import BudgetError, ChatSettings, ModelError
 from nodes.models.budget import Budget, budget_of, estimated_tokens
-from nodes.models.openai_client import ChatClient, Question
+from nodes.models.chat_format import Question
+from nodes.models.chat_request import ChatClient
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.seats.ladder import Ladder
 from runtime import Node, Publisher, Simulation, every

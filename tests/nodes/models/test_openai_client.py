@@ -8,7 +8,8 @@ import time
 import pytest
 
 from nodes.models.answers import BudgetError, ChatSettings, ModelError
-from nodes.models.openai_client import ChatClient, Question
+from nodes.models.chat_format import Question
+from nodes.models.chat_request import ChatClient
 from tests.support.fake_openai_server import (
     Behaviour,
     FakeOpenAI,

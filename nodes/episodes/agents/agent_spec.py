@@ -1,0 +1,121 @@
+"""`AgentSpec`: who plays a seat or judges, from a short text; the one place where such texts are read.
+
+"rules", "human", "script:FILE", "replay:RUN.sqlite#EPISODE", or a model: "MODEL", "MODEL@URL", "MODEL@SERVER" (a
+[servers.SERVER] of --servers), with options behind "#": "qwen@lab#t=0.3#tokens=4000#prompt=small".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from nodes.models.chat_format import ModelOptions
+from nodes.models.servers import Servers
+from runtime.errors import UserError
+
+RULES = ("rules", "scripted")
+"""Names of the offline agent."""
+
+ACT_TOKENS = 1000
+"""Of an act, where nobody says otherwise; reasoning models want more."""
+
+AgentKind = Literal["rules", "human", "script", "replay", "model"]
+PromptKind = Literal["full", "small"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """What a text names. `max_tokens` 0: as many as the kind of question wants."""
+
+    text: str
+    kind: AgentKind
+    path: Path = Path()
+    episode: str = ""
+    model: str = ""
+    address: str = ""  # URL, name of a server, "": OPENAI_BASE_URL, or OpenAI
+    prompt: PromptKind = "full"
+    has_system: bool = False
+    max_tokens: int = 0
+    options: ModelOptions = field(default_factory=ModelOptions)
+
+    @classmethod
+    def parse(cls, text: str, *, temperature: float = 0.7, stream: bool = False) -> AgentSpec:
+        """Raises UserError for a text that names nobody; whether a model can be asked is `check_model`'s."""
+        if not text.strip() or any(mark in text for mark in "\n\t"):
+            raise UserError(f"agent {text!r}: expected rules, scripted, script:FILE, replay:RUN, human or MODEL[@URL]")
+        if text in RULES:
+            return cls(text, "rules")
+        if text == "human":
+            return cls(text, "human")
+        if text.startswith("script:"):
+            return cls(text, "script", path=Path(text.removeprefix("script:")))
+        if text.startswith("replay:"):
+            path, _, episode = text.removeprefix("replay:").partition("#")
+            return cls(text, "replay", path=Path(path), episode=episode)
+        named, *given = text.split("#")
+        model, _, address = named.partition("@")
+        model = model.removeprefix("openai:")
+        if not model:
+            raise UserError(f"agent {text!r} names no model; expected MODEL or MODEL@http://host:port/v1")
+        spec = cls(text, "model", model=model, address=address, options=ModelOptions(temperature, stream=stream))
+        for option in given:
+            spec = spec._with(option)
+        return spec
+
+    def _with(self, option: str) -> AgentSpec:
+        name, _, value = option.partition("=")
+        options = self.options
+        if name == "t":
+            return replace(self, options=replace(options, temperature=self._number(option, value, 0.0, 2.0)))
+        if name == "top_p":
+            return replace(self, options=replace(options, top_p=self._number(option, value, 0.0, 1.0)))
+        if name == "seed":
+            return replace(self, options=replace(options, seed=int(self._number(option, value, 0, 2**53, int))))
+        if name == "tokens":
+            return replace(self, max_tokens=int(self._number(option, value, 1, 1_000_000, int)))
+        if name == "effort" and value:
+            return replace(self, options=replace(options, reasoning_effort=value))
+        if name == "prompt" and value in ("full", "small"):
+            return replace(self, prompt="small" if value == "small" else "full")
+        if name == "system" and value in ("yes", "no"):
+            return replace(self, has_system=value == "yes")
+        raise UserError(
+            f"agent {self.text!r}: unknown option {option[:60]!r}; known: t=0.7, tokens=1000, top_p=0.9, seed=1, "
+            "effort=low, prompt=small, system=yes"
+        )
+
+    def _number(self, option: str, value: str, low: float, high: float, kind: Callable[[str], float] = float) -> float:
+        try:
+            number = kind(value)
+        except ValueError:
+            number = -1.0
+        if not low <= number <= high:
+            name = "temperature" if option.startswith("t=") else option.partition("=")[0]
+            raise UserError(f"agent {self.text!r}: {name} is {value!r}; expected {low:g} to {high:g}")
+        return number
+
+    def options_for(self, tokens: int = ACT_TOKENS) -> ModelOptions:
+        """As the model is asked; `tokens` is how long an answer may be where the text does not say."""
+        return replace(self.options, max_tokens=self.max_tokens or tokens)
+
+    def check_model(self, servers: Servers) -> None:
+        """Raise UserError where this is a model that cannot be asked there."""
+        if self.kind == "model" and (problem := servers.problem_of(self.address)):
+            raise UserError(f"agent {self.text!r}: {problem}; or use the offline agent: rules")
+
+
+def provenance_of(text: str) -> str:
+    """What the messages of such an agent say of who speaks, as KIND:NAME."""
+    spec = AgentSpec.parse(text)
+    is_scripted = spec.kind in ("rules", "script")
+    return f"script:{text.removeprefix('script:')}" if is_scripted else f"model:{text}"
+
+
+def agent_of(provenance: str) -> str:
+    """Who plays, as `--agents` names it, from what the envelope of a reply says."""
+    kind, _, name = provenance.partition(":")
+    if kind == "person":
+        return "human"
+    return name if kind == "model" or name in RULES else provenance

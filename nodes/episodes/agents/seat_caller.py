@@ -1,0 +1,110 @@
+"""`SeatCaller`: one question to one model, answered from the log where it was answered before.
+
+An outage is never an answer: what cannot be asked raises `OutageError`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from nodes.episodes.agents.agent_spec import ACT_TOKENS, AgentSpec
+from nodes.models.answers import BudgetError, ModelError
+from nodes.models.chat_format import ModelAnswer, Question
+from nodes.models.model import Model
+from nodes.models.servers import Servers
+from runtime.errors import PolyrhythmError
+
+
+class OutageError(PolyrhythmError):
+    """A model could not be asked; the episode fails and can be resumed."""
+
+
+class BudgetSpentError(OutageError):
+    """The run may make no more calls."""
+
+
+class AnswerStore(Protocol):
+    """Remembers answers, so that no call is made twice."""
+
+    def find_answer(self, seat: int, number: int, sha: str) -> ModelAnswer | None:
+        """The answer stored for this call; None where there is none. Raises where it was another question."""
+        ...
+
+    def keep_answer(
+        self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
+    ) -> None:
+        """Store an answer for good before it is used."""
+        ...
+
+
+class NoStore:
+    """Remembers nothing."""
+
+    def find_answer(self, seat: int, number: int, sha: str) -> ModelAnswer | None:
+        return None
+
+    def keep_answer(
+        self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
+    ) -> None:
+        """Nothing is kept."""
+
+
+def sha_of(prompt: str) -> str:
+    """A prompt's short name in the log."""
+    return hashlib.sha256(prompt.encode("utf-8", errors="replace")).hexdigest()[:16]
+
+
+Ask = Callable[[str, dict[str, object]], Awaitable[ModelAnswer]]
+
+
+class SeatCaller:
+    """The calls of one seat (or judge) of one episode, numbered from 1."""
+
+    def __init__(
+        self,
+        spec: AgentSpec,
+        servers: Servers,
+        store: AnswerStore,
+        seat: int,
+        ask: Ask | None = None,
+        *,
+        tokens: int = ACT_TOKENS,
+    ) -> None:
+        """`ask` stands in for the server; `tokens` is how long an answer may be where the spec does not say."""
+        self.spec = spec
+        self.calls = 0
+        self.repeated = 0
+        self._model: Model | None = None
+        self._servers = servers
+        self._store = store
+        self._seat = seat
+        self._ask = ask
+        self._tokens = tokens
+
+    async def ask(self, prompt: str, schema: dict[str, object], what: str, sha: str = "") -> ModelAnswer:
+        """The answer; `sha` is the prompt's, where the caller has it. Raises OutageError."""
+        self.calls += 1
+        number, sha = self.calls, sha or sha_of(prompt)
+        stored = self._store.find_answer(self._seat, number, sha)
+        if stored is not None:
+            self.repeated += 1
+            return stored
+        answer = await (self._ask(prompt, schema) if self._ask else self._from_server(prompt, schema))
+        self._store.keep_answer(self._seat, number, what, self.spec.model, prompt, sha, answer)
+        return answer
+
+    async def _from_server(self, prompt: str, schema: dict[str, object]) -> ModelAnswer:
+        if self._model is None:
+            options = self.spec.options_for(self._tokens)
+            self._model = self._servers.model(self.spec.model, self.spec.address, options)
+        system, text = "", prompt
+        if self.spec.has_system:
+            system, _, text = prompt.partition("\n\n")
+        try:
+            return await self._model.ask(Question(system, text, schema))
+        except BudgetError as problem:
+            raise BudgetSpentError(problem.spent) from problem
+        except ModelError as problem:
+            raise OutageError(str(problem)) from problem

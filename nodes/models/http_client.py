@@ -1,0 +1,97 @@
+"""`HttpClient`: bytes posted to a model's server over aiohttp, which knows proxies, TLS and broken servers.
+
+Proxies and certificates come from the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE). Redirects are not followed:
+a key goes to the host that was named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nodes.models.answers import ModelError
+from runtime.errors import UserError
+from runtime.extras import lacking
+
+if TYPE_CHECKING:
+    import aiohttp
+
+LARGEST_BODY = 1 << 20
+
+
+class UnreachableError(ModelError):
+    """No connection was made: the server knows nothing of the call, which costs nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """What came back; `headers` by lower-case names."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class HttpClient:
+    """The connections of one process to all servers; one loop at a time, anew where the loop is another one."""
+
+    def __init__(self, *, keep_open: bool = True) -> None:
+        self._keep_open = keep_open
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def post(
+        self, url: str, where: str, headers: dict[str, str], data: bytes, take: Callable[[bytes], None]
+    ) -> HttpAnswer:
+        """One request; `take` sees each piece of a body with status 200 as it comes. Raises ModelError.
+
+        Cancelled, it closes the connection, which ends the model's work.
+        """
+        session = self._opened()
+        import aiohttp
+
+        try:
+            async with session.post(url, data=data, headers=headers, allow_redirects=False) as answer:
+                body = bytearray()
+                async for piece in answer.content.iter_any():
+                    body += piece
+                    if len(body) > LARGEST_BODY:
+                        raise ModelError(f"{where} sent more than {LARGEST_BODY} bytes")
+                    if answer.status == 200:
+                        take(piece)
+                named = {name.lower(): value for name, value in answer.headers.items()}
+                return HttpAnswer(answer.status, named, bytes(body))
+        except aiohttp.ClientConnectorError as problem:
+            why = problem.os_error.strerror or str(problem.os_error)
+            raise UnreachableError(f"{where} cannot be reached: {why}", may_retry=True) from problem
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, aiohttp.ClientOSError) as problem:
+            raise ModelError(f"{where} hung up in the middle of its answer", may_retry=True) from problem
+        except (aiohttp.ClientError, ValueError) as problem:
+            raise ModelError(f"{where} does not speak HTTP ({type(problem).__name__})", may_retry=True) from problem
+        finally:
+            if not self._keep_open:
+                await self.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        try:
+            import aiohttp
+        except ModuleNotFoundError as problem:
+            raise UserError(f"a model on a server cannot be asked: {lacking(problem) or problem}") from problem
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.closed or self._loop is not loop:
+            self._loop = loop
+            self._session = aiohttp.ClientSession(
+                trust_env=True,
+                timeout=aiohttp.ClientTimeout(total=None, connect=None),  # deadlines are the caller's
+                connector=aiohttp.TCPConnector(limit=0, force_close=not self._keep_open),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
