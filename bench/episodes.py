@@ -79,9 +79,8 @@ def _plan() -> EpisodePlan:
 
 
 async def _episode(plan: EpisodePlan, spec: AgentSpec, servers: Servers, ask: Ask | None) -> None:
-    from nodes.episodes.agents.caller import NoStore, SeatCaller
-
     from nodes.episodes.agents.model_brain import ModelBrain
+    from nodes.episodes.agents.seat_caller import NoStore, SeatCaller
     from nodes.episodes.runner.runner import conduct_episode
 
     brains = [ModelBrain(SeatCaller(spec, servers, NoStore(), seat, ask)) for seat in range(2)]
