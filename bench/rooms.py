@@ -1,7 +1,8 @@
 """Counts the rooms of each package and the arrows between them.
 
 A room is a folder, or a loose file beside folders. An arrow is one room that imports another, however often; what only
-type checkers import is not counted. `python -m bench.rooms [COMMIT ...]` counts the working tree, and each commit.
+type checkers import is not counted. `python -m bench.rooms [COMMIT ...]` counts the working tree, and each commit;
+`python -m bench.rooms --table` prints what lives in each room, as docs/architecture.md has it.
 """
 
 from __future__ import annotations
@@ -50,6 +51,16 @@ def count(files: Mapping[str, str]) -> dict[str, tuple[set[str], set[tuple[str, 
     return counted
 
 
+def table(files: Mapping[str, str]) -> list[str]:
+    """A row for each room that is a folder: its path, and the first sentence of its `__init__`."""
+    rows = ["| room | what lives there |", "|---|---|"]
+    for path in sorted(path for path in files if path.endswith("/__init__.py") and path.count("/") > 1):
+        text = ast.get_docstring(ast.parse(files[path])) or ""
+        sentence = " ".join(text.partition("\n\n")[0].split())
+        rows.append(f"| `{path.removesuffix('/__init__.py')}` | {sentence} |")
+    return rows
+
+
 def _room(module: str) -> str:
     folder = module.rpartition(".")[0]
     return module if folder in PACKAGES else folder
@@ -75,7 +86,10 @@ def _imported(source: str, modules: Mapping[str, str]) -> Iterator[str]:
 
 
 def main(commits: list[str]) -> None:
-    """Print a line for each package of each tree."""
+    """Print a line for each package of each tree, or the table of rooms."""
+    if commits == ["--table"]:
+        print(*table(working_tree()), sep="\n")
+        return
     for name, files in [("working tree", working_tree()), *((commit, tree_of(commit)) for commit in commits)]:
         for package, (rooms, arrows) in count(files).items():
             loose = sum(f"{room.replace('.', '/')}.py" in files for room in rooms)

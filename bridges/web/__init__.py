@@ -1,1 +1,1 @@
-"""The Wizard-of-Oz console: a page from which a person sees, speaks, drives, stops and sits in for a policy."""
+"""Pages for people in a browser: the Wizard-of-Oz console, studies, text episodes, ratings of recordings."""

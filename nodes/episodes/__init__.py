@@ -1,1 +1,1 @@
-"""Sotopia episodes. Rooms, each on those after it: commands, play, results, judging, minds, talk, people."""
+"""Sotopia episodes; each room stands on the next: runner, results, evaluation, agents, dialogue, scenarios."""

@@ -1,1 +1,1 @@
-"""The node that drives a robot, robots without hardware behind it, and the tests that every robot must pass."""
+"""Any robot: the protocol and the limits of one, the node that drives it, and the tests that it must pass."""

@@ -1,1 +1,1 @@
-"""A simulated Stretch-like robot on a laptop: physics, cameras and a collaborator."""
+"""A simulated Stretch-like robot on a laptop: physics, cameras and a collaborator; and one of kinematics alone."""

@@ -12,7 +12,7 @@ import msgspec
 
 from runtime.commands.doctor_hosts import examine_hosts
 from runtime.errors import LaunchFileError, UserError
-from runtime.execution.realtime import refusals
+from runtime.execution.process_priorities import refusals
 from runtime.launch.file import check, find, load
 from runtime.launch.graph import NodeSpec, convert_params
 from runtime.launch.nodes_table import load_name, node_spec

@@ -13,7 +13,7 @@ from runtime.clock import SystemClock, to_ns
 from runtime.commands.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
 from runtime.commands.command_line import count, seconds
 from runtime.commands.distribution import Distribution, MessageGaps
-from runtime.commands.schemaless import find_type, in_many_lines, in_one_line, to_plain
+from runtime.commands.plain_messages import find_type, in_many_lines, in_one_line, to_plain
 from runtime.errors import CodecError
 
 _JSON_FOR_S = 5.0

@@ -12,7 +12,7 @@ import msgspec
 from runtime.clock import SystemClock, to_ns
 from runtime.commands.attach import Interruption, Sender, add_run_argument, attach, topic_of
 from runtime.commands.command_line import count, positive
-from runtime.commands.schemaless import find_type
+from runtime.commands.plain_messages import find_type
 from runtime.errors import CodecError, UserError, choices
 from runtime.message import Envelope, Message
 from runtime.messages.codec import encode

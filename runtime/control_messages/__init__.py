@@ -1,1 +1,1 @@
-"""What the runtime itself says on the bus: preemption epochs, seat leases, node health, signed orders."""
+"""What the runtime itself says on the bus: preemption epochs, seat leases, node health."""

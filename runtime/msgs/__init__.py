@@ -1,5 +1,6 @@
-"""The messages of robots, voices and interrupts. Those of episodes are in `runtime.msgs.episode`.
+"""The messages of robots, voices, interrupts and episodes: what nodes say to each other.
 
+Those of episodes are in `runtime.msgs.episode`.
 No other room of `runtime` imports this one: the runtime knows messages by their traits, not by their names.
 A message is loaded when it is first asked for, since those with arrays need numpy.
 """

@@ -50,7 +50,7 @@ class ChildProcess:
         for name in _THREADS:
             environment.setdefault(name, "1")  # many processes share the cores: none needs a thread pool
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-u", "-m", "runtime.supervision.child"),
+            *(sys.executable, "-P", "-u", "-m", "runtime.supervision.process_main"),
             *(str(self._folder), self.name, str(orders_read), str(events_write)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import runtime
-from bench.rooms import count
+from bench.rooms import count, table, working_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("zmq", "mcap", "numpy", "mujoco", "cv2", "onnxruntime", "openai", "rich", "matplotlib", "PIL")
@@ -29,7 +30,9 @@ def test_an_import_loads_no_heavy_library(module: str) -> None:
     assert found.stdout.split() == []
 
 
-@pytest.mark.parametrize("module", ["runtime.commands.run", "runtime.commands.check", "runtime.supervision.child"])
+@pytest.mark.parametrize(
+    "module", ["runtime.commands.run", "runtime.commands.check", "runtime.supervision.process_main"]
+)
 def test_what_every_run_starts_with_is_light(module: str) -> None:
     """A graph without images needs no numpy, which takes longer to load than all that a run starts with."""
     program = f"import sys, {module}; print(*sorted(set({HEAVY!r}) & set(sys.modules) - {{'zmq'}}))"
@@ -143,6 +146,20 @@ def test_every_room_says_in_one_sentence_what_lives_there() -> None:
             text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
             first = text.partition("\n\n")[0]
             assert first.endswith("."), f"{folder}/__init__.py: {first!r}"
+
+
+def test_the_page_of_the_house_says_what_each_room_says_of_itself_and_names_paths_that_are_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rooms = table(working_tree())[2:]
+    assert len(rooms) > 40
+    told = page.partition("### The rooms\n")[2].partition("###")[0]
+    assert [row for row in told.splitlines() if row.startswith("| `")] == rooms, "python -m bench.rooms --table"
+    changes = page.partition("### Where a change belongs\n")[2].partition("\n## ")[0].strip().splitlines()[2:]
+    assert len(changes) >= 12
+    for change in changes:
+        paths = re.findall(r"`([^`]+)`", change.split("|")[2])
+        assert paths, change
+        assert [path for path in paths if not (ROOT / path).is_dir()] == [], change
 
 
 def test_rooms_and_arrows_are_counted_as_they_are() -> None:

@@ -1,4 +1,4 @@
-"""The ZeroMQ transport between processes; only this folder, `zeromq_tools` and the gateway import `zmq`.
+"""The ZeroMQ transport between processes; only this folder, `taps` and the gateway import `zmq`.
 
 Each process binds two XPUB sockets, one for events and one for states, so that an image never stands before an
 interrupt; each connects to those of the others and subscribes to the topics that it needs. A control loop that alone

@@ -16,7 +16,7 @@ from runtime import Node, every
 from runtime import os_realtime as scheduling
 from runtime.commands.doctor import examine_launch
 from runtime.errors import UserError
-from runtime.execution.realtime import refusals
+from runtime.execution.process_priorities import refusals
 from runtime.launch.file import load
 from runtime.launch.process_plan import plan
 from runtime.launch.processes_table import RealTime, parse_processes

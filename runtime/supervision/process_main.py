@@ -1,6 +1,6 @@
 """One process of a run, started by the supervisor.
 
-`python -m runtime.supervision.child RUN_FOLDER PROCESS READ_FD WRITE_FD`
+`python -m runtime.supervision.process_main RUN_FOLDER PROCESS READ_FD WRITE_FD`
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 from runtime.control_messages.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Deliver, Executor, Lost
-from runtime.execution.realtime import RealTimeStart
+from runtime.execution.process_priorities import RealTimeStart
 from runtime.hosts.hosts_table import GatewayPlan
 from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type

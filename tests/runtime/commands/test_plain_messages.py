@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodes.hello import Beat
-from runtime.commands.schemaless import find_type, in_many_lines, in_one_line, to_plain
+from runtime.commands.plain_messages import find_type, in_many_lines, in_one_line, to_plain
 from runtime.errors import CodecError
 from runtime.message import Envelope, Message
 from runtime.messages.codec import encode
