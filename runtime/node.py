@@ -73,6 +73,17 @@ class _Mark:
     phase: float = 0.0
 
 
+def _mark_method(method: Any, mark: _Mark) -> None:
+    if not callable(method) or isinstance(method, type):
+        raise UserError(f"a handler is a method, not {method!r}; put `def` below the mark")
+    if hasattr(method, _MARK):
+        raise UserError(
+            f"{method.__qualname__} (line {method.__code__.co_firstlineno}) has two marks, and the second would take "
+            "the place of the first; give each a method of its own that calls this one"
+        )
+    setattr(method, _MARK, mark)
+
+
 def every(
     *, hz: float, blocking: bool = False, overrun: Overrun = "skip", phase: float = 0.0
 ) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
@@ -90,7 +101,7 @@ def every(
         raise UserError(f"every(phase={phase}): expected a part of a period, from 0 to below 1")
 
     def mark(method: Callable[[N], R]) -> Callable[[N], R]:
-        setattr(method, _MARK, _Mark(hz=hz, port=None, blocking=blocking, overrun=overrun, phase=phase))
+        _mark_method(method, _Mark(hz=hz, port=None, blocking=blocking, overrun=overrun, phase=phase))
         return method
 
     return mark
@@ -98,9 +109,13 @@ def every(
 
 def on(port: Subscription[M], *, blocking: bool = False) -> Callable[[Callable[[N, M], R]], Callable[[N, M], R]]:
     """Run the method for each message of the port; with `blocking`, in a worker thread and newest first for state."""
+    if not isinstance(port, Subscription):
+        raise UserError(
+            f"@on takes a subscription, not {port!r}; write @on(beat) for beat = Subscription(Beat, 'beat')"
+        )
 
     def mark(method: Callable[[N, M], R]) -> Callable[[N, M], R]:
-        setattr(method, _MARK, _Mark(hz=None, port=port, blocking=blocking))
+        _mark_method(method, _Mark(hz=None, port=port, blocking=blocking))
         return method
 
     return mark
@@ -110,7 +125,7 @@ def on_deadline(port: Subscription[Any]) -> Callable[[Callable[[N], R]], Callabl
     """Run the method once when nothing has come by the port for `deadline_s`, and again at its next such silence."""
 
     def mark(method: Callable[[N], R]) -> Callable[[N], R]:
-        setattr(method, _MARK, _Mark(hz=None, port=port, blocking=False, is_deadline=True))
+        _mark_method(method, _Mark(hz=None, port=port, blocking=False, is_deadline=True))
         return method
 
     return mark

@@ -16,6 +16,7 @@ from runtime.clock import Clock, SystemClock, to_ns
 from runtime.context import HandlerContext, current_call
 from runtime.control_messages.fence import PreemptionEpochs
 from runtime.control_messages.lease import SeatHolders
+from runtime.errors import UserError
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.qos import QoS
 from runtime.topic import check_topic
@@ -30,6 +31,12 @@ class Port(Generic[M]):
     """What both kinds of port are: a message type, a topic and a QoS, under an attribute of a node class."""
 
     def __init__(self, message: type[M], topic: str, *, qos: QoS | None = None) -> None:
+        if not _is_message(message):
+            said = getattr(message, "__name__", repr(message))
+            raise UserError(
+                f"{type(self).__name__}({said}, {topic!r}): {said} is no message; declare one: "
+                "`class Beat(Message): count: int`"
+            )
         self.message = message
         self.topic = check_topic(topic)
         self.qos = (qos or QoS()).for_kind(message.message_kind)
@@ -48,6 +55,10 @@ class Port(Generic[M]):
         bound = type(self)(self.message, self.topic, qos=self.qos)
         bound.attribute = self.attribute
         return bound
+
+
+def _is_message(message: object) -> bool:
+    return isinstance(message, type) and issubclass(message, Message)
 
 
 class Publisher(Port[M]):

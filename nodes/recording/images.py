@@ -160,6 +160,17 @@ def image_of(document: Document, depth: Document | None) -> tuple[Image, bool]:
     return image, is_exact
 
 
+def as_stored(document: Document) -> NDArray[Any]:
+    """The numbers of a recorded picture, colours or depth, as its file has them. Raises RecordingError."""
+    try:
+        found = _decoded_as_is(base64.b64decode(document["data"], validate=True))
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"a recorded image has no readable data ({error})") from error
+    if found is None:
+        raise RecordingError("a recorded image cannot be decoded")
+    return found
+
+
 def pixels(document: Document) -> NDArray[np.uint8]:
     """The colour pixels of a recorded image, (height, width, 3) RGB. Raises RecordingError where it is damaged."""
     try:

@@ -197,6 +197,8 @@ class BagReader:
         self.is_complete = False
         self._at = 0  # where the record stands that was read last
         self.damage: list[str] = []
+        self.has_left_out = False
+        """Whether something in its midst could not be read; not where it merely ends early."""
         self._schemas: dict[int, Schema] = {}  # of the index at the end, for where a chunk that holds them is damaged
         self._channels: dict[int, Channel] = {}
         self.promised: int | None = None
@@ -262,6 +264,7 @@ class BagReader:
         # A record whose type was damaged is, to MCAP, one of a kind unknown, and passed over in silence.
         if not self.damage and self.promised not in (None, count):
             self.damage.append(f"{self.path}: {count} messages can be read of the {self.promised} its index counts")
+            self.has_left_out = True
 
     def newest_first(self, goes_on: Callable[[], bool]) -> Iterator[BagMessage]:
         """The messages from the end of the file back while `goes_on` says so; those of a busy topic not all the way.
@@ -299,12 +302,13 @@ class BagReader:
             return breakup_chunk(chunk, validate_crc=True)
         except _DAMAGE as error:
             self.damage.append(f"{self.path}: a chunk is damaged and left out ({type(error).__name__}: {error})")
+            self.has_left_out = True
             return []
 
     def _records(self) -> Iterator[Any]:
         """Records as they stand in the file, chunks unopened, up to the end or the first damage."""
         self.damage = []
-        self.is_complete = False
+        self.is_complete = self.has_left_out = False
         try:
             size = self.path.stat().st_size
             file = self.path.open("rb")
@@ -332,6 +336,8 @@ class BagReader:
                     damaged_at, good_until = good_until, next_chunk(file, good_until + 1, size)
                     self.damage.append(_lost(self.path, error, damaged_at, good_until))
                     is_damaged = True
+                    ends_early = good_until is None and isinstance(error, EndOfFile | struct.error)
+                    self.has_left_out = self.has_left_out or not ends_early
             self.is_complete = self.is_complete and not is_damaged
 
 

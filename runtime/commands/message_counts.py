@@ -59,10 +59,11 @@ class MessageCounts:
     def lines(self) -> list[str]:
         """The same in words: the sum, and each subscription that lost something; and whose handlers failed."""
         return self._messages() + [
-            f"{node}: {number} handler calls ended in an error; the log tells where" for node, number in self._errors()
+            f"{node}: {number} handler calls ended in an error; the log tells where" for node, number in self.errors()
         ]
 
-    def _errors(self) -> list[tuple[str, int]]:
+    def errors(self) -> list[tuple[str, int]]:
+        """The nodes whose handlers raised something, and how often."""
         errors: Counter[str] = Counter()
         for (node, _), health in self._last.items():
             errors[node] += health.errors

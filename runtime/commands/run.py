@@ -71,6 +71,7 @@ def main(argv: list[str]) -> int:
     recording: Path = arguments.record or folder / RECORDING
     view = MessageCounts(_view(launch, arguments))
     restarted: dict[str, int] = {}
+    unclean: dict[str, str] = {}
     try:
         if arguments.virtual:
             outcome = _run_virtual(
@@ -79,7 +80,9 @@ def main(argv: list[str]) -> int:
             )  # fmt: skip
         else:
             _make_room(recording)
-            outcome, restarted = _run_real(launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view)
+            outcome, restarted, unclean = _run_real(
+                launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view
+            )
     except KeyboardInterrupt:  # in virtual time: in real time it ends the run as its time does
         if recording.is_file():
             print(f"\nstopped; recorded until then, to be summed up: polyrhythm report {recording}", file=sys.stderr)
@@ -90,10 +93,20 @@ def main(argv: list[str]) -> int:
         report: Report = load_name(launch.report)
         if patience := what_takes_time(recording):
             print(patience, file=sys.stderr, flush=True)
-        return 0 if report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted) else 1
-    kept = recording if recording.is_file() else None
-    _tell(outcome, run_info.get("trace"), kept, view, as_json=arguments.json)
-    return 0 if outcome is None or outcome[0] else 1
+        is_good = report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted)
+    else:
+        kept = recording if recording.is_file() else None
+        _tell(outcome, run_info.get("trace"), kept, view, as_json=arguments.json)
+        is_good = outcome is None or outcome[0]
+    for name, why in unclean.items():
+        print(f"{name} {why}", file=sys.stderr)
+    failed = view.errors() if not arguments.allow_failures else []
+    if failed and is_good:
+        names = ", ".join(node for node, _ in failed)
+        print(
+            f"failed: handlers of {names} ended in errors; --allow-failures counts that as a success", file=sys.stderr
+        )
+    return 0 if is_good and not failed and not unclean else 1
 
 
 def what_takes_time(recording: Path) -> str:
@@ -158,6 +171,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--record", type=Path, metavar="FILE", help="record into this file; adds a recorder if needed")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
+    parser.add_argument(
+        "--allow-failures", action="store_true", help="exit with 0 also where handlers raised exceptions meanwhile"
+    )
     return parser
 
 
@@ -214,15 +230,15 @@ def _view(launch: Launch, arguments: argparse.Namespace) -> View:
 
 def _run_real(
     launch: Launch, folder: Path, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View
-) -> tuple[tuple[bool, str] | None, dict[str, int]]:
+) -> tuple[tuple[bool, str] | None, dict[str, int], dict[str, str]]:
     from runtime.supervision.supervisor import Supervisor
 
     if launch.host:
         _check_keys(launch)
 
-    async def run() -> tuple[tuple[bool, str] | None, dict[str, int]]:
+    async def run() -> tuple[tuple[bool, str] | None, dict[str, int], dict[str, str]]:
         supervisor = Supervisor(launch, folder=folder, seed=seed, run_info=run_info, view=view)
-        return await supervisor.run(for_s), supervisor.restarted
+        return await supervisor.run(for_s), supervisor.restarted, supervisor.unclean
 
     return asyncio.run(run())
 

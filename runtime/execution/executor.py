@@ -205,6 +205,7 @@ class Executor:
         for hosted in recorders:
             await self._hear_out(hosted, end_ns + to_ns(_JOIN_S))
         for hosted in self.hosted:
+            hosted.slow.sum_up()
             try:
                 hosted.node.on_stop()
             except Exception:

@@ -1,4 +1,4 @@
-"""`Failures`: tells the log what handlers raise: whole where it is new, in a line a second where it goes on."""
+"""`Failures`, `SlowCalls`: tell the log what handlers raise, and which ones hold up all others of their process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Failures:
         self._lock = threading.Lock()
 
     def tell(self, handler: str, problem: BaseException) -> None:
-        """Count it, and say it where it is new or nothing of that handler was said for a second."""
+        """Count it; say it whole where it is new, and in a line a second where it goes on."""
         name, place = type(problem).__name__, _place(problem)
         with self._lock:
             self.count += 1
@@ -51,6 +51,40 @@ class Failures:
         else:
             times = "again" if number == 1 else f"{number} times more"
             self._log.error("handler %s failed %s, the last time at %s: %s: %s", handler, times, place, name, problem)
+
+
+SLOW_S = 0.1
+"""A plain handler of this length is told, where it is longer than its period, too."""
+_BLOCKS_S = 0.5
+"""One without a period is told from here on."""
+
+
+class SlowCalls:
+    """Which plain handlers of one node held up all others of their process; called by the thread that runs them."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._worst: dict[str, tuple[float, float, int]] = {}  # handler -> its longest, its period, how often
+
+    def tell(self, handler: str, took_s: float, period_s: float) -> None:
+        """Note a call; `period_s` 0: it is no timer. Said at once where it is the first one of that handler."""
+        if took_s < max(period_s, SLOW_S if period_s else _BLOCKS_S):
+            return
+        worst_s, _, number = self._worst.get(handler, (0.0, 0.0, 0))
+        self._worst[handler] = (max(took_s, worst_s), period_s, number + 1)
+        if not number:
+            self._log.warning("%s took %s", handler, _took(took_s, period_s))
+
+    def sum_up(self) -> None:
+        """Say at the end which ones did so more than once."""
+        for handler, (worst_s, period_s, number) in self._worst.items():
+            if number > 1:
+                self._log.warning("%s took up to %s; %d times in this run", handler, _took(worst_s, period_s), number)
+
+
+def _took(took_s: float, period_s: float) -> str:
+    of = f" of its {period_s:.3g} s" if period_s else ", and nothing else of its process ran meanwhile"
+    return f"{took_s:.1f} s{of}; make it blocking or async"
 
 
 def _place(problem: BaseException) -> str:

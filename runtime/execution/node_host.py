@@ -17,7 +17,7 @@ from runtime.context_log import ContextLog
 from runtime.control_messages.fence import PreemptionEpochs, seat_index
 from runtime.control_messages.lease import SeatHolders
 from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
-from runtime.execution.failures import Failures
+from runtime.execution.failures import Failures, SlowCalls
 from runtime.execution.lane import Deadline, Lane, TimerState, Work
 from runtime.launch.budgets_table import PathBudget, meters_for
 from runtime.message import Envelope, Message, array_fields
@@ -69,6 +69,7 @@ class NodeHost:
             _finish=lambda ok, reason: finish(name, ok, reason),
         )
         self.failures = Failures(node.log, clock)
+        self.slow = SlowCalls(node.log)
         self.provenance = type(node).provenance or f"script:{type(node).__name__}"
         remap = remap or {}
         self.publishers: list[Publisher[Any]] = []

@@ -11,8 +11,9 @@ import threading
 from contextvars import copy_context
 from typing import Protocol
 
-from runtime.clock import Clock
+from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.context import HandlerContext, current_call
+from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
 from runtime.execution.node_host import NodeHost
 from runtime.os_realtime import ask_for_fifo, be_ordinary
@@ -20,6 +21,7 @@ from runtime.os_realtime import ask_for_fifo, be_ordinary
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
 _LONGEST_TURN_NS = 5_000_000  # and so it does after the handler that ran longer: one alone may take far more
 _STALE_NS = 1_000_000
+_SLOW_NS = to_ns(SLOW_S)
 
 
 class MessageSource(Protocol):
@@ -75,6 +77,11 @@ def run_guarded(hosted: NodeHost, work: Work) -> None:
         hosted.failures.tell(work.handler, problem)
     if call.view is not None:
         hosted.commit(work, call)
+
+
+def _tell_slow(hosted: NodeHost, lane: Lane, work: Work, took_ns: int) -> None:
+    hz = next((state.hz for state in lane.timers if state.timer.name == work.handler), 0.0)
+    hosted.slow.tell(work.handler, took_ns / NS_PER_S, 1 / hz if hz else 0.0)
 
 
 class LoopRunner:
@@ -141,7 +148,9 @@ class LoopRunner:
                 self._run_task(work)
             else:
                 run_guarded(self._hosted, work)
-            now_ns = self._clock.now_ns()
+            before_ns, now_ns = now_ns, self._clock.now_ns()
+            if now_ns - before_ns > _SLOW_NS:
+                _tell_slow(self._hosted, self._lane, work, now_ns - before_ns)
         self.wake()
 
     def _sleep(self) -> None:
@@ -264,6 +273,8 @@ class ThreadRunner:
             work = lane.take(now_ns)
             if work is not None:
                 run_guarded(hosted, work)
+                if lane.style == "plain" and (took_ns := now() - now_ns) > _SLOW_NS:
+                    _tell_slow(hosted, lane, work, took_ns)
             elif source.drain(most) == 0:
                 due_ns = lane.next_due_ns()
                 timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9

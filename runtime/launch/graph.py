@@ -14,6 +14,7 @@ from runtime.bag.journal import Calls, calls_topic
 from runtime.control_messages.fence import FENCE_TOPIC
 from runtime.control_messages.health import Health
 from runtime.errors import GraphError, ParameterError, UserError, choices
+from runtime.launch.class_check import handler_problems, init_problem, instance_problems
 from runtime.launch.latency import Latency
 from runtime.message import Message
 from runtime.node import Node, Timer, handlers_of, ports_of
@@ -46,8 +47,10 @@ class NodeSpec:
         values = convert_params(self.cls, self.params)
         try:
             return self.cls(**values)
-        except (TypeError, ValueError) as problem:
-            raise ParameterError(f"{self.cls.__name__} refuses its parameters: {problem}") from problem
+        except UserError:
+            raise
+        except Exception as problem:
+            raise init_problem(self.cls, problem) from problem
 
     def topic_of(self, port: Publisher[Any] | Subscription[Any]) -> str:
         """The topic of a declared port after this node's remapping."""
@@ -224,10 +227,10 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
     try:
         handlers = handlers_of(spec.cls)
         values = convert_params(spec.cls, spec.params) if spec.instance is None else {}
-        spec.build()  # an `__init__` is cheap, and knows best which values it refuses
+        node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses
     except UserError as problem:
         return [str(problem)]
-    problems = _unserved(spec.cls)
+    problems = _unserved(spec.cls) + handler_problems(spec.cls, handlers) + instance_problems(node)
     timers = [handler.name for handler in handlers if isinstance(handler, Timer)]
     for name, hz in spec.hz.items():
         if name not in timers:

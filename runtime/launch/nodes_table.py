@@ -18,6 +18,7 @@ from msgspec import Meta, field
 from runtime.errors import LaunchFileError, UserError, choices
 from runtime.extras import lacking
 from runtime.hosts.hosts_table import Host
+from runtime.launch.class_check import place_of_problem
 from runtime.launch.graph import NodeSpec, Restart
 from runtime.launch.latency import Latency, read_trace
 from runtime.node import Node, Timer, handlers_of
@@ -197,9 +198,10 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         )
         raise UserError(f"{name!r}: there is no module {missing!r}{where}; {do}") from problem
     except Exception as problem:  # whatever a module's first lines may raise
-        raise UserError(
-            f"{name!r}: module {module_name!r} cannot be imported: {type(problem).__name__}: {problem}"
-        ) from problem
+        what = str(problem) if isinstance(problem, UserError) else f"{type(problem).__name__}: {problem}"
+        place = place_of_problem(problem)
+        at = f" at {place}" if place and not isinstance(problem, SyntaxError) else ""
+        raise UserError(f"{name!r}: module {module_name!r} cannot be imported{at}: {what}") from problem
 
 
 @cache

@@ -15,6 +15,8 @@ Events = Callable[["ChildProcess", dict[str, Any]], None]
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _PIPE_BYTES = 1 << 20
+STUCK = 3
+"""The exit code of a process whose handler did not return when the run ended."""
 
 
 class ChildProcess:

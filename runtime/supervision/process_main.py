@@ -25,6 +25,7 @@ from runtime.hosts.hosts_table import GatewayPlan
 from runtime.launch.nodes_table import node_spec
 from runtime.launch.process_plan import ProcessPlan, load_type
 from runtime.message import Message
+from runtime.supervision.child_process import STUCK
 from runtime.supervision.control_pipe import Control, ControlLog
 from runtime.transport.zeromq import PublisherSockets, Reader, SubscriberThread, schedule_readers
 
@@ -143,7 +144,7 @@ class Process:
         if executor.stuck:
             logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))
             self._control.close()
-            os._exit(0)  # a handler that never returns must not keep the process
+            os._exit(STUCK)  # a handler that never returns must not keep the process
 
     async def _run_gateway(self, plan: ProcessPlan, part: GatewayPlan, types: Mapping[str, type[Message]]) -> None:
         from runtime.hosts.gateway import make_gateway  # only this process speaks to another machine

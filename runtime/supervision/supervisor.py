@@ -16,7 +16,7 @@ from runtime.errors import PolyrhythmError
 from runtime.launch.file import Launch
 from runtime.launch.process_plan import ProcessPlan, describe, plan
 from runtime.message import Stamped, array_fields
-from runtime.supervision.child_process import ChildProcess
+from runtime.supervision.child_process import STUCK, ChildProcess
 from runtime.supervision.registry import Registration
 from runtime.supervision.view import View
 from runtime.transport.zeromq import SubscriberThread
@@ -83,6 +83,8 @@ class Supervisor:
         self._restarts: set[asyncio.Task[None]] = set()
         self._registration: Registration | None = None
         self.restarted: dict[str, int] = {}
+        self.unclean: dict[str, str] = {}
+        """Processes that did not end as they should when the run was over, and why."""
 
     async def run(self, for_s: float | None) -> tuple[bool, str] | None:
         """Run to the end; the outcome that a node gave, or None where the time or the user ended the run.
@@ -215,10 +217,12 @@ class Supervisor:
 
     def _on_exit(self, child: ChildProcess, code: int) -> None:
         self._ready.discard(child.name)
-        if self._ending is None or self._ending.done():
-            self._show(child, "stopped")
-            return
         why = _why(code, child.failure)
+        if self._ending is None or self._ending.done():
+            if code != 0:
+                self.unclean[child.name] = why
+            self._show(child, "stopped" if code == 0 else f"stopped: {why}")
+            return
         self._show(child, f"failed: {why}")
         policy = self._plans[child.name].restart
         if not self._is_going or policy == "never" or (policy == "on-failure" and code == 0):
@@ -260,6 +264,8 @@ class Supervisor:
 def _why(code: int, failure: str) -> str:
     if failure:
         return failure
+    if code == STUCK:
+        return "had to be left behind: a handler of it does not return"
     if code < 0:
         return f"was killed by {signal.Signals(-code).name}"
     return f"exited with code {code}"

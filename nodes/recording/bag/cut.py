@@ -54,19 +54,22 @@ def cut(
 
 
 def main(argv: list[str]) -> int:
-    """`polyrhythm bag cut`: 0, or 1 where nothing is left."""
+    """`polyrhythm bag cut`: 0, or 1 where nothing is left, or a chunk was left out."""
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag cut",
         description="Keep a span of run time, or some topics, of a recording.",
         epilog="example: polyrhythm bag cut run.mcap --from 10 --to 20 --topics 'robot/*' action --out part.mcap",
     )
     add_recording(parser)
-    parser.add_argument("--from", dest="from_s", type=float, default=0.0, metavar="S", help="run time; default: 0")
-    parser.add_argument("--to", dest="to_s", type=float, default=_LATEST_S, metavar="S", help="default: the end")
+    parser.add_argument("--from", dest="from_s", type=float, metavar="S", help="run time; default: 0")
+    parser.add_argument("--to", dest="to_s", type=float, metavar="S", help="default: the end")
     parser.add_argument("--topics", nargs="+", metavar="TOPIC", help="names or patterns like 'health/*'; default: all")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: RUN-cut.mcap beside it")
     asked = parser.parse_args(argv)
-    asked.to_s = min(asked.to_s, _LATEST_S)
+    if asked.from_s is None and asked.to_s is None and not asked.topics:
+        raise UserError("nothing says what to keep; give --from, --to or --topics")
+    asked.from_s = 0.0 if asked.from_s is None else asked.from_s
+    asked.to_s = _LATEST_S if asked.to_s is None else min(asked.to_s, _LATEST_S)
     if not -_LATEST_S < asked.from_s < asked.to_s:
         raise UserError(f"--from {asked.from_s:g} --to {asked.to_s:g}: expected a span of time that is not empty")
     out = asked.out or asked.recording.with_name(f"{asked.recording.stem}-cut.mcap")
@@ -81,4 +84,4 @@ def main(argv: list[str]) -> int:
         print(
             f"! nothing is left: it holds {whole.from_s:.3f} to {whole.to_s:.3f} s of run time, on {topics or 'none'}"
         )
-    return 0 if messages else 1
+    return 0 if messages and not source.has_left_out else 1

@@ -14,7 +14,7 @@ FORMATS = ("lerobot", "ros2", "jsonl", "csv", "mp4", "wav")
 
 
 def main(argv: list[str]) -> int:
-    """`polyrhythm bag export`: 0, or 1 where the recording has not what the format needs."""
+    """`polyrhythm bag export`: 0; 1 where the recording has not what the format needs, or a chunk was left out."""
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag export",
         description="Write a recording as a LeRobot v3.0 dataset (needs the extra polyrhythm[export]), as a ROS 2 bag "
@@ -82,7 +82,7 @@ def main(argv: list[str]) -> int:
         lines = export_jsonl(recordings[0], out, with_images=asked.images, tell=_tell)
         print(f"{lines} lines in {out}")
     tell_damage(*recordings)
-    return 0
+    return int(not asked.skip_damaged and any(recording.has_left_out for recording in recordings))
 
 
 def import_main(argv: list[str]) -> int:

@@ -82,6 +82,7 @@ class Info:
     recording: str
     parts: list[dict[str, Any]]
     is_complete: bool
+    has_left_out: bool  # a chunk, or a part that it names
     damage: list[str]
     clock: str
     seed: str
@@ -139,6 +140,7 @@ def inspect(path: Path) -> Info:
             for reader in recording.readers
         ],
         is_complete=recording.is_complete,
+        has_left_out=recording.has_left_out,
         damage=recording.damage,
         clock=recording.about.get("clock", ""),
         seed=recording.about.get("seed", ""),
@@ -159,7 +161,7 @@ def inspect(path: Path) -> Info:
 
 
 def main(argv: list[str]) -> int:
-    """`polyrhythm bag info`: 0, also for a recording that was cut off; 1 where it cannot be read."""
+    """`polyrhythm bag info`: 0, also for a recording that was cut off; 1 where it, or a chunk of it, cannot be read."""
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag info",
         description="Topics, rates, gaps, ages, drops, duration and parts of a recording.",
@@ -175,7 +177,7 @@ def main(argv: list[str]) -> int:
         print(msgspec.json.format(json.dumps(document), indent=2))
     else:
         _print(info, is_whole=asked.all)
-    return 0
+    return int(info.has_left_out)
 
 
 def _fared(recorder: dict[str, float]) -> str:

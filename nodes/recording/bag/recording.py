@@ -30,17 +30,20 @@ class Recording:
     def __init__(self, path: Path, parts: list[Path] | None = None) -> None:
         self.path = path
         self._left_out: list[str] = []
+        self._has_lost_part = False
         self.readers = [BagReader(path)] if parts is None else [BagReader(part) for part in parts]
         for part in parts_of(path)[1:] if parts is None else ():
             try:
                 self.readers.append(BagReader(part))
             except RecordingError as problem:
+                self._has_lost_part = True
                 self._left_out.append(f"{problem}; left out, though it is named as a part of this recording")
         read = {reader.path.name for reader in self.readers}
         for reader in self.readers:
             following = Path(reader.metadata.get("end", {}).get("continues", "")).name
             if following and following not in read:
                 is_there = reader.path.with_name(following).is_file()
+                self._has_lost_part = self._has_lost_part or not is_there
                 why = "which is not read with it" if is_there else "which is not there"
                 self._left_out.append(f"{reader.path}: goes on in {following}, {why}")
         self.about = self.readers[0].metadata.get("run", {})
@@ -74,6 +77,14 @@ class Recording:
         return [text for reader in self.readers for text in reader.damage] + self._left_out
 
     @property
+    def has_left_out(self) -> bool:
+        """Whether a chunk or a part of it was left out; one that was cut off has lost nothing that it still had.
+
+        Known once the messages were read.
+        """
+        return self._has_lost_part or any(reader.has_left_out for reader in self.readers)
+
+    @property
     def is_virtual(self) -> bool:
         return self.about.get("clock") == "virtual"
 
@@ -84,11 +95,11 @@ class Recording:
         return self._first_ns() if noted_ns is None else noted_ns
 
     def _first_ns(self) -> int:
-        known = [(reader, reader.damage, reader.is_complete) for reader in self.readers]
+        known = [(reader, reader.damage, reader.is_complete, reader.has_left_out) for reader in self.readers]
         envelopes = (envelope for message in self if (envelope := envelope_or_none(message)) is not None)
         first = next(envelopes, None)
-        for reader, damage, is_complete in known:  # what is known once the messages were read stays so
-            reader.damage, reader.is_complete = damage, is_complete
+        for reader, damage, is_complete, has_left_out in known:  # what is known once the messages were read stays so
+            reader.damage, reader.is_complete, reader.has_left_out = damage, is_complete, has_left_out
         return first.published_ns if first is not None else 0
 
     @property

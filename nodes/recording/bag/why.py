@@ -62,7 +62,7 @@ def _short(text: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """`polyrhythm bag why`: 0, or 1 where the recording has no command then."""
+    """`polyrhythm bag why`: 0, or 1 where the recording has no command then, or a chunk of it was left out."""
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag why",
         description="What led to the robot's command at a point of run time: utterance, plan, action, command, "
@@ -88,4 +88,4 @@ def main(argv: list[str]) -> int:
 
         draw(found, asked.png)
     tell_damage(recording)
-    return 0
+    return int(recording.has_left_out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 
 import cv2
 import numpy as np
@@ -60,3 +61,32 @@ def test_a_view_of_a_larger_picture_is_written_as_it_looks() -> None:
 def test_a_camera_is_told_from_a_drawing() -> None:
     assert is_drawn(drawn(120, 160))
     assert not is_drawn(noisy(120, 160))
+
+
+def test_the_encoder_keeps_every_pixel_under_stress() -> None:
+    """Threads side by side, pictures of all kinds and alignments, and memory that is used over and over again."""
+    random = np.random.default_rng(7)
+    pictures = [
+        np.ascontiguousarray(kind(int(random.integers(1, 130)), int(random.integers(1, 170))))
+        for kind in (drawn, noisy)
+        for _ in range(20)
+    ]
+    pictures += [np.asfortranarray(picture) for picture in pictures[:10]]
+    wrong: list[tuple[int, ...]] = []
+
+    def encode(seed: int) -> None:
+        own = np.random.default_rng(seed)
+        for _ in range(60):
+            picture = pictures[int(own.integers(len(pictures)))]
+            rubbish = np.full(int(own.integers(1, 300_000)), own.integers(256), np.uint8)
+            found = cv2.imdecode(np.frombuffer(encode_png(picture), np.uint8), cv2.IMREAD_COLOR)
+            del rubbish
+            if found is None or not np.array_equal(np.asarray(found)[..., ::-1], picture):
+                wrong.append(picture.shape)
+
+    threads = [threading.Thread(target=encode, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -147,7 +147,7 @@ def test_handlers_that_hang_do_not_keep_a_run_from_ending(start: Start) -> None:
     run.wait_for("hanging: hangs")
     run.wait_for("loop: hangs")
     run.process.send_signal(signal.SIGTERM)
-    assert run.end() == 0
+    assert run.end() == 1
     assert "hanging-blocking did not end in time" in run.output
     assert run.is_gone()
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nodes.recording.bag.command import COMMANDS, main
 from nodes.recording.bag.diff import first_difference
+from nodes.recording.images import SCHEMA, SCHEMA_NAME, depth_document, image_document
 from runtime.bag.file import BagReader, BagWriter, next_chunk
 from runtime.bag.parts import part_of, parts_of
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, Utterance
+from runtime.msgs import Action, Image, Utterance
 from tests.support.synthetic_run import write_run
 
 
@@ -215,7 +219,9 @@ def test_a_part_that_is_no_recording_is_left_out_and_told(tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize(
-    "command", [["recover"], ["cut"], ["merge"], ["latency"], ["export", "--to", "jsonl"]], ids=lambda words: words[0]
+    "command",
+    [["recover"], ["cut", "--from", "0"], ["merge"], ["latency"], ["export", "--to", "jsonl"]],
+    ids=lambda words: words[0],
 )
 def test_a_recording_is_never_written_over_itself(
     tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
@@ -230,10 +236,64 @@ def test_a_recording_is_never_written_over_itself(
 def test_cut_and_diff_say_what_could_not_be_read(tmp_path: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = tmp_path / "broken.mcap"
     broken.write_bytes(run.read_bytes()[:60_000])
-    assert main(["cut", str(broken), "--out", str(tmp_path / "cut.mcap")]) == 0
+    assert main(["cut", str(broken), "--to", "99", "--out", str(tmp_path / "cut.mcap")]) == 0
     assert "broken.mcap: was not closed or is damaged" in capsys.readouterr().out
     assert main(["diff", str(run), str(broken)]) == 1
     assert "broken.mcap: was not closed or is damaged" in capsys.readouterr().out
+
+
+def test_a_cut_without_a_span_is_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cut", str(run)]) == 2
+    assert "nothing says what to keep; give --from, --to or --topics" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["info"], ["cut", "--from", "0"], ["export", "--to", "jsonl"], ["why", "--at", "19"]],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_where_a_chunk_was_left_out_the_exit_code_says_so(
+    tmp_path: Path, run: Path, command: list[str], is_damaged: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = bytearray(run.read_bytes())
+    if is_damaged:
+        middle = len(data) // 2
+        data[middle : middle + 9] = b"rubbish!!"
+    path = tmp_path / "run.mcap"
+    path.write_bytes(data)
+    assert main([command[0], str(path), *command[1:]]) == int(is_damaged)
+    told = capsys.readouterr()
+    assert ("left out" in told.out + told.err) == is_damaged
+
+
+def test_pictures_that_are_packed_otherwise_are_alike_by_their_pixels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    colours = np.random.default_rng(3).integers(0, 256, (12, 16, 3), dtype=np.uint8)
+    depth = np.random.default_rng(3).uniform(0.2, 60, (12, 16)).astype(np.float32)
+    image = Image(camera="head", captured_ns=5, rgb=colours, depth_m=depth, focal_px=100.0)
+    envelope = Envelope("head/image", "camera", 1, 5)
+    packed = cv2.imencode(".png", colours[..., ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 9])[1].tobytes()
+    changed = colours.copy()
+    changed[0, 0, 0] ^= 1
+    other = cv2.imencode(".png", changed[..., ::-1])[1].tobytes()
+    paths = []
+    for name, data in (("own", b""), ("packed", packed), ("changed", other)):
+        path = tmp_path / f"{name}.mcap"
+        writer = BagWriter(path, {"clock": "virtual", "seed": "7"})
+        document = image_document(image, envelope, wall_offset_ns=0, jpeg_quality=0)
+        if data:
+            document["data"] = base64.b64encode(data).decode()
+        writer.write_document("head/image", SCHEMA_NAME, SCHEMA, document, envelope)
+        depths = depth_document(image, envelope, wall_offset_ns=0)
+        writer.write_document("head/depth", SCHEMA_NAME, SCHEMA, depths, envelope)
+        writer.close({})
+        paths.append(str(path))
+    own, again, different = paths
+    assert main(["diff", own, again]) == 0
+    assert main(["diff", own, different]) == 1
+    assert "differs in data" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", [["plot", "--out"], ["why", "--at", "1", "--png"]], ids=lambda words: words[0])
@@ -290,7 +350,7 @@ def test_a_chunk_whose_type_was_damaged_is_missed_and_not_passed_over_in_silence
     path.write_bytes(whole)
     assert main(["recover", str(path), "--out", str(tmp_path / "b.mcap")]) == 1
     assert "messages can be read of the 8 its index counts" in capsys.readouterr().out
-    assert main(["info", str(path)]) == 0
+    assert main(["info", str(path)]) == 1
     assert "of the 8 its index counts" in capsys.readouterr().out
 
 

@@ -1,0 +1,161 @@
+"""First steps explain themselves: what beginners write is told by `check` with class, line and remedy."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodes.hello import Beat
+from runtime import Graph, Message, Node, NodeSpec, Stamped, Subscription, on
+from runtime.cli import main
+
+HEAD = """
+from runtime import Message, Node, Publisher, QoS, Subscription, every, on
+
+class Beat(Message):
+    count: int
+
+class Foo(Message):
+    count: int
+
+"""
+
+MISTAKES = {
+    """
+    class Mine(Node):
+        def __init__(self):
+            self.name = "mine"
+    """: "Mine.__init__ (beginner.py:12) sets self.name, which every node has from its graph; call yours otherwise, "
+    "such as self.own_name",
+    """
+    class Mine(Node):
+        beat = Subscription(Beat, "beat", qos=QoS(required=False))
+        foo = Subscription(Foo, "foo", qos=QoS(required=False))
+
+        @on(beat)
+        @on(foo)
+        def heard(self, message):
+            pass
+    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:14: Mine.heard (line 14) has two marks, "
+    "and the second would take the place of the first; give each a method of its own that calls this one",
+    """
+    class Mine(Node):
+        @every(hz=1)
+        def tick():
+            pass
+    """: "Mine.tick (beginner.py:11) takes (), but a handler of this kind takes no message; write `def tick(self)`",
+    """
+    class Mine(Node):
+        @every(hz=1)
+        def tick(self, beat: Beat):
+            pass
+    """: "Mine.tick (beginner.py:11) takes (self, beat: beginner.Beat), but a handler of this kind takes no message; "
+    "write `def tick(self)`",
+    """
+    class Mine(Node):
+        beat = Subscription(Beat, "beat", qos=QoS(required=False))
+
+        @on(beat)
+        def heard(beat):
+            pass
+    """: "Mine.heard (beginner.py:13) takes (beat), but a handler of this kind takes the Beat of port 'beat'; "
+    "write `def heard(self, beat: Beat)`",
+    """
+    class Mine(Node):
+        beat = Subscription(Beat, "beat", qos=QoS(required=False))
+
+        @on(beat)
+        def heard(self):
+            pass
+    """: "Mine.heard (beginner.py:13) takes (self), but a handler of this kind takes the Beat of port 'beat'; "
+    "write `def heard(self, beat: Beat)`",
+    """
+    class Mine(Node):
+        beat = Subscription(Beat, "beat", qos=QoS(required=False))
+
+        @on(beat)
+        def heard(self, foo: Foo):
+            pass
+    """: "Mine.heard (beginner.py:13) annotates 'foo' as Foo, but a handler of this kind takes the Beat of port "
+    "'beat'; write `def heard(self, beat: Beat)`",
+    """
+    class Mine(Node):
+        def __init__(self):
+            self.out = Publisher(Beat, "beat")
+    """: "Mine.__init__ (beginner.py:12) makes the port self.out, which nobody connects; declare it on the class: "
+    "`out = Publisher(Beat, 'beat')`",
+    """
+    class Mine(Node):
+        out = Publisher(dict, "beat")
+    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:11: Publisher(dict, 'beat'): dict is no "
+    "message; declare one: `class Beat(Message): count: int`",
+    """
+    class Mine(Node):
+        def __init__(self):
+            self.file = open("/no/such/file")
+    """: "Mine.__init__ (beginner.py:12) failed: FileNotFoundError: [Errno 2] No such file or directory: "
+    "'/no/such/file'; what needs a device, a file or the network belongs into on_start",
+    """
+    class Mine(Node):
+        def __init__(self):
+            self.sum = None + 1
+    """: "Mine.__init__ (beginner.py:12) failed: TypeError: unsupported operand type(s) for +: 'NoneType' and 'int'; "
+    "what needs a device, a file or the network belongs into on_start",
+    """
+    class Mine(Node):
+        beat = Subscription(Beat, "beat", qos=QoS(required=False))
+
+        @on
+        def heard(self, beat):
+            pass
+    """: "'beginner:Mine': module 'beginner' cannot be imported at beginner.py:13: @on takes a subscription, not "
+    "<function Mine.heard at ",
+}
+
+
+@pytest.fixture
+def _beginner() -> Iterator[None]:
+    yield
+    sys.modules.pop("beginner", None)
+
+
+@pytest.mark.usefixtures("_beginner")
+@pytest.mark.parametrize("code", MISTAKES)
+def test_a_beginners_mistake_is_told_with_class_line_and_remedy(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "beginner.py").write_text(HEAD + textwrap.dedent(code).lstrip("\n"))
+    (tmp_path / "run.toml").write_text('[nodes.mine]\nuse = "beginner:Mine"\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["check", str(tmp_path / "run.toml")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"polyrhythm: {tmp_path / 'run.toml'}: [nodes.mine] {MISTAKES[code]}"), error
+    assert "Traceback" not in error
+
+
+class Right(Node):
+    beat = Subscription(Beat, "beat")
+    other = Subscription(Beat, "other")
+    more = Subscription(Beat, "more")
+    most = Subscription(Beat, "most")
+
+    @on(beat)
+    def one(self, beat: Beat | None) -> None: ...
+
+    @on(other)
+    def two(self, message: Message) -> None: ...
+
+    @on(more)
+    def three(self, message) -> None: ...  # type: ignore[no-untyped-def]  # a user who writes no types
+
+    @on(most)  # type: ignore[arg-type]  # for whoever wants the envelope
+    def four(self, most: Stamped[Beat]) -> None: ...
+
+
+def test_what_can_be_called_with_the_message_is_right() -> None:
+    problems = [sentence for _, sentence in Graph([NodeSpec("right", Right)]).problems()]
+    assert all("nobody publishes it" in sentence for sentence in problems), problems
