@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.result import Result
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+_BY_HAND = "<!-- by hand:"
 _HEAD = """# How fast it is
 
 Each figure stands beside a reference that was measured in the same run, in turns with ours, and the goal is for the
@@ -87,9 +88,10 @@ def write(results: Sequence[Result], found: dict[str, object], stages: str, fold
             f"| {result.name} [{result.unit}] | {_figure(result.ours)} | {_figure(result.reference)} | "
             f"{result.ratio:.2f} | {result.goal_text} | {reached} | {result.reference_name}{peers} |"
         )
-    (folder / "performance.md").write_text(
-        _HEAD.format(machine=words) + "\n".join(rows) + "\n" + _FOOT + _STAGES.format(table=stages)
-    )
+    page = folder / "performance.md"
+    _, marker, by_hand = page.read_text().partition(_BY_HAND)
+    measured = _HEAD.format(machine=words) + "\n".join(rows) + "\n" + _FOOT + _STAGES.format(table=stages)
+    page.write_text(f"{measured}\n{marker}{by_hand}")
     draw([result for result in results if result.goal is not None], folder / "performance.png")
 
 
