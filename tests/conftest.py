@@ -9,9 +9,11 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
-# The same examples in every run, so that a red run is of the change and not of the dice; `EXPLORE=1` throws them.
-settings.register_profile("repeatable", derandomize=True)
-settings.load_profile("default" if os.environ.get("EXPLORE") else "repeatable")
+# The same examples in every run, so that a red run is of the change and not of the dice; `EXPLORE=1` throws them. No
+# deadline for an example: how long one takes is of the machine.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None)
+settings.load_profile("explore" if os.environ.get("EXPLORE") else "repeatable")
 
 pytest_plugins = ["runtime.virtual.pytest_plugin"]
 

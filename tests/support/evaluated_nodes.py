@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+import signal
 
 from nodes.hello import Beat
 from runtime import Node, Publisher, every
@@ -28,7 +28,7 @@ class Lot(Node):
     def tick(self) -> None:
         self.count += 1
         if self.hangs:
-            threading.Event().wait()
+            signal.pause()
         if self.prints:
             os.write(1, b'\xff no text\n{"is_success": "no JSON of ours"}\n')
         self.beat.publish(Beat(count=self.count))

@@ -296,12 +296,12 @@ def test_a_disk_that_is_full_is_a_sentence_and_what_was_kept_before_is_gone_on_w
 import resource, signal, sys
 from pathlib import Path
 from nodes.evaluation.picture import draw, shorten
-from nodes.evaluation.folder import Folder
+from nodes.evaluation.folder import ResultsFolder
 from runtime.errors import PolyrhythmError
 from tests.nodes.evaluation.test_evaluation import CARD, result
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-folder = Folder(Path(sys.argv[1]), CARD)
+folder = ResultsFolder(Path(sys.argv[1]), CARD)
 try:
     for seed in range(100):
         folder.add(result("a", seed, True))
