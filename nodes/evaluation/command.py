@@ -32,6 +32,10 @@ PICTURE = "evaluation.png"
 
 def main(argv: list[str]) -> int:
     """0; 1 where runs broke or too few succeeded; 2 where it was asked wrongly."""
+    if argv[:1] == ["reflex"]:
+        from nodes.evaluation import reflex
+
+        return reflex.main(argv[1:])
     asked = _parser().parse_args(argv)
     return answered("polyrhythm eval", lambda: _evaluate(asked))
 
@@ -209,7 +213,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm eval",
         description="Run a graph many times and tell how often it succeeded, how long it took and how fast it stopped, "
-        "with 95 % intervals; compare variants on the same seeds.",
+        "with 95 % intervals; compare variants on the same seeds. "
+        "`polyrhythm eval reflex` scores the words that stop a robot.",
         epilog="examples: polyrhythm eval laptop --seeds 20; "
         "polyrhythm eval laptop --seeds 20 --variant expert --variant mine "
         "--set policy.use=nodes.policy.onnx_policy:OnnxPolicy --set policy.model=mine.onnx; "

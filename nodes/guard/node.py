@@ -204,8 +204,11 @@ class Guard(ForRobot, Node):
         if self.felt and interrupt.depth == "stop":
             self.felt, self.machine.stop_cause = "", interrupt.id
         self.machine.interrupt(interrupt, heard_ns, now_ns)
-        if interrupt.depth in ("stop", "replan"):
+        if interrupt.depth in ("stop", "replan", "hold"):
             self._output()
+        if interrupt.depth == "hold":  # it voids nothing
+            self._report(is_due=True)
+            return
         if interrupt.depth != "resume" or (was_stopped and self.machine.mode != "stopped"):
             self.fence.publish(self.arbitration.fence(interrupt))
         self._report(is_due=True)

@@ -60,6 +60,9 @@ RESTARTED_NS = to_ns(0.5)
 GO_ON_NS = to_ns(5.0)
 """Words that ask to go on are good for so long; later, whoever said them looks elsewhere."""
 
+LONGEST_HOLD_NS = to_ns(1.5)
+"""A soft hold ends by itself after so long at the latest: it waits for a judge, and is no stop."""
+
 SLEPT_NS = to_ns(1.0)
 """A guard that has not looked for longer was frozen, and knows nothing of what happened meanwhile."""
 
@@ -91,6 +94,8 @@ class GuardMachine:
         self._came_back = ""  # a source of commands that counts from the start again
         self._last_stop_heard_ns = 0
         self._last_stop = ""  # the id of the last stop; "" for one that nobody can take back
+        self._hold = ""  # the id of the soft hold
+        self._hold_until_ns = 0
         self._fence_ns = -1  # commands published at or before it are void
         self._command: Stamped[JointCommand] | None = None
         self._sources: dict[str, _Source] = {}
@@ -199,6 +204,8 @@ class GuardMachine:
             self._void_commands(now_ns)
             if self.mode == "moving":
                 self._enter("hold", f"waiting for a new plan: {interrupt.text}")
+        elif interrupt.depth == "hold":
+            self._hold_softly(interrupt, now_ns)
         elif interrupt.depth == "resume" and self.mode in ("stopped", "estopped"):
             if why := self._resume_refusal(interrupt, heard_ns, now_ns):
                 self.rejected += 1
@@ -304,6 +311,8 @@ class GuardMachine:
         stamped = self._command
         if stamped is None:
             return None
+        if now_ns < self._hold_until_ns:
+            return None  # the newest command waits; it is looked at again when the hold is over
         why = self._staleness(stamped, now_ns)
         if not why and self.monitors.is_stale(now_ns):
             why = f"robot/state is older than {self.settings.max_state_age_s * 1e3:.0f} ms"
@@ -329,6 +338,16 @@ class GuardMachine:
             brake(motion, limit, dt_s) for motion, limit in zip(self._joints, self.limits.joints, strict=True)
         )
         self._wheels = drive(self._wheels, 0.0, 0.0, self.limits.base, dt_s)
+
+    def _hold_softly(self, interrupt: Interrupt, now_ns: int) -> None:
+        """Brake for a while, with nothing voided; only what moves is held, and a hold is taken back by its id alone."""
+        if interrupt.takes_back:
+            if interrupt.takes_back == self._hold:
+                self._hold, self._hold_until_ns = "", 0
+        elif self.mode == "moving" or now_ns < self._hold_until_ns:
+            self._hold = interrupt.id
+            self._hold_until_ns = now_ns + min(max(to_ns(interrupt.hold_s), 0), LONGEST_HOLD_NS)
+            self._enter("hold", f"holding for a moment, not understood: {interrupt.text}")
 
     def _void_commands(self, now_ns: int) -> None:
         self._fence_ns = max(self._fence_ns, now_ns)

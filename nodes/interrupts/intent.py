@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
@@ -47,7 +47,7 @@ class Meaning:
     is_sure: bool = True  # stop: said plainly, and not a bare "ah" or "hey"
     is_listening: bool = False  # says only "mhm" or "okay"
     talk: Talk = ""  # nothing wanted: what it is instead; "": not known
-    is_short: bool = False  # nothing wanted: as short as a shout, or in a script without a table
+    is_short: bool = field(default=False, compare=False)  # as short as a shout, or in a script without a table
 
     @property
     def depth(self) -> Depth | None:
@@ -118,7 +118,7 @@ def _understand(text: str) -> Meaning:
         is_sure=wants != "stop",
         is_listening=talk == "backchannel",
         talk=talk,
-        is_short=wants == "nothing" and not kinds and _is_short(clauses, text),
+        is_short=_is_short(clauses, text) and not (wants == "nothing" and kinds),
     )
 
 

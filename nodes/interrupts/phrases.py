@@ -138,7 +138,9 @@ def clipped(text: str) -> str:
 def clauses_in(text: str) -> tuple[Clause, ...]:
     """The parts between punctuation marks with what the tables say of them, without empty ones."""
     clauses: list[Clause] = []
-    text = normalised(clipped(text))[: 4 * END_CHARS]
+    text = normalised(clipped(text))
+    if len(text) > 4 * END_CHARS:  # one character may stand for eighteen
+        text = f"{text[: 2 * END_CHARS]}\n{text[-2 * END_CHARS :]}"
     at = 0
     for mark in itertools.chain(_CLAUSE_END.finditer(text), (None,)):
         part = text[at : mark.start()] if mark is not None else text[at:]

@@ -20,6 +20,7 @@ DUE: dict[str, tuple[str, ...]] = {
     "replan": ("fenced", "held", "planner", "policy"),
     "stop": ("fenced", "held", "at_rest", "planner", "vlm", "policy"),
     "resume": ("resumed",),
+    "hold": ("held",),
 }
 """Which effects each depth has; a replan holds and need not come to rest before the next action begins."""
 
@@ -60,6 +61,8 @@ class InterruptRecords(Node):
         raised_ns = trigger.envelope.published_ns if trigger is not None else now_ns
         heard_ns = (trigger.envelope.utterance_ns or raised_ns) if trigger is not None else now_ns
         cause = (trigger.envelope.cause or trigger.envelope.ident) if trigger is not None else ""
+        if interrupt.depth == "hold" and interrupt.takes_back:
+            return  # the end of one has no effect of its own
         if interrupt.depth == "stop":
             self.stops[interrupt.id] = heard_ns
             while len(self.stops) > MOST_OPEN:
@@ -106,11 +109,12 @@ class InterruptRecords(Node):
         if state is None:
             return
         is_held = state.held_ns and state.mode in ("stopped", "holding", "disarmed")
+        waits_for_plan = depth == "replan" and (is_held or state.mode == "armed") and "fenced" in one.effects
         if depth == "stop" and state.mode == "stopped" and state.held_ns:
             one.effects.setdefault("held", max(state.held_ns, one.heard_ns))
             if state.at_rest_ns:
                 one.effects.setdefault("at_rest", max(state.at_rest_ns, one.heard_ns))
-        elif depth == "replan" and (is_held or state.mode == "armed") and "fenced" in one.effects:
+        elif waits_for_plan or (depth == "hold" and is_held):
             one.effects.setdefault("held", max(state.held_ns, one.heard_ns))
         elif depth == "resume" and state.mode != "stopped":
             one.effects.setdefault("resumed", self.clock.now_ns())

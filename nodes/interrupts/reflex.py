@@ -8,17 +8,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nodes.interrupts.intent import understand
+from nodes.interrupts.phrases import clipped, words_of
 from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.clock import to_ns
 from runtime.context import current_call
-from runtime.msgs import GuardState, Interrupt, RobotState, Utterance
-from runtime.qos import URGENT
+from runtime.msgs import GuardState, Interrupt, RobotState, SceneDescription, Utterance
+from runtime.qos import RELIABLE, URGENT
 
-Depth = Literal["amend", "replan", "stop", "resume"]
+Depth = Literal["amend", "replan", "stop", "resume", "hold"]
 
 TAKE_BACK_S = 30.0
 """For how long a stop may be taken back as a false alarm; later "go on" resumes, and everything is decided afresh."""
 MOST_STOPS = 64
+
+HOLD_S = 1.2
+"""How long a robot that moves holds for words that nobody understood, unless a second judge ends it sooner."""
+ANSWER_S = 20.0
+"""For how long after a question of the robot's short words are its answer."""
 
 
 def depths_of(text: str, *, is_stopped: bool) -> tuple[Depth, ...]:
@@ -65,13 +71,20 @@ class Reflex(Node):
     realtime = True
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    said = Subscription(Utterance, "said", qos=QoS(required=False))
+    description = Subscription(SceneDescription, "description", qos=QoS(required=False))
     state = Subscription(RobotState, "robot/state", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
+    says = Publisher(Utterance, "said", qos=RELIABLE)
 
-    def __init__(self) -> None:
+    def __init__(self, speaker: str = "robot") -> None:
+        self.speaker = speaker
         self.count = 0
+        self.lost = 0  # utterances that came while the queue was full
+        self.asked_ns = 0  # when the robot's last question was heard; 0: answered, or none
+        self.is_moving = False
         self.stops: deque[StopCalled] = deque(maxlen=MOST_STOPS)
         self.was_guard_stopped = False
         self.touching: frozenset[str] = frozenset()
@@ -83,13 +96,29 @@ class Reflex(Node):
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
         text, speaker = utterance.text, utterance.speaker
+        lost = self.heard.dropped["queue full"]
+        if lost > self.lost:  # one of them may have been a stop
+            self._raise("stop", f"{lost - self.lost} utterances came too fast to be understood", "reflex")
+            self.lost = lost
         stop = taken_back(text, speaker, self.stops, self.clock.now_ns()) if self.is_stopped else ""
         depths = depths_of(text, is_stopped=self.is_stopped)
         if stop and depths in ((), ("resume",)):
             self._raise("resume", text, speaker, takes_back=stop)
             return
+        is_answer, self.asked_ns = self._is_asked(), 0
         for depth in depths:
             self._raise(depth, text, speaker)
+        if self.is_stopped and "replan" in depths:
+            self._say(f'I heard: "{clipped(text)}" I am stopped. Say "go on" and I will.')
+        elif not depths and self.is_moving and not is_answer and understand(text).is_unclear and not self._names(text):
+            self._raise("hold", clipped(text), speaker)
+            self._say("One moment. I did not understand that.")
+
+    @on(said)
+    def follow_talk(self, utterance: Utterance) -> None:
+        """What the robot asks makes the next words an answer."""
+        if utterance.text.rstrip().endswith(("?", "？", "؟")):
+            self.asked_ns = self.clock.now_ns()
 
     @on(state)
     def feel(self, state: RobotState) -> None:
@@ -104,7 +133,7 @@ class Reflex(Node):
     def follow(self, state: GuardState) -> None:
         """A stop by anyone, or the end of one, as the guard sees it."""
         was_stopped, self.was_guard_stopped = self.was_guard_stopped, state.mode == "stopped"
-        self.is_stopped = state.mode == "stopped"
+        self.is_stopped, self.is_moving = state.mode == "stopped", state.mode == "moving"
         if was_stopped and not self.is_stopped:
             self.stops.clear()
 
@@ -117,12 +146,27 @@ class Reflex(Node):
         if interrupt.depth == "stop":
             self._note(interrupt)
 
+    def _is_asked(self) -> bool:
+        return bool(self.asked_ns) and self.clock.now_ns() - self.asked_ns <= to_ns(ANSWER_S)
+
+    def _names(self, text: str) -> bool:
+        """Whether a thing that the robot sees is named."""
+        description = self.description.latest()
+        if description is None:
+            return False
+        said = set(words_of(clipped(text)))
+        return any(said.intersection(words_of(f"{thing.colour} {thing.label}")) for thing in description.objects)
+
+    def _say(self, text: str) -> None:
+        self.says.publish(Utterance(speaker=self.speaker, text=text))
+
     def _raise(self, depth: Depth, text: str, by: str, *, takes_back: str = "") -> None:
         self.count += 1
-        is_sure = depth != "stop" or by == "contact" or understand(text).is_sure
+        is_sure = depth != "stop" or by in ("contact", "reflex") or understand(text).is_sure
         interrupt = Interrupt(
-            id=f"{self.name}-{self.count}", depth=depth, text=text, by=by, is_sure=is_sure, takes_back=takes_back
-        )
+            id=f"{self.name}-{self.count}", depth=depth, text=clipped(text), by=by, is_sure=is_sure,
+            takes_back=takes_back, hold_s=HOLD_S if depth == "hold" else 0.0,
+        )  # fmt: skip
         if depth in ("stop", "resume"):
             self.is_stopped = depth == "stop"
         if depth == "stop":

@@ -79,6 +79,8 @@ def _candidates(run: Run) -> Iterable[Moment]:
     depths: dict[str, Kind] = {"replan": "order", "amend": "amend", "stop": "stop", "resume": "resume"}
     first_ns = run.heard.messages[0].envelope.published_ns if run.heard.messages else 0
     for interrupt in run.interrupts.messages:
+        if interrupt.message.depth == "hold":
+            continue  # a moment of doubt tells nothing
         if interrupt.message.depth == "replan" and interrupt.envelope.utterance_ns == first_ns:
             continue  # the first order, which is there already
         if interrupt.message.by == "contact" and any(

@@ -18,7 +18,7 @@ from runtime.message import Stamped
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
 from runtime.supervision.view import plain
 
-INTERRUPT_STYLES = {"stop": "bold red", "resume": "green", "amend": "yellow", "replan": "yellow"}
+INTERRUPT_STYLES = {"stop": "bold red", "resume": "green", "amend": "yellow", "replan": "yellow", "hold": "yellow"}
 LOUD = ("warning", "error", "critical", "output")
 
 SHOWN = {

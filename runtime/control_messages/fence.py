@@ -21,6 +21,7 @@ RAISES: dict[str, tuple[Seat, ...]] = {
     "replan": ("planner", "policy"),
     "stop": ("planner", "vlm", "policy"),
     "resume": (),
+    "hold": (),
 }
 """Which seats an interrupt of each depth fences."""
 
@@ -30,7 +31,7 @@ class Fence(Message):
 
     epochs: Epochs
     interrupt_id: str = ""
-    depth: Literal["amend", "replan", "stop", "resume", ""] = ""  # "" in repetitions
+    depth: Literal["amend", "replan", "stop", "resume", "hold", ""] = ""  # "" in repetitions
     text: str = ""
     by: str = ""
 

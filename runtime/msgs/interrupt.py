@@ -8,14 +8,18 @@ from runtime.message import Message
 
 
 class Interrupt(Message):
-    """A demand to change what is going on, at one of three depths; `resume` lifts a stop."""
+    """A demand to change what is going on, at one of three depths; `resume` lifts a stop.
+
+    `hold` lets a robot that moves hold for `hold_s`, unlatched; one that takes an earlier hold back ends it early.
+    """
 
     id: str
-    depth: Literal["amend", "replan", "stop", "resume"]
+    depth: Literal["amend", "replan", "stop", "resume", "hold"]
     text: str  # what was said or felt
     by: str  # who: a speaker, "contact", "console"
     is_sure: bool = True  # stop: not a bare "ah" or "hey", which may have been meant for anybody
-    takes_back: str = ""  # resume: the stop that was a false alarm; what was being done goes on as it was
+    takes_back: str = ""  # resume, hold: the one that was a false alarm; what was being done goes on as it was
+    hold_s: float = 0.0  # hold: for how long, at most 1.5 s
 
     @property
     def message_is_urgent(self) -> bool:
@@ -35,7 +39,7 @@ class InterruptRecord(Message):
     """One interrupt and when each of its effects came, in ms after what was heard or felt; None: it did not come."""
 
     id: str
-    depth: Literal["amend", "replan", "stop", "resume"]
+    depth: Literal["amend", "replan", "stop", "resume", "hold"]
     by: str
     text: str
     cause: str  # the event behind it, as "topic:source:seq"

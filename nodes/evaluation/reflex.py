@@ -1,0 +1,245 @@
+"""`polyrhythm eval reflex`: how well the words that stop, change or resume a robot are understood, on labelled sets."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from nodes.evaluation.figures import SuccessRate, rate_of
+from nodes.interrupts.intent import Meaning, understand
+from nodes.interrupts.stop_classifier import StopClassifier
+from runtime.commands.command_line import answered
+from runtime.errors import UserError
+
+Expect = Literal["stop", "order", "amend", "resume", "not_resume", "none"]
+Heard = Literal["stop", "replan", "amend", "resume", "hold", "nothing"]
+
+DATA = Path(__file__).parents[1] / "interrupts" / "data"
+HELD_OUT_SHA256 = "e5a0edad5bcf60352f423bfcd7fc56eb78f8dd3a030b868ff8e3d20ffbfbe41a"
+"""Of the held-out half, as docs/decisions/held-out-sets.md committed it before its first scoring."""
+
+_DEPTH_OF: dict[Expect, Heard] = {"stop": "stop", "order": "replan", "amend": "amend", "resume": "resume"}
+_HARMLESS: tuple[Expect, ...] = ("none", "order", "amend", "resume")
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One labelled utterance."""
+
+    text: str
+    language: str
+    kind: str
+    expect: Expect
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """What a line was taken for, by a robot that moves."""
+
+    line: Line
+    heard: Heard  # by the table and its fail-safe
+    is_added: bool  # the second judge makes a stop of it
+    is_shortened: bool  # the second judge ends its hold early
+    lifts: bool  # it would lift a stop
+
+    @property
+    def is_latched(self) -> bool:
+        """Whether the robot ends up stopped."""
+        return self.heard == "stop" or self.is_added
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the robot at least holds softly."""
+        return self.is_latched or self.heard == "hold"
+
+
+class DepthFigures(msgspec.Struct, frozen=True):
+    """One depth: how much of what was taken for it is, and how much of what is was taken for it."""
+
+    depth: str
+    precision: SuccessRate
+    recall: SuccessRate
+
+
+class StopFigures(msgspec.Struct, frozen=True):
+    """Lines that mean a stop, of one language or kind."""
+
+    group: str
+    latched_by_table: SuccessRate
+    latched: SuccessRate
+    latched_or_held: SuccessRate
+
+
+class HarmlessFigures(msgspec.Struct, frozen=True):
+    """What lines of one kind cost that mean no stop."""
+
+    group: str
+    latched: SuccessRate
+    held_softly: SuccessRate
+    shortened: SuccessRate  # of those that were held
+
+
+class ReflexFigures(msgspec.Struct, frozen=True):
+    """All that is told of one set."""
+
+    set: str
+    lines: int
+    depths: list[DepthFigures]
+    stops: list[StopFigures]
+    harmless: list[HarmlessFigures]
+    shouts_taken_for_orders: int
+    lifted_by_mistake: int
+    resumes: SuccessRate
+
+
+def main(argv: list[str]) -> int:
+    """0; 1 where the set is not the one that was committed; 2 where it was asked wrongly."""
+    asked = _parser().parse_args(argv)
+    return answered("polyrhythm eval reflex", lambda: _tell(asked.set, as_json=asked.json))
+
+
+def read(name: str) -> list[Line]:
+    """The lines of a set. Raises UserError for a held-out half that is another one than was committed."""
+    path = DATA / f"reflex_{name}.jsonl"
+    data = path.read_bytes()
+    if name == "heldout" and (found := hashlib.sha256(data).hexdigest()) != HELD_OUT_SHA256:
+        raise UserError(f"{path}: sha256 is {found}; expected {HELD_OUT_SHA256}: figures of another set mean nothing")
+    return msgspec.json.Decoder(Line).decode_lines(data)
+
+
+def score(lines: Iterable[Line], judge: Callable[[str], float], classifier: type[StopClassifier]) -> list[Scored]:
+    """What each line is taken for; `judge` is the second judge's certainty that it means a stop."""
+    return [_scored(line, understand(line.text), judge(line.text), classifier) for line in lines]
+
+
+def figures_of(name: str, scored: Sequence[Scored]) -> ReflexFigures:
+    """The figures of a set."""
+    stops = [one for one in scored if one.line.expect == "stop"]
+    harmless = [one for one in scored if one.line.expect in _HARMLESS]
+    refused = [one for one in scored if one.line.expect == "not_resume"]
+    languages = sorted({one.line.language for one in scored})
+    return ReflexFigures(
+        set=name,
+        lines=len(scored),
+        depths=[_depth(scored, expect, depth) for expect, depth in _DEPTH_OF.items()],
+        stops=[
+            _stops("all", stops),
+            *(_stops(kind, [one for one in stops if one.line.kind == kind]) for kind in _kinds(stops)),
+            *(_stops(name, [one for one in stops if one.line.language == name]) for name in languages),
+        ],
+        harmless=[
+            _harmless("all", harmless),
+            *(_harmless(kind, [one for one in harmless if one.line.kind == kind]) for kind in _kinds(harmless)),
+            *(_harmless(name, [one for one in harmless if one.line.language == name]) for name in languages),
+            _harmless("not_resume", refused),
+        ],
+        shouts_taken_for_orders=sum(
+            one.line.kind == "stop_plain" and one.heard in ("replan", "amend") and not one.is_added for one in scored
+        ),
+        lifted_by_mistake=sum(one.lifts and one.line.expect != "resume" for one in scored),
+        resumes=_share([one.lifts for one in scored if one.line.expect == "resume"]),
+    )
+
+
+def _scored(line: Line, meaning: Meaning, certainty: float, classifier: type[StopClassifier]) -> Scored:
+    heard: Heard = meaning.depth or ("hold" if meaning.is_unclear else "nothing")
+    if meaning.lifts_stop:
+        heard = "resume"
+    return Scored(
+        line=line,
+        heard=heard,
+        is_added=certainty >= classifier.stops_from(meaning),
+        is_shortened=heard == "hold" and certainty < classifier.HARMLESS_BELOW,
+        lifts=meaning.lifts_stop,
+    )
+
+
+def _depth(scored: Sequence[Scored], expect: Expect, depth: Heard) -> DepthFigures:
+    def is_taken(one: Scored) -> bool:
+        return one.is_latched if depth == "stop" else one.heard == depth and not one.is_added
+
+    return DepthFigures(
+        depth=depth,
+        precision=_share([one.line.expect == expect for one in scored if is_taken(one)]),
+        recall=_share([is_taken(one) for one in scored if one.line.expect == expect]),
+    )
+
+
+def _stops(group: str, stops: Sequence[Scored]) -> StopFigures:
+    return StopFigures(
+        group=group,
+        latched_by_table=_share([one.heard == "stop" for one in stops]),
+        latched=_share([one.is_latched for one in stops]),
+        latched_or_held=_share([one.is_held for one in stops]),
+    )
+
+
+def _harmless(group: str, lines: Sequence[Scored]) -> HarmlessFigures:
+    held = [one for one in lines if one.is_held and not one.is_latched]
+    return HarmlessFigures(
+        group=group,
+        latched=_share([one.is_latched for one in lines]),
+        held_softly=_share([one in held for one in lines]),
+        shortened=_share([one.is_shortened for one in held]),
+    )
+
+
+def _kinds(scored: Iterable[Scored]) -> list[str]:
+    return sorted({one.line.kind for one in scored})
+
+
+def _share(claims: Sequence[bool]) -> SuccessRate:
+    return rate_of(sum(claims), len(claims))
+
+
+def _tell(name: str, *, as_json: bool) -> int:
+    classifier = StopClassifier()
+    figures = figures_of(name, score(read(name), classifier.certainty, StopClassifier))
+    if as_json:
+        print(msgspec.json.format(msgspec.json.encode(figures), indent=1).decode())
+    else:
+        print("\n".join(_lines(figures)))
+    return 0
+
+
+def _lines(figures: ReflexFigures) -> Iterable[str]:
+    yield f"{figures.set}: {figures.lines} lines; shares with their 95 % intervals"
+    yield ""
+    yield f"{'depth':<14} {'precision':>20} {'recall':>20}"
+    for depth in figures.depths:
+        yield f"{depth.depth:<14} {_text(depth.precision):>20} {_text(depth.recall):>20}"
+    yield ""
+    yield f"{'means a stop':<14} {'latched by table':>20} {'latched':>20} {'latched or held':>20}"
+    for stop in figures.stops:
+        shares = (stop.latched_by_table, stop.latched, stop.latched_or_held)
+        yield f"{stop.group:<14} " + " ".join(f"{_text(share):>20}" for share in shares)
+    yield ""
+    yield f"{'means no stop':<14} {'latched':>20} {'held softly':>20} {'of them shortened':>20}"
+    for harmless in figures.harmless:
+        shares = (harmless.latched, harmless.held_softly, harmless.shortened)
+        yield f"{harmless.group:<14} " + " ".join(f"{_text(share):>20}" for share in shares)
+    yield ""
+    yield f"plain shouts taken for an order or an amendment: {figures.shouts_taken_for_orders}"
+    yield f"lines that lift a stop and do not mean to: {figures.lifted_by_mistake}; that mean to and do: " + _text(
+        figures.resumes
+    )
+
+
+def _text(share: SuccessRate) -> str:
+    return f"{share.share:.3f} ({share.low:.2f}-{share.high:.2f})" if share.runs else "-"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm eval reflex",
+        description="Score the words that stop, change or resume a robot on labelled utterances in twelve languages: "
+        "precision and recall per depth, kind and language, and what a soft hold costs. Never prints an utterance.",
+        epilog="example: polyrhythm eval reflex --set tuning --json",
+    )
+    parser.add_argument("--set", choices=("tuning", "heldout"), default="tuning",
+                        help="log each scoring of heldout in docs/decisions/held-out-sets.md")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    return parser

@@ -1,0 +1,55 @@
+"""`StopClassifier`: a small multilingual network that says how likely an utterance means a stop.
+
+`examples/train_stop_classifier` makes it from the tuning half of the labelled set and from the table.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+from typing import ClassVar
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.interrupts.intent import Meaning
+from nodes.interrupts.phrases import clipped, words_of
+from nodes.models.onnx_runtime import open_session
+
+MODEL = Path(__file__).with_name("stop_classifier.onnx")
+BUCKETS = 4096
+LONGEST_NGRAM = 4
+
+
+def features_of(text: str) -> NDArray[np.float32]:
+    """Which runs of one to four characters it holds, hashed into `BUCKETS` and of length 1; (BUCKETS,)."""
+    line = f" {' '.join(words_of(clipped(text)))} "
+    counts = np.zeros(BUCKETS, np.float32)
+    for length in range(1, LONGEST_NGRAM + 1):
+        for start in range(len(line) - length + 1):
+            counts[crc32(line[start : start + length].encode()) % BUCKETS] += 1.0
+    np.sqrt(counts, out=counts)
+    norm = float(np.linalg.norm(counts))
+    return counts / norm if norm else counts
+
+
+class StopClassifier:
+    """Says how certain it is that an utterance means a stop: enough to add one, or to shorten a soft hold."""
+
+    HARMLESS_BELOW: ClassVar[float] = 0.1
+
+    def __init__(self, model: Path = MODEL) -> None:
+        self._session, _ = open_session(model.read_bytes(), name=model.name, providers=("CPUExecutionProvider",))
+
+    def certainty(self, text: str) -> float:
+        """From 0 to 1."""
+        (answer,) = self._session.run(None, {"features": features_of(text)[np.newaxis]})
+        return float(answer[0, 0])
+
+    @staticmethod
+    def stops_from(meaning: Meaning) -> float:
+        """How certain it has to be to add a stop: more so for a short order or correction, else never."""
+        if meaning.wants == "nothing" and not meaning.talk:
+            return 0.8
+        return 0.95 if meaning.wants in ("order", "amend") and meaning.is_short else inf
