@@ -28,6 +28,7 @@ _AT = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>.*)`)?",
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _NAMED = re.compile(r".*field `(.*)`")
 _LINE = re.compile(r"(.*) \(at line (\d+), column (\d+)\)")
+_OTHER = "something else"
 _WORDS = {str: 'a text in quotes: {0} = "..."', bool: "true or false", int: "a whole number", float: "a number"}
 
 
@@ -98,6 +99,12 @@ def sentence(problem: msgspec.ValidationError, tables: Any, kind: Any, table: st
     if named and "missing" in what:
         return f"{place.table()} has no {named[1]}; expected {_expected(_field(place.kind, named[1]), named[1])}"
     return f"{place.said()}; expected {_expected(place.kind, place.path)}"
+
+
+def expected(problem: msgspec.ValidationError, kind: Any, name: str) -> str:
+    """How a sentence about one value goes on: "; expected a whole number", or what msgspec says of a part of it."""
+    words = _expected(kind, name)
+    return f": {problem}" if " - at `" in str(problem) or words == _OTHER else f"; expected {words}"
 
 
 def guess(name: str, known: Iterable[str]) -> str:
@@ -294,4 +301,4 @@ def _expected(kind: Any, name: str) -> str:
         return f"tables like [{name}.NAME]" if _is_table(kind) else entries
     if _is_struct(kind):
         return f"a table [{name}] with {choices(_keys(kind))}"
-    return _WORDS.get(kind, "something else").format(name)
+    return _WORDS.get(kind, _OTHER).format(name)

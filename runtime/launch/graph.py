@@ -20,6 +20,7 @@ from runtime.message import Message
 from runtime.node import Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.rates import rate_problem
+from runtime.toml_errors import expected
 from runtime.topic import check_topic
 
 Restart = Literal["always", "on-failure", "never"]
@@ -199,7 +200,8 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
         try:
             values[name] = msgspec.convert(params[name], hints.get(name, Any))
         except msgspec.ValidationError as problem:
-            raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}: {problem}") from problem
+            told = expected(problem, hints.get(name, Any), name)
+            raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}{told}") from problem
         if _has_nan(values[name]):  # every comparison with it is false, so that no node's own checks would find it
             raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}; expected a number")
     return values

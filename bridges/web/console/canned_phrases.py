@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from runtime.errors import ParameterError, UserError
-from runtime.toml_errors import read_toml
+from runtime.toml_errors import Table, convert, read_toml
 
 CANNED = Path(__file__).with_name("canned_phrases.toml")
 
@@ -24,26 +27,25 @@ class Canned:
             self.now, self.version = others or self._own, self.version + 1
 
 
+class _Phrase(Table, frozen=True, rename={"voice": "as"}):
+    text: Annotated[str, Meta(min_length=1)]
+    voice: Literal["robot", "collaborator"] = "robot"
+    key: Annotated[
+        Annotated[str, Meta(pattern=r"^[0-9]?\Z")] | Annotated[int, Meta(ge=0, le=9)], Meta(description="a digit")
+    ] = ""
+
+
+class _File(Table, frozen=True):
+    utterance: tuple[_Phrase, ...] = ()
+
+
 def read_canned(path: Path) -> list[dict[str, str]]:
     """The sentences of a file, with voice and key. Raises ParameterError for what is not understood in it."""
     try:
-        tables = read_toml(path).get("utterance", [])
+        phrases = convert(read_toml(path), _File, str(path)).utterance
     except UserError as problem:
         raise ParameterError(f"console: utterances {problem}") from problem
-    found: list[dict[str, str]] = []
-    keys: set[str] = set()
-    for number, table in enumerate(tables, 1):
-        where = f"console: utterances {path}, sentence {number}"
-        if not isinstance(table, dict) or not isinstance(table.get("text"), str) or not table["text"]:
-            raise ParameterError(f"{where} has no text")
-        unknown = sorted(set(table) - {"text", "as", "key"})
-        if unknown:
-            raise ParameterError(f"{where} has the unknown key {unknown[0]!r}; known: as, key, text")
-        voice, key = table.get("as", "robot"), str(table.get("key", ""))
-        if voice not in ("robot", "collaborator"):
-            raise ParameterError(f"{where} is spoken as {voice!r}; known: robot, collaborator")
-        if len(key) > 1 or (key and (key not in "0123456789" or key in keys)):
-            raise ParameterError(f"{where} has the key {key!r}; expected a digit of its own")
-        keys.update(key)
-        found.append({"text": table["text"], "as": voice, "key": key})
-    return found
+    keys = [str(phrase.key) for phrase in phrases if phrase.key != ""]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise ParameterError(f"console: utterances {path}: two have the key {twice[0]!r}; expected a digit of its own")
+    return [{"text": phrase.text, "as": phrase.voice, "key": str(phrase.key)} for phrase in phrases]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from nodes.episodes.scenarios.profiles import Bond, Character, ProfileError, Record, Relationship, Scenario, Task
-from runtime.errors import choices
+from runtime.errors import UserError, choices
+from runtime.toml_errors import guess, parse_toml
 
 LARGEST_FILE_BYTES = 64 * 2**20
 DATA = Path(__file__).parent / "data"
@@ -128,12 +128,12 @@ def raw_records(path: Path, table: str) -> Iterator[tuple[str, object]]:
     text = _read_text(path)
     if path.suffix == ".toml":
         try:
-            document = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ProfileError(f"{path}: not TOML: {error}") from error
+            document = parse_toml(text, path)
+        except UserError as error:
+            raise ProfileError(str(error)) from error
         unknown = sorted(set(document) - set(TABLES))
         if unknown:
-            raise ProfileError(f"{path}: unknown table {unknown[0]!r}; known: {', '.join(TABLES)}")
+            raise ProfileError(f"{path}: unknown table {unknown[0]!r}; {guess(unknown[0], TABLES)}")
         rows = document.get(table, [])
         if not isinstance(rows, list):
             raise ProfileError(f"{path}: {table} is one table; expected a list of tables ([[{table}]])")
@@ -209,7 +209,7 @@ def _sentence(problem: str, raw: object, kind: type[Record]) -> str:
     if "enum value" in text or field.endswith("relationship"):
         text = f"{text}; expected one of {', '.join(each.word for each in Relationship)} or its number"
     if "unknown field" in text and not field:
-        text = f"{text}; known: {', '.join(kind.__struct_fields__)}"
+        text = f"{text}; {guess(text.split('`')[1], kind.__struct_fields__)}"
     return f"{field}: {text}" if field else text
 
 

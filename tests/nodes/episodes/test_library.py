@@ -33,7 +33,7 @@ def test_jsonl_and_toml_say_the_same(tmp_path: Path) -> None:
         ('{"id": "bo"}', ":2 ('bo'): Object missing required field `first_name`"),
         ('{"id": "bo", "first_name": "Bo", "age": "7"}', ":2 ('bo'): age: Expected `int`, got `str`"),
         ('{"id": "bo", "first_name": "<i>"}', ":2 ('bo'): first_name is '<i>'; expected one line without"),
-        ('{"id": "bo", "first_name": "Bo", "zip": 1}', ":2 ('bo'): Object contains unknown field `zip`; known: id, "),
+        ('{"id": "bo", "first_name": "Bo", "zip": 1}', ":2 ('bo'): Object contains unknown field `zip`; known: age, "),
         ('{"id": "../bo", "first_name": "Bo"}', ":2 ('../bo'): id is '../bo'; expected 1 to 64"),
     ],
 )
@@ -93,11 +93,11 @@ def test_toml_records_are_counted_and_tables_are_known(tmp_path: Path) -> None:
     assert str(caught.value) == f"{path}: characters record 1 ('ann'): Object missing required field `first_name`"
     path = write(tmp_path, "characters.toml", '[[people]]\nid = "ann"\n')
     with pytest.raises(
-        ProfileError, match="unknown table 'people'; known: characters, scenarios, relationships, tasks"
+        ProfileError, match="unknown table 'people'; known: characters, relationships, scenarios, tasks"
     ):
         read_records(path, Character)
     path = write(tmp_path, "characters.toml", "[[characters]\n")
-    with pytest.raises(ProfileError, match="not TOML: "):
+    with pytest.raises(ProfileError, match=r"line 1, column [0-9]+: is no TOML: "):
         read_records(path, Character)
     path = write(tmp_path, "characters.toml", '[characters]\nid = "ann"\n')
     with pytest.raises(ProfileError, match="characters is one table; expected a list of tables"):

@@ -144,8 +144,8 @@ def test_events_may_have_many_publishers_and_optional_ports_none() -> None:
     [
         ({}, "parameter 'start' of Source is missing; it has no default"),
         ({"start": 1, "gian": 2}, "unknown parameter 'gian' of Source; known: gain, names, start"),
-        ({"start": "one"}, "parameter 'start' of Source is 'one': Expected `int`, got `str`"),
-        ({"start": True}, "parameter 'start' of Source is True: Expected `int`, got `bool`"),
+        ({"start": "one"}, "parameter 'start' of Source is 'one'; expected a whole number"),
+        ({"start": True}, "parameter 'start' of Source is True; expected a whole number"),
         ({"start": 1, "names": [2]}, "parameter 'names' of Source is [2]: Expected `str`, got `int` - at `$[0]`"),
         ({"start": 1, "gain": -1}, "Source refuses its parameters: gain is negative; expected 0 or more"),
     ],

@@ -25,10 +25,17 @@ def test_the_shipped_sentences_are_readable_and_their_keys_are_different() -> No
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[[utterance]]\n", "sentence 1 has no text"),
-        ('[[utterance]]\ntext = "a"\nvoice = "x"\n', "unknown key 'voice'; known: as, key, text"),
-        ('[[utterance]]\ntext = "a"\nas = "dog"\n', "spoken as 'dog'; known: robot, collaborator"),
-        ('[[utterance]]\ntext = "a"\nkey = "w"\n', "has the key 'w'; expected a digit of its own"),
+        ("[[utterance]]\n", "[[utterance]] 1 has no text; expected a text in quotes"),
+        (
+            '[[utterance]]\ntext = "a"\nvoice = "x"\n',
+            "1 has the unknown key 'voice'; known: as, key, text",
+        ),
+        (
+            '[[utterance]]\ntext = "a"\nas = "dog"\n',
+            '1: as is \'dog\'; expected "robot" or "collaborator"',
+        ),
+        ('[[utterance]]\ntext = "a"\nkey = "w"\n', "[[utterance]] 1: key is 'w'; expected a digit"),
+        ('[[utterance]]\ntext = "a"\nkey = 1\n' * 2, "two have the key '1'; expected a digit of its own"),
         ("[[utterance]\n", "is no TOML"),
     ],
 )
