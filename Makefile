@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test long bare bench interop interop-itself faults mutants lint clean help
+.PHONY: demo test long long-itself bare bench interop interop-itself faults mutants lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -22,8 +22,12 @@ test: $(STAMP) lint ## lint, types, import contracts and all tests: most side by
 	$(BIN)/python -m pytest -m "not alone and not long" $(SIDE_BY_SIDE)
 	$(BIN)/python -m pytest -m "alone and not long" $(shell grep -l 'mark\.alone' -r tests --include=test_*.py)
 
-long: $(STAMP) ## the proofs that take minutes each: what tests marked `long` claim
-	.ci/ship long $(BIN)/python -m pytest -m long --durations 0
+long: ## the proofs that take minutes: tests marked `long`, and the guard's random stories, 200,000 steps of them
+	.ci/ship long $(MAKE) --no-print-directory long-itself
+
+long-itself: $(STAMP)
+	$(BIN)/python -m pytest -m long --durations 0
+	GUARD_STEPS=200000 $(BIN)/python -m pytest tests/nodes/guard/test_invariants.py
 
 bare: ## make demo and make test on a bare Debian 12, built in a folder; root only
 	.ci/ship bare .ci/bare

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -21,6 +22,12 @@ CLOCK_READERS = {
     "datetime": {"now", "utcnow", "today"},
     "date": {"today"},
 }  # fmt: skip
+
+
+@functools.cache
+def parsed(file: Path) -> ast.Module:
+    """A file's syntax, read once for all tests."""
+    return ast.parse(file.read_text())
 
 
 @pytest.mark.parametrize("module", ["runtime", "runtime.cli", "nodes.hello"])
@@ -89,7 +96,7 @@ def test_nobody_but_the_clock_reads_the_time() -> None:
         f"{file.relative_to(ROOT)}:{line}"
         for file in files
         if file not in (ROOT / "runtime" / "clock.py", ROOT / "runtime" / "virtual" / "sandbox.py")
-        for line in readings(ast.parse(file.read_text()))
+        for line in readings(parsed(file))
     }
     assert found == set()
 
@@ -135,7 +142,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         f"{file.relative_to(ROOT)}:{line}"
         for file in files
         if str(file.relative_to(ROOT)) not in outside
-        for line in escapes(ast.parse(file.read_text()))
+        for line in escapes(parsed(file))
     }
     assert found == set()
 
@@ -143,7 +150,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
 def test_every_room_says_in_one_sentence_what_lives_there() -> None:
     for package in ("runtime", "nodes", "bridges", "polyrhythm"):
         for folder in {file.parent for file in (ROOT / package).rglob("*.py")}:
-            text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+            text = ast.get_docstring(parsed(folder / "__init__.py")) or ""
             first = text.partition("\n\n")[0]
             assert first.endswith("."), f"{folder}/__init__.py: {first!r}"
 
@@ -180,5 +187,5 @@ def test_rooms_and_arrows_are_counted_as_they_are() -> None:
 def test_all_imports_are_absolute() -> None:
     for folder in ("runtime", "nodes", "bridges"):
         for file in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(file.read_text())):
+            for node in ast.walk(parsed(file)):
                 assert not (isinstance(node, ast.ImportFrom) and node.level), f"{file}:{node.lineno}"

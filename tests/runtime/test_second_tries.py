@@ -26,8 +26,9 @@ def test_passes_at_the_second_try_if_told_so(name):
 """
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "two workers"])
-@pytest.mark.parametrize(("flaky", "code"), [("", 0), ("a", 0), ("ab", 1)])
+@pytest.mark.parametrize(
+    ("flaky", "code", "workers"), [("", 0, ()), ("a", 0, ()), ("ab", 1, ()), ("ab", 1, ("-n", "2"))]
+)
 def test_a_run_with_too_many_second_tries_fails(
     tmp_path: Path, flaky: str, code: int, workers: tuple[str, ...]
 ) -> None:

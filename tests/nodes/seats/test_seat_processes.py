@@ -140,6 +140,7 @@ def seat(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_person_takes_the_policys_seat_in_the_demo_and_the_model_goes_on_in_shadow_and_finishes(
     start: Callable[..., Started],
 ) -> None:
