@@ -149,6 +149,12 @@ class Node:
     At the end a recorder also finds the outcome there, where a node gave one: {"ok": ..., "reason": ...}.
     """
 
+    is_ears: ClassVar[bool] = False
+    """True: a person said what this node publishes on `heard`. Only such words may lift a stop."""
+
+    lifts_stops: ClassVar[bool] = False
+    """True: the guard acts on this node's `resume`. It raises one only for words that came from ears."""
+
     seat: ClassVar[Literal["planner", "vlm", "policy", ""]] = ""
     """The seat whose policy this node is: an interrupt that fences the seat voids what it is about to say."""
 

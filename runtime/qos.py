@@ -24,6 +24,10 @@ class QoS:
     its node's `@on_deadline` handler; a publisher's says which gap it promises not to exceed. `candidates` also hears
     those who speak for a seat that they do not hold.
 
+    `exclusive` is for a publisher: no other node and no tool publishes on its topic. `check` refuses a second one, and
+    at run time the topic is taken in from that node's process alone. `in_process` is for a subscription: the
+    publisher must be a node of the same process, so that no socket lies between the two.
+
     `reliable`, of events, is for the publisher to offer: each process of the graph that hears them acknowledges them,
     and gets them again until then, for at most `lifespan_s` (5 s where nothing is said), each once. Later ones wait
     `hold_s` for a missing one; with 0 they do not, and a late one comes out of order. A subscription that says
@@ -39,6 +43,8 @@ class QoS:
     candidates: bool = False
     reliable: bool = False
     hold_s: float = HOLD_S
+    exclusive: bool = False
+    in_process: bool = False
 
     def __post_init__(self) -> None:
         if type(self.depth) is not int or self.depth < 0:
@@ -48,7 +54,7 @@ class QoS:
                 raise UserError(f"QoS {name} is {value!r}; expected a positive number of seconds or None")
         if not (_is_number(self.hold_s) and 0 <= self.hold_s < float("inf")):
             raise UserError(f"QoS hold_s is {self.hold_s!r}; expected a number of seconds, or 0 to wait for nothing")
-        for name in ("required", "late_join", "candidates", "reliable"):
+        for name in ("required", "late_join", "candidates", "reliable", "exclusive", "in_process"):
             if not isinstance(getattr(self, name), bool):
                 raise UserError(f"QoS {name} is {getattr(self, name)!r}; expected True or False")
         if self.drop not in ("oldest", "newest"):
@@ -85,6 +91,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+ALONE = QoS(exclusive=True)
+"""For what only one node may say: leases, fences, the robot's own state."""
 RELIABLE = QoS(reliable=True)
 """For what people and policies say to each other: nothing of it is lost, and all of it comes in order."""
 SOON = QoS(reliable=True, lifespan_s=1.0)

@@ -62,7 +62,7 @@ def pressed(rig: Rig) -> Figures:
     rig.wait_moving()
     start_ns = rig.press()
     record = rig.wait_mode(ESTOPPED, start_ns, "held after the emergency stop")
-    rig.say("Go on")
+    rig.resume()
     time.sleep(0.3)
     last = rig.guard.last()
     return {ESTOP: (record[0] - start_ns) * MS, LIFTED: float(last is None or last[1] != ESTOPPED)}

@@ -163,7 +163,7 @@ class Rig:
                 self.rearm()
                 time.sleep(0.1)
             elif mode == "stopped":
-                self.say("Go on")
+                self.resume()
                 time.sleep(0.1)
             if time.monotonic() - start > PATIENCE_S:
                 raise FaultError(f"the robot never moved ({record}); the run said:\n{self.tail()}")
@@ -205,6 +205,10 @@ class Rig:
         """Whoever pressed lets go and re-arms; the robot then still stands."""
         self._sender("estop").publish(EStop(source="button", is_pressed=False))
         self.send("guard/order", order(token_of(self.run.folder), "rearm", "Ana", time.monotonic_ns()))
+
+    def resume(self) -> None:
+        """A person at a terminal lets it go on."""
+        self.send("guard/order", order(token_of(self.run.folder), "resume", "Ana", time.monotonic_ns()))
 
     def send(self, topic: str, message: Message) -> None:
         """Publish anything."""

@@ -252,7 +252,7 @@ def runstopped(rig: Rig) -> Figures:
     rig.switches["runstop"] = 1
     try:
         record = rig.wait_mode(STOPPED, start_ns, "stopped by the runstop")
-        rig.say("Go on")
+        rig.resume()
         time.sleep(0.2)
         last = rig.guard.last()
         is_lifted = last is None or last[1] != STOPPED

@@ -22,12 +22,13 @@ from bridges.robot_ports import OPTIONAL, RobotPorts
 from nodes.robot.described import ForRobot, joint_names, load_limits
 from runtime import Publisher, QoS, Subscription, every, on
 from runtime.clock import wall_time_ns
-from runtime.errors import ParameterError, choices
+from runtime.errors import ParameterError, PolyrhythmError, choices
 from runtime.msgs import (
     JOINTS,
     Action,
     EStop,
     Feedback,
+    GuardOrder,
     GuardState,
     Interrupt,
     RobotService,
@@ -36,6 +37,7 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
+from runtime.msgs.signature import order, service, token_of
 from runtime.qos import RELIABLE, SOON, URGENT
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class MqttBridge(ForRobot, RobotPorts):
 
     utterance = Publisher(Utterance, "heard", qos=RELIABLE)
     interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
+    order = Publisher(GuardOrder, "guard/order", qos=SOON)
     estop = Publisher(EStop, "estop", qos=RELIABLE)
     service = Publisher(RobotService, "robot/service", qos=SOON)
     button = Publisher(RobotService, "robot/runstop", qos=SOON)
@@ -83,6 +86,7 @@ class MqttBridge(ForRobot, RobotPorts):
         self.place = (host, port, tls, ca_file)
         self.gate = Gatekeeper(robot, self.commands, self.topics.replies)
         self.accepted: deque[tuple[str, Command]] = deque()
+        self.stamped_ns = 0
         self.news = Outbox(joint_names(load_limits(limits)) if limits else JOINTS)
 
     @classmethod
@@ -181,9 +185,10 @@ class MqttBridge(ForRobot, RobotPorts):
             self.log.info("%s by MQTT (%s)", verb, command.id)
             if verb == "say":
                 self.utterance.publish(Utterance(speaker="mqtt", text=command.text))
-            elif verb in ("stop", "resume"):
-                depth = cast(Literal["stop", "resume"], verb)
-                self.interrupt.publish(Interrupt(id=ident, depth=depth, text=f"{verb} by MQTT", by="mqtt"))
+            elif verb == "stop":
+                self.interrupt.publish(Interrupt(id=ident, depth="stop", text="stop by MQTT", by="mqtt"))
+            elif verb == "resume":
+                self.order.publish(order(self._token(), "resume", "mqtt", self._stamp()))
             elif verb == "estop":
                 why = f"by MQTT ({command.id})"
                 self.estop.publish(EStop(source="mqtt", is_pressed=True, why=why))
@@ -191,7 +196,19 @@ class MqttBridge(ForRobot, RobotPorts):
             else:
                 port = self.button if verb in ("runstop", "release") else self.service
                 known = cast(Literal["home", "stow", "runstop", "release"], verb)
-                port.publish(RobotService(id=ident, verb=known, by="mqtt"))
+                port.publish(service(self._token(), known, "mqtt", self._stamp()))
+
+    def _stamp(self) -> int:
+        self.stamped_ns = max(self.clock.now_ns(), self.stamped_ns + 1)  # each signature is good once
+        return self.stamped_ns
+
+    def _token(self) -> str:
+        """What signs: a verb in `commands` is the launch file's word that its sender may. "" without a guard."""
+        registry = getattr(self, "run_info", {}).get("registry")
+        try:
+            return token_of(Path(registry)) if registry else ""
+        except PolyrhythmError:
+            return ""
 
     # with the broker
 

@@ -25,8 +25,7 @@ ANSWER_S = 1.0
 CONSOLE = "console"
 """The source of the console's button: a click on a page, which nobody holds down either."""
 GO_ON = (
-    "it moves again when somebody says so: Resume on the console, or "
-    """polyrhythm pub heard '{"speaker": "NAME", "text": "go on"}'"""
+    "it moves again when a person says so: polyrhythm guard resume, Resume on the console, or words beside the robot"
 )
 
 
@@ -35,7 +34,7 @@ def main(argv: list[str]) -> int:
     asked = _parser().parse_args(argv)
     run = attach(asked.run)
     with Interruption() as interruption:
-        if asked.do in ("arm", "rearm"):
+        if asked.do in ("arm", "rearm", "resume"):
             state = _ordered(run, asked.do, asked.by, interruption)
         else:
             if asked.do == "estop":
@@ -54,6 +53,7 @@ def main(argv: list[str]) -> int:
         "estop": bool(state.estop),
         "rearm": not state.estop,
         "arm": state.is_armed,
+        "resume": state.mode != "stopped",
     }[asked.do]
     return 0 if is_done else 1
 
@@ -64,7 +64,7 @@ def _sentence(state: GuardState) -> str:
     return state.sentence + latched
 
 
-def _ordered(run: FoundRun, do: Literal["arm", "rearm"], by: str, interruption: Interruption) -> GuardState:
+def _ordered(run: FoundRun, do: Literal["arm", "rearm", "resume"], by: str, interruption: Interruption) -> GuardState:
     """Give the order; what the guard says to it at once, before anybody else's word can have changed it again."""
     token = token_of(run.folder)
     if do == "rearm":
@@ -115,10 +115,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm guard",
         description="Arm, stop and re-arm the robot of a running graph. An emergency stop stays, over restarts too, "
-        "until it is re-armed; the robot then still waits to be told to go on.",
+        "until it is re-armed; the robot then still waits to be told to go on: resume.",
         epilog="example: polyrhythm guard estop",
     )
-    parser.add_argument("do", choices=("state", "arm", "estop", "rearm"))
+    parser.add_argument("do", choices=("state", "arm", "estop", "rearm", "resume"))
     parser.add_argument("--by", default=user_name(), help="who you are; default: %(default)s")
     add_run_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the guard's state as JSON")

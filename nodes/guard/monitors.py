@@ -38,6 +38,8 @@ class Monitors:
         self.settings = settings
         self.state: RobotState | None = None
         self.is_runstopped = False
+        self.is_in_service = False
+        """Whether the robot moves by itself: it homes or stows."""
         self._was_runstopped = False
         self._touching: frozenset[str] = frozenset()
         self._pushing_since_ns: dict[int, int] = {}
@@ -51,6 +53,7 @@ class Monitors:
     def update_status(self, status: RobotStatus) -> None:
         """Take in what the robot says of itself."""
         self.is_runstopped = status.is_runstopped
+        self.is_in_service = status.mode in ("homing", "stowing")
 
     def is_stale(self, now_ns: int) -> bool:
         """Whether what is known of the robot is too old to move by; what is stamped ahead of time has no age."""

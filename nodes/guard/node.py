@@ -16,7 +16,7 @@ from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.ceilings import limits_of
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.persistence import SavedState, StateFile
-from nodes.guard.state_machine import GuardMachine
+from nodes.guard.state_machine import GuardMachine, Refusal
 from nodes.robot.described import ForRobot
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
@@ -25,9 +25,22 @@ from runtime.control_messages.fence import FENCE_TOPIC, Fence
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import ParameterError
 from runtime.message import Stamped
-from runtime.msgs import EStop, GuardOrder, GuardState, Interrupt, JointCommand, RobotState, RobotStatus, SeatRequest
+from runtime.msgs import (
+    DriverOrder,
+    EStop,
+    GuardAnswer,
+    GuardOrder,
+    GuardState,
+    Interrupt,
+    JointCommand,
+    RobotService,
+    RobotState,
+    RobotStatus,
+    SeatRequest,
+)
+from runtime.msgs.robot import AnswerCode
 from runtime.msgs.signature import Signatures, make_token
-from runtime.qos import URGENT
+from runtime.qos import ALONE, URGENT
 
 RATE_HZ = 50
 TICKS_PER_REPORT = 5
@@ -44,6 +57,8 @@ class Guard(ForRobot, Node):
     as the robot's posture is known, which is meant for a simulator; a guard that comes back in mid-run starts stopped.
     With "manual", the default, a person arms it (`polyrhythm guard arm`). `memory` says where a latched stop is kept:
     "machine" from run to run, "run" within one.
+    Requests come by `guard/order`, `robot/service`, `robot/runstop` and `seat/request`, signed, and are answered on
+    `guard/answer`; only what stops the robot needs no signature. The driver is told by topics that no socket carries.
     Each of `estop_sources` counts as pressed while it was silent for `estop_silence_s`, also at the start.
     """
 
@@ -57,11 +72,16 @@ class Guard(ForRobot, Node):
     estops = Subscription(EStop, "estop", qos=QoS(required=False))
     orders = Subscription(GuardOrder, "guard/order", qos=QoS(required=False))
     requests = Subscription(SeatRequest, "seat/request", qos=QoS(required=False))
+    services = Subscription(RobotService, "robot/service", qos=QoS(required=False))
+    buttons = Subscription(RobotService, "robot/runstop", qos=QoS(required=False))
 
-    robot_command = Publisher(JointCommand, "robot/command")
-    guard_state = Publisher(GuardState, "guard/state")
-    fence = Publisher(Fence, FENCE_TOPIC)
-    lease = Publisher(Lease, LEASE_TOPIC)
+    robot_command = Publisher(JointCommand, "robot/command", qos=ALONE)
+    driver_service = Publisher(DriverOrder, "driver/service", qos=ALONE)
+    driver_runstop = Publisher(DriverOrder, "driver/runstop", qos=ALONE)
+    guard_state = Publisher(GuardState, "guard/state", qos=ALONE)
+    answer = Publisher(GuardAnswer, "guard/answer", qos=ALONE)
+    fence = Publisher(Fence, FENCE_TOPIC, qos=ALONE)
+    lease = Publisher(Lease, LEASE_TOPIC, qos=ALONE)
     raised = Publisher(Interrupt, "interrupt", qos=URGENT)
 
     def __init__(
@@ -107,6 +127,7 @@ class Guard(ForRobot, Node):
         self.estop_sources = tuple(estop_sources)
         self.heard_ns: dict[str, int] = {}  # configured e-stop sources
         self.pressed: set[str] = set()
+        self.lifters: frozenset[str] = frozenset()  # the nodes whose word lifts a stop; they ask who said it
         self.ticks = 0
         self.raised_count = 0
         self.felt = ""  # what this guard has stopped for and not yet told
@@ -122,6 +143,7 @@ class Guard(ForRobot, Node):
         info: dict[str, Any] = getattr(self, "run_info", {})
         now_ns = self.clock.now_ns()
         self.heard_ns = dict.fromkeys(self.estop_sources, now_ns)
+        self.lifters = frozenset(info.get("lifters", ()))
         self.arbitration = Arbitration(msgspec.convert(info.get("seats", {}), dict[str, SeatConfig]))
         if registry := info.get("registry"):
             self.run = str(registry)
@@ -196,16 +218,22 @@ class Guard(ForRobot, Node):
         trigger = call.trigger if call is not None else None
         if trigger is not None and trigger.envelope.source == self.name:
             return  # this guard's own, carried out when it was raised
-        if interrupt.depth == "resume" and trigger is not None and trigger.envelope.seat >= 0:
-            self._refuse(f"resume by {interrupt.by!r} refused: {trigger.envelope.source} is a policy, not a person")
-            return
+        if interrupt.depth == "resume" and trigger is not None:
+            source = trigger.envelope.source
+            if source not in self.lifters or trigger.envelope.seat >= 0:
+                why = f"resume by {interrupt.by!r} refused: {source} does not speak for people"
+                self._answer(interrupt.id, "resume", interrupt.by, Refusal("not_a_person", why))
+                return
         heard_ns = (trigger.envelope.utterance_ns or trigger.envelope.published_ns) if trigger is not None else now_ns
         was_stopped = self.machine.mode == "stopped"
         if self.felt and interrupt.depth == "stop":
-            self.felt, self.machine.stop_cause = "", interrupt.id
-        self.machine.interrupt(interrupt, heard_ns, now_ns)
+            self.felt = ""
+            self.machine.name_stop(interrupt.id)
+        refusal = self.machine.interrupt(interrupt, heard_ns, now_ns)
         if interrupt.depth in ("stop", "replan", "hold"):
             self._output()
+        elif interrupt.depth == "resume":
+            self._answer(interrupt.id, "resume", interrupt.by, refusal)
         if interrupt.depth == "hold":  # it voids nothing
             self._report(is_due=True)
             return
@@ -231,18 +259,50 @@ class Guard(ForRobot, Node):
     def ordered(self, order: GuardOrder) -> None:
         """Arm or re-arm, for a person who can prove it."""
         now_ns = self.clock.now_ns()
+        refusal: Refusal | None
         if not self.proofs.holds(order, now_ns):
-            self._refuse(f"{order.do} by {order.by or 'unknown'!r} is not proven with the run's token")
+            refusal = _unsigned(order.do, order.by)
         elif order.do == "rearm":
-            self._check_estop_heartbeats(now_ns)
-            if self.pressed:
-                self._refuse(f"re-arming by {order.by!r}: still pressed: {', '.join(sorted(self.pressed))}")
-            elif not self.machine.rearm(order.by, now_ns):
-                self._refuse(f"re-arming by {order.by!r}: there is no emergency stop")
-        elif not self._arm(now_ns):
-            self._refuse(f"arming by {order.by!r}: the guard is {self.machine.mode}, or the robot's state is not known")
+            refusal = self._rearm(order.by, now_ns)
+        elif order.do == "resume":
+            refusal = self._resume(order.by, order.stamp_ns, now_ns)
+        else:
+            refusal = None
+            if not self._arm(now_ns):
+                why = f"arming by {order.by!r}: the guard is {self.machine.mode}, or the robot's state is not known"
+                refusal = Refusal("not_ready", why)
+        self._answer(order.id, order.do, order.by, refusal)
         self._report(is_due=True)
         self._remember()
+
+    @on(services)
+    def serve(self, service: RobotService) -> None:
+        """Let the robot home or stow, for a person who can prove it, while nothing is stopped and nothing moves."""
+        now_ns = self.clock.now_ns()
+        verb = service.verb
+        refusal: Refusal | None
+        if verb not in ("home", "stow"):
+            refusal = Refusal("not_ready", f"{verb} by {service.by!r}: robot/service takes home and stow")
+        elif not self.proofs.holds(service, now_ns):
+            refusal = _unsigned(verb, service.by)
+        else:
+            refusal = self.machine.begin_service(now_ns)
+            if refusal is None:
+                self.driver_service.publish(DriverOrder(verb=verb, why=f"asked for by {service.by}"))
+        self._answer(service.id, verb, service.by, refusal)
+        self._report(is_due=True)
+
+    @on(buttons)
+    def press(self, service: RobotService) -> None:
+        """Press the robot's own runstop for anybody; release it for a person who can prove it."""
+        refusal = None
+        if service.verb == "release" and not self.proofs.holds(service, self.clock.now_ns()):
+            refusal = _unsigned(service.verb, service.by)
+        elif service.verb not in ("runstop", "release"):
+            refusal = Refusal("not_ready", f"{service.verb} by {service.by!r}: robot/runstop takes runstop and release")
+        else:
+            self.driver_runstop.publish(DriverOrder(verb=service.verb, why=f"asked for by {service.by}"))
+        self._answer(service.id, service.verb, service.by, refusal)
 
     @on(requests)
     def seated(self, request: SeatRequest) -> None:
@@ -255,8 +315,10 @@ class Guard(ForRobot, Node):
         answer = self.arbitration.decide(request, source, now_ns, is_proven=is_proven)
         if isinstance(answer, Lease):
             self._issue(answer)
+            self._answer(request.id, request.do, request.by, None)
         elif answer:
-            self._refuse(answer)
+            code: AnswerCode = "no_seat" if is_proven else "unsigned"
+            self._answer(request.id, request.do, request.by, Refusal(code, answer))
 
     # --- what it does about it
 
@@ -266,6 +328,34 @@ class Guard(ForRobot, Node):
             self.armed_in = self.run
             self._remember()
         return is_armed
+
+    def _rearm(self, by: str, now_ns: int) -> Refusal | None:
+        self._check_estop_heartbeats(now_ns)
+        if self.pressed:
+            return Refusal("pressed", f"re-arming by {by!r}: still pressed: {', '.join(sorted(self.pressed))}")
+        if not self.machine.rearm(by, now_ns):
+            return Refusal("not_estopped", f"re-arming by {by!r}: there is no emergency stop")
+        return None
+
+    def _resume(self, by: str, said_ns: int, now_ns: int) -> Refusal | None:
+        """Lift a stop for a person at a console or a terminal, and tell everybody."""
+        self.raised_count += 1
+        interrupt = Interrupt(id=f"{self.name}-{self.raised_count}", depth="resume", text="go on", by=by)
+        refusal = self.machine.interrupt(interrupt, said_ns, now_ns)
+        if refusal is None:
+            self.fence.publish(self.arbitration.fence(interrupt))
+            self.raised.publish(interrupt)
+        return refusal
+
+    def _answer(self, request: str, do: str, by: str, refusal: Refusal | None) -> None:
+        if refusal is None:
+            self.answer.publish(GuardAnswer(request=request, do=do, by=by, is_accepted=True, code="done"))
+            return
+        code, why = refusal
+        self.answer.publish(GuardAnswer(request=request, do=do, by=by, is_accepted=False, code=code, why=why))
+        if do != "resume" or code == "not_a_person":  # the machine has counted the others
+            self.machine.reject(why)
+        self._report(is_due=True)
 
     def _offer(self, stamped: Stamped[JointCommand] | None) -> None:
         if stamped is None or (stamped.envelope.source, stamped.envelope.seq) == self.offered:
@@ -277,9 +367,12 @@ class Guard(ForRobot, Node):
         self.machine.accept_command(stamped, self.clock.now_ns())
 
     def _output(self) -> None:
-        command = self.machine.tick(self.clock.now_ns())
+        now_ns = self.clock.now_ns()
+        command = self.machine.tick(now_ns)
         if command is not None:
             self.robot_command.publish(command)
+        if self.machine.needs_runstop(now_ns):
+            self.driver_runstop.publish(DriverOrder(verb="runstop", why=self.machine.reason))
 
     def _stop(self, by: str, why: str, now_ns: int) -> None:
         if self.machine.mode in ("stopped", "estopped"):
@@ -302,7 +395,7 @@ class Guard(ForRobot, Node):
         interrupt = Interrupt(
             id=f"{self.name}-{self.raised_count}", depth="stop", text=self.machine.reason.partition(": ")[2], by=by
         )
-        self.machine.stop_cause = interrupt.id
+        self.machine.name_stop(interrupt.id)
         self.fence.publish(self.arbitration.fence(interrupt))
         self.raised.publish(interrupt)
         self._report(is_due=True)
@@ -320,11 +413,6 @@ class Guard(ForRobot, Node):
         self.lease.publish(lease)
         self.log.info("seat %s: %s (%s) by %s, %s", lease.seat, lease.holder, lease.kind, lease.by, lease.why)
         self._remember()
-
-    def _refuse(self, why: str) -> None:
-        self.machine.rejected += 1
-        self.machine.refusal = why
-        self._report(is_due=True)
 
     def _repeat(self) -> None:
         """Epochs and leases again, for those who joined late."""
@@ -367,3 +455,7 @@ class Guard(ForRobot, Node):
         if is_due or is_news:
             self.reported = report
             self.guard_state.publish(report)
+
+
+def _unsigned(do: str, by: str) -> Refusal:
+    return Refusal("unsigned", f"{do} by {by or 'unknown'!r} is not proven with the run's token")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
@@ -17,9 +17,10 @@ from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
 from runtime.message import Stamped
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
+from runtime.msgs.robot import AnswerCode
 
 Mode = Literal["disarmed", "armed", "moving", "holding", "stopped", "estopped"]
-Event = Literal["arm", "command", "hold", "stop", "resume", "release", "estop", "rearm"]
+Event = Literal["arm", "command", "hold", "service", "stop", "resume", "release", "estop", "rearm"]
 
 TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("disarmed", "arm"): "armed",  # the only way in; needs a measured posture, which becomes the first target
@@ -31,6 +32,8 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("moving", "stop"): "stopped",
     ("holding", "command"): "moving",
     ("holding", "stop"): "stopped",
+    ("armed", "service"): "disarmed",  # the robot homes or stows by itself, and stands elsewhere afterwards
+    ("holding", "service"): "disarmed",
     ("stopped", "stop"): "stopped",  # latched: commands, silence and time change nothing
     ("stopped", "resume"): "holding",  # by a person, after the stop
     ("stopped", "release"): "disarmed",  # the same for a guard that was never armed, or has let go of the robot
@@ -46,7 +49,7 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
 MACHINES = frozenset(
     {"", "contact", "effort", "driver", "runstop", "link", "ladder", "planner", "vlm", "policy", "guard", "reflex"}
 )
-"""Who may stop the robot and never lift a stop; everyone else in `Interrupt.by` is a person or the console."""
+"""Names that no person has. A name that is not among them proves nothing: the shell knows who may lift a stop."""
 
 MOST_SOURCES = 16
 """Command sources remembered since a person last decided; more are refused, so that invented names fill no memory."""
@@ -67,6 +70,17 @@ SLEPT_NS = to_ns(1.0)
 """A guard that has not looked for longer was frozen, and knows nothing of what happened meanwhile."""
 
 
+SERVICE_STARTS_NS = to_ns(0.5)
+"""So long after a service was accepted, the robot counts as busy with it, whatever its status still says."""
+
+
+class Refusal(NamedTuple):
+    """Why a request is refused: for programs, and for people."""
+
+    code: AnswerCode
+    why: str
+
+
 @dataclass(slots=True)
 class _Source:
     seq: int
@@ -82,6 +96,7 @@ class GuardMachine:
         self.mode: Mode = "disarmed"
         self.reason = "not armed"
         self.stop_cause = ""
+        self.stopped_by = ""
         self.stop_heard_ns = 0
         self.held_ns = 0
         self.rejected = 0
@@ -91,6 +106,7 @@ class GuardMachine:
         self.monitors = Monitors(limits, self.settings)
         self._was_armed = False
         self._looked_ns = 0
+        self._service_ns = -SERVICE_STARTS_NS
         self._came_back = ""  # a source of commands that counts from the start again
         self._last_stop_heard_ns = 0
         self._last_stop = ""  # the id of the last stop; "" for one that nobody can take back
@@ -112,6 +128,8 @@ class GuardMachine:
     def update_status(self, status: RobotStatus) -> None:
         """Take in what the robot says of itself."""
         self.monitors.update_status(status)
+        if status.is_runstopped:
+            self._service_ns = -SERVICE_STARTS_NS  # that ended it
 
     def check_monitors(self, now_ns: int) -> str:
         """Stop for what is new: runstop, contact, lasting effort, silence, a source or this guard that comes back after
@@ -145,6 +163,7 @@ class GuardMachine:
             self.estop_cause = why
             if self.mode != "stopped":
                 self.stop_cause, self.stop_heard_ns, self.held_ns = "estop", now_ns, 0
+            self.stopped_by = "estop"
         self._enter("estop", f"emergency stop: {self.estop_cause}")
 
     def rearm(self, by: str, now_ns: int) -> bool:
@@ -169,6 +188,8 @@ class GuardMachine:
         state = self.monitors.state
         if self.mode != "disarmed" or state is None or self.monitors.is_stale(now_ns) or self.monitors.is_runstopped:
             return False
+        if self.is_busy(now_ns):
+            return False
         self._joints = tuple(Motion(position) for position in state.position)
         self._wheels = Wheels()
         self._ticked_ns = now_ns
@@ -190,8 +211,37 @@ class GuardMachine:
         self._command = stamped
         return ""
 
-    def interrupt(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> None:
-        """Act on an interrupt; `heard_ns` is the stamp of what caused it. The next tick already brakes."""
+    def is_busy(self, now_ns: int) -> bool:
+        """Whether the robot homes or stows, or is about to."""
+        return self.monitors.is_in_service or now_ns - self._service_ns < SERVICE_STARTS_NS
+
+    def needs_runstop(self, now_ns: int) -> bool:
+        """Whether only the robot's own runstop can stop it: it homes or stows, which no command ends."""
+        return self.mode in ("stopped", "estopped") and self.is_busy(now_ns) and not self.monitors.is_runstopped
+
+    def begin_service(self, now_ns: int) -> Refusal | None:
+        """Let go of the robot, so that it can home or stow; why not, where that is refused."""
+        if self.mode in ("stopped", "estopped"):
+            return Refusal("estopped" if self.mode == "estopped" else "stopped", f"the guard is {self.mode}")
+        if self.monitors.is_runstopped:
+            return Refusal("runstopped", "the robot's runstop is pressed")
+        if self.mode == "moving" or not self.is_at_rest:
+            return Refusal("moving", "the robot is under command")
+        if self.is_busy(now_ns):
+            return Refusal("busy", "the robot homes or stows already")
+        if self.monitors.is_stale(now_ns):
+            return Refusal("not_ready", "the robot's state is not known")
+        self._void_commands(now_ns)
+        self._disengage(now_ns)
+        self._service_ns = now_ns
+        self._enter("service", "the robot homes or stows")
+        return None
+
+    def interrupt(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> Refusal | None:
+        """Act on an interrupt; `heard_ns` is the stamp of what caused it. The next tick already brakes.
+
+        Returns why a `resume` is refused; None for everything else.
+        """
         if interrupt.depth == "stop":
             heard_ns = min(heard_ns, now_ns)  # a clock that is ahead does not keep the robot stopped until then
             self._last_stop_heard_ns = max(self._last_stop_heard_ns, heard_ns)
@@ -199,6 +249,7 @@ class GuardMachine:
             self._void_commands(now_ns)
             if self.mode != "stopped":
                 self.stop_cause, self.stop_heard_ns, self.held_ns = interrupt.id, heard_ns, 0
+                self.stopped_by = interrupt.by
                 self._enter("stop", f"stopped by {interrupt.by or 'unknown'}: {interrupt.text}")
         elif interrupt.depth == "replan":
             self._void_commands(now_ns)
@@ -206,15 +257,18 @@ class GuardMachine:
                 self._enter("hold", f"waiting for a new plan: {interrupt.text}")
         elif interrupt.depth == "hold":
             self._hold_softly(interrupt, now_ns)
-        elif interrupt.depth == "resume" and self.mode in ("stopped", "estopped"):
-            if why := self._resume_refusal(interrupt, heard_ns, now_ns):
+        elif interrupt.depth == "resume":
+            if self.mode not in ("stopped", "estopped"):
+                return Refusal("not_stopped", "nothing is stopped")
+            if refusal := self._resume_refusal(interrupt, heard_ns, now_ns):
                 self.rejected += 1
-                self.refusal = f"resume by {interrupt.by or 'unknown'!r} refused: {why}"
-                return
+                self.refusal = f"resume by {interrupt.by or 'unknown'!r} refused: {refusal.why}"
+                return refusal
             self._void_commands(now_ns)
             self._reset_sources()
-            self.stop_cause, self.stop_heard_ns = "", 0
+            self.stop_cause, self.stopped_by, self.stop_heard_ns = "", "", 0
             self._enter("resume" if self._was_armed else "release", f"resumed by {interrupt.by}, no command yet")
+        return None
 
     def transfer_control(self, holder: str, now_ns: int) -> None:
         """Somebody else is in command: what was sent until now counts no more; speeds go on from where they are."""
@@ -222,6 +276,15 @@ class GuardMachine:
         self._reset_sources()
         if self.mode == "moving":
             self._enter("hold", f"handed over to {holder or 'nobody'}, no command yet")
+
+    def name_stop(self, ident: str) -> None:
+        """Give the stop that the guard found out by itself the id under which everybody was told of it."""
+        self.stop_cause = ident
+
+    def reject(self, why: str) -> None:
+        """Count a request that was refused, and keep why."""
+        self.rejected += 1
+        self.refusal = why
 
     # what comes out
 
@@ -249,6 +312,7 @@ class GuardMachine:
         return GuardState(
             mode="stopped" if self.mode == "estopped" else self.mode,
             reason=self.reason,
+            stopped_by=self.stopped_by,
             holder="" if self._command is None else self._command.envelope.source,
             stop_cause=self.stop_cause,
             stop_heard_ns=self.stop_heard_ns,
@@ -353,23 +417,23 @@ class GuardMachine:
         self._fence_ns = max(self._fence_ns, now_ns)
         self._command = None
 
-    def _resume_refusal(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> str:
-        """Why these words do not lift what is latched, or ""."""
+    def _resume_refusal(self, interrupt: Interrupt, heard_ns: int, now_ns: int) -> Refusal | None:
+        """Why these words do not lift what is latched."""
         if self.mode == "estopped":
-            return "an emergency stop is only left by re-arming"
+            return Refusal("estopped", "an emergency stop is only left by re-arming")
         if interrupt.by in MACHINES:
-            return "only a person lifts a stop"
+            return Refusal("not_a_person", "only a person lifts a stop")
         if self.monitors.is_runstopped:
-            return "the robot's runstop is pressed"
+            return Refusal("runstopped", "the robot's runstop is pressed")
         if heard_ns <= self._last_stop_heard_ns:
-            return "it was said before the stop"
+            return Refusal("too_early", "it was said before the stop")
         if heard_ns > now_ns + FUTURE_NS:
-            return "it is stamped in the future"
+            return Refusal("in_the_future", "it is stamped in the future")
         if now_ns - heard_ns > GO_ON_NS:
-            return f"it was said {(now_ns - heard_ns) * 1e-9:.1f} s ago"
+            return Refusal("too_late", f"it was said {(now_ns - heard_ns) * 1e-9:.1f} s ago")
         if interrupt.takes_back and interrupt.takes_back != self._last_stop:
-            return "it takes back another stop than the last one"
-        return ""
+            return Refusal("another_stop", "it takes back another stop than the last one")
+        return None
 
     def _reset_sources(self) -> None:
         """A person has decided anew: whoever counts from the start again is heard. What they sent before stays void."""

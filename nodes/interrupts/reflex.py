@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from nodes.interrupts.intent import understand
 from nodes.interrupts.phrases import clipped, words_of
 from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.clock import to_ns
 from runtime.context import current_call
-from runtime.msgs import GuardState, Interrupt, RobotState, SceneDescription, Utterance
+from runtime.msgs import GuardAnswer, GuardState, HeldOrder, Interrupt, RobotState, SceneDescription, Utterance
+from runtime.msgs.robot import AnswerCode
 from runtime.qos import RELIABLE, URGENT
 
 Depth = Literal["amend", "replan", "stop", "resume", "hold"]
@@ -20,6 +21,16 @@ Depth = Literal["amend", "replan", "stop", "resume", "hold"]
 TAKE_BACK_S = 30.0
 """For how long a stop may be taken back as a false alarm; later "go on" resumes, and everything is decided afresh."""
 MOST_STOPS = 64
+REFUSALS: dict[AnswerCode, str] = {
+    "not_a_person": "I go on only when a person beside me says so.",
+    "too_early": "I stopped after you said that. Say 'go on' again.",
+    "too_late": "I heard that too late. Say 'go on' again.",
+    "in_the_future": "I cannot tell when that was said. Say 'go on' again.",
+    "estopped": "My emergency stop is pressed. I can go on only after it is released.",
+    "runstopped": "My own stop button is pressed. Release it first.",
+    "another_stop": "Something else has stopped me since. Say 'go on' again.",
+}
+"""What the robot says to somebody whose "go on" does not count."""
 
 HOLD_S = 1.2
 """How long a robot that moves holds for words that nobody understood, unless a second judge ends it sooner."""
@@ -65,18 +76,24 @@ def taken_back(text: str, speaker: str, stops: Sequence[StopCalled], now_ns: int
 class Reflex(Node):
     """Listens to people and to the robot's contact sensing.
 
+    Anybody's words stop. Words lift a stop only where they come from a node that is declared as ears and on no seat.
+    Whoever asks to go on in vain is told so aloud; an order to a stopped robot is kept and asked back.
+
     On a thread of its own: what blocks the event loop of its process must not stand before a stop.
     """
 
     realtime = True
+    lifts_stops = True
 
-    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False, candidates=True))
     said = Subscription(Utterance, "said", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(required=False))
     state = Subscription(RobotState, "robot/state", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
+    answers = Subscription(GuardAnswer, "guard/answer", qos=QoS(required=False))
     interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
+    held_order = Publisher(HeldOrder, "order/held", qos=RELIABLE)
     says = Publisher(Utterance, "said", qos=RELIABLE)
 
     def __init__(self, speaker: str = "robot") -> None:
@@ -89,8 +106,11 @@ class Reflex(Node):
         self.was_guard_stopped = False
         self.touching: frozenset[str] = frozenset()
         self.is_stopped = False
+        self.ears: frozenset[str] = frozenset()
 
     def on_start(self) -> None:
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        self.ears = frozenset(info.get("ears", ()))
         understand("stop")  # reads the tables, so that the first stop does not wait for it
 
     @on(heard)
@@ -100,19 +120,33 @@ class Reflex(Node):
         if lost > self.lost:  # one of them may have been a stop
             self._raise("stop", f"{lost - self.lost} utterances came too fast to be understood", "reflex")
             self.lost = lost
+        call = current_call.get()
+        trigger = call.trigger if call is not None else None
+        is_person = trigger is not None and trigger.envelope.seat < 0 and trigger.envelope.source in self.ears
         stop = taken_back(text, speaker, self.stops, self.clock.now_ns()) if self.is_stopped else ""
         depths = depths_of(text, is_stopped=self.is_stopped)
         if stop and depths in ((), ("resume",)):
-            self._raise("resume", text, speaker, takes_back=stop)
+            depths = ("resume",)
+        if "resume" in depths and not is_person:
+            source = "nobody" if trigger is None else trigger.envelope.source
+            self.log.warning("go on by %r refused: %s does not hear people", speaker, source)
+            self._say(REFUSALS["not_a_person"])
             return
         is_answer, self.asked_ns = self._is_asked(), 0
         for depth in depths:
-            self._raise(depth, text, speaker)
-        if self.is_stopped and "replan" in depths:
+            self._raise(depth, text, speaker, takes_back=stop if depth == "resume" else "")
+        if self.is_stopped and trigger is not None and understand(text).wants == "order":
+            self.held_order.publish(HeldOrder(id=trigger.envelope.ident, speaker=speaker, text=text))
             self._say(f'I heard: "{clipped(text)}" I am stopped. Say "go on" and I will.')
         elif not depths and self.is_moving and not is_answer and understand(text).is_unclear and not self._names(text):
             self._raise("hold", clipped(text), speaker)
             self._say("One moment. I did not understand that.")
+
+    @on(answers)
+    def answered(self, answer: GuardAnswer) -> None:
+        """Tell whoever asked to go on why the robot does not."""
+        if answer.do == "resume" and answer.code in REFUSALS:
+            self._say(REFUSALS[answer.code])
 
     @on(said)
     def follow_talk(self, utterance: Utterance) -> None:
@@ -172,6 +206,9 @@ class Reflex(Node):
         if depth == "stop":
             self._note(interrupt)
         self.interrupt.publish(interrupt)
+
+    def _say(self, text: str) -> None:
+        self.said.publish(Utterance(speaker="robot", text=text))
 
     def _note(self, interrupt: Interrupt) -> None:
         self.stops.append(StopCalled(interrupt.id, interrupt.by, interrupt.is_sure, self.clock.now_ns()))

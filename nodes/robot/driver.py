@@ -1,4 +1,4 @@
-"""`Driver`: the only node that talks to the robot; it obeys `robot/command` and nothing else."""
+"""`Driver`: the only node that talks to the robot; it obeys the guard beside it and nobody else."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from nodes.robot.described import ForRobot, joint_names, load_limits
 from nodes.robot.protocol import Robot, RobotError, RobotLimits
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import UserError
-from runtime.msgs import JOINTS, JointCommand, RobotService, RobotState, RobotStatus
+from runtime.msgs import JOINTS, DriverOrder, JointCommand, RobotMode, RobotState, RobotStatus
+from runtime.qos import ALONE
 
 Parameter = int | float | str | bool
 
 METHODS = ("start", "read", "status", "command", "advance", "stop", "home", "stow", "runstop", "close")
 """What a `Robot` does, and a driver asks of it."""
 COMMAND_LIFESPAN_S = 0.15
-SERVICE_LIFESPAN_S = 2.0
+ORDER_LIFESPAN_S = 2.0
+BESIDE = QoS(required=False, in_process=True, lifespan_s=ORDER_LIFESPAN_S)
+"""What the guard says reaches the driver within their process, by no socket: nobody else can say it."""
 TICKS_PER_STATUS = 10
 
 
@@ -27,18 +30,18 @@ class Driver(ForRobot, Node):
 
     `robot` names a class that keeps the `Robot` protocol, as "module:Class"; `robot_params` are its arguments. `limits`
     names what its guard takes it for, as "module:NAME", from `[run] robot` of the launch file ("": a Stretch).
-    A `robot/service` by a person homes or stows it, while nobody commands it. Runstop and release come by another
-    topic, because homing may take half a minute and a runstop waits for nothing.
+    The guard must be in the same process. What it lets home or stow comes by one topic and the runstop by another,
+    because homing may take half a minute and a runstop waits for nothing.
     """
 
     realtime = True
     robot_parameter = "limits"
 
-    command = Subscription(JointCommand, "robot/command", qos=QoS(lifespan_s=COMMAND_LIFESPAN_S))
-    service = Subscription(RobotService, "robot/service", qos=QoS(required=False, lifespan_s=SERVICE_LIFESPAN_S))
-    button = Subscription(RobotService, "robot/runstop", qos=QoS(required=False, lifespan_s=SERVICE_LIFESPAN_S))
-    state = Publisher(RobotState, "robot/state")
-    status = Publisher(RobotStatus, "robot/status")
+    command = Subscription(JointCommand, "robot/command", qos=QoS(in_process=True, lifespan_s=COMMAND_LIFESPAN_S))
+    service = Subscription(DriverOrder, "driver/service", qos=BESIDE)
+    button = Subscription(DriverOrder, "driver/runstop", qos=BESIDE)
+    state = Publisher(RobotState, "robot/state", qos=ALONE)
+    status = Publisher(RobotStatus, "robot/status", qos=ALONE)
 
     def __init__(
         self,
@@ -52,7 +55,7 @@ class Driver(ForRobot, Node):
         self._is_commanded = False
         self._ticks = 0
         self._told = ("", "")
-        self._was_runstopped = False
+        self._mode: RobotMode | None = None
         self.robot: Robot | None = None
 
     @classmethod
@@ -113,9 +116,9 @@ class Driver(ForRobot, Node):
         self.state.publish(robot.read(self.clock.now_ns()))
         self._ticks += 1
         status = robot.status(self.clock.now_ns())
-        if self._ticks % TICKS_PER_STATUS == 1 or status.is_runstopped is not self._was_runstopped:
-            self._tell(status)  # a runstop at once: the guard lets go of a robot that is pressed to stand
-        self._was_runstopped = status.is_runstopped
+        if self._ticks % TICKS_PER_STATUS == 1 or status.mode != self._mode:
+            self._tell(status)  # a change at once: the guard lets go of a robot that is pressed to stand, or that homes
+        self._mode = status.mode
         command = self.command.latest()  # None once it is older than its lifespan, checked here and now
         is_usable = command is not None and is_complete(command, len(self._joints))
         if command is not None and is_usable:
@@ -127,26 +130,21 @@ class Driver(ForRobot, Node):
             self.log.info("commands arrive" if is_usable else "no usable command: the robot stands still")
 
     @on(service, blocking=True)
-    def serve(self, service: RobotService) -> None:
+    def serve(self, order: DriverOrder) -> None:
         """Home or stow; in a thread, because that blocks on a real robot."""
         robot = self.robot
-        if robot is None or service.verb not in ("home", "stow"):
-            self.log.warning("%s by %s refused: robot/service takes home and stow", service.verb, service.by)
-        elif self._is_commanded:
-            self.log.warning("%s by %s refused: the robot is under command; disarm first", service.verb, service.by)
-        else:
-            try:
-                robot.home() if service.verb == "home" else robot.stow()
-            except RobotError as problem:
-                self.log.warning("%s by %s refused: %s", service.verb, service.by, problem)
+        if robot is None:
+            return
+        try:
+            robot.home() if order.verb == "home" else robot.stow()
+        except RobotError as problem:
+            self.log.warning("%s, %s, refused by the robot: %s", order.verb, order.why, problem)
 
     @on(button)
-    def press(self, service: RobotService) -> None:
-        """The robot's own runstop, by message."""
-        if self.robot is None or service.verb not in ("runstop", "release"):
-            self.log.warning("%s by %s refused: robot/runstop takes runstop and release", service.verb, service.by)
-        else:
-            self.robot.runstop(service.verb == "runstop")
+    def press(self, order: DriverOrder) -> None:
+        """Press or release the robot's own runstop."""
+        if self.robot is not None:
+            self.robot.runstop(order.verb == "runstop")
 
     def _tell(self, status: RobotStatus) -> None:
         self.status.publish(status)

@@ -60,6 +60,7 @@ class Actor(Node):
     """
 
     provenance = "script:actor-1"
+    is_ears = True  # it plays people
 
     said = Subscription(Utterance, "said")
     truth = Subscription(Truth, "sim/truth")

@@ -52,6 +52,7 @@ class Collaborator(Node):
     """
 
     provenance = "script:collaborator-1"
+    is_ears = True  # it plays a person
 
     said = Subscription(Utterance, "said")
     truth = Subscription(Truth, "sim/truth")

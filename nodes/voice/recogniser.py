@@ -50,6 +50,8 @@ class Recogniser(Node):
     `language` as in "en". `latency_s` is how long an answer takes in virtual time.
     """
 
+    is_ears = True
+
     speech = Subscription(Sound, "microphone/speech", qos=QoS(depth=8, lifespan_s=LIFESPAN_S))
     so_far = Subscription(SoundSoFar, "microphone/so_far", qos=QoS(required=False, depth=2, lifespan_s=2.0))
     saying = Subscription(Saying, "saying", qos=QoS(required=False))

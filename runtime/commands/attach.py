@@ -129,6 +129,8 @@ class Sender:
         info = topic_of(run, topic)
         hearers = sorted(name for name, plan in run.info.processes.items() if topic in plan.hears)
         needed = _guards_process(run)
+        if info.only:
+            raise UserError(f"only {info.only} may publish {topic}; to take part, see polyrhythm guard and seat --help")
         self._topic = topic
         self._provenance = provenance
         self._source = source or f"pub-{os.getpid()}"

@@ -48,7 +48,10 @@ def examine_launch(path: Path, overrides: Sequence[str] = (), host: str = "") ->
         launch = load(path, overrides, host=host)
     except LaunchFileError as problem:
         return [Finding("launch file", "problem", text) for text in _each_node(path) or [str(problem)]]
-    findings = [Finding(node, "problem", problem) for node, problem in launch.graph.problems(host)]
+    findings = [
+        Finding(node, "problem", problem)
+        for node, problem in launch.graph.problems(host) + launch.graph.process_problems()
+    ]
     notes = [Finding(name, "note", refusal) for name, asked in launch.realtime.items() for refusal in refusals(asked)]
     for name in (launch.view, launch.report):
         try:

@@ -53,10 +53,9 @@ def prepare(run: FoundRun, topic: str, text: str, *, force: str | None) -> Messa
     info = topic_of(run, topic)
     if force is not None and not force.strip():
         raise UserError('--force needs a reason in words, like --force "calibrating the lift by hand"')
-    guards = {plan.authority for plan in run.info.processes.values()} & set(info.publishers)
-    if info.kind == "state" and guards:
+    if info.only:
         raise UserError(
-            f"{topic} is the word of {', '.join(guards)} alone: nobody moves the robot past it; "
+            f"only {info.only} may publish {topic}: nobody moves the robot past it; "
             "to command it yourself: polyrhythm seat take policy"
         )
     if info.kind == "state" and info.publishers and force is None:

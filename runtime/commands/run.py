@@ -62,6 +62,7 @@ def main(argv: list[str]) -> int:
         "added": list(arguments.add),
         "parameters": {name: dict(spec.params) for name, spec in launch.graph.nodes.items()},
         "seats": as_data(launch.seats),
+        **launch.graph.roles,
         "budgets": launch.budgets.as_data(),
         **launch.robot_facts,
         "versions": versions(),

@@ -203,7 +203,7 @@ def _placed(spec: NodeSpec, hosts: Mapping[str, Host]) -> NodeSpec:
 
 def check(launch: Launch) -> None:
     """Raise LaunchFileError with the first thing that can be known to be wrong before starting."""
-    for node, problem in launch.graph.problems(launch.host):
+    for node, problem in launch.graph.problems(launch.host) + launch.graph.process_problems():
         raise LaunchFileError(f"{launch.path}: [nodes.{node}] {problem}")
     for name, group in launch.processes.items():
         if len({spec.restart for spec in group}) > 1:

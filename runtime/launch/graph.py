@@ -119,6 +119,25 @@ class Graph:
         publishers = {end.node for end in topic.publishers} if topic is not None else set()
         return next(iter(publishers)) if len(publishers) == 1 else ""
 
+    @property
+    def exclusive(self) -> dict[str, str]:
+        """The topics on which one node alone may publish, and that node."""
+        return {
+            topic.name: end.node for topic in self.topics.values() for end in topic.publishers if end.port.qos.exclusive
+        }
+
+    @property
+    def roles(self) -> dict[str, list[str]]:
+        """Whose words may lift a stop, as plain data for `run_info`: nodes that hear people, and nodes that say so.
+
+        A node on a seat is neither, whatever its class says.
+        """
+        off_seats = [spec for spec in self.nodes.values() if not spec.cls.seat]
+        return {
+            "ears": sorted(spec.name for spec in off_seats if spec.cls.is_ears),
+            "lifters": sorted(spec.name for spec in off_seats if spec.cls.lifts_stops),
+        }
+
     def problems(self, host: str = "") -> list[tuple[str, str]]:
         """All that does not fit, as (node, sentence); empty where the graph, or that host's part, can start."""
         found: list[tuple[str, str]] = []
@@ -129,6 +148,20 @@ class Graph:
         for topic in self.topics.values():
             found.extend(_topic_problems(topic, self.topics, self._candidates))
         return found
+
+    def process_problems(self) -> list[tuple[str, str]]:
+        """Who publishes in another process what a subscription takes in from its own process only; same form."""
+        problems: list[tuple[str, str]] = []
+        for topic in self.topics.values():
+            for here in (self.nodes[end.node] for end in topic.subscribers if end.port.qos.in_process):
+                for there in (self.nodes[end.node] for end in topic.publishers):
+                    if (there.process or there.name, there.host) != (here.process or here.name, here.host):
+                        why = (
+                            f"topic {topic.name!r}: {here.name} takes it from a node of its own process only, and "
+                            f'{there.name} is in another; write process = "robot" into both their tables'
+                        )
+                        problems.append((here.name, why))
+        return problems
 
     def check(self) -> None:
         """Raise GraphError with the first of the problems."""
@@ -262,6 +295,19 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
     return problems
 
 
+def _exclusive_problems(topic: Topic) -> list[tuple[str, str]]:
+    """Who else publishes what one node alone may publish."""
+    owners = [end.node for end in topic.publishers if end.port.qos.exclusive]
+    return [
+        (
+            end.node,
+            f"topic {topic.name!r}: {end.node} publishes it, but only {owners[0]} may; remap the one of {end.node}",
+        )
+        for end in topic.publishers
+        if owners and end.node != owners[0]
+    ]
+
+
 def _topic_problems(
     topic: Topic, topics: Mapping[str, Topic], candidates: list[frozenset[str]]
 ) -> list[tuple[str, str]]:
@@ -291,6 +337,7 @@ def _topic_problems(
                 )
                 for sentence in subscriber.port.qos.mismatches(publisher.port.qos)
             )
+    problems.extend(_exclusive_problems(topic))
     publishers = {end.node for end in topic.publishers}
     is_shared = any(publishers <= names for names in candidates)
     if first.port.message.message_kind == "state" and len(topic.publishers) > 1 and not is_shared:

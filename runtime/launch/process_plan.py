@@ -18,6 +18,7 @@ from runtime.bag.journal import calls_topic
 from runtime.control_messages.fence import FENCE_TOPIC
 from runtime.control_messages.health import gateway_topic
 from runtime.control_messages.lease import LEASE_TOPIC
+from runtime.errors import UserError
 from runtime.hosts.hosts_table import GatewayPlan, check_pair, pair
 from runtime.launch.graph import NodeSpec, health_topic
 from runtime.launch.nodes_table import with_robot
@@ -50,6 +51,7 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     reliable: dict[str, Terms] = {}  # own topics whose events are acknowledged
     acknowledges: tuple[str, ...] = ()  # topics of others
     realtime: RealTime | None = None
+    owners: dict[str, str] = {}  # topic that one node alone may publish -> the process that it comes from
     gateway: GatewayPlan | None = None  # then it runs no nodes
 
 
@@ -60,6 +62,7 @@ class TopicInfo(msgspec.Struct, frozen=True):
     kind: Kind
     publishers: tuple[str, ...]  # nodes
     subscribers: tuple[str, ...]
+    only: str = ""  # the one node that may publish it; "": any
 
 
 class NodeInfo(msgspec.Struct, frozen=True):
@@ -83,6 +86,11 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
     publishes.update(
         {name: _crossing(launch, other, launch.host) | {gateway_topic(other)} for name, other in gateways.items()}
     )
+    exclusive = launch.graph.exclusive
+    for host in launch.hosts.values():
+        for topic in exclusive.keys() & set(host.may_publish):
+            raise UserError(f"may_publish names {topic}, which only {exclusive[topic]} may publish; leave it out")
+    owners = {topic: name for name, own in publishes.items() for topic in own & exclusive.keys()}
     plans = {}
     for name in hears:
         specs = groups.get(name, [])
@@ -107,6 +115,7 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             reliable=_reliable(launch, specs or launch.on(gateways.get(name, "")), others),
             acknowledges=tuple(sorted(hears[name] & _reliably(launch.graph.nodes.values()).keys())),
             realtime=launch.realtime.get(name),
+            owners={topic: owner for topic, owner in owners.items() if topic in hears[name]},
             gateway=_gateway(launch, gateways[name]) if name in gateways else None,
         )
     return plans
@@ -237,6 +246,7 @@ def describe(launch: Launch) -> tuple[dict[str, NodeInfo], dict[str, TopicInfo]]
             kind=message.message_kind,
             publishers=tuple(dict.fromkeys(publishers)),
             subscribers=tuple(dict.fromkeys([*subscribers, *hear_all])),
+            only=graph.exclusive.get(name, ""),
         )
     return nodes, topics
 

@@ -12,7 +12,7 @@ from runtime.control_messages.lease import Kind
 from runtime.errors import UserError, choices
 from runtime.launch.graph import NodeSpec
 from runtime.node import ports_of
-from runtime.ports import Publisher
+from runtime.ports import Publisher, Subscription
 from runtime.toml_errors import Seconds, Table, convert
 
 KINDS: tuple[Kind, ...] = ("model", "person", "script", "replay")
@@ -97,13 +97,24 @@ def holders_of(seats: Mapping[str, SeatTable]) -> dict[str, str]:
 def topics_of(seats: Mapping[str, SeatTable], specs: Mapping[str, NodeSpec]) -> dict[str, str]:
     """The topics that nodes of exactly one of these seats publish, and nobody else: whoever writes there speaks for it.
 
-    So a tool that publishes there counts only while it holds the seat.
+    So a tool that publishes there counts only while it holds the seat. What a node hears that may lift stops belongs to
+    no seat: whoever holds it could make people unheard.
     """
+    heard = {
+        spec.topic_of(port)
+        for spec in specs.values()
+        if spec.cls.lifts_stops
+        for port in ports_of(spec.cls, Subscription).values()
+    }
     owners: dict[str, set[str]] = {}
     for spec in specs.values():
         for port in ports_of(spec.cls, Publisher).values():
             owners.setdefault(spec.topic_of(port), set()).add(spec.cls.seat)
-    return {topic: seat for topic, found in owners.items() if len(found) == 1 and (seat := next(iter(found))) in seats}
+    return {
+        topic: seat
+        for topic, found in owners.items()
+        if len(found) == 1 and topic not in heard and (seat := next(iter(found))) in seats
+    }
 
 
 def as_data(seats: Mapping[str, SeatTable]) -> dict[str, Any]:

@@ -66,11 +66,20 @@ class RobotStatus(Message, kind="state"):
 
 
 class RobotService(Message):
-    """Something a person asks of the robot itself; home and stow move it, and only while nobody commands it."""
+    """Something a person asks of the robot itself. The guard decides; home and stow move the robot."""
 
     id: str
     verb: Literal["home", "stow", "runstop", "release"]
     by: str
+    stamp_ns: int = 0
+    proof: str = ""  # see `runtime.msgs.signature`; pressing the runstop needs none
+
+
+class DriverOrder(Message):
+    """What the guard tells its driver to do with the robot; it never leaves their process."""
+
+    verb: Literal["home", "stow", "runstop", "release"]
+    why: str
 
 
 class JointCommand(Message, kind="state"):
@@ -161,6 +170,7 @@ class GuardState(Message, kind="state"):
 
     mode: Literal["disarmed", "armed", "moving", "holding", "stopped"]
     reason: str
+    stopped_by: str = ""  # stopped: who or what did it, a speaker or "contact", "effort", "console", "estop"
     holder: str = ""  # source of the commands applied
     stop_cause: str = ""  # id of the interrupt that stopped it
     stop_heard_ns: int = 0  # stamp of what caused the stop
@@ -197,10 +207,36 @@ class EStop(Message):
 class GuardOrder(Message):
     """A person's order to the guard, proven with the run's token (see `runtime.msgs.signature`)."""
 
-    do: Literal["arm", "rearm"]
+    do: Literal["arm", "rearm", "resume"]
     by: str
     stamp_ns: int
     proof: str
+    id: str = ""  # of this order alone; the answer names it
+
+
+AnswerCode = Literal[
+    "done", "unsigned", "not_a_person", "estopped", "not_estopped", "pressed", "runstopped", "not_stopped", "stopped",
+    "moving", "busy", "not_ready", "too_early", "too_late", "in_the_future", "another_stop", "no_seat",
+]  # fmt: skip
+
+
+class GuardAnswer(Message):
+    """What the guard has made of a request: of an order, a service, a seat, or words that ask to go on."""
+
+    request: str  # the request's id
+    do: str  # "arm", "rearm", "resume", "home", "take", ...
+    by: str
+    is_accepted: bool
+    code: AnswerCode
+    why: str = ""  # for people
+
+
+class HeldOrder(Message):
+    """An order that was heard while the robot was stopped. It is carried out once a person says go on."""
+
+    id: str  # the utterance, as "topic:source:seq"
+    speaker: str
+    text: str
 
 
 class SeatRequest(Message):
@@ -213,6 +249,7 @@ class SeatRequest(Message):
     by: str = ""
     stamp_ns: int = 0
     proof: str = ""
+    id: str = ""  # of this request alone; the answer names it
 
 
 class OutOfBudget(Message):

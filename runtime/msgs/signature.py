@@ -19,10 +19,10 @@ from runtime.clock import to_ns
 from runtime.control_messages.fence import Seat
 from runtime.control_messages.lease import Kind
 from runtime.errors import PolyrhythmError
-from runtime.msgs.robot import GuardOrder, SeatRequest
+from runtime.msgs.robot import GuardOrder, RobotService, SeatRequest
 
-Signed = GuardOrder | SeatRequest
-S = TypeVar("S", GuardOrder, SeatRequest)
+Signed = GuardOrder | RobotService | SeatRequest
+S = TypeVar("S", GuardOrder, RobotService, SeatRequest)
 
 TOKEN_FILE = "guard.token"
 GOOD_FOR_NS = to_ns(2.0)
@@ -51,9 +51,14 @@ def token_of(registry: Path) -> str:
         ) from problem
 
 
-def order(token: str, do: Literal["arm", "rearm"], by: str, now_ns: int) -> GuardOrder:
-    """A signed order to arm or re-arm; unsigned, which the guard refuses in words, where the token is ""."""
-    return _signed(GuardOrder(do=do, by=by, stamp_ns=now_ns, proof=""), token)
+def order(token: str, do: Literal["arm", "rearm", "resume"], by: str, now_ns: int) -> GuardOrder:
+    """A signed order to arm, re-arm or go on; unsigned, which the guard refuses in words, where the token is ""."""
+    return _signed(GuardOrder(do=do, by=by, stamp_ns=now_ns, proof="", id=f"{by}-{now_ns}"), token)
+
+
+def service(token: str, verb: Literal["home", "stow", "runstop", "release"], by: str, now_ns: int) -> RobotService:
+    """A signed request for something that the robot itself does."""
+    return _signed(RobotService(id=f"{by}-{now_ns}", verb=verb, by=by, stamp_ns=now_ns), token)
 
 
 def request(
@@ -67,7 +72,9 @@ def request(
     kind: Kind = "person",
 ) -> SeatRequest:
     """A signed wish for a seat; to take it for another than oneself, name the holder."""
-    return _signed(SeatRequest(seat=seat, do=do, holder=holder, kind=kind, by=by, stamp_ns=now_ns), token)
+    return _signed(
+        SeatRequest(seat=seat, do=do, holder=holder, kind=kind, by=by, stamp_ns=now_ns, id=f"{by}-{now_ns}"), token
+    )
 
 
 def prove(token: str, message: Signed) -> str:

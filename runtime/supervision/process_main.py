@@ -82,9 +82,10 @@ class Process:
         path = Path(run["launch_file"])
         specs = [node_spec(path, name, table) for name, table in plan.nodes.items()]
         types = {topic: load_type(name) for topic, name in plan.hears.items()}
+        names = frozenset(run["nodes"])
         self._run_info.update((key, value) for key, value in run.items() if key not in _FOR_TOOLS)
         if plan.gateway is not None:
-            await self._run_gateway(plan, plan.gateway, types)
+            await self._run_gateway(plan, plan.gateway, types, names)
             return
         start = RealTimeStart(self._name, specs, plan.realtime)
         schedule_readers(start.transport)
@@ -122,9 +123,9 @@ class Process:
             reliable=plan.acknowledges,
         )
         try:
-            inlet.connect(self._folder, plan.peers)
+            inlet.connect(self._folder, plan.peers, plan.owners, names)
             for reader in readers:
-                reader.connect(self._folder, plan.peers)
+                reader.connect(self._folder, plan.peers, plan.owners)
             inlet.accept(self._folder, self._name, types)
             executor.prepare()
             inlet.start(start.transport)
@@ -146,7 +147,9 @@ class Process:
             self._control.close()
             os._exit(STUCK)  # a handler that never returns must not keep the process
 
-    async def _run_gateway(self, plan: ProcessPlan, part: GatewayPlan, types: Mapping[str, type[Message]]) -> None:
+    async def _run_gateway(
+        self, plan: ProcessPlan, part: GatewayPlan, types: Mapping[str, type[Message]], names: frozenset[str]
+    ) -> None:
         from runtime.hosts.gateway import make_gateway  # only this process speaks to another machine
 
         def finish(ok: bool, reason: str) -> None:
@@ -162,7 +165,7 @@ class Process:
             reliable=plan.acknowledges,
         )
         try:
-            inlet.connect(self._folder, plan.peers)
+            inlet.connect(self._folder, plan.peers, plan.owners, names)
             inlet.accept(self._folder, self._name, types)
             inlet.start()
             await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)

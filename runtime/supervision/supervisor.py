@@ -178,7 +178,8 @@ class Supervisor:
                 pass  # the loop was closed: the run is over
 
         inlet = SubscriberThread(self._watched, show, lambda topic, reason, number: None, watches_ends=True)
-        inlet.connect(sockets, self._plans)
+        owners = {topic: owner for plan in self._plans.values() for topic, owner in plan.owners.items()}
+        inlet.connect(sockets, self._plans, owners, self._launch.graph.nodes)
         inlet.accept(sockets, _OBSERVER)
         inlet.start()
         return inlet

@@ -70,6 +70,7 @@ class Simulation:
         self._calls_seq: dict[str, int] = {}
         specs = specs_of(nodes)
         self.graph = Graph(specs, {seat: table.candidates for seat, table in seats.items()})
+        self.run_info.update({role: [*names, OUTSIDE] for role, names in self.graph.roles.items()})
         for _, problem in self.graph.problems():
             if "nobody publishes it" not in problem:
                 raise GraphError(problem)

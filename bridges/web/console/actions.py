@@ -111,7 +111,7 @@ class Actions:
     def handle(self, session: Session, message: Incoming) -> None:
         """Do what a person asks for."""
         if isinstance(message, StopPressed):  # anybody may, whatever their role
-            self._seats.interrupt("stop", f"{session.name}: {message.why}")
+            self._seats.stop(f"{session.name}: {message.why}")
             return
         if isinstance(message, Say) and session.role == "participant":
             message = Say(voice="collaborator", text=message.text)
@@ -168,7 +168,7 @@ class Actions:
         elif guard is not None and guard.mode == "disarmed":
             self._ports.order.publish(self._seats.asking.order("arm", session.name, now_ns))
         else:
-            self._seats.interrupt("resume", f"{session.name}: go on")
+            self._ports.order.publish(self._seats.asking.order("resume", session.name, now_ns))
 
     def _drive(self, session: Session, message: Drive) -> None:
         if not self._seats.holds("policy", session):

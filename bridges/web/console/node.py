@@ -67,6 +67,8 @@ class Console(ConsolePorts):
     `recordings` is a folder whose finished recordings can be rated on a page beside this one ("": no such page).
     """
 
+    is_ears = True
+
     def __init__(
         self,
         address: str = "127.0.0.1",

@@ -142,7 +142,7 @@ class Seats:
                 del self._wishes[wish.number]
         for seat, gone in self._seating.expire(now_ns):
             if seat == "policy":
-                self.interrupt("stop", f"the link to {gone.name}, who drove, is lost")
+                self.stop(f"the link to {gone.name}, who drove, is lost")
             self._ask("give", seat, gone.name, now_ns)
         for seat, lease in list(self._leases.items()):
             if now_ns - self._asked_ns.get(seat, 0) < to_ns(ANSWER_S):
@@ -153,7 +153,7 @@ class Seats:
                 wizard.notice(f"the study gives you the seat {seat}")
             elif is_ours and sitter is None:  # of a console before this one
                 if seat == "policy":
-                    self.interrupt("stop", "nobody is at the console that drove")
+                    self.stop("nobody is at the console that drove")
                 self._ask("give", seat, self._ports.name, now_ns)
             elif sitter is not None and not is_ours:
                 del self._seating.sitters[seat]
@@ -163,10 +163,10 @@ class Seats:
         """The operator who has been here longest."""
         return next((session for session in self.sessions if session.is_operator), None)
 
-    def interrupt(self, depth: Literal["stop", "resume"], text: str) -> None:
-        """Stop, or go on."""
+    def stop(self, text: str) -> None:
+        """Stop the robot."""
         ident = self.idents.next("interrupt")
-        self._ports.interrupt.publish(Interrupt(id=ident, depth=depth, text=text, by="console"))
+        self._ports.interrupt.publish(Interrupt(id=ident, depth="stop", text=text, by="console"))
 
     def documents(self, session: Session) -> dict[str, dict[str, Any]]:
         """Who sits where, for one page."""

@@ -22,8 +22,8 @@ class Asking:
         """A wish for a seat."""
         return request(self._token(), do, seat, holder, by, self._stamp(now_ns))
 
-    def order(self, do: Literal["arm", "rearm"], by: str, now_ns: int) -> GuardOrder:
-        """An order to arm, or to arm again after an emergency stop."""
+    def order(self, do: Literal["arm", "rearm", "resume"], by: str, now_ns: int) -> GuardOrder:
+        """An order to arm, to arm again after an emergency stop, or to go on after a stop."""
         return order(self._token(), do, by, self._stamp(now_ns))
 
     def _stamp(self, now_ns: int) -> int:

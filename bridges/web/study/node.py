@@ -36,8 +36,8 @@ from runtime.context import current_call
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError
 from runtime.message import Message, Stamped
-from runtime.msgs import Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
-from runtime.qos import RELIABLE, URGENT
+from runtime.msgs import GuardOrder, Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
+from runtime.qos import RELIABLE, SOON, URGENT
 
 COLLABORATOR = "collaborator"
 """The speaker of a participant's words: a study writes nobody's name down."""
@@ -86,6 +86,7 @@ class Study(VoicePorts, TalkPorts):
     """
 
     provenance = "person"
+    is_ears = True
 
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
@@ -98,6 +99,7 @@ class Study(VoicePorts, TalkPorts):
     step = Publisher(StudyStep, "study/step", qos=RELIABLE)
     setting = Publisher(StudySetting, "study/setting", qos=RELIABLE)
     request = Publisher(SeatRequest, "seat/request", qos=RELIABLE)
+    order = Publisher(GuardOrder, "guard/order", qos=SOON)
     mark = Publisher(Mark, "mark", qos=RELIABLE)
     speak = Publisher(Utterance, "heard", qos=RELIABLE)
     interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
@@ -139,8 +141,9 @@ class Study(VoicePorts, TalkPorts):
         """Open the pages, and the session that was left unfinished. Raises UserError where that cannot be."""
         info: dict[str, Any] = getattr(self, "run_info", {})
         self._idents = Idents(self.name, self.clock.now_ns())
+        self._asking = Asking(info)
         self._effect = ConditionEffect(
-            Asking(info), self.request.publish, lambda event: self._keeper and self._keeper.do(lambda story: event)
+            self._asking, self.request.publish, lambda event: self._keeper and self._keeper.do(lambda story: event)
         )
         self._talking = Talking(self, info)
         if self.clock.is_virtual:
@@ -336,7 +339,7 @@ class Study(VoicePorts, TalkPorts):
             return
         try:
             if isinstance(message, StopPressed):  # anybody may
-                self._interrupt("stop", f"{session.role}: {message.why}")
+                self._stop(f"{session.role}: {message.why}")
             elif session.role == "experimenter":
                 self._experimenter(self._keeper, session, message)
             else:
@@ -364,7 +367,7 @@ class Study(VoicePorts, TalkPorts):
             case NoteMark():
                 keeper.do(lambda story: story.mark(now_s, by, message.label, message.note))
             case Resume():
-                self._interrupt("resume", "experimenter: go on")
+                self.order.publish(self._asking.order("resume", by, self.clock.now_ns()))
             case _:
                 raise SessionRefused("only the participant does that")
 
@@ -397,7 +400,7 @@ class Study(VoicePorts, TalkPorts):
     def _withdraw(self, keeper: SessionKeeper, now_s: float, by: str) -> None:
         """Nobody takes part any more: a trial that runs ends, with its recording, and the robot stops."""
         if keeper.story is not None and keeper.story.phase == "running":
-            self._interrupt("stop", f"{by} does not take part any more")
+            self._stop(f"{by} does not take part any more")
             keeper.do(lambda story: story.finish(now_s, by, "aborted"))
         keeper.do(lambda story: story.withdraw(now_s, by))
 
@@ -406,12 +409,12 @@ class Study(VoicePorts, TalkPorts):
         is_stop = self._is_stop(text)
         if not keeper.listens:
             if is_stop:
-                self._interrupt("stop", f"{session.role}: {text}")
+                self._stop(f"{session.role}: {text}")
                 raise SessionRefused("nobody listens at the moment, but the robot stops")
             raise SessionRefused(NOBODY_LISTENS)
         if not text or (not session.words.allows(self.clock.now_ns()) and not is_stop):
             raise SessionRefused("not so fast: that was not said")
         self.speak.publish(Utterance(speaker=COLLABORATOR, text=text))
 
-    def _interrupt(self, depth: Literal["stop", "resume"], text: str) -> None:
-        self.interrupt.publish(Interrupt(id=self._idents.next(), depth=depth, text=text, by="console"))
+    def _stop(self, text: str) -> None:
+        self.interrupt.publish(Interrupt(id=self._idents.next(), depth="stop", text=text, by="console"))

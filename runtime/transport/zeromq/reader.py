@@ -149,22 +149,45 @@ class Reader:
         self._ready: list[int] = []  # of these, those that ended the last wait
         self._by_fd: dict[int, zmq.Socket[bytes]] = {}
         self._is_woken = self._has_cleared_wake = False
+        self._inward_event: zmq.Socket[bytes] | None = None
+        self._inward_state: zmq.Socket[bytes] | None = None  # where tools send to
+        self._owners: Mapping[str, str] = {}
+        self._nodes: Collection[str] = ()
         self._held: deque[Stamped[Any]] = deque()  # events of a bundle for which there was no room
         self._ends: list[ConnectionMonitor] | None = [] if watches_ends else None
         self._wake_reader, self._wake_writer = os.pipe()
         for fd in (self._wake_reader, self._wake_writer):
             os.set_blocking(fd, False)
 
-    def connect(self, folder: Path, processes: Iterable[str]) -> None:
-        """Subscribe to the topics given, at each of these processes. Call before the first `wait`."""
+    def connect(
+        self,
+        folder: Path,
+        processes: Iterable[str],
+        owners: Mapping[str, str] | None = None,
+        nodes: Collection[str] = (),
+    ) -> None:
+        """Subscribe to the topics given, at each of these processes. Call before the first `wait`.
+
+        `owners`: topics that are taken in from that one process only, whatever others send there. `nodes`: names that
+        no tool may speak under.
+        """
         processes = tuple(processes)
+        self._owners, self._nodes = dict(owners or {}), frozenset(nodes)
         if self._reliable & self._types.keys():
             self._receipts = Acks(folder, processes, self._receiver, self._deliver, self._lost)
+        for owner in sorted({*self._owners.values()} & {*processes}):
+            self._subscribe(folder, (owner,), owner)  # first: a fence is read before what others say about it
+        self._subscribe(folder, processes, "")
+        self._list_sockets()
+
+    def _subscribe(self, folder: Path, processes: Sequence[str], owner: str) -> None:
         for kind in KINDS:
-            topics = [topic for topic, message in self._types.items() if message.message_kind == kind]
-            if not topics:
-                continue
-            for depth, own in self._queues(kind, topics):
+            topics = [
+                topic
+                for topic, message in self._types.items()
+                if message.message_kind == kind and self._owners.get(topic.decode(), "") == owner
+            ]
+            for depth, own in self._queues(kind, topics) if topics else ():
                 socket = subscriber(self._context, QUEUE_LENGTH[kind] if depth is None else DEEP_QUEUE_LENGTH[depth])
                 self._sockets[kind].append(socket)
                 for topic in own:
@@ -177,7 +200,6 @@ class Reader:
                     socket.connect(
                         endpoint(folder, process, kind) if depth is None else deep_endpoint(folder, process, depth)
                     )
-        self._list_sockets()
 
     def _queues(self, kind: Kind, topics: list[bytes]) -> list[tuple[Depth | None, list[bytes]]]:
         """How deep ZeroMQ's queues are, here and at the sender, and for which topics; None: as usual."""
@@ -202,8 +224,10 @@ class Reader:
         sockets = {kind: subscriber(self._context, QUEUE_LENGTH[kind]) for kind in KINDS}
         for kind, socket in sockets.items():
             self._sockets[kind].append(socket)
+        self._inward_event, self._inward_state = sockets["event"], sockets["state"]
         for topic, message in self._types.items():
-            sockets[message.message_kind].setsockopt(zmq.SUBSCRIBE, topic + self._end)
+            if topic.decode() not in self._owners:
+                sockets[message.message_kind].setsockopt(zmq.SUBSCRIBE, topic + self._end)
         bind_inward(sockets, folder, name)
         self._list_sockets()
 
@@ -326,7 +350,7 @@ class Reader:
             channel = self._channels.get(head[:end])
             if channel is None or head[end + 2 : end + 3] != b"\0":
                 if channel is not None and head[end + 2 : end + 3] == BUNDLE:
-                    self._take_bundle(channel, head[end + 3 :])
+                    self._take_bundle(channel, head[end + 3 :], socket)
                 else:
                     self._take_rarer(head, socket)
                 return
@@ -338,6 +362,8 @@ class Reader:
             self._lose(channel, document, f"garbled: {problem}")
             return
         envelope = stamped.envelope
+        if (socket is self._inward_event or socket is self._inward_state) and self._is_forged(channel, envelope):
+            return
         last = channel.last.get(envelope.source)
         if last is not None and envelope.seq == last.seq + 1:  # nearly always: asked here, it costs no call
             channel.last[envelope.source] = envelope
@@ -345,7 +371,14 @@ class Reader:
             return
         self._deliver(stamped)
 
-    def _take_bundle(self, channel: _Channel, document: Frame) -> None:
+    def _is_forged(self, channel: _Channel, envelope: Envelope) -> bool:
+        """Of a message of a tool: whether it speaks in the name of a node."""
+        if envelope.source not in self._nodes:
+            return False
+        self._lost(channel.topic, f"forged: a tool speaks in the name of {envelope.source}", 1)
+        return True
+
+    def _take_bundle(self, channel: _Channel, document: Frame, socket: zmq.Socket[bytes]) -> None:
         """Take in messages that were published at once: of events the first, and the others are held."""
         try:
             bundle = channel.decode_bundle(channel.topic, document)
@@ -353,6 +386,10 @@ class Reader:
             self._lose(channel, document, f"garbled: {problem}")
             return
         first, newest = bundle[0].envelope, bundle[-1].envelope
+        if socket in (self._inward_event, self._inward_state) and any(
+            self._is_forged(channel, one.envelope) for one in bundle
+        ):
+            return
         last = channel.last.get(first.source)
         if last is not None and newest.seq == last.seq and newest.published_ns == last.published_ns:
             return  # it has come before
@@ -373,7 +410,8 @@ class Reader:
         if channel is None:
             return
         if tag is not None and self._receipts is not None and topic in self._reliable:
-            self._take_reliable(self._receipts, channel, tag, document, arrays)
+            if socket not in (self._inward_event, self._inward_state):  # no tool asks to be acknowledged
+                self._take_reliable(self._receipts, channel, tag, document, arrays)
             return
         try:
             if place is not None:
@@ -385,6 +423,8 @@ class Reader:
             stamped = channel.decode(channel.topic, document, arrays)
         except CodecError as problem:
             self._lose(channel, document, f"garbled: {problem}")
+            return
+        if socket in (self._inward_event, self._inward_state) and self._is_forged(channel, stamped.envelope):
             return
         if self._is_new(channel, stamped.envelope):
             self._deliver(stamped)

@@ -84,7 +84,7 @@ def test_a_contact_is_told_with_an_id_its_words_and_a_fence() -> None:
     ]
     assert room.states[-1].stop_cause == "guard-1"
     room.robot.contact = ()
-    room.say("interrupt", Interrupt(id="r", depth="resume", text="go on", by="Ann"))
+    room.say("interrupt", Interrupt(id="r", depth="resume", text="go on", by="Ann"), "test")
     room.run(0.3)
     room.robot.contact = ("lift",)
     room.run(0.3)

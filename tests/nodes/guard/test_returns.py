@@ -15,9 +15,12 @@ from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
 from runtime.control_messages.fence import Fence
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
-from runtime.msgs import GuardState, Interrupt, JointCommand, RobotService, RobotState, RobotStatus, Utterance
+from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus, Utterance
+from runtime.msgs.signature import Signatures, service
 from tests.support.guard_driven import FAR, MS
 from tests.support.standing import HOME, standing
+
+TOKEN = "t"
 
 
 class Policy(Node):
@@ -52,6 +55,8 @@ class Room:
         self.positions: list[RobotState] = self.sim.record_topic("robot/state", RobotState)
         self.interrupts: list[Interrupt] = self.sim.record_topic("interrupt", Interrupt)
         self.run(1.0)
+        guard: Any = self.sim.hosted["guard"].node
+        guard.proofs = Signatures(TOKEN)
 
     def run(self, seconds: float) -> GuardState:
         self.sim.run(seconds=seconds)
@@ -62,7 +67,7 @@ class Room:
         return self.run(0.3)
 
     def button(self, verb: Any) -> None:
-        self.sim.publish("robot/runstop", RobotService(id="1", verb=verb, by="Ana"))
+        self.sim.publish("robot/runstop", service(TOKEN, verb, "Ana", self.sim.clock.now_ns()))
 
     @property
     def robot(self) -> KinematicRobot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodes.interrupts.reflex import Depth, Reflex, depths_of
+from runtime import Simulation
 from runtime.message import Message
 from runtime.msgs import GuardState, Interrupt, RobotState, Utterance
 from runtime.ports import Publisher
@@ -142,10 +143,13 @@ def test_contact_stops_once_when_it_begins() -> None:
 
 
 def test_reflex_remembers_its_own_stop_and_follows_the_guard() -> None:
-    reflex, sent = reflex_with_sink()
-    reflex.listen(Utterance(speaker="alex", text="Go on"))
-    reflex.listen(Utterance(speaker="alex", text="Stop"))
-    reflex.listen(Utterance(speaker="alex", text="Go on"))
-    reflex.follow(GuardState(mode="stopped", reason="console"))
-    reflex.listen(Utterance(speaker="alex", text="Go on"))
+    sim = Simulation(Reflex())
+    sent = sim.record(Reflex.interrupt)
+    for text in ("Go on", "Stop", "Go on"):
+        sim.publish("heard", Utterance(speaker="alex", text=text))
+        sim.run(seconds=0.01)
+    sim.publish("guard/state", GuardState(mode="stopped", reason="console"))
+    sim.run(seconds=0.01)
+    sim.publish("heard", Utterance(speaker="alex", text="Go on"))
+    sim.run(seconds=0.01)
     assert [(i.id, i.depth) for i in sent] == [("reflex-1", "stop"), ("reflex-2", "resume"), ("reflex-3", "resume")]

@@ -13,8 +13,9 @@ from nodes.sim.robot import SimRobot
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime import Node, Publisher, Simulation, Subscription, every
 from runtime.errors import UserError
+from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Image, JointCommand, RobotService, RobotState, RobotStatus
+from runtime.msgs import DriverOrder, Image, JointCommand, RobotState, RobotStatus
 
 
 class NotingRobot:
@@ -123,28 +124,32 @@ def test_parameters_that_the_robot_does_not_take_are_refused() -> None:
         make_robot("nodes.sim.robot:SimRobot", {"colour": "red"})
 
 
-def test_a_person_may_home_it_while_nobody_commands_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_it_homes_when_the_guard_says_so_and_tells_what_the_robot_refuses(caplog: pytest.LogCaptureFixture) -> None:
     driver, robot = driver_with_command(age_s=1.0)
     driver.control()
-    driver.serve(RobotService(id="1", verb="home", by="console"))
+    driver.serve(DriverOrder(verb="home", why="asked for by Ann"))
     assert robot.calls[-1] == "home"
-    driver.serve(RobotService(id="2", verb="stow", by="console"))
-    assert "stow by console refused: not now" in caplog.text
-    driver, robot = driver_with_command(age_s=0.0)
-    driver.control()
-    driver.serve(RobotService(id="3", verb="home", by="console"))
-    assert "home" not in robot.calls
-    assert "the robot is under command; disarm first" in caplog.text
+    driver.serve(DriverOrder(verb="stow", why="asked for by Ann"))
+    assert "stow, asked for by Ann, refused by the robot: not now" in caplog.text
 
 
-def test_a_runstop_by_message_waits_for_nothing_and_no_service_passes_for_one(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_runstop_by_the_guard_waits_for_nothing() -> None:
     driver, robot = driver_with_command(age_s=0.0)
-    driver.press(RobotService(id="1", verb="runstop", by="console"))
-    driver.press(RobotService(id="2", verb="release", by="console"))
-    driver.press(RobotService(id="3", verb="home", by="console"))
-    driver.serve(RobotService(id="4", verb="release", by="console"))
+    driver.press(DriverOrder(verb="runstop", why="a test"))
+    driver.press(DriverOrder(verb="release", why="a test"))
     assert robot.calls == ["runstop", "release"]
-    assert caplog.text.count("refused") == 2
+
+
+def test_a_guard_in_another_process_is_refused_before_the_start() -> None:
+    apart = Graph([NodeSpec("driver", Driver), NodeSpec("guard", Guard, process="robot")]).process_problems()
+    assert len(apart) == 3
+    assert apart[0] == (
+        "driver",
+        "topic 'robot/command': driver takes it from a node of its own process only, and guard is in another; "
+        'write process = "robot" into both their tables',
+    )
+    beside = Graph([NodeSpec("driver", Driver, process="robot"), NodeSpec("guard", Guard, process="robot")])
+    assert beside.process_problems() == []
 
 
 def test_the_status_is_published_five_times_a_second() -> None:
@@ -160,12 +165,12 @@ def test_a_runstop_and_its_release_are_told_at_the_very_next_tick() -> None:
     assert driver.status.sent == 1
     robot.stop = lambda: None  # type: ignore[method-assign]  # what was called last is the button then
     robot.advance = lambda now_ns: None  # type: ignore[method-assign]  # the same
-    driver.press(RobotService(id="1", verb="runstop", by="console"))
+    driver.press(DriverOrder(verb="runstop", why="a test"))
     driver.control()
     assert driver.status.sent == 2
     driver.control()
     assert driver.status.sent == 2, "news, not again"
-    driver.press(RobotService(id="2", verb="release", by="console"))
+    driver.press(DriverOrder(verb="release", why="a test"))
     driver.control()
     assert driver.status.sent == 3
 

@@ -90,7 +90,7 @@ def test_who_asks_for_what_is_not_there_is_told_what_there_is(
         asked(2, "take", "policy", "--as", "witness")
     )
     assert main(["pub", "robot/command", '{"position": [0.9]}', "--force", "I want to"]) == 2
-    assert "robot/command is the word of guard alone: nobody moves the robot past it" in capsys.readouterr().err
+    assert "only guard may publish robot/command: nobody moves the robot past it" in capsys.readouterr().err
     assert "nobody compares shadows" in asked(2, "shadow", "policy", "--for", "1")
     assert asked(0, "give", "policy") == "policy: policy (script) already, lease 0\n", "nothing is asked of the guard"
     assert asked(0, "take", "policy", "--as", "other", "--by", "Ana") == "policy: other (script), lease 1\n"

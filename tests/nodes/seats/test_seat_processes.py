@@ -23,6 +23,7 @@ from runtime.commands.attach import Interruption, Sender, hear
 from runtime.control_messages.lease import Lease
 from runtime.messages.codec import decode
 from runtime.msgs import Comparison, GuardState, JointCommand, Utterance
+from runtime.msgs.signature import order, token_of
 from runtime.supervision.registry import FoundRun, find_runs
 from tests.support.guard_story import STEP_S, wheels
 from tests.support.running import eventually
@@ -97,7 +98,10 @@ class Started:
                 self.await_guard(lambda state: state.mode == "moving" and state.holder == "policy", "it moves", 3.0)
                 return
             except AssertionError:
-                self.say("Go on")
+                sender = Sender(self.found[0], "guard/order", provenance="person:test")
+                token = token_of(self.found[0].folder)
+                sender.publish(order(token, "resume", "Ana", SystemClock().now_ns()))
+                sender.close()
         raise AssertionError(f"the model never acts again\n{self.text[-2000:]}")
 
     def close(self) -> None:

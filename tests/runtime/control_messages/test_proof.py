@@ -90,7 +90,9 @@ def test_a_proof_that_is_no_text_of_ours_is_refused_and_not_an_error() -> None:
 
 def test_what_is_signed_says_all_that_was_asked() -> None:
     asked = request("t", "take", "vlm", "eyes", "Ann", NOW_NS, kind="replay")
-    wanted = SeatRequest(seat="vlm", do="take", holder="eyes", kind="replay", by="Ann", stamp_ns=NOW_NS)
+    wanted = SeatRequest(
+        seat="vlm", do="take", holder="eyes", kind="replay", by="Ann", stamp_ns=NOW_NS, id=f"Ann-{NOW_NS}"
+    )
     assert changed(asked, proof="") == wanted
     assert request("t", "give", "vlm", "", "Ann", NOW_NS).kind == "person"
     ordered = order("t", "rearm", "Bo", NOW_NS)

@@ -60,8 +60,9 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> None:
 def launch(tmp_path: Path, run: str, *, guard: str = "{}", driver: str = "own_lab:Arm") -> Launch:
     path = tmp_path / "own.toml"
     path.write_text(
-        f'[run]\n{run}\n[nodes.driver]\nuse = "nodes.robot.driver:Driver"\nparams = {{ robot = "{driver}" }}\n'
-        f'[nodes.guard]\nuse = "nodes.guard.node:Guard"\nparams = {guard}\n'
+        f'[run]\n{run}\n[nodes.driver]\nuse = "nodes.robot.driver:Driver"\n'
+        f'process = "robot"\nparams = {{ robot = "{driver}" }}\n'
+        f'[nodes.guard]\nuse = "nodes.guard.node:Guard"\nprocess = "robot"\nparams = {guard}\n'
         '[nodes.policy]\nuse = "tests.support.own_robot_nodes:Far"\n'
     )  # fmt: skip
     return load(path)

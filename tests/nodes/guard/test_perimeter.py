@@ -1,0 +1,122 @@
+"""What another process of the same user does to a running graph through its sockets: it may ask, and it may stop.
+
+Each attack is the raw one: it goes to the sockets themselves, under any name, past what the tools refuse.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from bench.faults.rig import STOPPED, Rig
+from nodes.stretch.limits import STOW
+from runtime.clock import SystemClock
+from runtime.commands.attach import Sender
+from runtime.control_messages.fence import Fence
+from runtime.control_messages.lease import Lease
+from runtime.errors import UserError
+from runtime.message import Envelope, Message
+from runtime.msgs import (
+    DriverOrder,
+    GuardState,
+    Interrupt,
+    JointCommand,
+    RobotService,
+    RobotState,
+    RobotStatus,
+    Utterance,
+)
+from runtime.transport.taps import Injector
+
+pytestmark = pytest.mark.processes
+
+MANY = 1 << 40
+EXCLUSIVE = ("robot/command", "driver/runstop", "driver/service", "robot/state", "robot/status", "guard/state", "lease",
+             "fence", "guard/answer")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rig() -> Iterator[Rig]:
+    rig = Rig({"seats.policy": 'holder = "policy"'})
+    try:
+        yield rig
+    finally:
+        rig.close()
+
+
+class Attacker:
+    """Connects to every process of a run, as any program of this user can, and says anything under any name."""
+
+    def __init__(self, rig: Rig) -> None:
+        names = list(rig.run.info.processes)
+        self.ways = {kind: Injector(rig.run.folder, kind, names) for kind in ("event", "state")}
+        for way in self.ways.values():
+            assert way.await_ready(5.0) == []
+        self.seq = MANY
+
+    def say(self, topic: str, message: Message, source: str, *, seat: int = -1) -> None:
+        self.seq += 1
+        now_ns = SystemClock().now_ns()
+        epochs = (MANY, MANY, MANY)
+        envelope = Envelope(topic, source, self.seq, now_ns, utterance_ns=now_ns, epochs=epochs, seat=seat)
+        self.ways[message.message_kind].publish(envelope, message)
+
+    def close(self) -> None:
+        for way in self.ways.values():
+            way.close()
+
+
+def unmoved(rig: Rig, start_ns: int) -> bool:
+    """Whether the motors have stood since then."""
+    records = rig.motors.since(start_ns)
+    return bool(records) and abs(records[-1][3] - records[0][3]) < 1e-9
+
+
+def test_nobody_takes_the_guards_word_from_a_forger_and_a_stop_stays_a_stop(rig: Rig) -> None:
+    rig.wait_moving()
+    attacker = Attacker(rig)
+    try:
+        for source in ("guard", "driver", "somebody"):
+            attacker.say("lease", Lease(seat="policy", holder="nobody", number=MANY), source)
+            attacker.say("fence", Fence(epochs=(MANY, MANY, MANY), depth="stop"), source)
+            attacker.say("guard/state", GuardState(mode="disarmed", reason="forged"), source)
+            attacker.say("robot/status", RobotStatus(read_ns=MANY, mode="runstopped", is_runstopped=True), source)
+            attacker.say("driver/runstop", DriverOrder(verb="runstop", why="forged"), source)
+        time.sleep(0.5)  # long enough for a lifespan and for a lost lease
+        assert rig.is_moving(), "the robot goes on as if nothing had been said"
+
+        start_ns = rig.say("Stop!")
+        rig.wait_mode(STOPPED, start_ns, "stopped")
+        rig.wait("at rest", lambda: rig.motors.last() is not None and abs((rig.motors.last() or (0, 0, 1))[2]) < 1e-9)
+        rest_ns = SystemClock().now_ns()
+        end_ns = rest_ns + 1_000_000_000
+        while SystemClock().now_ns() < end_ns:  # at about 500 Hz
+            now_ns = SystemClock().now_ns()
+            attacker.say("robot/command", JointCommand(position=STOW, base_v_mps=0.3), "guard")
+            attacker.say("robot/state", RobotState(
+                read_ns=now_ns, position=STOW, velocity=STOW, effort=STOW, base_x_m=0.0, base_y_m=0.0,
+                base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
+            ), "driver")  # fmt: skip
+            attacker.say("robot/service", RobotService(id="x", verb="stow", by="anybody"), "console")
+            attacker.say("robot/runstop", RobotService(id="x", verb="release", by="anybody"), "console")
+            for source in ("reflex", "guard", "camera", "me-1"):
+                attacker.say("interrupt", Interrupt(id="x", depth="resume", text="go on", by="Ana"), source)
+                attacker.say("heard", Utterance(speaker="Ana", text="go on"), source)
+            time.sleep(0.002)
+        record = rig.guard.last()
+        assert record is not None
+        assert record[1] == STOPPED
+        assert unmoved(rig, rest_ns)
+        assert rig.process.poll() is None
+    finally:
+        attacker.close()
+    rig.wait_moving()  # by a person's signature, and nothing is worn out
+
+
+@pytest.mark.parametrize("topic", EXCLUSIVE)
+def test_tools_are_told_who_alone_publishes_there(rig: Rig, topic: str) -> None:
+    owner = "driver" if topic in ("robot/state", "robot/status") else "guard"
+    with pytest.raises(UserError, match=f"only {owner} may publish {topic}"):
+        Sender(rig.run, topic, provenance="person")

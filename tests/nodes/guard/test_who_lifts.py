@@ -1,0 +1,229 @@
+"""Who lifts a stop is an allow-list: a person whom ears have heard, and one who signs. Nobody else, by any name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nodes.guard.node import Guard
+from nodes.interrupts.reflex import REFUSALS, Reflex
+from nodes.robot.driver import Driver
+from runtime import Node, Publisher, Simulation, every
+from runtime.launch.graph import NodeSpec
+from runtime.launch.seats_table import SeatTable, topics_of
+from runtime.msgs import (
+    EStop,
+    GuardAnswer,
+    GuardState,
+    HeldOrder,
+    Interrupt,
+    JointCommand,
+    RobotService,
+    RobotStatus,
+    Utterance,
+)
+from runtime.msgs.signature import Signatures, order, service
+from tests.support.guard_driven import FAR
+
+TOKEN = "t"
+
+
+class Policy(Node):
+    """Wants far away, always."""
+
+    seat = "policy"
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        self.command.publish(JointCommand(position=FAR, base_v_mps=0.2))
+
+
+class Deaf(Node):
+    """A node that publishes words, or goes on by itself, and hears nobody: a behaviour tree, a bridge."""
+
+    heard = Publisher(Utterance, "heard")
+    interrupt = Publisher(Interrupt, "interrupt")
+
+    def __init__(self) -> None:
+        self.waiting: list[Any] = []
+
+    @every(hz=100)
+    def tick(self) -> None:
+        """In a handler that knows of the last stop: what it says is void for no other reason than who it is."""
+        for message in self.waiting:
+            (self.heard if isinstance(message, Utterance) else self.interrupt).publish(message)
+        self.waiting.clear()
+
+
+class Planner(Deaf):
+    """The same on a seat; that it calls itself ears helps it nothing."""
+
+    seat = "planner"
+    is_ears = True
+    lifts_stops = True
+
+
+class Microphone(Deaf):
+    """A node that hears people."""
+
+    is_ears = True
+
+
+class Room:
+    """A kinematic robot with all that may stop it and all that would like it to go on."""
+
+    def __init__(self, arm: str = "auto") -> None:
+        self.guard = Guard(arm=arm)  # type: ignore[arg-type]  # from a test's table
+        self.sim = Simulation(
+            NodeSpec("driver", Driver, params={"robot": "nodes.robot.kinematic:KinematicRobot"}),
+            NodeSpec("guard", Guard, instance=self.guard),
+            *(NodeSpec(name, cls) for name, cls in (
+                ("reflex", Reflex), ("policy", Policy), ("microphone", Microphone), ("behaviour_tree", Deaf),
+                ("planner", Planner),
+            )),
+            seats={"policy": SeatTable(holder="policy"), "planner": SeatTable(holder="planner")},
+        )  # fmt: skip
+        self.states: list[GuardState] = self.sim.record_topic("guard/state", GuardState)
+        self.answers: list[GuardAnswer] = self.sim.record_topic("guard/answer", GuardAnswer)
+        self.said: list[Utterance] = self.sim.record_topic("said", Utterance)
+        self.statuses: list[RobotStatus] = self.sim.record_topic("robot/status", RobotStatus)
+        self.run(1.0)
+        self.guard.proofs = Signatures(TOKEN)
+
+    def run(self, seconds: float) -> GuardState:
+        self.sim.run(seconds=seconds)
+        return self.states[-1]
+
+    def hear(self, text: str, source: str = "microphone") -> GuardState:
+        """Words that this node publishes, as its host stamps them."""
+        self.publish(source, Utterance(speaker="Ana", text=text))
+        return self.run(0.3)
+
+    def publish(self, source: str, message: Any) -> None:
+        node: Any = self.sim.hosted[source].node
+        node.waiting.append(message)
+
+    @property
+    def mode(self) -> str:
+        return self.states[-1].mode
+
+    def send(self, topic: str, message: Any) -> GuardAnswer:
+        self.sim.publish(topic, message, source="somebody")
+        self.run(0.1)
+        return self.answers[-1]
+
+    @property
+    def now_ns(self) -> int:
+        return self.sim.clock.now_ns()
+
+
+def test_words_of_a_person_whom_ears_have_heard_lift_a_stop() -> None:
+    room = Room()
+    assert room.hear("Stop!").mode == "stopped"
+    assert room.hear("Go on").mode == "moving"
+    assert (room.answers[-1].do, room.answers[-1].is_accepted) == ("resume", True)
+
+
+@pytest.mark.parametrize("source", ["behaviour_tree", "planner"])
+def test_words_of_any_other_node_stop_and_never_lift_a_stop(source: str) -> None:
+    room = Room()
+    assert room.hear("Stop!", source).mode == "stopped"
+    assert room.hear("Go on", source).mode == "stopped"
+    assert [one.text for one in room.said] == [REFUSALS["not_a_person"]]
+
+
+@pytest.mark.parametrize("source", ["behaviour_tree", "planner"])
+def test_a_node_that_raises_go_on_by_itself_in_the_name_of_a_person_lifts_nothing(source: str) -> None:
+    room = Room()
+    room.hear("Stop!")
+    room.publish(source, Interrupt(id="x", depth="resume", text="go on", by="Ana"))
+    assert room.run(0.3).mode == "stopped"
+    assert (room.answers[-1].code, room.answers[-1].is_accepted) == ("not_a_person", False)
+    assert room.said[-1].text == REFUSALS["not_a_person"]
+
+
+def test_words_that_were_said_too_long_ago_are_answered_aloud() -> None:
+    room = Room()
+    room.hear("Stop!")
+    room.run(6.0)
+    room.publish("microphone", Utterance(speaker="Ana", text="Go on", captured_ns=room.now_ns - 5_500_000_000))
+    assert room.run(0.3).mode == "stopped"
+    assert (room.answers[-1].code, room.said[-1].text) == ("too_late", REFUSALS["too_late"])
+
+
+def test_an_order_to_a_stopped_robot_is_kept_and_asked_back_and_lifts_nothing() -> None:
+    room = Room()
+    room.hear("Ouch! My foot!")
+    held: list[HeldOrder] = room.sim.record_topic("order/held", HeldOrder)
+    assert room.hear("Bring me the bottle.").mode == "stopped"
+    assert [(one.speaker, one.text) for one in held] == [("Ana", "Bring me the bottle.")]
+    assert room.said[-1].text == "I heard: Bring me the bottle. Say 'go on' and I will."
+    assert room.hear("Go on").mode == "moving"
+
+
+def test_a_person_at_a_console_lifts_a_stop_with_a_signature_and_nobody_without() -> None:
+    room = Room()
+    room.hear("Stop!")
+    assert room.send("guard/order", order("guess", "resume", "Ann", room.now_ns)).code == "unsigned"
+    assert room.mode == "stopped"
+    signed = order(TOKEN, "resume", "Ann", room.now_ns)
+    assert room.send("guard/order", signed).request == signed.id
+    assert room.mode == "moving"
+    room.hear("Stop!")
+    assert room.send("guard/order", signed).code == "unsigned", "a signature is good once"
+
+
+def test_what_ears_publish_belongs_to_no_seat_though_a_model_alone_publishes_it() -> None:
+    class Transcriber(Node):
+        seat = "vlm"
+        heard = Publisher(Utterance, "heard")
+
+    specs = {spec.name: spec for spec in (NodeSpec("eyes", Transcriber), NodeSpec("reflex", Reflex))}
+    assert "heard" not in topics_of({"vlm": SeatTable(holder="eyes")}, specs)
+    assert topics_of({"vlm": SeatTable(holder="eyes")}, {"eyes": specs["eyes"]}) == {"heard": "vlm"}
+
+
+@pytest.mark.parametrize("verb", ["home", "stow"])
+def test_an_unsigned_service_is_refused_and_a_signed_one_while_the_guard_is_stopped(verb: Any) -> None:
+    room = Room(arm="manual")
+    assert room.send("robot/service", RobotService(id="1", verb=verb, by="anybody")).code == "unsigned"
+    room.sim.publish("estop", EStop(source="button", is_pressed=True))
+    room.run(0.1)
+    assert room.send("robot/service", service(TOKEN, verb, "Ann", room.now_ns)).code == "estopped"
+    assert {status.mode for status in room.statuses} == {"ready"}
+
+
+def test_a_robot_under_command_does_not_stow() -> None:
+    room = Room()
+    assert room.mode == "moving"
+    assert room.send("robot/service", service(TOKEN, "stow", "Ann", room.now_ns)).code == "moving"
+
+
+@pytest.mark.parametrize("how", ["words", "estop"])
+@pytest.mark.parametrize("verb", ["home", "stow"])
+def test_a_stop_while_the_robot_homes_or_stows_presses_its_own_runstop_within_100_ms(how: str, verb: Any) -> None:
+    room = Room(arm="manual")
+    driver: Any = room.sim.hosted["driver"].node
+    driver.robot._set_points.hold(driver.robot._set_points.position + 0.2)  # somewhere else than folded
+    assert room.send("robot/service", service(TOKEN, verb, "Ann", room.now_ns)).is_accepted
+    assert room.statuses[-1].mode == {"home": "homing", "stow": "stowing"}[verb]
+    if how == "words":
+        room.publish("microphone", Utterance(speaker="Ana", text="Stop!"))
+    else:
+        room.sim.publish("estop", EStop(source="button", is_pressed=True))
+    room.run(0.1)
+    assert room.statuses[-1].mode == "runstopped"
+    assert room.mode == "stopped"
+    assert room.send("robot/runstop", RobotService(id="1", verb="release", by="anybody")).code == "unsigned"
+    assert room.statuses[-1].mode == "runstopped"
+    assert room.send("robot/runstop", service(TOKEN, "release", "Ann", room.now_ns)).is_accepted
+    assert [status.mode for status in room.statuses][-1] != "runstopped"
+    assert room.mode == "stopped"
+
+
+def test_anybody_may_press_the_runstop() -> None:
+    room = Room()
+    assert room.send("robot/runstop", RobotService(id="1", verb="runstop", by="anybody")).is_accepted
+    assert room.statuses[-1].is_runstopped
