@@ -196,7 +196,7 @@ class MqttBridge(ForRobot, RobotPorts):
             else:
                 port = self.button if verb in ("runstop", "release") else self.service
                 known = cast(Literal["home", "stow", "runstop", "release"], verb)
-                port.publish(service(self._token(), known, "mqtt", self._stamp()))
+                port.publish(service(self._token(), known, "mqtt", self._stamp(), ident=ident))
 
     def _stamp(self) -> int:
         self.stamped_ns = max(self.clock.now_ns(), self.stamped_ns + 1)  # each signature is good once

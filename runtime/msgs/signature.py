@@ -56,9 +56,11 @@ def order(token: str, do: Literal["arm", "rearm", "resume"], by: str, now_ns: in
     return _signed(GuardOrder(do=do, by=by, stamp_ns=now_ns, proof="", id=f"{by}-{now_ns}"), token)
 
 
-def service(token: str, verb: Literal["home", "stow", "runstop", "release"], by: str, now_ns: int) -> RobotService:
-    """A signed request for something that the robot itself does."""
-    return _signed(RobotService(id=f"{by}-{now_ns}", verb=verb, by=by, stamp_ns=now_ns), token)
+def service(
+    token: str, verb: Literal["home", "stow", "runstop", "release"], by: str, now_ns: int, *, ident: str = ""
+) -> RobotService:
+    """A signed request for something that the robot itself does; `ident` is of this request alone."""
+    return _signed(RobotService(id=ident or f"{by}-{now_ns}", verb=verb, by=by, stamp_ns=now_ns), token)
 
 
 def request(
