@@ -77,7 +77,7 @@ class Room:
     def __init__(self, arm: str = "auto") -> None:
         self.guard = Guard(arm=arm)  # type: ignore[arg-type]  # from a test's table
         self.sim = Simulation(
-            NodeSpec("driver", Driver, params={"robot": "nodes.robot.kinematic:KinematicRobot"}),
+            NodeSpec("driver", Driver, params={"robot": "nodes.sim.kinematic:KinematicRobot"}),
             NodeSpec("guard", Guard, instance=self.guard),
             *(NodeSpec(name, cls) for name, cls in (
                 ("reflex", Reflex), ("policy", Policy), ("microphone", Microphone), ("behaviour_tree", Deaf),
@@ -159,7 +159,7 @@ def test_an_order_to_a_stopped_robot_is_kept_and_asked_back_and_lifts_nothing() 
     held: list[HeldOrder] = room.sim.record_topic("order/held", HeldOrder)
     assert room.hear("Bring me the bottle.").mode == "stopped"
     assert [(one.speaker, one.text) for one in held] == [("Ana", "Bring me the bottle.")]
-    assert room.said[-1].text == "I heard: Bring me the bottle. Say 'go on' and I will."
+    assert room.said[-1].text == 'I heard: "Bring me the bottle." I am stopped. Say "go on" and I will.'
     assert room.hear("Go on").mode == "moving"
 
 
