@@ -207,8 +207,5 @@ class Reflex(Node):
             self._note(interrupt)
         self.interrupt.publish(interrupt)
 
-    def _say(self, text: str) -> None:
-        self.said.publish(Utterance(speaker="robot", text=text))
-
     def _note(self, interrupt: Interrupt) -> None:
         self.stops.append(StopCalled(interrupt.id, interrupt.by, interrupt.is_sure, self.clock.now_ns()))
