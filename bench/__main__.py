@@ -21,6 +21,7 @@ SUBJECTS = (
     "throughput",
     "images",
     "urgent",
+    "intent",
     "timers",
     "recording",
     "virtual",

@@ -90,6 +90,16 @@ def understand(text: str) -> Meaning:
     return _understand(clipped(text))
 
 
+def known() -> int:
+    """How many utterances are remembered; at most `KNOWN_UTTERANCES`."""
+    return _understand.cache_info().currsize
+
+
+def forget() -> None:
+    """Understand every utterance afresh; for measuring."""
+    _understand.cache_clear()
+
+
 @lru_cache(maxsize=KNOWN_UTTERANCES)
 def _understand(text: str) -> Meaning:
     said = clauses_in(text)

@@ -35,7 +35,7 @@ def calls_of(text: str) -> int:
 @pytest.fixture(autouse=True)
 def _nothing_is_known() -> None:
     load()
-    intent._understand.cache_clear()
+    intent.forget()
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_stop_at_either_end_of_ten_megabytes_is_heard(filler: str) -> None:
 def test_what_is_remembered_of_utterances_is_bounded() -> None:
     for number in range(2 * intent.KNOWN_UTTERANCES):
         understand(f"utterance number {number}")
-    assert intent._understand.cache_info().currsize <= intent.KNOWN_UTTERANCES
+    assert intent.known() <= intent.KNOWN_UTTERANCES
 
 
 @pytest.mark.parametrize("text", ["", " ", "\x00", "\x00\x01\x1b[\x7f", "!?!", "…", "\ud800", "🛑🛑🛑", "\u0301" * 50])

@@ -1,0 +1,82 @@
+"""Claims about `nodes/evaluation/reflex.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nodes.evaluation import command, reflex
+from nodes.evaluation.reflex import Line, ReflexFigures, figures_of, read, score
+from nodes.interrupts.stop_classifier import StopClassifier
+
+LINES = [
+    Line("Stop!", "en", "stop_plain", "stop"),
+    Line("Blimp wozzle!", "en", "stop_plain", "stop"),
+    Line("Frobble nark", "en", "stop_plain", "stop"),
+    Line("Make me a coffee", "en", "stop_plain", "stop"),
+    Line("Make me a tea", "en", "order", "order"),
+    Line("Blimp soup", "de", "statement", "none"),
+    Line("Stop the music", "de", "homograph", "none"),
+    Line("Go on", "en", "resume", "resume"),
+    Line("Go on", "en", "not_resume", "not_resume"),
+]
+
+
+def figures() -> ReflexFigures:
+    certainty = {"Blimp wozzle!": 0.99, "Blimp soup": 0.01}
+    return figures_of("made", score(LINES, lambda text: certainty.get(text, 0.5), StopClassifier))
+
+
+def test_a_stop_counts_as_latched_by_the_table_by_the_judge_or_as_held() -> None:
+    stops = {one.group: one for one in figures().stops}["stop_plain"]
+    assert stops.latched_by_table.successes == 1
+    assert stops.latched.successes == 2
+    assert (stops.latched_or_held.successes, stops.latched_or_held.runs) == (3, 4)
+
+
+def test_the_cost_of_harmless_lines_stands_beside_it() -> None:
+    cost = {one.group: one for one in figures().harmless}["de"]
+    assert (cost.latched.successes, cost.held_softly.successes, cost.shortened.successes) == (1, 1, 1)
+
+
+def test_precision_and_recall_are_told_per_depth() -> None:
+    depths = {one.depth: one for one in figures().depths}
+    assert (depths["stop"].precision.successes, depths["stop"].precision.runs) == (2, 3)
+    assert (depths["replan"].precision.successes, depths["replan"].precision.runs) == (1, 2)
+    assert depths["amend"].recall.runs == 0
+
+
+def test_shouts_taken_for_orders_and_stops_lifted_by_mistake_are_counted() -> None:
+    told = figures()
+    assert (told.shouts_taken_for_orders, told.lifted_by_mistake, told.resumes.successes) == (1, 1, 1)
+
+
+def test_on_the_tuning_half_the_goals_are_met(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["reflex", "--json"]) == 0
+    told = msgspec.json.decode(capsys.readouterr().out, type=ReflexFigures)
+    assert told.lines == len(read("tuning")) >= 1200
+    assert all(one.latched.share >= 0.8 and one.latched_or_held.share >= 0.95 for one in told.stops)
+    assert all(one.latched.share <= 0.05 and one.held_softly.share <= 0.25 for one in told.harmless[:-1])
+    assert (told.shouts_taken_for_orders, told.lifted_by_mistake) == (0, 0)
+
+
+def test_no_utterance_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["reflex"]) == 0
+    out = capsys.readouterr().out
+    assert [line.text for line in read("tuning") if len(line.text) > 12 and line.text in out] == []
+
+
+def test_a_held_out_half_that_is_another_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "reflex_heldout.jsonl").write_bytes(msgspec.json.encode(LINES[0]) + b"\n")
+    monkeypatch.setattr(reflex, "DATA", tmp_path)
+    assert command.main(["reflex", "--set", "heldout"]) != 0
+    assert "figures of another set mean nothing" in capsys.readouterr().err
+
+
+def test_the_hash_of_the_held_out_half_is_the_one_that_was_committed() -> None:
+    page = Path(__file__).parents[3] / "docs" / "decisions" / "held-out-sets.md"
+    assert reflex.HELD_OUT_SHA256 in page.read_text(encoding="utf-8")
