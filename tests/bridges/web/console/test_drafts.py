@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridges.web.console.drafts import Drafts
+from bridges.web.console.draft_review import Drafts
 from runtime.clock import to_ns
 from runtime.msgs import Subtask
 
