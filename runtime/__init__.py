@@ -11,6 +11,8 @@ from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 
 if TYPE_CHECKING:
+    __version__: str
+
     from runtime.execution.in_process import run
     from runtime.launch.graph import Graph, NodeSpec
     from runtime.services import (
@@ -80,4 +82,8 @@ def __getattr__(name: str) -> Any:
     """What few processes need is imported when it is first asked for: the others start sooner."""
     if name in _LATER:
         return getattr(importlib.import_module(_LATER[name]), name)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("polyrhythm")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

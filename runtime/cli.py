@@ -10,11 +10,11 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 from pathlib import Path
 
 from runtime.commands.command_line import answered
-from runtime.errors import choices
+from runtime.errors import UserError, choices
 
 GROUP = "polyrhythm.commands"
 
@@ -60,6 +60,9 @@ def _obey(arguments: list[str]) -> int:
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.append(os.getcwd())  # a user's own nodes, after everything that is installed
     commands = {**_own_commands(), **_other_commands()}
+    if arguments[:1] == ["--version"]:
+        print(f"polyrhythm {version('polyrhythm')}")
+        return 0
     if not arguments or arguments[0] in ("-h", "--help"):
         print(_overview())
         return 0 if arguments else 2
@@ -70,9 +73,21 @@ def _obey(arguments: list[str]) -> int:
         print(f"polyrhythm: there is no command {command!r}; {meant}known: {choices(commands)}", file=sys.stderr)
         return 2
     try:
-        return answered("polyrhythm", lambda: commands[command](rest))
+        return answered("polyrhythm", lambda: _told(commands[command], rest))
     except KeyboardInterrupt:
         return 130
+
+
+def _told(command: Command, arguments: list[str]) -> int:
+    """Run it; a folder of the user's that hides a package of ours is told, and no traceback."""
+    try:
+        return command(arguments)
+    except ModuleNotFoundError as problem:
+        from runtime.launch.nodes_table import hidden
+
+        if do := hidden(problem.name or ""):
+            raise UserError(f"there is no module {problem.name!r}: {do}") from problem
+        raise
 
 
 def _overview() -> str:
@@ -90,6 +105,7 @@ def _overview() -> str:
             *lines,
             "",
             "example: polyrhythm run laptop     (polyrhythm COMMAND --help tells more)",
+            "         polyrhythm --version",
         ]
     )
 

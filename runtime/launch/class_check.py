@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 import os
 import re
@@ -82,6 +83,24 @@ def instance_problems(node: Node) -> list[str]:
                 f"the class: `{name} = {kind}({value.message.__name__}, {value.topic!r})`"
             )
     return found
+
+
+def idle_parameters(cls: type[Node], params: Iterable[str]) -> list[str]:
+    """Parameters that a launch file sets and `__init__` takes, but never reads."""
+    init = cls.__init__
+    if not inspect.isfunction(init):
+        return []
+    read = {step.argval for step in dis.get_instructions(init) if step.opname.startswith(("LOAD_FAST", "LOAD_DEREF"))}
+    read |= {name for pair in read if isinstance(pair, tuple) for name in pair}  # Python 3.13 loads two at a time
+    read |= {*init.__code__.co_cellvars}  # a function inside may read it
+    if "locals" in init.__code__.co_names:
+        return []
+    own = inspect.signature(init).parameters
+    return [
+        f"parameter {name!r} of {cls.__name__} does nothing: __init__ ({place_of(init)}) never reads it; leave it out"
+        for name in params
+        if name in own and name not in read
+    ]
 
 
 def init_problem(cls: type[Node], problem: Exception) -> ParameterError:

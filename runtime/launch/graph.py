@@ -14,7 +14,7 @@ from runtime.bag.journal import Calls, calls_topic
 from runtime.control_messages.fence import FENCE_TOPIC
 from runtime.control_messages.health import Health
 from runtime.errors import GraphError, ParameterError, UserError, choices
-from runtime.launch.class_check import handler_problems, init_problem, instance_problems
+from runtime.launch.class_check import handler_problems, idle_parameters, init_problem, instance_problems
 from runtime.launch.latency import Latency
 from runtime.message import Message
 from runtime.node import Node, Timer, handlers_of, ports_of
@@ -266,6 +266,7 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
     except UserError as problem:
         return [str(problem)]
     problems = _unserved(spec.cls) + handler_problems(spec.cls, handlers) + instance_problems(node)
+    problems += idle_parameters(spec.cls, spec.params)
     timers = [handler.name for handler in handlers if isinstance(handler, Timer)]
     for name, hz in spec.hz.items():
         if name not in timers:
@@ -315,12 +316,16 @@ def _topic_problems(
     ends = topic.publishers + topic.subscribers
     first = ends[0]
     for end in ends[1:]:
-        if end.port.message is not first.port.message:
+        mine, theirs = end.port.message, first.port.message
+        if mine is not theirs:
+            own, other = mine.__name__, theirs.__name__
+            if own == other:  # two classes of one name
+                own, other = (f"{one.__module__}.{one.__qualname__}" for one in (mine, theirs))
             problems.append(
                 (
                     end.node,
-                    f"topic {topic.name!r}: {end.node} uses {end.port.message.__name__}, "
-                    f"but {first.node} uses {first.port.message.__name__}; one topic has one type",
+                    f"topic {topic.name!r}: {end.node} uses {own}, "
+                    f"but {first.node} uses {other}; one topic has one type",
                 )
             )
     for end in ends:

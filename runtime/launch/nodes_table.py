@@ -194,7 +194,7 @@ def load_module(name: str, kind: str) -> tuple[ModuleType, str]:
         do = (
             f"install its package, or start from the folder that holds {missing}"
             if own
-            else "is its package installed?"
+            else hidden(missing) or "is its package installed?"
         )
         raise UserError(f"{name!r}: there is no module {missing!r}{where}; {do}") from problem
     except Exception as problem:  # whatever a module's first lines may raise
@@ -214,6 +214,19 @@ def renamed() -> dict[str, str]:
 def _check_renamed(name: str) -> None:
     if name in renamed():
         raise UserError(f"{name!r} is now {renamed()[name]!r}")
+
+
+def hidden(module: str) -> str:
+    """What to do where another package stands in the place of one of Polyrhythm's own; "" where that is not so."""
+    first = module.partition(".")[0]
+    found = importlib.sys.modules.get(first)  # type: ignore[attr-defined]
+    home = Path(__file__).resolve().parents[2]
+    if first not in ("nodes", "bridges") or found is None or not (home / first).is_dir():
+        return ""
+    places = [Path(place).resolve() for place in getattr(found, "__path__", ())] or [Path(_place(found)).resolve()]
+    if home / first in places:
+        return ""
+    return f"{places[0]} hides Polyrhythm's own {first!r}: rename it, or start from another folder"
 
 
 def _place(module: Any) -> str:

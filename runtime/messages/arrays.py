@@ -45,6 +45,29 @@ def write_array(value: object) -> object:
     return (len(written) - 1, dtype_name, array.shape)
 
 
+def describe_array(value: object) -> object:
+    """An array as its type alone, for `check_described`; raises as `write_array` does."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.ndarray):
+        raise CodecError(f"a message holds a {type(value).__name__}; expected plain values, messages or numpy arrays")
+    name = cast(Any, value).dtype.str
+    try:
+        _dtype(name)
+    except ValueError as problem:
+        raise CodecError(f"a message holds an array of {cast(Any, value).dtype}; expected numbers") from problem
+    return name
+
+
+def check_described(declared: Any, value: object) -> object:
+    """Any array where the described one has the type that the message declares. Raises CodecError where not."""
+    import numpy as np
+
+    wanted = _declared_dtype(declared)
+    if not isinstance(value, str) or (wanted is not None and _dtype(value) != wanted):
+        raise CodecError(f"it holds {value}; expected an array of {wanted or 'numbers'}")
+    return np.empty(0)
+
+
 @cache
 def _dtype(name: str) -> Any:
     """The numbers of that name. Raises ValueError or TypeError where it names none."""

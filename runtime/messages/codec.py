@@ -16,7 +16,7 @@ import msgspec
 from runtime.errors import CodecError
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.messages.arrays import Frame as Frame
-from runtime.messages.arrays import buffers, read_array, write_array
+from runtime.messages.arrays import buffers, check_described, describe_array, read_array, write_array
 from runtime.messages.msgspec_cache import learning
 
 MAX_DOCUMENT_BYTES = 4 << 20
@@ -146,6 +146,23 @@ def _write(envelope: Envelope, message: type[Message], payload: object) -> bytes
         raise
 
 
+def check_types(message: Message) -> None:
+    """Raise CodecError where a field holds what no receiver would take; buffers are not copied for that."""
+    try:
+        _checker_of(type(message))(_describe(message))
+    except (msgspec.MsgspecError, OverflowError, TypeError, UnicodeError, RecursionError, CodecError) as problem:
+        raise CodecError(f"{type(message).__name__} cannot be sent: {problem}") from problem
+
+
+_describe = msgspec.msgpack.Encoder(enc_hook=describe_array).encode
+
+
+@cache
+def _checker_of(message: type[Message]) -> Callable[[bytes], Message]:
+    with learning:
+        return msgspec.msgpack.Decoder(message, dec_hook=check_described).decode
+
+
 def decode_envelope(document: Frame) -> Envelope:
     """The envelope alone, whatever the message. Raises CodecError where the frame is no document."""
     try:
@@ -222,6 +239,11 @@ class TypeDecoder(Generic[M]):
             else:
                 if other.fingerprint != self._fingerprint:
                     return self._other_version(other.envelope)
+                field = str(problem).partition(" - at `$[2].")[2].rstrip("`") or str(problem).partition(" - at `")[2]
+                what = str(problem).partition(" - at `")[0]
+                return CodecError(
+                    f"{other.envelope.source} sent a {self._message.__name__} whose field {field!r} is wrong: {what}"
+                )
         return CodecError(f"not a {self._message.__name__}: {problem}")
 
     def _other_version(self, envelope: Envelope) -> CodecError:

@@ -11,6 +11,7 @@ from runtime.execution.lane import Lane
 from runtime.execution.node_host import NodeHost
 from runtime.launch.links_table import LinkModel, LinkPath
 from runtime.message import Envelope, Message, Stamped
+from runtime.messages.codec import check_types
 from runtime.ports import Subscription
 from runtime.qos import QoS
 from runtime.virtual.lanes import VirtualLanes
@@ -63,7 +64,8 @@ class Delivery:
             self._routes.setdefault(port.topic, []).append((hosted, port, lane_of.get(port)))
 
     def send(self, envelope: Envelope, message: Message) -> None:
-        """Publish the message when its envelope says."""
+        """Publish the message when its envelope says. Raises CodecError where the wire would refuse it."""
+        check_types(message)
         stamped = Stamped(message, envelope)
         self._scheduler.at(envelope.published_ns, lambda: self._deliver(stamped))
 

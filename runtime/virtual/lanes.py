@@ -80,7 +80,7 @@ class VirtualLanes:
         call.not_before_ns = self._scheduler.now_ns + latency_ns
         watch = self.watch
         if watch is not None:
-            watch.begin(f"{hosted.name}.{work.handler}")
+            watch.begin(f"{hosted.name}.{work.handler}", is_blocking=work.style == "blocking")
         try:
             result = hosted.run(work, call)
         except EscapeError:

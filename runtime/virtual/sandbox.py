@@ -31,6 +31,8 @@ from runtime.errors import EscapeError
 
 TIME_ADVICE = "use self.clock.now_ns()"
 RANDOM_ADVICE = "use self.random"
+SLEEP_ADVICE = "use await self.clock.sleep(), or a timer"
+LATENCY_ADVICE = "say how long it takes with `latency` in the launch file: virtual time does not wait"
 WAIT_ADVICE = "use a Subscription, or asyncio's own inside an async handler"
 SEED_ADVICE = "give it a seed from self.random"
 _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
@@ -39,7 +41,7 @@ _WATCHED: tuple[tuple[Any, str, str, str], ...] = (
         for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
                      "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime", "clock_gettime_ns")
     ),
-    (time, "sleep", "slept in real time", "use await self.clock.sleep(), or a timer"),
+    (time, "sleep", "slept in real time", SLEEP_ADVICE),
     *(
         (random, name, "drew unseeded randomness", RANDOM_ADVICE)
         for name in ("random", "randint", "randrange", "uniform", "choice", "choices", "sample", "shuffle", "gauss",
@@ -63,6 +65,7 @@ _THREADS = ("_thread.start_new_thread", "_thread.start_joinable_thread")
 _PROCESSES = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.system")
 _ZEROMQ = "zmq.Socket."
 
+_WAITS = (SLEEP_ADVICE, WAIT_ADVICE)
 _RANDOM = random.__file__
 _HERE = str(Path(__file__).resolve().parents[1]) + os.sep
 _MESSENGERS = (__file__, str(Path(__file__).with_name("scheduler.py")))
@@ -76,6 +79,7 @@ class DeterminismGuard:
 
     def __init__(self, own_files: Iterable[str]) -> None:
         self.handler = ""
+        self.is_blocking = False
         self.is_outside = False
         self.found: EscapeError | None = None
         """The first escape, also where the node's own `except` has swallowed it."""
@@ -90,9 +94,9 @@ class DeterminismGuard:
         _active.watch = self._before
         _patches.leave(self)
 
-    def begin(self, handler: str) -> None:
+    def begin(self, handler: str, *, is_blocking: bool = False) -> None:
         """A handler runs from now on, until `end`; "" for a step of an async one, which is known by its task."""
-        self.handler = handler
+        self.handler, self.is_blocking = handler, is_blocking
         _patches.begin()
 
     def end(self) -> None:
@@ -142,7 +146,7 @@ class DeterminismGuard:
     def called(self, frame: types.FrameType | None, what: str, advice: str) -> None:
         """A watched function was called from that frame."""
         if frame is not None and not self.is_outside and self.kind(frame.f_code.co_filename) == "own" and self.place:
-            self.fail(frame, what, advice)
+            self.fail(frame, what, LATENCY_ADVICE if self.is_blocking and advice in _WAITS else advice)
 
     def waits(self) -> None:
         """A lock, an event or a queue is being waited for, for as long as another thread pleases."""

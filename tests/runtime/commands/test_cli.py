@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import IO
 
 import pytest
 
+import runtime
 from runtime.cli import _OWN, GROUP, main
 from runtime.commands.run import what_takes_time
 
@@ -83,3 +85,9 @@ def test_a_report_that_takes_a_while_is_announced(tmp_path: Path) -> None:
         "the run is over and recorded; summary and pictures of 150 MB take a while. Ctrl-C leaves them out; "
         f"later: polyrhythm report {recording}"
     )
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"polyrhythm {runtime.__version__}\n"
+    assert runtime.__version__ == importlib.metadata.version("polyrhythm")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nodes.hello import Beat
-from runtime import Graph, Message, Node, NodeSpec, Stamped, Subscription, on
+from runtime import Graph, Message, Node, NodeSpec, Publisher, Stamped, Subscription, on
 from runtime.cli import main
 
 HEAD = """
@@ -159,3 +161,60 @@ class Right(Node):
 def test_what_can_be_called_with_the_message_is_right() -> None:
     problems = [sentence for _, sentence in Graph([NodeSpec("right", Right)]).problems()]
     assert all("nobody publishes it" in sentence for sentence in problems), problems
+
+
+class Idle(Node):
+    def __init__(self, used: int = 0, gain: float = 1.0) -> None:
+        self.used = used
+
+
+def test_a_parameter_that_does_nothing_is_refused_where_it_is_set() -> None:
+    assert Graph([NodeSpec("idle", Idle, {"used": 3})]).problems() == []
+    ((_, sentence),) = Graph([NodeSpec("idle", Idle, {"gain": 2.0})]).problems()
+    line = Idle.__init__.__code__.co_firstlineno
+    assert sentence == (
+        f"parameter 'gain' of Idle does nothing: __init__ (test_class_check.py:{line}) never reads it; leave it out"
+    )
+
+
+def another() -> type[Message]:
+    class Beat(Message):
+        """Of the same name."""
+
+    Beat.__module__, Beat.__qualname__ = "my_robot", "Beat"
+    return Beat
+
+
+class Talks(Node):
+    beat: Publisher[Message] = Publisher(another(), "beat")
+
+
+class Hears(Node):
+    beat = Subscription(Beat, "beat")
+
+
+def test_two_classes_of_one_name_on_one_topic_are_told_with_their_modules() -> None:
+    problems = [sentence for _, sentence in Graph([NodeSpec("talks", Talks), NodeSpec("hears", Hears)]).problems()]
+    assert problems == [
+        "topic 'beat': hears uses nodes.hello.Beat, but talks uses my_robot.Beat; one topic has one type"
+    ]
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("arguments", [["run", "hello", "--for", "1"], ["bag", "info", "x.mcap"]])
+def test_a_users_own_folder_nodes_that_hides_ours_is_named(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "nodes").mkdir()
+    (tmp_path / "nodes" / "__init__.py").touch()
+    done = subprocess.run(
+        [sys.executable, "-m", "runtime", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    hidden = f"{tmp_path / 'nodes'} hides Polyrhythm's own 'nodes': rename it, or start from another folder"
+    assert hidden in done.stderr
+    assert "Traceback" not in done.stderr

@@ -307,3 +307,12 @@ def test_what_is_written_another_messagepack_library_reads_and_writes_back(
     topic, document, *arrays = wire(envelope, message)
     again: bytes = msgpack.packb(msgpack.unpackb(document, strict_map_key=False))
     assert plain(decode([topic, again, *arrays], type(message)).message) == plain(message)
+
+
+def test_a_garbled_message_names_publisher_class_and_field() -> None:
+    class Reading(Message):
+        value: int
+
+    frames = encode(Envelope("reading", "sensor", 1, 2), Reading(value="three"))  # type: ignore[arg-type]  # the mistake
+    with pytest.raises(CodecError, match=r"^sensor sent a Reading whose field 'value' is wrong: Expected `int`, got"):
+        decode(frames, Reading)

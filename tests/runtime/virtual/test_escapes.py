@@ -326,6 +326,17 @@ def test_nothing_is_watched_outside_of_a_run_or_where_it_is_not_wanted() -> None
     simulation.close()
 
 
+class Sleeps(Node):
+    @every(hz=1, blocking=True)
+    def think(self) -> None:
+        time.sleep(0.1)
+
+
+def test_a_blocking_handler_that_sleeps_is_told_of_latency() -> None:
+    with pytest.raises(EscapeError, match=r"sleeps.think slept in real time .*; say how long it takes with `latency`"):
+        run(Sleeps())
+
+
 ORIGINALS: dict[str, object] = {
     "time.time": time.time,
     "time.monotonic": time.monotonic,
