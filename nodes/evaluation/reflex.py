@@ -90,13 +90,14 @@ class ReflexFigures(msgspec.Struct, frozen=True):
     depths: list[DepthFigures]
     stops: list[StopFigures]
     harmless: list[HarmlessFigures]
-    shouts_taken_for_orders: int
+    shouts_taken_for_orders: int  # or for an amendment, and not made a stop by the second judge
+    shouts_taken_by_table: int  # the same without a second judge
     lifted_by_mistake: int
     resumes: SuccessRate
 
 
 def main(argv: list[str]) -> int:
-    """0; 1 where the set is not the one that was committed; 2 where it was asked wrongly."""
+    """0; 2 where it was asked wrongly, or the held-out half is another one than was committed."""
     asked = _parser().parse_args(argv)
     return answered("polyrhythm eval reflex", lambda: _tell(asked.set, as_json=asked.json))
 
@@ -120,6 +121,7 @@ def figures_of(name: str, scored: Sequence[Scored]) -> ReflexFigures:
     stops = [one for one in scored if one.line.expect == "stop"]
     harmless = [one for one in scored if one.line.expect in _HARMLESS]
     refused = [one for one in scored if one.line.expect == "not_resume"]
+    taken = [one for one in scored if one.line.kind == "stop_plain" and one.heard in ("replan", "amend")]
     languages = sorted({one.line.language for one in scored})
     return ReflexFigures(
         set=name,
@@ -136,9 +138,8 @@ def figures_of(name: str, scored: Sequence[Scored]) -> ReflexFigures:
             *(_harmless(name, [one for one in harmless if one.line.language == name]) for name in languages),
             _harmless("not_resume", refused),
         ],
-        shouts_taken_for_orders=sum(
-            one.line.kind == "stop_plain" and one.heard in ("replan", "amend") and not one.is_added for one in scored
-        ),
+        shouts_taken_for_orders=sum(not one.is_added for one in taken),
+        shouts_taken_by_table=len(taken),
         lifted_by_mistake=sum(one.lifts and one.line.expect != "resume" for one in scored),
         resumes=_share([one.lifts for one in scored if one.line.expect == "resume"]),
     )
@@ -222,7 +223,10 @@ def _lines(figures: ReflexFigures) -> Iterable[str]:
         shares = (harmless.latched, harmless.held_softly, harmless.shortened)
         yield f"{harmless.group:<14} " + " ".join(f"{_text(share):>20}" for share in shares)
     yield ""
-    yield f"plain shouts taken for an order or an amendment: {figures.shouts_taken_for_orders}"
+    yield (
+        f"plain shouts taken for an order or an amendment: {figures.shouts_taken_for_orders}; "
+        f"without a second judge: {figures.shouts_taken_by_table}"
+    )
     yield f"lines that lift a stop and do not mean to: {figures.lifted_by_mistake}; that mean to and do: " + _text(
         figures.resumes
     )

@@ -50,6 +50,7 @@ def test_precision_and_recall_are_told_per_depth() -> None:
 
 def test_shouts_taken_for_orders_and_stops_lifted_by_mistake_are_counted() -> None:
     told = figures()
+    assert told.shouts_taken_by_table == 1
     assert (told.shouts_taken_for_orders, told.lifted_by_mistake, told.resumes.successes) == (1, 1, 1)
 
 
