@@ -34,6 +34,10 @@ class Clock(Protocol):
         """Monotonic time; only differences mean anything."""
         ...
 
+    def now_s(self) -> float:
+        """The same in seconds."""
+        ...
+
     async def sleep(self, seconds: float) -> None:
         """Return after that many seconds of this clock."""
         ...
@@ -55,6 +59,9 @@ class SystemClock:
         return False
 
     now_ns = staticmethod(time.monotonic_ns)  # asked for several times at each message: no step of our own
+
+    def now_s(self) -> float:
+        return self.now_ns() / NS_PER_S
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

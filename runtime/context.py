@@ -1,44 +1,115 @@
 """`HandlerContext`: what one run of a handler has read so far, from which everything it publishes inherits age and
-cause."""
+cause.
+
+An age that the runtime cannot know is refused, never guessed: a message is as old as what its handler read in that
+call, by its trigger, by a port or by `stems_from=`. Where a node was given an image in some other call, and reads none
+of its topic in this one, what it publishes has the age UNKNOWN_NS, which is beyond every limit.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
+import msgspec
+
+from runtime.clock import LONGEST_NS, Clock
 from runtime.context_log import ContextLog
-from runtime.message import Envelope, Epochs, Message, Stamped
+from runtime.message import UNKNOWN_NS, Envelope, Epochs, Message, Origins, Stamped, running_call
 from runtime.snapshot import NodeSnapshot
 
-current_call: ContextVar[HandlerContext | None] = ContextVar("current_call", default=None)
+current_call = cast("ContextVar[HandlerContext | None]", running_call)
+
+_NOTHING: Mapping[str, int] = {}  # never written to
+_NO_TOPICS: frozenset[str] = frozenset()
 
 
-_NO_EPOCHS: Epochs = (0, 0, 0)
+class AgeRules(msgspec.Struct, frozen=True):
+    """What a graph says of ages."""
+
+    sampled: frozenset[str] = frozenset()
+    """The origins of states, such as images: an event does not hand them on, for it stands until the next one."""
+
+    limited: dict[str, tuple[str, ...]] = {}
+    """Topic to the origins whose age a node that subscribes to it limits."""
+
+    @classmethod
+    def of(cls, run_info: Mapping[str, Any]) -> AgeRules:
+        """Those that a run knows of."""
+        return msgspec.convert(run_info.get("ages", {}), cls)
+
+    def as_data(self) -> dict[str, Any]:
+        """As plain data, for `run_info`."""
+        return {"sampled": sorted(self.sampled), "limited": {name: list(some) for name, some in self.limited.items()}}
+
+
+class NodeAges:
+    """What a node has been given in any of its calls so far, and so may have kept: by origin, the topics it came by."""
+
+    __slots__ = ("counted", "rules", "topics")
+
+    def __init__(self, rules: AgeRules | None = None) -> None:
+        self.rules = rules or AgeRules()
+        self.counted = self.rules.sampled.union(*self.rules.limited.values())
+        """Those origins of which it is told where their age is not known."""
+        self.topics: dict[str, frozenset[str]] = {}
+
+    def handed_on(self, stamped: Stamped[Any]) -> Origins:
+        """The origins that whatever is made from this message inherits; from now on the node may have kept it.
+
+        A state hands on all its ages. An event is a decision that stands until the next one: it hands on the
+        utterance and the plan behind it, while the image that it was made from is its own affair.
+        """
+        message, envelope = stamped.message, stamped.envelope
+        origins = envelope.origins
+        if message.message_kind == "event" and not self.rules.sampled.isdisjoint(origins):
+            sampled, own = self.rules.sampled, message.message_origin
+            origins = {name: stamp_ns for name, stamp_ns in origins.items() if name not in sampled or name == own}
+        for name in origins:
+            if name in self.counted and envelope.topic not in (known := self.topics.get(name, _NO_TOPICS)):
+                self.topics[name] = known | {envelope.topic}
+        return origins
 
 
 class HandlerContext:
     """One run of a handler: when it started, under which fence, what it read, and what it may still publish."""
 
     __slots__ = (
+        "_ages",
         "_cause",
         "_cause_is_in",
+        "_is_stated",
+        "_topics",
+        "clock",
         "epochs",
-        "image_ns",
         "newest_event_ns",
         "not_before_ns",
         "notes",
-        "plan_ns",
+        "origins",
         "snapshot",
         "started_ns",
         "trigger",
-        "utterance_ns",
         "view",
     )
 
-    def __init__(self, started_ns: int, epochs: Epochs = (0, 0, 0), trigger: Stamped[Any] | None = None) -> None:
+    def __init__(
+        self,
+        started_ns: int,
+        epochs: Epochs = _NOTHING,
+        trigger: Stamped[Any] | None = None,
+        ages: NodeAges | None = None,
+        clock: Clock | None = None,
+    ) -> None:
         self.started_ns = started_ns
         self.epochs = epochs
         self.trigger = trigger
+        """The message that the handler runs for; None in a timer."""
+        self.clock = clock
+        self.origins: Origins = _NOTHING
+        self._ages = ages if ages is not None else NodeAges()
+        self._topics: set[str] | None = None
+        self._is_stated = False
         self._cause = ""
         self._cause_is_in: Envelope | None = None  # named only where somebody asks
         self.not_before_ns = 0  # virtual time: when what this call publishes leaves the node
@@ -47,14 +118,11 @@ class HandlerContext:
             None  # of a blocking handler: port -> newest at its start
         )
         self.view: NodeSnapshot | None = None  # of a blocking handler beside others: the node as it sees it
-        if trigger is None:
-            self.image_ns = self.utterance_ns = self.plan_ns = self.newest_event_ns = 0
-            return
-        envelope = self._cause_is_in = trigger.envelope
-        self.image_ns = envelope.image_ns if trigger.message.message_kind == "state" else 0
-        self.utterance_ns = envelope.utterance_ns
-        self.plan_ns = envelope.plan_ns
-        self.newest_event_ns = -1  # a trigger is the cause; later reads do not change it
+        self.newest_event_ns = -1
+        if trigger is not None:
+            self._cause_is_in = trigger.envelope
+            self.newest_event_ns = LONGEST_NS  # a trigger is the cause; later reads do not change it
+            self._inherit(trigger)
 
     @property
     def cause(self) -> str:
@@ -69,36 +137,79 @@ class HandlerContext:
         self._cause, self._cause_is_in = name, None
 
     def read(self, stamped: Stamped[Any]) -> None:
-        """Note that the handler looked at this message.
-
-        A state hands on all its ages. An event is a decision that stands until the next one: it hands on the
-        utterance and the plan behind it, while the image that it was made from is its own affair.
-        """
+        """Note that the handler looked at this message: what it publishes is as old, and a newer event is its cause."""
+        self._inherit(stamped)
         envelope = stamped.envelope
-        kind = stamped.message.message_kind
-        if kind == "state":
-            self.image_ns = oldest(self.image_ns, envelope.image_ns)
-        self.utterance_ns = oldest(self.utterance_ns, envelope.utterance_ns)
-        self.plan_ns = oldest(self.plan_ns, envelope.plan_ns)
-        if kind == "event" and 0 <= self.newest_event_ns < envelope.published_ns:
+        if stamped.message.message_kind == "event" and self.newest_event_ns < envelope.published_ns:
             self.newest_event_ns = envelope.published_ns
             self._cause_is_in = envelope
 
+    def _inherit(self, stamped: Stamped[Any]) -> None:
+        origins = self._ages.handed_on(stamped)
+        if self._ages.topics:
+            if self._topics is None:
+                self._topics = {stamped.envelope.topic}
+            else:
+                self._topics.add(stamped.envelope.topic)
+        if origins:
+            self.origins = oldest(self.origins, origins) if self.origins else origins
 
-def oldest(one_ns: int, other_ns: int) -> int:
-    """The smaller of two stamps, where 0 means none."""
-    if not one_ns or not other_ns:
-        return one_ns or other_ns
-    return min(one_ns, other_ns)
+    def stating(self, stems_from: Iterable[Stamped[Any]]) -> HandlerContext:
+        """The same call for one message of which is said what it stems from, besides what was read."""
+        other = HandlerContext(self.started_ns, self.epochs, None, self._ages, self.clock)
+        other.trigger, other.origins, other.newest_event_ns = self.trigger, self.origins, self.newest_event_ns
+        other._cause, other._cause_is_in = self._cause, self._cause_is_in
+        other.not_before_ns, other.notes = self.not_before_ns, self.notes
+        other._is_stated = True
+        for stamped in stems_from:
+            other.read(stamped)
+        return other
+
+    def inherited(self) -> Origins:
+        """The origins of what is published now; UNKNOWN_NS where the node may have kept what it did not read here."""
+        if self._is_stated or not self._ages.topics:
+            return self.origins
+        return unread(self._ages, self.origins, self._topics or _NO_TOPICS)
+
+
+def unread(ages: NodeAges, origins: Origins, read: Iterable[str] = _NO_TOPICS) -> Origins:
+    """These origins, with UNKNOWN_NS for those that the node was given by topics that are not among the ones read."""
+    unknown = [name for name, topics in tuple(ages.topics.items()) if not topics.issubset(read)]
+    return {**origins, **dict.fromkeys(unknown, UNKNOWN_NS)} if unknown else origins
+
+
+def unknown_age(place: str, topic: str, origin: str, kept: Iterable[str]) -> str:
+    """What to tell of a message whose age is limited and not known. `kept`: the topics that it may stem from."""
+    topics = ", ".join(sorted(kept))
+    if not topics:
+        return (
+            f"{place} publishes {topic!r}, which is refused: what it was made from has an {origin} behind it of an age "
+            "that is not known, as the log of its publisher says"
+        )
+    return (
+        f"{place} publishes {topic!r}, which is refused: it may stem from an {origin} that another call was given "
+        f"({topics}), and how old that is cannot be known. Read the port in this handler, or keep the Stamped message "
+        "and say publish(message, stems_from=kept); stems_from=() says that there is none behind it"
+    )
+
+
+def oldest(one: Origins, other: Origins) -> Origins:
+    """The older stamp of each origin."""
+    merged = dict(one)
+    for name, stamp_ns in other.items():
+        merged[name] = min(stamp_ns, merged.get(name, stamp_ns))
+    return merged
 
 
 def captured_ns_of(message: Message, now_ns: int) -> int:
     """When what a message is about was captured, where it says so; otherwise now."""
-    return getattr(message, "captured_ns", 0) or now_ns
+    captured_ns: int | None = getattr(message, "captured_ns", None)
+    return now_ns if captured_ns is None else captured_ns
 
 
 def inherit(
     call: HandlerContext | None,
+    ages: NodeAges,
     topic: str,
     source: str,
     seq: int,
@@ -106,23 +217,17 @@ def inherit(
     origin: str | None,
     own_ns: int,
     provenance: str,
-    seat: int = -1,
+    seat: str = "",
 ) -> Envelope:
-    """The envelope of a message that this call publishes; `own_ns` renews the slot that its type names."""
-    if call is None:
-        image_ns = utterance_ns = plan_ns = 0
-        epochs, cause = _NO_EPOCHS, ""
+    """The envelope of a message that this call publishes; `own_ns` renews the origin that its type names."""
+    if call is None:  # a thread of the node's own: nobody knows what it looked at
+        origins = unread(ages, _NOTHING) if ages.topics else _NOTHING
+        epochs, cause = _NOTHING, ""
     else:
-        image_ns, utterance_ns, plan_ns = call.image_ns, call.utterance_ns, call.plan_ns
-        epochs = call.epochs
+        origins, epochs = call.inherited(), call.epochs
         cause = call._cause if call._cause_is_in is None else call.cause  # named once: then it costs no call
     if origin is not None:
-        if origin == "image":
-            image_ns = own_ns
-        elif origin == "utterance":
-            utterance_ns = own_ns
-        else:
-            plan_ns = own_ns
+        origins = {**origins, origin: own_ns}
     return Envelope(
-        topic, source, seq, now_ns, image_ns, utterance_ns, plan_ns, epochs, cause, provenance, seat
+        topic, source, seq, now_ns, origins, epochs, cause, provenance, seat
     )  # by place: made for each message, and names cost as much as all the rest

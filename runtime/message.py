@@ -1,25 +1,26 @@
 """`Message` (frozen, typed), the `Envelope` the framework wraps it in, and `Stamped`: both together.
 
 A message's kind is part of its type. *State* is newest-wins (an image, a joint state); an *event* is ordered and
-never overwritten (an utterance, an interrupt). `origin` names the slot of the envelope that this type renews:
-an `Image` renews `image_ns`, an `Utterance` `utterance_ns`, a `Subtask` `plan_ns`. A field named `*_ns` is a stamp of
-the run's clock, which moves when the message crosses to another host, unless `message_durations` lists it. What
+never overwritten (an utterance, an interrupt). `origin` names an age that begins with this type and that everything
+made from it inherits: with an `Image` the age "image", with an `Utterance` "utterance". A field named `*_ns` is a stamp
+of the run's clock, which moves when the message crosses to another host, unless `message_durations` lists it. What
 tells of the world outside, a file's name or a full disk, sets `message_is_traced` to False: two runs are equal without.
 A large type names in `message_link_codec` what makes it small for the link between two hosts, as "module:Class".
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar, dataclass_transform
 
 import msgspec
 
 Kind = Literal["state", "event"]
-Origin = Literal["image", "utterance", "plan"]
 
 KINDS: tuple[Kind, ...] = ("state", "event")
-ORIGINS: tuple[Origin, ...] = ("image", "utterance", "plan")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -33,7 +34,7 @@ class FrozenMeta(msgspec.StructMeta):
         namespace: dict[str, Any],
         *,
         kind: Kind | None = None,
-        origin: Origin | None = None,
+        origin: str | None = None,
         **options: Any,
     ) -> FrozenMeta:
         options.setdefault("frozen", True)
@@ -45,8 +46,10 @@ class FrozenMeta(msgspec.StructMeta):
                 raise TypeError(f"message {name}: kind {kind!r} is unknown; known: {', '.join(KINDS)}")
             cls.message_kind = kind  # type: ignore[attr-defined]  # declared on Message below
         if origin is not None:
-            if origin not in ORIGINS:
-                raise TypeError(f"message {name}: origin {origin!r} is unknown; known: {', '.join(ORIGINS)}")
+            if not origin.isidentifier() or not origin.islower():
+                raise TypeError(
+                    f"message {name}: origin {origin!r} is no name; expected a lower-case word, like 'image'"
+                )
             cls.message_origin = origin  # type: ignore[attr-defined]  # declared on Message below
         return cls
 
@@ -58,7 +61,7 @@ if TYPE_CHECKING:
         """What travels on a topic: a frozen value of typed fields, created with keywords."""
 
         message_kind: ClassVar[Kind] = "event"
-        message_origin: ClassVar[Origin | None] = None
+        message_origin: ClassVar[str | None] = None
         message_durations: ClassVar[frozenset[str]] = frozenset()
         message_is_traced: ClassVar[bool] = True
         message_link_codec: ClassVar[str] = ""
@@ -74,7 +77,7 @@ else:
         """What travels on a topic: a frozen value of typed fields, created with keywords."""
 
         message_kind: ClassVar[Kind] = "event"
-        message_origin: ClassVar[Origin | None] = None
+        message_origin: ClassVar[str | None] = None
         message_durations: ClassVar[frozenset[str]] = frozenset()
         message_is_traced: ClassVar[bool] = True
         message_link_codec: ClassVar[str] = ""
@@ -98,41 +101,52 @@ def array_fields(message: type[Message]) -> tuple[str, ...]:
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
 """Further than any counter or monotonic clock gets: what a damaged frame says beyond it is not believed."""
-Epochs = tuple[Count, Count, Count]
-"""The fences passed so far, as (planner, vlm, policy)."""
+Epochs = Annotated[Mapping[str, Count], msgspec.Meta(max_length=64)]
+"""The fences passed so far, by seat; a seat that is not named has seen none."""
 Stamp = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 """Of a thing that may be older than the run's clock."""
-SeatPlace = Annotated[int, msgspec.Meta(ge=-1, le=2)]
+Origins = Annotated[Mapping[str, Stamp], msgspec.Meta(max_length=64)]
+"""By origin, when the oldest such thing behind a message was captured; not named: there is none behind it."""
+UNKNOWN_NS = -(1 << 62)
+"""In place of a stamp: there may be such a thing behind the message, and how old it is cannot be known. It is older
+than any stamp, so it wins over all others where ages are put together, and is beyond every limit."""
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
     """What the framework writes around a message: where from, when, and out of what.
 
-    `image_ns`, `utterance_ns` and `plan_ns` are monotonic stamps of the oldest image, utterance and plan behind the
-    message (0: none). `cause` names the event that started the chain as "topic:source:seq". `provenance` says who
-    made it: a model with version, a script, or a person.
+    `origins` are monotonic stamps of the oldest image, utterance, plan, ... behind the message. `cause` names the
+    event that started the chain as "topic:source:seq". `provenance` says who made it: a model with version, a script,
+    or a person. `seat` is that of the node that made it, or "".
     """
 
     topic: str
     source: str
     seq: Count
     published_ns: Count
-    image_ns: Stamp = 0
-    utterance_ns: Stamp = 0
-    plan_ns: Stamp = 0
-    epochs: Epochs = (0, 0, 0)
+    origins: Origins = {}
+    epochs: Epochs = {}
     cause: str = ""
     provenance: str = ""
-    seat: SeatPlace = -1  # of the node that made it, in the epoch vector; -1: none
+    seat: str = ""
 
     @property
     def ident(self) -> str:
         """The message's name in a run: "topic:source:seq"."""
         return f"{self.topic}:{self.source}:{self.seq}"
 
+    def born_ns(self, origin: str) -> int | None:
+        """When the oldest thing of that origin behind the message was captured; None for none, and where not known."""
+        stamp_ns = self.origins.get(origin)
+        return None if stamp_ns == UNKNOWN_NS else stamp_ns
+
+    def begun_ns(self, origin: str) -> int:
+        """The same; in place of None, when the message was published."""
+        born_ns = self.born_ns(origin)
+        return self.published_ns if born_ns is None else born_ns
+
     def later(self, number: int) -> Envelope:
         """The envelope of a message published in the same call, that many numbers after this one."""
-        image_ns, utterance_ns, plan_ns = self.image_ns, self.utterance_ns, self.plan_ns
         seq, now_ns, epochs, cause, provenance = (
             self.seq + number,
             self.published_ns,
@@ -141,7 +155,7 @@ class Envelope(msgspec.Struct, frozen=True, array_like=True):
             self.provenance,
         )
         return Envelope(
-            self.topic, self.source, seq, now_ns, image_ns, utterance_ns, plan_ns, epochs, cause, provenance, self.seat
+            self.topic, self.source, seq, now_ns, self.origins, epochs, cause, provenance, self.seat
         )  # by place: made for each message, and names cost as much as all the rest
 
 
@@ -151,6 +165,26 @@ class Stamped(msgspec.Struct, Generic[M_co], frozen=True):
     message: M_co
     envelope: Envelope
 
-    def age_s(self, now_ns: int) -> float:
-        """Seconds since the message was published."""
-        return (now_ns - self.envelope.published_ns) * 1e-9
+    def age_s(self, now_ns: int | None = None) -> float:
+        """Seconds since it was published, until now. Raises LookupError where no handler runs, which has a clock."""
+        return ((_now_ns() if now_ns is None else now_ns) - self.envelope.published_ns) * 1e-9
+
+    def origin_age_s(self, origin: str, now_ns: int | None = None) -> float | None:
+        """The age in seconds of the oldest image, utterance, ... behind it: None for none, infinite where not known."""
+        stamp_ns = self.envelope.origins.get(origin)
+        if stamp_ns is None or stamp_ns == UNKNOWN_NS:
+            return None if stamp_ns is None else math.inf
+        return ((_now_ns() if now_ns is None else now_ns) - stamp_ns) * 1e-9
+
+
+running_call: ContextVar[Any] = ContextVar("running_call", default=None)
+"""The `HandlerContext` of the handler that runs now; `runtime.context` gives it its type."""
+
+
+def _now_ns() -> int:
+    """What the clock of the handler says that runs now."""
+    call = running_call.get()
+    if call is None or call.clock is None:
+        raise LookupError("no handler runs here, so there is no clock; say age_s(clock.now_ns())")
+    now_ns: int = call.clock.now_ns()
+    return now_ns

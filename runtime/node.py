@@ -10,20 +10,25 @@ from __future__ import annotations
 import inspect
 import logging
 import random
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal, TypeVar, overload
+from itertools import chain
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, overload
 
 from runtime.clock import Clock, SystemClock
+from runtime.context import HandlerContext, current_call
 from runtime.control_messages.health import Spending
 from runtime.errors import UserError
-from runtime.message import M, Stamped
+from runtime.message import M, Message, Stamped
 from runtime.ports import Port, Publisher, Subscription
 from runtime.rates import rate_problem
 
 N = TypeVar("N")
 R = TypeVar("R", None, Awaitable[None])
+M2 = TypeVar("M2", bound=Message)
+M3 = TypeVar("M3", bound=Message)
 
 Style = Literal["plain", "async", "blocking"]
 Overrun = Literal["skip", "catch-up"]
@@ -49,6 +54,7 @@ class Listener:
     name: str
     style: Style
     port: str
+    takes_stamped: bool = False  # the message with its envelope
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ Handler = Timer | Listener | DeadlineWatch
 @dataclass(frozen=True, slots=True)
 class _Mark:
     hz: float | None
-    port: Port[Any] | None
+    ports: tuple[Port[Any], ...]
     blocking: bool
     is_deadline: bool = False
     overrun: Overrun = "skip"
@@ -101,31 +107,70 @@ def every(
         raise UserError(f"every(phase={phase}): expected a part of a period, from 0 to below 1")
 
     def mark(method: Callable[[N], R]) -> Callable[[N], R]:
-        _mark_method(method, _Mark(hz=hz, port=None, blocking=blocking, overrun=overrun, phase=phase))
+        _mark_method(method, _Mark(hz=hz, ports=(), blocking=blocking, overrun=overrun, phase=phase))
         return method
 
     return mark
 
 
-def on(port: Subscription[M], *, blocking: bool = False) -> Callable[[Callable[[N, M], R]], Callable[[N, M], R]]:
-    """Run the method for each message of the port; with `blocking`, in a worker thread and newest first for state."""
-    if not isinstance(port, Subscription):
-        raise UserError(
-            f"@on takes a subscription, not {port!r}; write @on(beat) for beat = Subscription(Beat, 'beat')"
-        )
+class OnMark(Protocol[M]):
+    """Marks a method that takes such a message, or `Stamped` with its envelope."""
 
-    def mark(method: Callable[[N, M], R]) -> Callable[[N, M], R]:
-        _mark_method(method, _Mark(hz=None, port=port, blocking=blocking))
+    @overload
+    def __call__(self, method: Callable[[N, M], R], /) -> Callable[[N, M], R]: ...
+    @overload
+    def __call__(self, method: Callable[[N, Stamped[M]], R], /) -> Callable[[N, Stamped[M]], R]: ...
+
+
+@overload
+def on(port: Subscription[M], /, *, blocking: bool = False) -> OnMark[M]: ...
+@overload
+def on(one: Subscription[M], two: Subscription[M2], /, *, blocking: bool = False) -> OnMark[M | M2]: ...
+@overload
+def on(
+    one: Subscription[M], two: Subscription[M2], three: Subscription[M3], /, *, blocking: bool = False
+) -> OnMark[M | M2 | M3]: ...
+@overload
+def on(*ports: Subscription[Any], blocking: bool = False) -> OnMark[Message]: ...
+def on(*ports: Subscription[Any], blocking: bool = False) -> Any:
+    """Run the method for each message of the ports; with `blocking`, in a worker thread and newest first for state.
+
+    It takes the message, or, annotated as `Stamped[...]`, the message with its envelope; of four ports and more, any
+    `Message`.
+    """
+    if not ports:
+        raise UserError("@on names no port; write @on(beat) for beat = Subscription(Beat, 'beat')")
+    for port in ports:
+        if not isinstance(port, Subscription):
+            raise UserError(
+                f"@on takes a subscription, not {port!r}; write @on(beat) for beat = Subscription(Beat, 'beat')"
+            )
+
+    def mark(method: Callable[..., Any]) -> Callable[..., Any]:
+        _mark_method(method, _Mark(hz=None, ports=ports, blocking=blocking))
         return method
 
     return mark
+
+
+def _takes_stamped(method: Callable[..., Any], name: str) -> bool:
+    """Whether a handler's message is annotated as `Stamped`."""
+    parameters = list(inspect.signature(method).parameters.values())
+    said = parameters[1].annotation if len(parameters) > 1 else ""
+    text = said if isinstance(said, str) else getattr(said, "__name__", "") if isinstance(said, type) else str(said)
+    while (outer := re.sub(r"\[[^\[\]]*\]", "", text)) != text:
+        text = outer  # without what stands in brackets
+    parts = [part.strip().rpartition(".")[2] for part in text.split("|")]
+    if "Stamped" in parts and set(parts) != {"Stamped"}:
+        raise UserError(f"{name}: it takes {text}; a handler takes messages, or Stamped ones, and not both")
+    return "Stamped" in parts
 
 
 def on_deadline(port: Subscription[Any]) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
     """Run the method once when nothing has come by the port for `deadline_s`, and again at its next such silence."""
 
     def mark(method: Callable[[N], R]) -> Callable[[N], R]:
-        _mark_method(method, _Mark(hz=None, port=port, blocking=False, is_deadline=True))
+        _mark_method(method, _Mark(hz=None, ports=(port,), blocking=False, is_deadline=True))
         return method
 
     return mark
@@ -155,7 +200,7 @@ class Node:
     lifts_stops: ClassVar[bool] = False
     """True: the guard acts on this node's `resume`. It raises one only for words that came from ears."""
 
-    seat: ClassVar[Literal["planner", "vlm", "policy", ""]] = ""
+    seat: ClassVar[str] = ""
     """The seat whose policy this node is: an interrupt that fences the seat voids what it is about to say."""
 
     provenance: ClassVar[str] = ""
@@ -190,6 +235,15 @@ class Node:
         if generator is None:
             generator = self.__dict__["_random"] = random.Random(0)
         return generator
+
+    @property
+    def context(self) -> HandlerContext:
+        """Of the handler call that runs now: its `trigger`, a Stamped message or None, and its `cause`."""
+        return current_call.get() or HandlerContext(self.clock.now_ns(), clock=self.clock)
+
+    def problems(self) -> list[str]:
+        """What its parameters and this machine lack, in sentences; for `check`, `doctor` and the start of a run."""
+        return []
 
     def on_any(self, stamped: Stamped[Any]) -> None:
         """Called for each message of every topic where `subscribes_all` is set."""
@@ -247,7 +301,7 @@ def handlers_of(cls: type[Node]) -> list[Handler]:
 
 @cache
 def _handlers_of(cls: Any) -> list[Handler]:
-    found: dict[str, Handler] = {}
+    found: dict[str, list[Handler]] = {}
     attribute_of = {id(port): name for name, port in ports_of(cls, Subscription).items()}
     for base in reversed(cls.__mro__):
         for name, value in vars(base).items():
@@ -262,9 +316,11 @@ def _handlers_of(cls: Any) -> list[Handler]:
             if style == "async" and cls.realtime:
                 raise UserError(f"{cls.__name__}.{name}: a realtime node has no async handlers; make it plain")
             if mark.hz is not None:
-                found[name] = Timer(name, style, mark.hz, mark.overrun, mark.phase)
-            else:
-                port = attribute_of.get(id(mark.port))
+                found[name] = [Timer(name, style, mark.hz, mark.overrun, mark.phase)]
+                continue
+            found[name] = []
+            for marked in mark.ports:
+                port = attribute_of.get(id(marked))
                 if port is None:
                     raise UserError(f"{cls.__name__}.{name}: @on names a port that is no subscription of this class")
                 if mark.is_deadline:
@@ -273,20 +329,22 @@ def _handlers_of(cls: Any) -> list[Handler]:
                             f"{cls.__name__}.{name}: @on_deadline names port {port!r}, which has no deadline; "
                             "give it QoS(deadline_s=...)"
                         )
-                    found[name] = DeadlineWatch(name, style, port)
+                    found[name] = [DeadlineWatch(name, style, port)]
                     continue
-                for other in found.values():
+                for other in chain(*found.values()):
                     if isinstance(other, Listener) and other.port == port and other.name != name:
                         raise UserError(
                             f"{cls.__name__}.{name}: port {port!r} has the handler {other.name!r} already; "
                             "call one from the other"
                         )
-                found[name] = Listener(name, style, port)
-    watched = {handler.port for handler in found.values() if isinstance(handler, DeadlineWatch)}
+                takes_stamped = _takes_stamped(value, f"{cls.__name__}.{name}")
+                found[name].append(Listener(name, style, port, takes_stamped))
+    handlers = list(chain(*found.values()))
+    watched = {handler.port for handler in handlers if isinstance(handler, DeadlineWatch)}
     for attribute, subscription in ports_of(cls, Subscription).items():
         if subscription.qos.deadline_s is not None and attribute not in watched:
             raise UserError(
                 f"{cls.__name__}.{attribute} has a deadline that nobody watches; mark a method with "
                 f"@on_deadline({attribute}), or take deadline_s away"
             )
-    return list(found.values())
+    return handlers

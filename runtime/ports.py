@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from runtime.clock import Clock, SystemClock, to_ns
-from runtime.context import HandlerContext, current_call
+from runtime.context import HandlerContext, NodeAges, current_call
 from runtime.control_messages.fence import PreemptionEpochs
 from runtime.control_messages.lease import SeatHolders
 from runtime.errors import UserError
@@ -23,8 +23,10 @@ from runtime.topic import check_topic
 
 Owner = TypeVar("Owner")
 
-Sink = Callable[["Publisher[Any]", Message], None]
-SinkAll = Callable[["Publisher[Any]", Sequence[Message]], None]
+Sources = Stamped[Any] | Iterable[Stamped[Any]] | None
+"""What a message is said to stem from, besides what its handler read: messages that were kept; () for nothing else."""
+Sink = Callable[["Publisher[Any]", Message, Sources], None]
+SinkAll = Callable[["Publisher[Any]", Sequence[Message], Sources], None]
 
 
 class Port(Generic[M]):
@@ -74,18 +76,21 @@ class Publisher(Port[M]):
         """The names of its messages' arrays, which are read-only once they are published; known where it is hosted."""
         self._lock = threading.Lock()
 
-    def publish(self, message: M) -> None:
-        """Send a message; never waits. Raises TypeError where it is not of the declared type."""
+    def publish(self, message: M, *, stems_from: Sources = None) -> None:
+        """Send a message; never waits. Raises TypeError where it is not of the declared type.
+
+        It is as old as what the handler has read in this call, and as what `stems_from` names.
+        """
         if type(message) is not self.message:
             raise self._wrong(message)
         sink = self.sink
         if sink is not None:
-            sink(self, message)  # which counts it under the lock that it needs anyhow
+            sink(self, message, stems_from)  # which counts it under the lock that it needs anyhow
             return
         with self._lock:
             self.sent += 1
 
-    def publish_all(self, messages: Iterable[M]) -> None:
+    def publish_all(self, messages: Iterable[M], *, stems_from: Sources = None) -> None:
         """Send messages that a device or a computation gave all at once, in their order; never waits.
 
         Each is a message of its own, with its own number; they share the moment at which they were published, and
@@ -99,10 +104,10 @@ class Publisher(Port[M]):
         sink_all = self.sink_all
         if sink_all is not None:
             if messages:
-                sink_all(self, messages)
+                sink_all(self, messages, stems_from)
             return
         for message in messages:
-            self.publish(message)
+            self.publish(message, stems_from=stems_from)
 
     def _wrong(self, message: object) -> TypeError:
         return TypeError(
@@ -120,6 +125,7 @@ class Subscription(Port[M]):
         self.has_handler = False
         self.fence: PreemptionEpochs | None = None
         self.leases: SeatHolders | None = None
+        self.ages: NodeAges | None = None
         self.owner = ""  # the node's name; what it says itself it hears, also in shadow
         self.received = 0
         self.delivered = 0
@@ -140,11 +146,22 @@ class Subscription(Port[M]):
     def stamped(self) -> Stamped[M] | None:
         """The newest message with its envelope, or None as for `latest`."""
         call = current_call.get()
+        newest = self._look(call)
+        if newest is not None:
+            if call is not None:
+                call.read(newest)
+            elif self.ages is not None and not self.clock.is_virtual:  # there it is a test that looks
+                self.ages.handed_on(newest)
+        return newest
+
+    def peek(self) -> Stamped[M] | None:
+        """The same for a look that has no part in what is published, as for a log: it hands on no age and no cause."""
+        return self._look(current_call.get())
+
+    def _look(self, call: HandlerContext | None) -> Stamped[M] | None:
         if call is None:
             return self._now()
         newest = self._from_snapshot(call) if call.snapshot is not None else self._now()
-        if newest is not None:
-            call.read(newest)
         if call.notes is not None:
             call.notes.read(self.attribute, newest)
         return newest
@@ -178,13 +195,13 @@ class Subscription(Port[M]):
             self.received += 1
             if qos.deadline_s is not None:
                 self.arrived_ns = self.clock.now_ns()
-            if envelope.seat >= 0 and self.fence is not None and self.fence.is_behind(envelope):
+            if envelope.seat and self.fence is not None and self.fence.is_behind(envelope):
                 self.dropped["epoch"] += 1
                 return
             leases = self.leases
             if (
                 leases is not None
-                and (envelope.seat >= 0 or self.topic in leases.seat_topics)
+                and (envelope.seat or self.topic in leases.seat_topics)
                 and self._is_shadow(envelope, leases)
             ):
                 self.dropped["shadow"] += 1
@@ -224,7 +241,7 @@ class Subscription(Port[M]):
         with self._lock:
             while self._queue:
                 stamped = self._queue.popleft()
-                if stamped.envelope.seat >= 0 and self.fence is not None and self.fence.is_behind(stamped.envelope):
+                if stamped.envelope.seat and self.fence is not None and self.fence.is_behind(stamped.envelope):
                     self.dropped["epoch"] += 1
                     continue
                 if self.qos.lifespan_s is None or not self._is_expired(stamped):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from runtime.clock import to_ns
-from runtime.control_messages.fence import SEATS, Fence, Seat, raised
+from runtime.control_messages.fence import Fence, raised
 from runtime.control_messages.lease import Kind, Lease
 from runtime.message import Epochs
 from runtime.msgs import Interrupt, SeatRequest
+from runtime.msgs.interrupt import PREEMPTS
+
+OTHERWISE = ("replan", "stop")
+"""What preempts a seat that is none of the robot's three, where its table does not say so."""
 
 RENEWED_WITHIN_S = 0.6
 """A person's lease ends when it was not renewed for so long: the tool or the link to it is gone.
@@ -32,28 +36,37 @@ class SeatConfig(msgspec.Struct, frozen=True):
     shadows: tuple[str, ...] = ()
     kinds: dict[str, Kind] = {}
     ladder: tuple[LadderStep, ...] = ()
+    preempted_by: tuple[str, ...] | None = None
 
 
 class Arbitration:
     """Issues fences and leases. A seat without a home in the launch file is nobody's to take."""
 
-    def __init__(self, homes: Mapping[str, SeatConfig] | None = None) -> None:
-        self.epochs: Epochs = (0, 0, 0)
+    def __init__(self, homes: Mapping[str, SeatConfig] | None = None, seats: Iterable[str] = ()) -> None:
+        """`seats`: those of the graph's nodes."""
+        self.epochs: Epochs = {}
+        homes = homes or {}
+        self.preempts: dict[str, set[str]] = {depth: set(fenced) for depth, fenced in PREEMPTS.items()}
+        robots = set[str]().union(*PREEMPTS.values())
+        for seat in {*homes, *seats}:
+            depths = homes[seat].preempted_by if seat in homes else None
+            if depths is None and seat not in robots:
+                depths = OTHERWISE
+            for depth, fenced in self.preempts.items() if depths is not None else ():
+                (fenced.add if depths and depth in depths else fenced.discard)(seat)
         self.last = Fence(epochs=self.epochs)
-        self.homes: dict[Seat, SeatConfig] = {seat: homes[seat] for seat in SEATS if homes and seat in homes}
-        self.leases: dict[Seat, Lease] = {
+        self.homes: dict[str, SeatConfig] = dict(homes)
+        self.leases: dict[str, Lease] = {
             seat: Lease(seat=seat, holder=home.holder, number=0, kind=home.kinds.get(home.holder, "model"))
             for seat, home in self.homes.items()
         }
-        self._renewed_ns: dict[Seat, int] = {}
+        self._renewed_ns: dict[str, int] = {}
 
     def restore(self, epochs: Epochs, leases: Mapping[str, Lease], now_ns: int) -> None:
         """Go on where an earlier guard stopped; never back."""
-        self.epochs = (
-            max(self.epochs[0], epochs[0]),
-            max(self.epochs[1], epochs[1]),
-            max(self.epochs[2], epochs[2]),
-        )
+        self.epochs = {
+            seat: max(epochs.get(seat, 0), self.epochs.get(seat, 0)) for seat in sorted({*epochs, *self.epochs})
+        }
         self.last = Fence(epochs=self.epochs)
         for seat, lease in leases.items():
             if seat in self.homes and lease.number >= self.leases[lease.seat].number:
@@ -62,7 +75,7 @@ class Arbitration:
 
     def fence(self, interrupt: Interrupt) -> Fence:
         """The fence that an interrupt raises."""
-        self.epochs = raised(self.epochs, interrupt.depth)
+        self.epochs = raised(self.epochs, self.preempts[interrupt.depth])
         self.last = Fence(
             epochs=self.epochs,
             interrupt_id=interrupt.id,
@@ -115,11 +128,11 @@ class Arbitration:
             return f"{holder} holds the seat {seat} already"
         return self._issue(seat, holder, kind, now_ns, by=request.by, why="taken")
 
-    def _give(self, seat: Seat, now_ns: int, *, by: str, why: str) -> Lease:
+    def _give(self, seat: str, now_ns: int, *, by: str, why: str) -> Lease:
         home = self.homes[seat]
         return self._issue(seat, home.holder, home.kinds.get(home.holder, "model"), now_ns, by=by, why=why)
 
-    def _issue(self, seat: Seat, holder: str, kind: Kind, now_ns: int, *, by: str, why: str) -> Lease:
+    def _issue(self, seat: str, holder: str, kind: Kind, now_ns: int, *, by: str, why: str) -> Lease:
         before = self.leases[seat]
         displaced = before.holder if before.holder != holder else ""
         lease = Lease(

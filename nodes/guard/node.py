@@ -20,7 +20,6 @@ from nodes.guard.state_machine import GuardMachine, Refusal
 from nodes.robot.described import ForRobot
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
-from runtime.context import current_call
 from runtime.control_messages.fence import FENCE_TOPIC, Fence
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import ParameterError
@@ -144,7 +143,8 @@ class Guard(ForRobot, Node):
         now_ns = self.clock.now_ns()
         self.heard_ns = dict.fromkeys(self.estop_sources, now_ns)
         self.lifters = frozenset(info.get("lifters", ()))
-        self.arbitration = Arbitration(msgspec.convert(info.get("seats", {}), dict[str, SeatConfig]))
+        homes = msgspec.convert(info.get("seats", {}), dict[str, SeatConfig])
+        self.arbitration = Arbitration(homes, info.get("node_seats", ()))
         if registry := info.get("registry"):
             self.run = str(registry)
             self.proofs = Signatures(make_token(Path(registry)), now_ns)
@@ -185,8 +185,7 @@ class Guard(ForRobot, Node):
             self._announce(self.felt)
         for lease in lost:
             self._issue(lease)
-        # Last, so that nothing else that is published here inherits the ages of what is behind a command.
-        self._offer(self.command.stamped())
+        self._offer(self.command.peek())
         self._output()
         self.ticks += 1
         if self.ticks % TICKS_PER_REPETITION == 1:
@@ -214,17 +213,16 @@ class Guard(ForRobot, Node):
     def interrupted(self, interrupt: Interrupt) -> None:
         """Act at arrival: braking does not wait for the next tick."""
         now_ns = self.clock.now_ns()
-        call = current_call.get()
-        trigger = call.trigger if call is not None else None
+        trigger = self.context.trigger
         if trigger is not None and trigger.envelope.source == self.name:
             return  # this guard's own, carried out when it was raised
         if interrupt.depth == "resume" and trigger is not None:
             source = trigger.envelope.source
-            if source not in self.lifters or trigger.envelope.seat >= 0:
+            if source not in self.lifters or trigger.envelope.seat:
                 why = f"resume by {interrupt.by!r} refused: {source} does not speak for people"
                 self._answer(interrupt.id, "resume", interrupt.by, Refusal("not_a_person", why))
                 return
-        heard_ns = (trigger.envelope.utterance_ns or trigger.envelope.published_ns) if trigger is not None else now_ns
+        heard_ns = trigger.envelope.begun_ns("utterance") if trigger is not None else now_ns
         was_stopped = self.machine.mode == "stopped"
         if self.felt and interrupt.depth == "stop":
             self.felt = ""
@@ -307,8 +305,7 @@ class Guard(ForRobot, Node):
     @on(requests)
     def seated(self, request: SeatRequest) -> None:
         """Hand a seat over, where that is for the one who asks to decide."""
-        call = current_call.get()
-        trigger = call.trigger if call is not None else None
+        trigger = self.context.trigger
         source = trigger.envelope.source if trigger is not None else request.holder
         now_ns = self.clock.now_ns()
         is_proven = self.arbitration.allows_ladder(request) or self.proofs.holds(request, now_ns)
@@ -370,7 +367,8 @@ class Guard(ForRobot, Node):
         now_ns = self.clock.now_ns()
         command = self.machine.tick(now_ns)
         if command is not None:
-            self.robot_command.publish(command)
+            applied = self.machine.applied  # braking stems from no image
+            self.robot_command.publish(command, stems_from=() if applied is None else applied)
         if self.machine.needs_runstop(now_ns):
             self.driver_runstop.publish(DriverOrder(verb="runstop", why=self.machine.reason))
 

@@ -19,7 +19,7 @@ FILE_NAME = "guard.json"
 class SavedState(msgspec.Struct, frozen=True):
     """Epochs, leases, what is latched: why, or "" where it is not; and the run in which a guard was armed last."""
 
-    epochs: Epochs = (0, 0, 0)
+    epochs: Epochs = {}
     leases: dict[str, Lease] = {}
     stop: str = ""
     estop: str = ""

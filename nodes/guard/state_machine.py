@@ -15,7 +15,7 @@ from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, tow
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
-from runtime.message import Stamped
+from runtime.message import UNKNOWN_NS, Stamped
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from runtime.msgs.robot import AnswerCode
 
@@ -324,6 +324,11 @@ class GuardMachine:
         )
 
     @property
+    def applied(self) -> Stamped[JointCommand] | None:
+        """The command behind what the last tick gave; None where it brakes."""
+        return self._command
+
+    @property
     def is_at_rest(self) -> bool:
         """True once everything that the guard asks for stands still."""
         return self._wheels == Wheels() and all(motion.velocity == 0.0 for motion in self._joints)
@@ -364,9 +369,17 @@ class GuardMachine:
         settings, envelope = self.settings, stamped.envelope
         if now_ns - envelope.published_ns > to_ns(settings.lifespan_s):
             return f"no command for {settings.lifespan_s * 1e3:.0f} ms"
-        if envelope.image_ns > now_ns + FUTURE_NS:
+        image_ns = envelope.origins.get("image")
+        if image_ns is None:
+            return ""  # there is none behind it
+        if image_ns == UNKNOWN_NS:
+            return (
+                "the age of the image behind the command is not known; read the image's port in the handler that "
+                f"publishes it, or say publish(..., stems_from=...); the log of {envelope.source} names the line"
+            )
+        if image_ns > now_ns + FUTURE_NS:
             return "the image behind the command is stamped in the future"
-        if envelope.image_ns and now_ns - envelope.image_ns > to_ns(settings.max_image_age_s):
+        if now_ns - image_ns > to_ns(settings.max_image_age_s):
             return f"the image behind the command is older than {settings.max_image_age_s:g} s"
         return ""
 

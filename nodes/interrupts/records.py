@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
-from runtime.context import current_call
 from runtime.control_messages.fence import Fence
 from runtime.msgs import Effect, GuardState, Interrupt, InterruptRecord
 from runtime.qos import RELIABLE
@@ -55,11 +54,10 @@ class InterruptRecords(Node):
 
     @on(interrupts)
     def begin(self, interrupt: Interrupt) -> None:
-        call = current_call.get()
-        trigger = call.trigger if call is not None else None
+        trigger = self.context.trigger
         now_ns = self.clock.now_ns()
         raised_ns = trigger.envelope.published_ns if trigger is not None else now_ns
-        heard_ns = (trigger.envelope.utterance_ns or raised_ns) if trigger is not None else now_ns
+        heard_ns = trigger.envelope.begun_ns("utterance") if trigger is not None else now_ns
         cause = (trigger.envelope.cause or trigger.envelope.ident) if trigger is not None else ""
         if interrupt.depth == "hold" and interrupt.takes_back:
             return  # the end of one has no effect of its own
@@ -120,8 +118,7 @@ class InterruptRecords(Node):
             one.effects.setdefault("resumed", self.clock.now_ns())
 
     def _note(self, ident: str, effect: str) -> None:
-        call = current_call.get()
-        trigger = call.trigger if call is not None else None
+        trigger = self.context.trigger
         at_ns = trigger.envelope.published_ns if trigger is not None else self.clock.now_ns()
         one = self.open.get(ident)
         if one is not None:

@@ -11,7 +11,6 @@ from nodes.interrupts.intent import understand
 from nodes.interrupts.phrases import clipped, words_of
 from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.clock import to_ns
-from runtime.context import current_call
 from runtime.msgs import GuardAnswer, GuardState, HeldOrder, Interrupt, RobotState, SceneDescription, Utterance
 from runtime.msgs.robot import AnswerCode
 from runtime.qos import RELIABLE, URGENT
@@ -120,9 +119,8 @@ class Reflex(Node):
         if lost > self.lost:  # one of them may have been a stop
             self._raise("stop", f"{lost - self.lost} utterances came too fast to be understood", "reflex")
             self.lost = lost
-        call = current_call.get()
-        trigger = call.trigger if call is not None else None
-        is_person = trigger is not None and trigger.envelope.seat < 0 and trigger.envelope.source in self.ears
+        trigger = self.context.trigger
+        is_person = trigger is not None and not trigger.envelope.seat and trigger.envelope.source in self.ears
         stop = taken_back(text, speaker, self.stops, self.clock.now_ns()) if self.is_stopped else ""
         depths = depths_of(text, is_stopped=self.is_stopped)
         if stop and depths in ((), ("resume",)):
@@ -174,8 +172,8 @@ class Reflex(Node):
     @on(interrupts)
     def notice(self, interrupt: Interrupt) -> None:
         """Stops that others have raised: what was felt, the console, a ladder."""
-        call = current_call.get()
-        if call is not None and call.trigger is not None and call.trigger.envelope.source == self.name:
+        trigger = self.context.trigger
+        if trigger is not None and trigger.envelope.source == self.name:
             return
         if interrupt.depth == "stop":
             self._note(interrupt)

@@ -24,7 +24,6 @@ from nodes.planner.openai_prompt import (
 )
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
-from runtime.context import current_call
 from runtime.control_messages.fence import Fence
 from runtime.control_messages.health import Spending
 from runtime.errors import ParameterError
@@ -127,8 +126,7 @@ class OpenAIPlanner(Node):
     @on(spoken)
     def remember(self, utterance: Utterance) -> None:
         """What the robot said, whether it was this node's idea or the VLM's."""
-        call = current_call.get()
-        trigger = None if call is None else call.trigger
+        trigger = self.context.trigger
         self.history.said(utterance.text, "" if trigger is None else trigger.envelope.ident)
 
     @on(saying)

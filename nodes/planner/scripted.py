@@ -6,9 +6,8 @@ from collections import deque
 
 from nodes.planner.rules import OrderUnderWay, hear, report
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.context import current_call
 from runtime.control_messages.fence import Fence
-from runtime.msgs import Effect, Feedback, Image, Interrupt, SceneDescription, Subtask, Utterance
+from runtime.msgs import Effect, Feedback, Interrupt, SceneDescription, Subtask, Utterance
 from runtime.qos import RELIABLE
 
 HISTORY_KEPT = 100
@@ -27,7 +26,6 @@ class ScriptedPlanner(Node):
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(lifespan_s=3.0))
-    image = Subscription(Image, "head/image", qos=QoS(lifespan_s=3.0, required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
     spoken = Subscription(Utterance, "said", qos=QoS(required=False))
@@ -65,7 +63,7 @@ class ScriptedPlanner(Node):
         """
         if fence.depth not in ("replan", "stop"):
             return
-        cause = _cause()
+        cause = self.context.cause
         unsaid = [text for text, why in self.saying if why != cause]
         self.saying = deque(((text, why) for text, why in self.saying if why == cause), maxlen=HISTORY_KEPT)
         self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="planner cancelled", was_busy=bool(unsaid)))
@@ -91,7 +89,6 @@ class ScriptedPlanner(Node):
     @every(hz=0.5)
     def tick(self) -> None:
         """Look at what the VLM reports, and say what is to be done."""
-        self.image.stamped()  # what is decided here is as old as what is seen
         description = self.description.latest()
         if description is not None:
             self.plan, reply = report(self.plan, description)
@@ -105,15 +102,9 @@ class ScriptedPlanner(Node):
 
     def _answer(self, reply: str) -> None:
         if reply:
-            self.saying.append((reply, _cause()))
+            self.saying.append((reply, self.context.cause))
             self.said.publish(Utterance(speaker=self.speaker, text=reply))
 
     def _note(self, line: str) -> None:
         self.history.append(line)
         self.log.debug("%s", line)
-
-
-def _cause() -> str:
-    """The event behind the handler that runs now."""
-    call = current_call.get()
-    return call.cause if call is not None else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from runtime.context import current_call
+from runtime.message import Stamped
 from runtime.msgs import Action
 
 
@@ -17,12 +18,11 @@ class Asked:
     ident: str
 
     @classmethod
-    def now(cls, action: Action) -> Asked:
+    def of(cls, action: Action, trigger: Stamped[Any] | None) -> Asked:
         """As the message says that the handler was called with."""
-        call = current_call.get()
-        if call is None or call.trigger is None:
+        if trigger is None:
             return cls("", 0, action.id)
-        return cls(call.trigger.envelope.source, call.trigger.envelope.seq, action.id)
+        return cls(trigger.envelope.source, trigger.envelope.seq, action.id)
 
     def repeats(self, before: Asked | None) -> bool:
         """Whether the same speaker asks for the same again.

@@ -24,7 +24,8 @@ def as_message(answer: PolicyAnswer, step_s: float, felt_ns: int, action_id: str
 
 def seen_ns(stamped: Stamped[ActionChunk]) -> int:
     """When what the chunk was made from was seen, or felt where nothing was seen."""
-    return stamped.envelope.image_ns or stamped.message.felt_ns
+    image_ns = stamped.envelope.born_ns("image")
+    return stamped.message.felt_ns if image_ns is None else image_ns
 
 
 def command_of(stamped: Stamped[ActionChunk], now_ns: int, max_age_s: float) -> JointCommand | None:

@@ -24,7 +24,6 @@ from nodes.robot.described import ForRobot
 from nodes.stretch.kinematics import grasp_point, head_camera_pose, to_odometry
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
-from runtime.context import current_call
 from runtime.control_messages.fence import Fence
 from runtime.control_messages.lease import Lease
 from runtime.errors import ParameterError
@@ -114,6 +113,7 @@ class ExpertPolicy(ForRobot, Node):
         self.wanted: tuple[Phase, Spot] | None = None
         self.known_states: tuple[RobotState, ...] = ()
         self.view: HeadView | None = None
+        self.used: Stamped[Image] | None = None  # by this tick, to correct the target
         self.next_find_ns = 0
 
     @every(hz=RATE_HZ)
@@ -125,7 +125,7 @@ class ExpertPolicy(ForRobot, Node):
         self.known_states = tuple(self.states)
         if self.progress is None:
             return
-        self.action.stamped()  # the commands stem from it
+        self.used = None
         if self.is_told_to_stop or self.is_guard_stopped:
             self.progress = replace(self.progress, goal=resting(state, self.progress.held))
             self._publish(self.progress, 0.0, 0.0)
@@ -144,7 +144,7 @@ class ExpertPolicy(ForRobot, Node):
     def begin(self, action: Action) -> None:
         """Take on an action from wherever the robot is."""
         state = self.state.latest()
-        asked = Asked.now(action)
+        asked = Asked.of(action, self.context.trigger)
         if self.current is not None and asked.repeats(self.asked):
             self.asked = asked
             if not self.is_over:  # asked again, as after a false alarm: it is still at it
@@ -225,12 +225,11 @@ class ExpertPolicy(ForRobot, Node):
             self.is_told_to_stop = False
 
     @on(head_image, blocking=True)
-    def look(self, image: Image) -> None:
+    def look(self, stamped: Stamped[Image]) -> None:
         """Look for the thing that the action is about, or only at its place; the next tick uses it."""
-        call, wanted = current_call.get(), self.wanted
-        stamped = call.trigger if call is not None else None
+        wanted, image = self.wanted, stamped.message
         state = state_at(self.known_states, image.captured_ns)
-        if wanted is None or stamped is None or state is None:
+        if wanted is None or state is None:
             return
         phase, spot = wanted
         finds = phase.finds and image.captured_ns >= self.next_find_ns
@@ -282,9 +281,7 @@ class ExpertPolicy(ForRobot, Node):
         view, progress = self.view, self.progress
         if not self.sees or view is None or progress is None or progress.phase is None:
             return not self.sees  # and what is not used leaves no trace of its age
-        call = current_call.get()
-        if call is not None:
-            call.read(view.image)
+        self.used = view.image
         if view.found is None or not progress.phase.finds or view.spot is not progress.spot:
             return view.is_confirmed
         # The robot's own gripper above a bin hides part of the rim, and with it where the middle is.
@@ -308,7 +305,7 @@ class ExpertPolicy(ForRobot, Node):
             self.is_over = True
             ok = done.outcome == "success"
             why = self.current.text or self.current.skill if ok else done.outcome
-            self.feedback.publish(Feedback(action_id=self.current.id, status="success" if ok else "failure", why=why))
+            self._answer(Feedback(action_id=self.current.id, status="success" if ok else "failure", why=why))
             if not ok:
                 self.progress = retreat(done.progress, state)
             return
@@ -316,10 +313,14 @@ class ExpertPolicy(ForRobot, Node):
         says = phase.says.format(it=self._what()) if phase is not None else ""
         if says and says != self.told:
             self.told = says
-            self.feedback.publish(Feedback(action_id=self.current.id, status="running", why=says))
+            self._answer(Feedback(action_id=self.current.id, status="running", why=says))
+
+    def _answer(self, feedback: Feedback) -> None:
+        self.feedback.publish(feedback, stems_from=self.action.peek() or ())
 
     def _publish(self, progress: SkillProgress, v_mps: float, w_radps: float) -> None:
-        self.command.publish(JointCommand(position=progress.goal, base_v_mps=v_mps, base_w_radps=w_radps))
+        command = JointCommand(position=progress.goal, base_v_mps=v_mps, base_w_radps=w_radps)
+        self.command.publish(command, stems_from=[one for one in (self.action.peek(), self.used) if one is not None])
 
 
 _ASIDE = np.array([0.0, -0.6, 0.5])

@@ -185,7 +185,7 @@ class OnnxPolicy(ForRobot, Node):
     @on(action)
     def begin(self, action: Action) -> None:
         """Act on the newest action."""
-        asked, state = Asked.now(action), self.state.latest()
+        asked, state = Asked.of(action, self.context.trigger), self.state.latest()
         if asked.repeats(self.asked):
             self.asked = asked
             if self.is_active:  # asked again, as after a false alarm: it is still at it
@@ -204,7 +204,7 @@ class OnnxPolicy(ForRobot, Node):
             self.feedback.publish(Feedback(action_id=self.under_way.action.id, status="failure", why=why))
         if judges:
             self.kept = self.last if self.is_active else self.kept
-        self.asked, self.under_way = asked, UnderWay.now(action, state, is_judged=judges)
+        self.asked, self.under_way = asked, UnderWay.begun(action, self.context.trigger, state, is_judged=judges)
         self.is_active, self.told = action.skill != "hold" or not self.needs_action, ""
         if self.is_active:
             self.feedback.publish(Feedback(action_id=action.id, status="running"))
@@ -284,8 +284,6 @@ class OnnxPolicy(ForRobot, Node):
             elif "wrist" in wants.names and trigger == "image" and self._is_new(under_way):
                 return
             action = under_way.action if under_way is not None and wants.is_about_action else None
-            if action is not None and under_way is not None:
-                under_way.read()
             began = under_way.began if under_way is not None else None
             felt = feel(state, action, began, self.recent, wants.history)
             answer = self.session.run({camera: image.rgb for camera, image in seen.items()}, felt)
@@ -298,7 +296,11 @@ class OnnxPolicy(ForRobot, Node):
             self.refusal = why
             return
         self.refusal = ""
-        self.chunk.publish(as_message(answer, self.step_s, state.read_ns, action.id if action is not None else ""))
+        about = under_way.stamped if under_way is not None and action is not None else None
+        self.chunk.publish(
+            as_message(answer, self.step_s, state.read_ns, action.id if action is not None else ""),
+            stems_from=() if about is None else about,
+        )
 
     def _is_new(self, under_way: UnderWay | None) -> bool:
         """The action has just begun: what has not been seen yet may still come."""
@@ -311,8 +313,6 @@ class OnnxPolicy(ForRobot, Node):
         state = self.state.latest()
         if state is not None:
             self.recent = (*self.recent[1 - LONGEST_HISTORY :], state.position)
-        if self.under_way is not None:
-            self.under_way.read()
         stamped = self.playing.stamped() if self.is_active else None
         if stamped is not None and self._is_for_now(stamped):
             self._judge(stamped)
@@ -321,7 +321,12 @@ class OnnxPolicy(ForRobot, Node):
             if self.is_guard_stopped:
                 self.kept = self._resting() or self.kept
             self.last = self.kept
-            self.command.publish(JointCommand(position=self.kept))
+            self.command.publish(JointCommand(position=self.kept), stems_from=self._sources())
+
+    def _sources(self) -> tuple[Stamped[Action], ...]:
+        """What a command stems from besides what is read: the action, and so the words and the plan behind it."""
+        stamped = self.under_way.stamped if self.under_way is not None else None
+        return () if stamped is None else (stamped,)
 
     def _is_for_now(self, stamped: Stamped[ActionChunk]) -> bool:
         """Seen or felt after the last stop, and for the action under way where it is for any."""
@@ -336,7 +341,7 @@ class OnnxPolicy(ForRobot, Node):
         if not self.is_active:  # this was the end of it
             self.kept = self.kept or self.last
             command = JointCommand(position=self.kept)
-        self.command.publish(command)
+        self.command.publish(command, stems_from=self._sources())
 
     def _judge(self, stamped: Stamped[ActionChunk]) -> None:
         """Whether the action is done by now, or has taken too long, by a model that can tell."""
@@ -348,7 +353,8 @@ class OnnxPolicy(ForRobot, Node):
         if now.sure >= self.done_chunks:
             self.is_active = False
             why = now.action.text or now.action.skill
-            self.feedback.publish(Feedback(action_id=now.action.id, status="success", why=why))
+            done_now = Feedback(action_id=now.action.id, status="success", why=why)
+            self.feedback.publish(done_now, stems_from=self._sources())
         elif now.elapsed_s > self.limit_s:
             self._end(f"not done within {self.limit_s:g} s")
 
@@ -358,7 +364,8 @@ class OnnxPolicy(ForRobot, Node):
         if self.under_way is not None and self.under_way.is_judged:
             self.kept = self._resting()
             if was_active:
-                self.feedback.publish(Feedback(action_id=self.under_way.action.id, status="failure", why=why))
+                failed = Feedback(action_id=self.under_way.action.id, status="failure", why=why)
+                self.feedback.publish(failed, stems_from=self._sources())
 
     def _resting(self) -> JointVector | None:
         """Where the robot comes to rest now, with the gripper as it was commanded: it may hold something."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nodes.policy.model_inputs import Pose, pose_of
-from runtime.context import current_call
 from runtime.message import Stamped
 from runtime.msgs import Action, RobotState
 
@@ -23,10 +22,10 @@ class UnderWay:
     seen: int = -1  # the last one's number
 
     @classmethod
-    def now(cls, action: Action, state: RobotState | None, *, is_judged: bool) -> UnderWay:
-        """As it begins, in the handler that the action came to."""
-        call = current_call.get()
-        stamped = call.trigger if call is not None else None
+    def begun(
+        cls, action: Action, stamped: Stamped[Action] | None, state: RobotState | None, *, is_judged: bool
+    ) -> UnderWay:
+        """As it begins."""
         return cls(action, stamped, pose_of(state) if state is not None else None, is_judged=is_judged)
 
     def later(self, period_s: float) -> UnderWay:
@@ -38,9 +37,3 @@ class UnderWay:
         if done is None or number == self.seen:
             return self
         return replace(self, is_judged=True, seen=number, sure=self.sure + 1 if done >= threshold else 0)
-
-    def read(self) -> None:
-        """Let what the handler publishes stem from the action: from the words and the plan behind it."""
-        call = current_call.get()
-        if call is not None and self.stamped is not None:
-            call.read(self.stamped)

@@ -28,7 +28,7 @@ class StopTimes:
 
 def heard_ns(run: Run, interrupt: Stamped[Interrupt]) -> int:
     """When that was said or felt that raised the interrupt."""
-    return interrupt.envelope.utterance_ns or interrupt.envelope.published_ns
+    return interrupt.envelope.begun_ns("utterance")
 
 
 def stop_times(run: Run, interrupt: Stamped[Interrupt]) -> StopTimes:

@@ -81,7 +81,7 @@ def _candidates(run: Run) -> Iterable[Moment]:
     for interrupt in run.interrupts.messages:
         if interrupt.message.depth == "hold":
             continue  # a moment of doubt tells nothing
-        if interrupt.message.depth == "replan" and interrupt.envelope.utterance_ns == first_ns:
+        if interrupt.message.depth == "replan" and interrupt.envelope.born_ns("utterance") == first_ns:
             continue  # the first order, which is there already
         if interrupt.message.by == "contact" and any(
             _is_spoken_near(interrupt, one) for one in run.interrupts.messages

@@ -109,7 +109,7 @@ def _paths(summary: Summary) -> Table:
     for title in ("p99 budget ms", "p50 ms", "p99 ms", "max ms", "over", "of"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    words = {True: ("met", "green"), False: ("not met", "red"), None: ("not measured", "yellow")}
+    words = {True: ("met", "green"), False: ("not met", "red")}
     for one in summary.paths:
         table.add_row(
             escape(f"{one.path}: {' > '.join(one.topics)}"),

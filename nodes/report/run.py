@@ -95,7 +95,7 @@ class Run:
     leases: Track[Lease] = field(default_factory=lambda: Track(Lease))
     truth: Truth | None = None  # the last one
     trial: Trial | None = None  # of a study, the last one that ended
-    sent: list[tuple[int, int]] = field(default_factory=list)  # robot/command: (published_ns, image_ns or 0)
+    sent: list[tuple[int, int | None]] = field(default_factory=list)  # robot/command: published_ns, image_ns
     stamps: dict[str, list[int]] = field(default_factory=dict)  # published_ns by topic, images included
     image_topics: list[str] = field(default_factory=list)
 
@@ -215,7 +215,7 @@ def _take(run: Run, record: BagMessage) -> None:
         if record.topic not in run.image_topics and not record.topic.endswith("/depth"):
             run.image_topics.append(record.topic)
     elif record.topic == "robot/command":
-        run.sent.append((envelope.published_ns, envelope.image_ns))
+        run.sent.append((envelope.published_ns, envelope.born_ns("image")))
     elif record.topic == "study/trial":
         trial = record.message(Trial)
         run.trial = trial if trial.phase in TRIAL_ENDS else None

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from nodes.report.actions import action_spans
 from nodes.report.followed import stop_times
 from nodes.report.run import Run, Track
-from runtime.control_messages.fence import Seat
 from runtime.msgs import Utterance
 
 INK = "#202124"
@@ -22,7 +21,7 @@ MODES = {"disarmed": "#d7d9de", "armed": "#bccbe3", "moving": "#8fc7a3", "holdin
 SKILLS = {"pick": "#7d9fd1", "place": "#a58fcb", "look": "#c9ccd3", "hold": "#e0c37e"}
 DEPTHS = {"amend": "#c47814", "replan": "#2d5faf", "stop": "#c42626", "resume": "#26824a", "hold": "#8a8a8a"}
 RATES = (("planner", "subtask", "#2d5faf"), ("VLM", "description", "#7a5bb0"), ("policy", "command", "#26824a"))
-LANES: dict[Seat, str] = {"planner": "planner", "vlm": "VLM", "policy": "policy"}
+LANES: dict[str, str] = {"planner": "planner", "vlm": "VLM", "policy": "policy"}
 PERSON = "#ffc857"
 CLOSE_UP_S = 6.0
 ROW = 0.72
@@ -84,10 +83,10 @@ def _whole(axes: Axes, run: Run) -> None:
         _person(axes, (start_s, end_s), centre[LANES[seat]], length_s)
 
 
-def seated(run: Run) -> list[tuple[Seat, Span]]:
+def seated(run: Run) -> list[tuple[str, Span]]:
     """Which seat a person held, and when, in run time."""
-    found: list[tuple[Seat, Span]] = []
-    since_s: dict[Seat, float] = {}
+    found: list[tuple[str, Span]] = []
+    since_s: dict[str, float] = {}
     for one in run.leases.messages:
         seat, at_s = one.message.seat, run.at_s(one.envelope.published_ns)
         if one.message.kind == "person":
@@ -114,7 +113,7 @@ def stops(run: Run) -> list[Span]:
     for interrupt in run.interrupts.messages:
         times = stop_times(run, interrupt)
         if times.held_ms is not None:
-            since_s = run.at_s(interrupt.envelope.utterance_ns or interrupt.envelope.published_ns)
+            since_s = run.at_s(interrupt.envelope.begun_ns("utterance"))
             found.append((since_s, run.end_s if times.resumed_s is None else since_s + times.resumed_s))
     return _merged(found)
 
@@ -264,7 +263,7 @@ def _name_interrupts(axes: Axes, run: Run, shown: Span) -> None:
     """A line at each interrupt, with its text above; those that fall together share one."""
     together: list[tuple[float, str, list[str]]] = []
     for one in run.interrupts.messages:
-        at_s = run.at_s(one.envelope.utterance_ns or one.envelope.published_ns)
+        at_s = run.at_s(one.envelope.begun_ns("utterance"))
         if not shown[0] <= at_s <= shown[1]:
             continue
         axes.axvline(at_s, color=DEPTHS[one.message.depth], lw=1.2)

@@ -104,11 +104,7 @@ class Driver(ForRobot, Node):
 
     @every(hz=50)
     def control(self) -> None:
-        """Let the robot's time pass, read it, command it.
-
-        State and status are published before the command is looked at: what is measured stems from no image or
-        utterance, and would otherwise hand the age of old commands on to every new one.
-        """
+        """Let the robot's time pass, read it, command it."""
         robot = self.robot
         if robot is None:
             return
@@ -119,7 +115,9 @@ class Driver(ForRobot, Node):
         if self._ticks % TICKS_PER_STATUS == 1 or status.mode != self._mode:
             self._tell(status)  # a change at once: the guard lets go of a robot that is pressed to stand, or that homes
         self._mode = status.mode
-        command = self.command.latest()  # None once it is older than its lifespan, checked here and now
+        # None once it is older than its lifespan. What is measured does not stem from it, so it hands on no age.
+        stamped = self.command.peek()
+        command = stamped.message if stamped is not None else None
         is_usable = command is not None and is_complete(command, len(self._joints))
         if command is not None and is_usable:
             robot.command(command)

@@ -15,7 +15,6 @@ from nodes.seats.terminal_holder import TerminalHolder
 from runtime.clock import NS_PER_S, SystemClock
 from runtime.commands.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.commands.command_line import seconds
-from runtime.control_messages.fence import SEATS, Seat
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.messages.codec import decode
@@ -68,7 +67,7 @@ def main(argv: list[str]) -> int:
 def _check(asked: argparse.Namespace) -> None:
     """Raises UserError for options that say nothing together; asking wrongly is told before any run is looked for."""
     if asked.seat is None and asked.do != "list":
-        raise UserError(f"which seat? expected one of: {', '.join(SEATS)}, like: polyrhythm seat {asked.do} policy")
+        raise UserError(f"which seat? expected its name, like: polyrhythm seat {asked.do} policy")
     is_me = asked.do == "take" and asked.holder in (None, "me")
     fits = {
         "holder": asked.do == "take",
@@ -88,7 +87,7 @@ def _check(asked: argparse.Namespace) -> None:
         raise UserError("--json goes with list, shadow, give and take SEAT --as NODE")
 
 
-def _check_seat(run: FoundRun, seat: Seat) -> None:
+def _check_seat(run: FoundRun, seat: str) -> None:
     """Raises UserError where this run has no such seat."""
     if seat not in run.info.seats:
         raise UserError(f"{run.title} has no seat {seat}: its launch file has {_tables(run)}")
@@ -98,9 +97,9 @@ def _tables(run: FoundRun) -> str:
     return ", ".join(f"[seats.{seat}]" for seat in run.info.seats) or "no [seats.*]"
 
 
-def leases(run: FoundRun, for_s: float = LIST_S) -> dict[Seat, Lease]:
+def leases(run: FoundRun, for_s: float = LIST_S) -> dict[str, Lease]:
     """Who sits where now. Raises PolyrhythmError where nobody says so."""
-    found: dict[Seat, Lease] = {}
+    found: dict[str, Lease] = {}
     if not run.info.seats or LEASE_TOPIC not in run.info.topics:
         raise PolyrhythmError(f"nobody issues leases in {run.title}: it has {_tables(run)}, or no guard")
     with Interruption() as interruption:
@@ -113,12 +112,12 @@ def leases(run: FoundRun, for_s: float = LIST_S) -> dict[Seat, Lease]:
     return found
 
 
-def _list(run: FoundRun, only: Seat | None, *, as_json: bool) -> int:
+def _list(run: FoundRun, only: str | None, *, as_json: bool) -> int:
     found = {seat: lease for seat, lease in leases(run).items() if only in (None, seat)}
     if as_json:
         print(json.dumps({seat: _as_data(lease) for seat, lease in found.items()}))
         return 0
-    for seat in SEATS:
+    for seat in run.info.seats:
         if seat in found:
             print(line(found[seat], run.info.nodes))
     return 0
@@ -152,7 +151,7 @@ class ComparisonLimit:
         return True
 
 
-def _shadow(run: FoundRun, seat: Seat, for_s: float | None, *, as_json: bool) -> int:
+def _shadow(run: FoundRun, seat: str, for_s: float | None, *, as_json: bool) -> int:
     """Print comparisons as they come; of commands, of which there are many, one a second to be read."""
     if COMPARISONS not in run.info.topics:
         raise UserError(
@@ -178,7 +177,7 @@ def _shadow(run: FoundRun, seat: Seat, for_s: float | None, *, as_json: bool) ->
     return 0 if count else 1
 
 
-def _ask(run: FoundRun, do: Literal["take", "give"], seat: Seat, holder: str, by: str, *, as_json: bool) -> int:
+def _ask(run: FoundRun, do: Literal["take", "give"], seat: str, holder: str, by: str, *, as_json: bool) -> int:
     """Ask once and wait for the lease; nothing is asked where it is so already."""
     token, clock = token_of(run.folder), SystemClock()
     before = leases(run).get(seat)
@@ -214,7 +213,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="examples: polyrhythm seat take policy --as me --keys; polyrhythm seat take policy --replay run.mcap",
     )
     parser.add_argument("do", choices=("list", "take", "give", "shadow"))
-    parser.add_argument("seat", nargs="?", choices=SEATS)
+    parser.add_argument("seat", nargs="?", help="as the launch file names it: planner, vlm, policy")
     parser.add_argument(
         "--as", dest="holder", metavar="me|NODE", help="who takes it: yourself (the default), or a candidate"
     )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime import Node, Publisher, QoS, Stamped, Subscription, every, on
 from runtime.clock import to_ns
-from runtime.context import current_call
-from runtime.control_messages.fence import Seat
 from runtime.control_messages.lease import Lease
-from runtime.message import Envelope
 from runtime.msgs import Action, Comparison, JointCommand, Subtask
 
 FRESH_NS = to_ns(0.5)
@@ -26,7 +23,7 @@ class ShadowCompare(Node):
     comparison = Publisher(Comparison, "seat/comparison")
 
     def __init__(self) -> None:
-        self.holders: dict[Seat, str] = {}
+        self.holders: dict[str, str] = {}
         self.commands: dict[str, tuple[int, JointCommand]] = {}
         self.actions: dict[str, Action] = {}
         self.subtasks: dict[str, Subtask] = {}
@@ -36,10 +33,10 @@ class ShadowCompare(Node):
         self.holders[lease.seat] = lease.holder
 
     @on(command)
-    def commanded(self, command: JointCommand) -> None:
-        envelope = _envelope()
-        if envelope is not None and (envelope.source in self.commands or len(self.commands) < MOST_SOURCES):
-            self.commands[envelope.source] = envelope.published_ns, command
+    def commanded(self, command: Stamped[JointCommand]) -> None:
+        about = command.envelope
+        if about.source in self.commands or len(self.commands) < MOST_SOURCES:
+            self.commands[about.source] = about.published_ns, command.message
 
     @on(action)
     def acted(self, action: Action) -> None:
@@ -66,12 +63,13 @@ class ShadowCompare(Node):
             self._tell("policy", holder, shadow, "base_mps", abs(own[1].base_v_mps - command.base_v_mps))
 
     def _compare_words(
-        self, seat: Seat, known: dict[str, Action] | dict[str, Subtask], message: Action | Subtask, measure: str
+        self, seat: str, known: dict[str, Action] | dict[str, Subtask], message: Action | Subtask, measure: str
     ) -> None:
-        envelope = _envelope()
+        trigger = self.context.trigger
         holder = self.holders.get(seat, "")
-        if envelope is None:
+        if trigger is None:
             return
+        envelope = trigger.envelope
         known.pop(envelope.source, None)
         known[envelope.source] = message  # type: ignore[assignment]  # each seat has its own type of message
         if len(known) > MOST_SOURCES:
@@ -82,15 +80,10 @@ class ShadowCompare(Node):
         distance = 0.0 if _content(own) == _content(message) else 1.0
         self._tell(seat, holder, envelope.source, measure, distance, f"{message.text!r} against {own.text!r}")
 
-    def _tell(self, seat: Seat, holder: str, shadow: str, measure: str, distance: float, text: str = "") -> None:
+    def _tell(self, seat: str, holder: str, shadow: str, measure: str, distance: float, text: str = "") -> None:
         self.comparison.publish(
             Comparison(seat=seat, holder=holder, shadow=shadow, measure=measure, distance=distance, text=text)
         )
-
-
-def _envelope() -> Envelope | None:
-    call = current_call.get()
-    return call.trigger.envelope if call is not None and call.trigger is not None else None
 
 
 def _content(message: Action | Subtask) -> tuple[object, ...]:

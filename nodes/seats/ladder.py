@@ -13,13 +13,12 @@ import msgspec
 
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
-from runtime.control_messages.fence import SEATS, Seat
 from runtime.control_messages.lease import Lease
 from runtime.launch.seats_table import Rung, SeatTable
 from runtime.msgs import Interrupt, JointCommand, OutOfBudget, SceneDescription, SeatRequest, Subtask, Utterance
 from runtime.qos import RELIABLE, URGENT
 
-NAMES: dict[Seat, str] = {"planner": "planner", "vlm": "vision model", "policy": "control policy"}
+NAMES: dict[str, str] = {"planner": "planner", "vlm": "vision model", "policy": "control policy"}
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Ladder(Node):
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker
-        self.watches: dict[Seat, SeatWatch] = {}
+        self.watches: dict[str, SeatWatch] = {}
         self.progress = ""
         self.count = 0
 
@@ -61,7 +60,7 @@ class Ladder(Node):
         info: dict[str, Any] = getattr(self, "run_info", {})
         tables = msgspec.convert(info.get("seats", {}), dict[str, SeatTable])
         self.watches = {
-            seat: SeatWatch(tables[seat].ladder) for seat in SEATS if seat in tables and tables[seat].ladder
+            seat: SeatWatch(tables[seat].ladder) for seat in NAMES if seat in tables and tables[seat].ladder
         }
 
     @on(subtask)
@@ -111,7 +110,7 @@ class Ladder(Node):
             silent_s = (now_ns - watch.heard_ns) * 1e-9
             self._take(seat, rung, watch.spent or f"the {NAMES[seat]} has been silent for {silent_s:.1f} s")
 
-    def _heard(self, seat: Seat) -> None:
+    def _heard(self, seat: str) -> None:
         watch = self.watches.get(seat)
         if watch is None or watch.spent:
             return
@@ -121,7 +120,7 @@ class Ladder(Node):
             self.log.warning("%s: heard again", seat)
             self._say(f"My {NAMES[seat]} is back.")
 
-    def _take(self, seat: Seat, rung: Rung, why: str) -> None:
+    def _take(self, seat: str, rung: Rung, why: str) -> None:
         self.log.warning("%s: %s%s: %s", seat, rung.do, f" to {rung.to}" if rung.to else "", why)
         self._say(rung.text)
         if rung.do == "hand_over":

@@ -12,12 +12,11 @@ import msgspec
 from runtime.bag.file import BagReader
 from runtime.bag.parts import parts_of, zero_ns_of
 from runtime.clock import to_ns
-from runtime.control_messages.fence import SEATS, Seat
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError, choices
 from runtime.message import Message
 
-SPOKEN: dict[Seat, tuple[str, ...]] = {
+SPOKEN: dict[str, tuple[str, ...]] = {
     "planner": ("subtask",),
     "vlm": ("action", "description"),
     "policy": ("command",),
@@ -69,7 +68,7 @@ class RecordedTrack:
 
 
 def read_score(
-    path: Path, seat: Seat, types: Mapping[str, type[Message]], *, from_s: float = 0.0, for_s: float | None = None
+    path: Path, seat: str, types: Mapping[str, type[Message]], *, from_s: float = 0.0, for_s: float | None = None
 ) -> RecordedTrack:
     """What the seat's holder, whoever that was, said on these topics; from so many seconds of run time on.
 
@@ -77,7 +76,7 @@ def read_score(
     Raises RecordingError for a file that is none, and UserError where the holder said nothing there.
     """
     name = path.parent.name if path.name == "run.mcap" and path.parent.name else path.stem
-    place, holder, seen = SEATS.index(seat), "", set[str]()
+    holder, seen = "", set[str]()
     start_ns: int | None = None
     notes: list[tuple[int, str, Message]] = []
     for part in parts_of(path):
@@ -90,12 +89,12 @@ def read_score(
             if record.topic == LEASE_TOPIC:
                 lease = record.message(Lease)
                 holder = lease.holder if lease.seat == seat else holder
-            if envelope.seat == place:
+            if envelope.seat == seat:
                 seen.add(record.topic)
             message = types.get(record.topic)
             at_ns = envelope.published_ns - start_ns - to_ns(from_s)
             is_within = at_ns >= 0 and (for_s is None or at_ns <= to_ns(for_s))
-            is_holder_s = envelope.source == holder if holder else envelope.seat == place
+            is_holder_s = envelope.source == holder if holder else envelope.seat == seat
             if message is not None and is_within and is_holder_s:
                 notes.append((at_ns, record.topic, _renamed(record.message(message), name)))
     if not notes:
@@ -108,7 +107,7 @@ def read_score(
     return RecordedTrack(name, tuple(TrackMessage(at_ns - first_ns, topic, message) for at_ns, topic, message in notes))
 
 
-def _first_holder(about: Mapping[str, str], seat: Seat) -> str:
+def _first_holder(about: Mapping[str, str], seat: str) -> str:
     """Who held the seat when the recorded run began; "" where that is not noted."""
     try:
         seats = msgspec.json.decode(about.get("seats", "{}"), type=dict[str, dict[str, Any]])

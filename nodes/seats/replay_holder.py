@@ -6,7 +6,6 @@ from pathlib import Path
 
 from nodes.seats.recorded_track import SPOKEN, read_score
 from nodes.seats.terminal_holder import TerminalHolder
-from runtime.control_messages.fence import Seat
 from runtime.errors import UserError
 from runtime.launch.process_plan import load_type
 from runtime.message import Message
@@ -20,7 +19,7 @@ class ReplayHolder(TerminalHolder):
     turn_s = 0.005
 
     def __init__(
-        self, run: FoundRun, seat: Seat, by: str, *, recording: Path, from_s: float, for_s: float | None
+        self, run: FoundRun, seat: str, by: str, *, recording: Path, from_s: float, for_s: float | None
     ) -> None:
         """Reads the recording first. Raises RecordingError, and UserError where the seat said nothing in it."""
         types = topics_of_seat(run, seat)
@@ -40,7 +39,7 @@ class ReplayHolder(TerminalHolder):
         return not self.score.is_over
 
 
-def topics_of_seat(run: FoundRun, seat: Seat) -> dict[str, type[Message]]:
+def topics_of_seat(run: FoundRun, seat: str) -> dict[str, type[Message]]:
     """What a recording may say there: topics that are the seat's alone, where a tool counts under a lease only."""
     found = {
         topic: load_type(run.info.topics[topic].type)

@@ -11,7 +11,6 @@ from typing import ClassVar
 from runtime.clock import SystemClock, to_ns
 from runtime.commands.attach import Arrival, Interruption, Sender, hear, topic_of
 from runtime.commands.pub import prepare
-from runtime.control_messages.fence import Seat
 from runtime.control_messages.lease import Kind, Lease
 from runtime.errors import UserError, choices
 from runtime.messages.codec import decode
@@ -31,9 +30,9 @@ class TerminalHolder:
     kind: ClassVar[Kind] = "person"
     turn_s = TURN_S  # how often it is looked what there is to say
 
-    def __init__(self, run: FoundRun, seat: Seat, by: str, *, keys: bool, for_s: float | None) -> None:
+    def __init__(self, run: FoundRun, seat: str, by: str, *, keys: bool, for_s: float | None) -> None:
         self.run = run
-        self.seat: Seat = seat
+        self.seat: str = seat
         self.by = by
         self.keys = keys
         self.for_s = for_s

@@ -7,6 +7,7 @@ than blocking: looking takes about 10 ms, so an utterance never waits longer tha
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from nodes.interrupts.intent import says_yes, understand
 from nodes.policy.allowed import PLEASE
@@ -15,7 +16,7 @@ from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.memory import Known, believed, update, without
 from nodes.vlm.next_action import Decision, Outcome, Situation, decide, name_of
 from nodes.vlm.poses import pose_at
-from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime import Node, Publisher, QoS, Stamped, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.control_messages.fence import Fence
 from runtime.control_messages.lease import Lease
@@ -95,7 +96,8 @@ class LocalVLM(ForRobot, Node):
         self.was_asking = False  # a model, when the last fence came
         self.actions = 0
         self.table_z_m: float | None = None
-        self.looked_ns = 0
+        self.looked_ns = -1
+        self.seen: Stamped[Image] | None = None  # the image behind what is remembered
         self.said_ns: dict[str, int] = {}
         self.reply = ""
 
@@ -174,7 +176,7 @@ class LocalVLM(ForRobot, Node):
         was_busy = is_unheard or self.was_asking
         self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="vlm voided", was_busy=was_busy))
         if fence.depth == "amend" and self._act().skill == "keep" and is_unheard and self.doing is not None:
-            self.action.publish(self.doing)
+            self.action.publish(self.doing, stems_from=self._sources())
 
     @on(lease)
     def leased(self, lease: Lease) -> None:
@@ -235,17 +237,18 @@ class LocalVLM(ForRobot, Node):
         from nodes.perception.color_blobs import colours_in_view
         from nodes.perception.objects import find_objects, place_is_empty
 
-        image = self.image.latest()
-        if image is None or image.captured_ns == self.looked_ns:
+        stamped = self.image.stamped()
+        if stamped is None or stamped.message.captured_ns == self.looked_ns:
             return
+        image = stamped.message
         if image.depth_m is None:
-            self.looked_ns = image.captured_ns
+            self.looked_ns, self.seen = image.captured_ns, stamped
             self.unplaced = tuple(f"something {colour}" for colour in colours_in_view(image.rgb))
             return
         state = pose_at(self.states, image.captured_ns)
         if state is None:
             return  # the head moved too fast, or the state of that time is still to come: the next image will do
-        self.looked_ns = image.captured_ns
+        self.looked_ns, self.seen = image.captured_ns, stamped
         self.unplaced = ()
         rotation, position = head_pose(state)
         depth = image.depth_m
@@ -283,10 +286,12 @@ class LocalVLM(ForRobot, Node):
             base=base,
         )
 
+    def _sources(self) -> list[Stamped[Any]]:
+        """What is decided stems from the image behind what is remembered, the subtask and the last words."""
+        return [one for one in (self.seen, self.subtask.peek(), self.heard.peek()) if one is not None]
+
     def _act(self) -> Decision:
         """Decide, and publish what has changed."""
-        for port in (self.image, self.subtask, self.heard):
-            port.stamped()  # what is decided stems from them
         decision = decide(self._situation())
         if decision.skill != "keep":
             self.actions += 1
@@ -294,7 +299,7 @@ class LocalVLM(ForRobot, Node):
                 id=f"{self.name}-{self.actions}", skill=decision.skill, target=decision.target, text=decision.text
             )
             self.outcome, self.is_answered, self.asked_ns = "running", False, self.clock.now_ns()
-            self.action.publish(self.doing)
+            self.action.publish(self.doing, stems_from=self._sources())
         self._say(self.reply + decision.say)
         self.reply = ""
         return decision
@@ -332,7 +337,8 @@ class LocalVLM(ForRobot, Node):
             self.is_stopped = self.was_guard_stopped = False
             if self.is_taken_back and self.doing is not None and self.outcome == "running":
                 self.asked_ns, self.is_answered = self.clock.now_ns(), False
-                self.action.publish(self.doing)  # the same one, which a policy that knows it just goes on with
+                # The same one, which a policy that knows it just goes on with.
+                self.action.publish(self.doing, stems_from=self._sources())
             else:
                 self.doing = None
             self.said_ns.pop("Sorry! I have stopped.", None)
@@ -344,7 +350,7 @@ class LocalVLM(ForRobot, Node):
         if not text or (last_ns is not None and now_ns - last_ns < to_ns(REPEAT_S)):
             return
         self.said_ns[text] = now_ns
-        self.said.publish(Utterance(speaker=self.speaker, text=text))
+        self.said.publish(Utterance(speaker=self.speaker, text=text), stems_from=self._sources())
 
     def _describe(self, decision: Decision) -> None:
         objects = believed(self.known)
@@ -357,5 +363,6 @@ class LocalVLM(ForRobot, Node):
                 subtask_id=self.task.id if self.task is not None else "",
                 progress=decision.progress,
                 objects=objects,
-            )
+            ),
+            stems_from=self._sources(),
         )

@@ -29,11 +29,9 @@ from nodes.vlm.question_and_answer import (
     words,
 )
 from runtime import Publisher, QoS, Subscription, every, on
-from runtime.context import current_call
 from runtime.control_messages.fence import Fence
 from runtime.control_messages.health import Spending
 from runtime.errors import ParameterError
-from runtime.message import Stamped
 from runtime.msgs import Image, OutOfBudget, RobotState, SeenObject, Utterance
 from runtime.qos import RELIABLE
 
@@ -61,7 +59,6 @@ class PointingVLM(LocalVLM):
         self.has_told_spent = False
         self.chosen = ""  # colour of what the model would take next
         self.asked_image_ns = 0
-        self.seen: Stamped[Image] | None = None  # the image behind what is remembered
 
     def _name_model(self, model: str) -> None:
         """Whose word it is that this node publishes."""
@@ -187,9 +184,6 @@ class PointingVLM(LocalVLM):
         return replace(now, preferred=self.chosen)
 
     def _act(self) -> Decision:
-        call = current_call.get()
-        if call is not None and self.seen is not None:
-            call.read(self.seen)  # what is decided stems from this image, however new the newest is
         if self.is_blind and (self.doing is None or self.outcome != "running"):
             return Decision("keep", "failed", "unable to see: the vision model does not answer")
         return super()._act()

@@ -26,7 +26,6 @@ from nodes.voice.speaking.synthesis import ProgramVoice, SilentVoice, Voice, giv
 from nodes.voice.speaking.turn import SpokenUtterance
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import NS_PER_S, to_ns
-from runtime.context import current_call
 from runtime.control_messages.health import Spending
 from runtime.errors import ParameterError
 from runtime.msgs import Interrupt, LoudspeakerState, Saying, Speech, Utterance
@@ -169,7 +168,7 @@ class Loudspeaker(Node):
     @on(said)
     def queue(self, utterance: Utterance) -> None:
         """Let it wait for its turn."""
-        turn = SpokenUtterance.of(utterance.text, current_call.get(), self.clock.now_ns())
+        turn = SpokenUtterance.of(utterance.text, self.context.trigger, self.clock.now_ns())
         if len(self.waiting) >= MOST_WAITING:
             self._tell(self.waiting.popleft(), "cut", "too much is said at once")
         self.waiting.append(turn)
@@ -355,8 +354,8 @@ class Loudspeaker(Node):
 
     def _published_ns(self) -> int:
         """When the message was published that this handler runs for; without one: now."""
-        call = current_call.get()
-        return self.clock.now_ns() if call is None or call.trigger is None else call.trigger.envelope.published_ns
+        trigger = self.context.trigger
+        return self.clock.now_ns() if trigger is None else trigger.envelope.published_ns
 
     def _fall_silent(self) -> None:
         if self.player is not None:
@@ -364,11 +363,8 @@ class Loudspeaker(Node):
 
     def _tell(self, turn: SpokenUtterance, phase: Literal["begun", "done", "cut"], why: str = "") -> None:
         spoken = {"begun": "", "done": turn.text, "cut": turn.heard}[phase]
-        token = current_call.set(turn.call)
-        try:
-            self.saying.publish(Saying(id=turn.ident, text=turn.text, phase=phase, spoken=spoken, why=why))
-        finally:
-            current_call.reset(token)
+        saying = Saying(id=turn.ident, text=turn.text, phase=phase, spoken=spoken, why=why)
+        self.saying.publish(saying, stems_from=() if turn.said is None else turn.said)
 
     def _lose(self, fault: str) -> None:
         """The device is gone; `mend` looks for it."""

@@ -16,9 +16,8 @@ from nodes.models.answers import ChatSettings, ModelError, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.voice.hearing.echo import is_echo
 from nodes.voice.program import ProgramError, command_problems
-from runtime import Node, Publisher, QoS, Subscription, on
+from runtime import Node, Publisher, QoS, Stamped, Subscription, on
 from runtime.clock import to_ns
-from runtime.context import current_call
 from runtime.control_messages.health import Spending
 from runtime.errors import ParameterError
 from runtime.msgs import RecogniserState, Saying, Sound, SoundSoFar, Utterance
@@ -140,7 +139,7 @@ class Recogniser(Node):
     @on(so_far)
     async def look(self, sound: SoundSoFar) -> None:
         """Pass on a stop before its speaker has ended."""
-        speaking = _speaking(sound)
+        speaking = _speaking(self.context.trigger, sound)
         if not self.looks_ahead or speaking in self.ended or self._is_scarce():
             return
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
@@ -159,7 +158,7 @@ class Recogniser(Node):
     @on(speech)
     async def understand_speech(self, sound: Sound) -> None:
         """Pass on the whole, but for what has been passed on already."""
-        speaking = _speaking(sound)
+        speaking = _speaking(self.context.trigger, sound)
         self.ended.append(speaking)
         text: str | None = None
         if self.so_far_text is not None and self.so_far_text[:2] == (speaking, sound.voiced_s):
@@ -212,10 +211,9 @@ class Recogniser(Node):
         self.state.publish(RecogniserState(is_live=not fault, why=fault))
 
 
-def _speaking(sound: Sound) -> Speaking:
+def _speaking(trigger: Stamped[Any] | None, sound: Sound) -> Speaking:
     """The speech that is handled now."""
-    call = current_call.get()
-    return call.trigger.envelope.source if call is not None and call.trigger is not None else "", sound.captured_ns
+    return "" if trigger is None else trigger.envelope.source, sound.captured_ns
 
 
 def _settings(model: str, base_url: str, deadline_s: float, max_calls: int) -> ChatSettings:

@@ -88,7 +88,8 @@ class BagWriter:
         cls = type(message)
         key = (envelope.topic, cls.__name__)
         if key not in self._channels:
-            self._open_channel(key, message_schema(cls, message), {"type": f"{cls.__module__}:{cls.__qualname__}"})
+            schema = message_schema(cls, message, envelope.origins)
+            self._open_channel(key, schema, {"type": f"{cls.__module__}:{cls.__qualname__}"})
         self._add(key, envelope, encode_message(message, envelope))
 
     def write_document(

@@ -9,7 +9,7 @@ import logging
 import threading
 from typing import Any
 
-from runtime.clock import Clock
+from runtime.clock import NS_PER_S, Clock
 from runtime.context import HandlerContext, current_call
 from runtime.message import Epochs, Message
 
@@ -170,6 +170,9 @@ class JournalClock:
         if call is not None and call.notes is not None:
             call.notes.looked_at_clock(now_ns)
         return now_ns
+
+    def now_s(self) -> float:
+        return self.now_ns() / NS_PER_S
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._clock, name)  # sleep, external, and what else a clock can do

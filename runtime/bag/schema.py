@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import base64
 import typing
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from runtime.message import Envelope, M, Message, array_fields
+from runtime.message import UNKNOWN_NS, Envelope, M, Message, array_fields
 
 ENVELOPE_KEY = "_envelope"
+_SHOWN = ("image", "utterance", "plan")
+"""Origins whose ages a viewer is told of, also where the first message has none; others where it has."""
 LISTED = 4096
 """Elements of the largest array that is written as a list."""
-
-_AGES = (("image_age_s", "image_ns"), ("utterance_age_s", "utterance_ns"), ("plan_age_s", "plan_ns"))
 
 Document = dict[str, Any]
 
@@ -29,10 +30,9 @@ Document = dict[str, Any]
 def envelope_document(envelope: Envelope) -> Document:
     """The envelope by field name, with the age at publication of each origin that it has."""
     document: Document = msgspec.structs.asdict(envelope)
-    for age, origin in _AGES:
-        stamp_ns = document[origin]
-        if stamp_ns:
-            document[age] = round((envelope.published_ns - stamp_ns) * 1e-9, 9)
+    for origin, stamp_ns in envelope.origins.items():
+        if stamp_ns != UNKNOWN_NS:
+            document[f"{origin}_age_s"] = round((envelope.published_ns - stamp_ns) * 1e-9, 9)
     return document
 
 
@@ -88,7 +88,7 @@ def _dtype_of(annotation: Any) -> np.dtype[Any] | None:
     return None
 
 
-def message_schema(message: type[Message], example: Message | None = None) -> bytes:
+def message_schema(message: type[Message], example: Message | None = None, origins: Iterable[str] = ()) -> bytes:
     """The JSON Schema of a message type as it is recorded; how many dimensions its arrays have, an example tells."""
     whole = msgspec.json.schema(message, schema_hook=_array_schema)
     definitions: Document = whole.get("$defs", {})
@@ -97,18 +97,18 @@ def message_schema(message: type[Message], example: Message | None = None) -> by
         array = getattr(example, name, None)
         if array is not None:
             schema["properties"][name] = _schema_of(array)
-    schema["properties"][ENVELOPE_KEY] = envelope_schema()
+    schema["properties"][ENVELOPE_KEY] = envelope_schema(origins)
     return msgspec.json.encode(schema)
 
 
-def envelope_schema() -> Document:
-    """The JSON Schema of what stands under `_envelope`."""
+def envelope_schema(origins: Iterable[str] = ()) -> Document:
+    """The JSON Schema of what stands under `_envelope`, with the ages of these origins."""
     fields: list[tuple[str, Any]] = [(field.name, field.type) for field in msgspec.structs.fields(Envelope)]
     by_name = msgspec.defstruct("Envelope", fields)
     whole = msgspec.json.schema(by_name)
     schema = _plain(whole, whole.get("$defs", {}), ())
-    for age, _ in _AGES:
-        schema["properties"][age] = {"type": "number"}
+    for origin in {**dict.fromkeys(_SHOWN), **dict.fromkeys(origins)}:
+        schema["properties"][f"{origin}_age_s"] = {"type": "number"}
     return schema
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 
 from runtime.clock import SystemClock, to_ns
-from runtime.context import captured_ns_of, inherit
+from runtime.context import NodeAges, captured_ns_of, inherit
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.launch.process_plan import TopicInfo
 from runtime.message import Envelope, Message
@@ -152,6 +152,7 @@ class Sender:
         now_ns = self._clock.now_ns()
         envelope = inherit(
             None,
+            NodeAges(),
             topic=self._topic,
             source=self._source,
             seq=self._seq,

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from runtime.hosts.hosts_table import HostPair, check_pair, meetings
 from runtime.launch.budgets_table import ModelBudget
 from runtime.launch.file import Launch, check, find, load, path_accounts
+from runtime.launch.path_check import kept_silently
 from runtime.node import Node
 
 
@@ -42,10 +43,15 @@ def check_main(argv: list[str]) -> int:
     else:
         nodes, topics, processes = len(launch.graph.nodes), len(launch.graph.topics), len(launch.processes)
         counts = f"{_several(nodes, 'node')} in {_several(processes, 'process', 'es')} on {_several(topics, 'topic')}"
-        print(f"{launch.path}: {counts}; all of it fits")
+        silent, paths = kept_silently(launch.graph), path_accounts(launch)
+        is_known = not silent and not any(account.unknown for account in paths)
+        fits = "all of it fits" if is_known else "it fits as far as can be known before it runs"
+        print(f"{launch.path}: {counts}; {fits}")
+        for sentence in silent:
+            print(f"not known: {sentence}")
         for meeting in meetings(launch.hosts):
             _tell_meeting(launch, meeting)
-        for account in path_accounts(launch):
+        for account in paths:
             print(*account.lines(), sep="\n")
         for name, budget in launch.budgets.models.items():
             print(_model_line(launch, name, budget))

@@ -76,8 +76,8 @@ class Delay:
     def add(self, arrival: Arrival) -> None:
         envelope = arrival.envelope
         self._parts["delay"].add((arrival.received_ns - envelope.published_ns) * _MS)
-        if envelope.image_ns:
-            self._parts["image_age"].add((arrival.received_ns - envelope.image_ns) * _MS)
+        if (born_ns := envelope.born_ns("image")) is not None:
+            self._parts["image_age"].add((arrival.received_ns - born_ns) * _MS)
 
     def line(self) -> str:
         words = {"delay": "published to received", "image_age": "age of the image behind it"}

@@ -64,6 +64,8 @@ def main(argv: list[str]) -> int:
         "seats": as_data(launch.seats),
         **launch.graph.roles,
         "budgets": launch.budgets.as_data(),
+        "ages": launch.graph.ages.as_data(),
+        "node_seats": list(launch.graph.seats),
         **launch.robot_facts,
         "versions": versions(),
         "machine": machine(),

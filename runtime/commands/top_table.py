@@ -305,18 +305,19 @@ def trouble(rows: Iterable[NodeRow]) -> list[str]:
 
 
 def is_kept(path: PathHealth) -> bool:
-    """Whether at most one message in a hundred was older than the budget."""
-    return path.over <= MISSES * path.count
+    """Whether at most one message in a hundred was older than the budget, or of an age that is not known."""
+    return path.count > 0 and path.over + path.unknown <= MISSES * (path.count + path.unknown)
 
 
 def path_line(path: PathHealth) -> str:
     """One path budget."""
+    unknown = f"; {path.unknown:,} of an age that cannot be known" if path.unknown else ""
     if not path.count:
-        return f"path {path.name}: nothing measured yet of {path.p99_budget_ms:g} ms at p99"
+        return f"path {path.name}: nothing measured of {path.p99_budget_ms:g} ms at p99{unknown}: NOT MET"
     verdict = "met" if is_kept(path) else "NOT MET"
     return (
         f"path {path.name}: p50 {path.p50_ms:.1f}, p99 {path.p99_ms:.1f}, max {path.max_ms:.1f} ms "
-        f"of {path.p99_budget_ms:g} ms at p99; {path.over:,} of {path.count:,} over it: {verdict}"
+        f"of {path.p99_budget_ms:g} ms at p99; {path.over:,} of {path.count:,} over it{unknown}: {verdict}"
     )
 
 

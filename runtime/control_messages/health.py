@@ -38,8 +38,9 @@ class PathHealth(Message, kind="state"):
     name: str
     topics: tuple[str, ...]
     p99_budget_ms: float
-    count: int  # messages with an image, an utterance or a plan behind them
+    count: int  # messages with a known age of what the path begins with
     over: int  # of these, how many were older than the budget
+    unknown: int = 0  # messages more, whose age cannot be known
     p50_ms: float
     p99_ms: float
     max_ms: float

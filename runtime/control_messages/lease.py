@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from runtime.control_messages.fence import SEATS, Seat
 from runtime.message import Envelope, Message
 
 LEASE_TOPIC = "lease"
@@ -20,7 +19,7 @@ Kind = Literal["model", "person", "script", "replay"]
 class Lease(Message):
     """Who holds a seat from now on; repeated at a low rate for late joiners."""
 
-    seat: Seat
+    seat: str
     holder: str  # the source whose messages count; "" nobody's
     number: int  # fencing number: a lease with a smaller one is void
     kind: Kind = "model"
@@ -48,21 +47,18 @@ class SeatHolders:
 
     def __init__(self, holders: Mapping[str, str] | None = None, topics: Mapping[str, str] | None = None) -> None:
         """`holders`: seat to node, at the start. `topics`: those that belong to one seat, whoever publishes there."""
-        self._holders = [(holders or {}).get(seat) for seat in SEATS]
-        self._numbers = [0, 0, 0]
-        self.seat_topics = {topic: SEATS.index(seat) for topic, seat in (topics or {}).items() if seat in SEATS}
-        """Those that belong to one seat, and its place in the epoch vector."""
+        self._holders = dict(holders or {})
+        self._numbers: dict[str, int] = {}
+        self.seat_topics = dict(topics or {})
+        """Those that belong to one seat, and which."""
 
     def take(self, lease: Lease) -> None:
         """Take in a lease; an older one than is known changes nothing."""
-        place = SEATS.index(lease.seat)
-        if lease.number >= self._numbers[place]:
-            self._holders[place], self._numbers[place] = lease.holder, lease.number
+        if lease.number >= self._numbers.get(lease.seat, 0):
+            self._holders[lease.seat], self._numbers[lease.seat] = lease.holder, lease.number
 
     def is_shadow(self, envelope: Envelope) -> bool:
         """Whether this message speaks for a seat that its source does not hold."""
-        place = envelope.seat if envelope.seat >= 0 else self.seat_topics.get(envelope.topic, -1)
-        if place < 0:
-            return False
-        holder = self._holders[place]
+        seat = envelope.seat or self.seat_topics.get(envelope.topic, "")
+        holder = self._holders.get(seat) if seat else None
         return holder is not None and holder != envelope.source

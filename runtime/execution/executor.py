@@ -16,6 +16,7 @@ from typing import Any
 
 from runtime.bag.journal import calls_topic
 from runtime.clock import SystemClock, to_ns
+from runtime.context import AgeRules
 from runtime.control_messages.fence import Fence, PreemptionEpochs
 from runtime.control_messages.lease import Lease, SeatHolders
 from runtime.errors import PolyrhythmError
@@ -90,7 +91,7 @@ class Executor:
         self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
         self._early_lock = threading.Lock()
         self.hosted: list[NodeHost] = []
-        paths = Budgets.of(run_info).paths
+        paths, rules = Budgets.of(run_info).paths, AgeRules.of(run_info)
         for spec in specs:
             hosted = NodeHost(
                 spec.build(),
@@ -106,6 +107,7 @@ class Executor:
                 remap=spec.remap,
                 everything=types,
                 paths=paths,
+                rules=rules,
             )
             vars(hosted.node)["run_info"] = run_info
             if keeps_journal and not spec.cls.subscribes_all:

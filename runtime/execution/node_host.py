@@ -6,24 +6,26 @@ No threads, no sockets.
 from __future__ import annotations
 
 import random
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from runtime.bag.journal import Journal, JournalClock, JournalLog
 from runtime.clock import Clock
-from runtime.context import HandlerContext, captured_ns_of, current_call, inherit
+from runtime.context import AgeRules, HandlerContext, NodeAges, captured_ns_of, current_call, inherit, unknown_age
 from runtime.context_log import ContextLog
-from runtime.control_messages.fence import PreemptionEpochs, seat_index
+from runtime.control_messages.fence import PreemptionEpochs
 from runtime.control_messages.lease import SeatHolders
 from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.execution.failures import Failures, SlowCalls
 from runtime.execution.lane import Deadline, Lane, TimerState, Work
 from runtime.launch.budgets_table import PathBudget, meters_for
-from runtime.message import Envelope, Message, array_fields
+from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.messages.codec import holds_arrays
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
-from runtime.ports import Publisher, Subscription
+from runtime.ports import Publisher, Sources, Subscription
 from runtime.snapshot import NodeSnapshot
 
 Send = Callable[[Envelope, Message], None]
@@ -50,6 +52,7 @@ class NodeHost:
         remap: Mapping[str, str] | None = None,
         everything: Mapping[str, type[Message]] | None = None,
         paths: Mapping[str, PathBudget] | None = None,
+        rules: AgeRules | None = None,
     ) -> None:
         self.node = node
         self.name = name
@@ -57,7 +60,9 @@ class NodeHost:
         self.send = send
         self._send_all = send_all or self._send_each
         self.fence = fence
-        self.seat = seat_index(type(node).seat)
+        self.seat = type(node).seat
+        self.ages = NodeAges(rules)
+        self._told_ages: set[tuple[str, str]] = set()  # topics and origins of unknown age
         self.voided = 0  # messages that a handler published after its seat had been fenced
         self.journal: Journal | None = None
         self._seq: dict[str, int] = {}
@@ -88,8 +93,10 @@ class NodeHost:
             port.clock = clock
             port.fence = fence
             port.leases = leases
+            port.ages = self.ages
             port.owner = name
             self.subscriptions[attribute] = port
+        self._takes_stamped = {"on_any"}
         self.lanes = self._build_lanes(hz or {})
         self._turn = threading.Lock()  # whoever sees or changes what the node keeps, where a worker does so, too
         self._has_worker = len(self.lanes) > 1 and any(lane.style == "blocking" for lane in self.lanes)
@@ -107,6 +114,8 @@ class NodeHost:
             elif isinstance(handler, DeadlineWatch):
                 lane.deadlines.append(Deadline(handler.name, self.subscriptions[handler.port]))
             else:
+                if handler.takes_stamped:
+                    self._takes_stamped.add(handler.name)
                 port = self.subscriptions[handler.port]
                 port.has_handler = True
                 lane.listeners.append((handler.name, port))
@@ -144,7 +153,7 @@ class NodeHost:
         if self.journal is None:
             self.node.on_start()
             return
-        call = HandlerContext(self.clock.now_ns())
+        call = HandlerContext(self.clock.now_ns(), self.fence.epochs, None, self.ages, self.node.clock)
         call.notes = ContextLog(call.started_ns)
         token = current_call.set(call)
         try:
@@ -155,11 +164,11 @@ class NodeHost:
 
     def call(self, work: Work) -> HandlerContext:
         """The call of one run; for a blocking handler with a snapshot of what its ports know now."""
-        call = HandlerContext(self.clock.now_ns(), self.fence.epochs, work.stamped)
+        call = HandlerContext(self.clock.now_ns(), self.fence.epochs, work.stamped, self.ages, self.node.clock)
         if self.journal is not None:
             call.notes = ContextLog(call.started_ns)
         if work.style == "blocking":
-            snapshot = {attribute: port.stamped() for attribute, port in self.subscriptions.items()}
+            snapshot = {attribute: port.peek() for attribute, port in self.subscriptions.items()}
             call.snapshot = snapshot
         return call
 
@@ -175,7 +184,7 @@ class NodeHost:
             try:
                 if stamped is None:
                     return method()
-                return method(stamped if work.handler == "on_any" else stamped.message)
+                return method(stamped if work.handler in self._takes_stamped else stamped.message)
             finally:
                 current_call.reset(token)
                 if self.journal is not None:
@@ -202,7 +211,7 @@ class NodeHost:
     def _run(self, work: Work, call: HandlerContext, node: Node) -> Any:
         method = getattr(node, work.handler)
         stamped = work.stamped
-        arguments = () if stamped is None else (stamped if work.handler == "on_any" else stamped.message,)
+        arguments = () if stamped is None else (stamped if work.handler in self._takes_stamped else stamped.message,)
         if work.style == "async":
             return method(*arguments) if self.journal is None else self._journalled(method, arguments, work, call)
         token = current_call.set(call)
@@ -225,7 +234,7 @@ class NodeHost:
 
     def _is_void(self, call: HandlerContext | None, publisher: Publisher[Any], number: int) -> bool:
         """Whether what a call publishes comes too late, after a fence; then it is counted here."""
-        if call is None or self.seat < 0 or not self.fence.voids(self.seat, call.epochs, call.cause):
+        if call is None or not self.seat or not self.fence.voids(self.seat, call.epochs, call.cause):
             return False
         with self._order[publisher.topic]:
             publisher.sent += number
@@ -234,10 +243,18 @@ class NodeHost:
             call.notes.sent.extend([""] * number)
         return True
 
-    def _publish(self, publisher: Publisher[Any], message: Message) -> None:
+    def _call_of(self, stems_from: Sources) -> HandlerContext | None:
         call = current_call.get()
+        if stems_from is None:
+            return call
+        if call is None:  # a thread of the node's own
+            call = HandlerContext(self.clock.now_ns(), ages=self.ages)
+        return call.stating((stems_from,) if isinstance(stems_from, Stamped) else stems_from)
+
+    def _publish(self, publisher: Publisher[Any], message: Message, stems_from: Sources = None) -> None:
+        call = current_call.get() if stems_from is None else self._call_of(stems_from)
         seat, topic = self.seat, publisher.topic
-        if seat >= 0 and self._is_void(call, publisher, 1):
+        if seat and self._is_void(call, publisher, 1):
             return
         now_ns = self.clock.now_ns()
         if call is not None and call.not_before_ns > now_ns:
@@ -248,7 +265,9 @@ class NodeHost:
             publisher.sent += 1
             seq = self._seq[topic] = self._seq.get(topic, 0) + 1
             provenance = publisher.provenance or self.provenance
-            envelope = inherit(call, topic, self.name, seq, now_ns, origin, own_ns, provenance, seat)
+            envelope = inherit(call, self.ages, topic, self.name, seq, now_ns, origin, own_ns, provenance, seat)
+            if UNKNOWN_NS in envelope.origins.values():
+                self._tell_age(envelope)
             if call is not None and call.notes is not None:
                 call.notes.sent.append(envelope.ident)
             for meter in self.meters:
@@ -260,12 +279,24 @@ class NodeHost:
                     array.flags.writeable = False  # shared from here on
             self.send(envelope, message)
 
-    def _publish_all(self, publisher: Publisher[Any], messages: Sequence[Message]) -> None:
-        call = current_call.get()
+    def _tell_age(self, envelope: Envelope) -> None:
+        """Say once where a message came from whose age somebody limits and nobody knows."""
+        topic = envelope.topic
+        for origin in self.ages.rules.limited.get(topic, ()):
+            if envelope.origins.get(origin) != UNKNOWN_NS or (topic, origin) in self._told_ages:
+                continue
+            self._told_ages.add((topic, origin))
+            call = current_call.get()
+            has_read = call is not None and call.origins.get(origin) == UNKNOWN_NS
+            kept = () if has_read else self.ages.topics.get(origin, ())
+            self.node.log.warning("%s", unknown_age(f"{self.name}: {_place()}", topic, origin, kept))
+
+    def _publish_all(self, publisher: Publisher[Any], messages: Sequence[Message], stems_from: Sources = None) -> None:
+        call = self._call_of(stems_from)
         topic, number = publisher.topic, len(messages)
         if number == 1 or publisher.message.message_origin is not None or holds_arrays(type(messages[0])):
             for message in messages:  # each has its own age, or is large
-                self._publish(publisher, message)
+                self._publish(publisher, message, stems_from)
             return
         if self._is_void(call, publisher, number):
             return
@@ -277,7 +308,9 @@ class NodeHost:
             before = self._seq.get(topic, 0)
             self._seq[topic] = before + number
             provenance = publisher.provenance or self.provenance
-            envelope = inherit(call, topic, self.name, before + 1, now_ns, None, 0, provenance, self.seat)
+            envelope = inherit(call, self.ages, topic, self.name, before + 1, now_ns, None, 0, provenance, self.seat)
+            if UNKNOWN_NS in envelope.origins.values():
+                self._tell_age(envelope)
             if call is not None and call.notes is not None:
                 call.notes.sent.extend(envelope.later(later).ident for later in range(number))
             for meter in self.meters:
@@ -289,3 +322,14 @@ class NodeHost:
     def _send_each(self, envelope: Envelope, messages: Sequence[Message]) -> None:
         for number, message in enumerate(messages):
             self.send(envelope.later(number), message)
+
+
+_OURS = str(Path(__file__).parent.parent)
+
+
+def _place() -> str:
+    """The line outside this package that publishes now, as "Policy.tick (policy.py:31)"."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return f"{frame.f_code.co_qualname} ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.message import Envelope, Message, Stamped
+from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped
 
 DRIFT = 200e-6
 """How far two clocks may drift apart, as a share of the time that passes; crystals keep within 100 ppm each."""
@@ -76,9 +76,10 @@ def _envelope(envelope: Envelope, shift_ns: int) -> Envelope:
     return msgspec.structs.replace(
         envelope,
         published_ns=envelope.published_ns + shift_ns,
-        image_ns=_moved(envelope.image_ns, shift_ns),
-        utterance_ns=_moved(envelope.utterance_ns, shift_ns),
-        plan_ns=_moved(envelope.plan_ns, shift_ns),
+        origins={
+            name: stamp_ns if stamp_ns == UNKNOWN_NS else stamp_ns + shift_ns
+            for name, stamp_ns in envelope.origins.items()
+        },
     )
 
 

@@ -14,7 +14,7 @@ from runtime.control_messages.health import PathHealth
 from runtime.errors import UserError, choices
 from runtime.histogram import Histogram
 from runtime.launch.graph import Graph
-from runtime.message import Envelope, Origin
+from runtime.message import UNKNOWN_NS, Envelope
 from runtime.toml_errors import Seconds, Table, convert
 
 MISSES = 0.01
@@ -35,7 +35,7 @@ class WrittenPath(Table, frozen=True):
 class PathBudget(WrittenPath, frozen=True):
     """How old the oldest image, utterance or plan behind the last topic's messages may be."""
 
-    origin: Origin = "image"  # what the first topic's messages are
+    origin: str = "image"  # what the first topic's messages are
 
 
 class RunBudget(Table, frozen=True):
@@ -131,14 +131,14 @@ class PathMeter:
         self._limit_ns = to_ns(budget.p99_s)
         self._ages = Histogram()
         self._over = 0
+        self._unknown = 0
 
     def add(self, envelope: Envelope) -> None:
         """One message of the last topic; one with nothing behind it is of no age."""
-        origin = self._budget.origin
-        born_ns = envelope.image_ns if origin == "image" else 0
-        if origin != "image":
-            born_ns = envelope.utterance_ns if origin == "utterance" else envelope.plan_ns
-        if born_ns:
+        born_ns = envelope.origins.get(self._budget.origin)
+        if born_ns == UNKNOWN_NS:
+            self._unknown += 1
+        elif born_ns is not None:
             age_ns = envelope.published_ns - born_ns
             self._ages.add(age_ns)
             self._over += age_ns > self._limit_ns
@@ -151,6 +151,7 @@ class PathMeter:
             p99_budget_ms=self._budget.p99_s * 1e3,
             count=self._ages.count,
             over=self._over,
+            unknown=self._unknown,
             p50_ms=round(self._ages.percentile_ns(50) * 1e-6, 3),
             p99_ms=round(self._ages.percentile_ns(99) * 1e-6, 3),
             max_ms=round(self._ages.highest_ns * 1e-6, 3),

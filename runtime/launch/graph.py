@@ -11,6 +11,7 @@ from typing import Any, Literal, get_type_hints
 import msgspec
 
 from runtime.bag.journal import Calls, calls_topic
+from runtime.context import AgeRules
 from runtime.control_messages.fence import FENCE_TOPIC
 from runtime.control_messages.health import Health
 from runtime.errors import GraphError, ParameterError, UserError, choices
@@ -138,6 +139,23 @@ class Graph:
             "lifters": sorted(spec.name for spec in off_seats if spec.cls.lifts_stops),
         }
 
+    @property
+    def seats(self) -> tuple[str, ...]:
+        """The seats that its nodes sit on."""
+        return tuple(sorted({spec.cls.seat for spec in self.nodes.values()} - {""}))
+
+    @property
+    def ages(self) -> AgeRules:
+        """Which origins are those of states, and on which topics a subscriber limits the age of one."""
+        types = self.types
+        limited: dict[str, set[str]] = {}
+        for topic in self.topics.values():
+            for end in topic.subscribers if types[topic.name].message_kind == "state" else ():
+                limited.setdefault(topic.name, set()).update(age_limits(self.nodes[end.node]))
+        return AgeRules(
+            sampled_origins(types.values()), {name: tuple(sorted(found)) for name, found in limited.items() if found}
+        )
+
     def problems(self, host: str = "") -> list[tuple[str, str]]:
         """All that does not fit, as (node, sentence); empty where the graph, or that host's part, can start."""
         found: list[tuple[str, str]] = []
@@ -205,6 +223,21 @@ def specs_of(nodes: Iterable[Node | NodeSpec | Graph]) -> list[NodeSpec]:
         if names.count(name) > 1:
             raise GraphError(f"two nodes are called {name!r}; give each a NodeSpec with a name of its own")
     return specs
+
+
+def sampled_origins(types: Iterable[type[Message]]) -> frozenset[str]:
+    """The origins of states among these types."""
+    return frozenset(one.message_origin for one in types if one.message_origin and one.message_kind == "state")
+
+
+def age_limits(spec: NodeSpec) -> dict[str, float]:
+    """Origin to the age in seconds up to which the node lets one through: its parameters max_ORIGIN_age_s."""
+    found = {}
+    for name, parameter in inspect.signature(spec.cls.__init__).parameters.items():
+        value = spec.params.get(name, parameter.default)
+        if name.startswith("max_") and name.endswith("_age_s") and isinstance(value, int | float):
+            found[name[len("max_") : -len("_age_s")]] = float(value)
+    return found
 
 
 def health_topic(node: str) -> str:
@@ -287,6 +320,8 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
             check_topic(topic)
         except GraphError as problem:
             problems.append(f"remap: {problem}")
+    if not problems and spec.instance is None:
+        problems.extend(node.problems())
     check = getattr(spec.cls, "check_parameters", None)
     if check is not None and not problems and spec.instance is None:
         problems.extend(check(**values))

@@ -18,15 +18,13 @@ from typing import Any
 
 from runtime.errors import UserError, choices
 from runtime.launch.budgets_table import Budgets, PathBudget
-from runtime.launch.graph import Graph, NodeSpec
+from runtime.launch.graph import Graph, NodeSpec, age_limits
 from runtime.launch.latency import Latency
 from runtime.launch.links_table import LinkModel
-from runtime.node import Listener, Timer, handlers_of, ports_of
+from runtime.node import Listener, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
 
-AGE_LIMIT = "max_image_age_s"
-"""The parameter by which a node says how old an image it lets through may be."""
 EPSILON_S = 1e-9
 
 
@@ -68,7 +66,7 @@ class PathAccount:
             if limit.seconds < self.total_s - EPSILON_S:
                 return (
                     f"the path takes up to {self.total_s:.3g} s as declared, but {limit.node} refuses what is older "
-                    f"than {limit.seconds:g} s ({AGE_LIMIT})"
+                    f"than {limit.seconds:g} s (max_{self.budget.origin}_age_s)"
                 )
         return ""
 
@@ -97,6 +95,46 @@ def accounts(
     return found
 
 
+def kept_silently(graph: Graph) -> list[str]:
+    """What can be seen before a start of ages that will not be known: nodes whose messages a limit will refuse.
+
+    These keep what a handler is given, in a node that publishes elsewhere and neither reads the port again nor says
+    `stems_from=` anywhere.
+    """
+    found = []
+    for topic, origins in graph.ages.limited.items():
+        for end in graph.topics[topic].publishers:
+            spec = graph.nodes[end.node]
+            source = "".join(_source(cls) for cls in spec.cls.__mro__ if issubclass(cls, Node) and cls is not Node)
+            handlers = handlers_of(spec.cls)
+            for handler in handlers if source and "stems_from" not in source else ():
+                port = ports_of(spec.cls, Subscription)[handler.port] if isinstance(handler, Listener) else None
+                if port is None or port.message.message_origin not in origins or port.message.message_kind == "event":
+                    continue
+                reads = any(f"self.{port.attribute}.{verb}()" in source for verb in ("latest", "stamped"))
+                if not reads and f"self.{end.port.attribute}.publish" not in _source_of(spec.cls, handler.name):
+                    found.append(
+                        f"{end.node}: {spec.cls.__name__}.{handler.name} is given {port.topic}, and {topic} is "
+                        f"published elsewhere, where nothing reads that port or says stems_from=: how old the "
+                        f"{port.message.message_origin} behind it is will not be known, and it will be refused"
+                    )
+    return found
+
+
+def _source(cls: type) -> str:
+    try:
+        return inspect.getsource(cls)
+    except (OSError, TypeError):  # of no file, as in a console
+        return ""
+
+
+def _source_of(cls: type, name: str) -> str:
+    try:
+        return inspect.getsource(getattr(cls, name))
+    except (OSError, TypeError):
+        return ""
+
+
 def _account(
     name: str, budget: PathBudget, graph: Graph, holders: frozenset[str], links: Sequence[LinkModel]
 ) -> PathAccount:
@@ -122,7 +160,7 @@ def _account(
                     unknown.append(f"{sender.name}: how often {topic_in} comes")
                 else:
                     parts.append(_wait(topic_in, sender.name, period_s, lifespan_s))
-            limits += _limits(spec)
+            limits += _limits(spec, budget.origin)
         parts += _works(spec, topic_in)
         period_s = _period(spec, topic_out) or (period_s if place and not timers else None)
     return PathAccount(name, budget, tuple(parts), tuple(unknown), tuple(limits))
@@ -240,9 +278,9 @@ def _lifespan(spec: NodeSpec, topic: str) -> float | None:
     return found[0] if found else None
 
 
-def _limits(spec: NodeSpec) -> list[Part]:
-    limit_s = _parameter(spec, AGE_LIMIT)
-    return [Part(spec.name, limit_s, f"refuses older images ({AGE_LIMIT})")] if limit_s else []
+def _limits(spec: NodeSpec, origin: str) -> list[Part]:
+    limit_s = age_limits(spec).get(origin)
+    return [] if limit_s is None else [Part(spec.name, limit_s, f"refuses an older {origin} (max_{origin}_age_s)")]
 
 
 def _longest(latency: Latency) -> float:

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from runtime.control_messages.fence import SEATS
 from runtime.control_messages.lease import Kind
 from runtime.errors import UserError, choices
 from runtime.launch.graph import NodeSpec
@@ -15,6 +14,7 @@ from runtime.node import ports_of
 from runtime.ports import Publisher, Subscription
 from runtime.toml_errors import Seconds, Table, convert
 
+Depth = Literal["amend", "replan", "stop"]
 KINDS: tuple[Kind, ...] = ("model", "person", "script", "replay")
 
 
@@ -38,6 +38,7 @@ class WrittenSeat(Table, frozen=True):
     holder: str
     shadows: tuple[str, ...] = ()
     ladder: tuple[Rung, ...] = ()
+    preempted_by: tuple[Depth, ...] | None = None  # the interrupts that fence it; None: as the guard has it
 
     def __post_init__(self) -> None:
         silences = [rung.silent_s for rung in self.ladder]
@@ -65,9 +66,10 @@ class SeatTable(WrittenSeat, frozen=True):
 
 def parse_seats(tables: object, specs: Mapping[str, NodeSpec]) -> dict[str, SeatTable]:
     """The seats of a launch file. Raises UserError with the first thing that does not fit."""
+    seats = {spec.cls.seat for spec in specs.values()} - {""}
     for seat in tables if isinstance(tables, dict) else ():
-        if seat not in SEATS:
-            raise UserError(f"[seats.{seat}] is no seat; seats: {choices(SEATS)}")
+        if seat not in seats:
+            raise UserError(f"[seats.{seat}] is a seat that no node is on; seats of the nodes: {choices(seats)}")
     found = convert(tables, dict[str, WrittenSeat], table="seats")
     return {seat: _seated(seat, SeatTable(**msgspec.structs.asdict(table)), specs) for seat, table in found.items()}
 

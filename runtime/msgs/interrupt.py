@@ -6,6 +6,15 @@ from typing import Literal
 
 from runtime.message import Message
 
+PREEMPTS: dict[str, tuple[str, ...]] = {
+    "amend": ("vlm",),
+    "replan": ("planner", "policy"),
+    "stop": ("planner", "vlm", "policy"),
+    "resume": (),
+    "hold": (),
+}
+"""Which of the robot's three seats an interrupt of each depth fences, where the launch file does not say otherwise."""
+
 
 class Interrupt(Message):
     """A demand to change what is going on, at one of three depths; `resume` lifts a stop.

@@ -107,7 +107,7 @@ class Utterance(Message, origin="utterance"):
 
     speaker: str
     text: str
-    captured_ns: int = 0  # when the words began, where a microphone heard them; 0: when they are published
+    captured_ns: int | None = None  # when the words began, where a microphone heard them; None: when published
 
 
 class Subtask(Message, origin="plan"):
@@ -242,7 +242,7 @@ class HeldOrder(Message):
 class SeatRequest(Message):
     """A wish for a seat. The guard decides; a person renews what they hold several times a second, signed each time."""
 
-    seat: Literal["planner", "vlm", "policy"]
+    seat: str
     do: Literal["take", "give", "renew"]
     holder: str = ""  # take: the source whose messages are to count
     kind: Literal["model", "person", "script", "replay"] = "person"
@@ -255,14 +255,14 @@ class SeatRequest(Message):
 class OutOfBudget(Message):
     """A seat's model may not be asked any more in this run; its seat's ladder takes over. Told again and again."""
 
-    seat: Literal["planner", "vlm", "policy"]
+    seat: str
     why: str
 
 
 class Comparison(Message):
     """How what a shadow would have done differs from what the seat's holder did at about the same time."""
 
-    seat: Literal["planner", "vlm", "policy"]
+    seat: str
     holder: str
     shadow: str
     measure: str  # "joint_m_or_rad", "base_mps", "same_action", "same_subtask"

@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 
 from runtime.clock import to_ns
-from runtime.control_messages.fence import Seat
 from runtime.control_messages.lease import Kind
 from runtime.errors import PolyrhythmError
 from runtime.msgs.robot import GuardOrder, RobotService, SeatRequest
@@ -66,7 +65,7 @@ def service(
 def request(
     token: str,
     do: Literal["take", "give", "renew"],
-    seat: Seat,
+    seat: str,
     holder: str,
     by: str,
     now_ns: int,

@@ -148,6 +148,9 @@ class VirtualClock:
     def now_ns(self) -> int:
         return self._scheduler.now_ns
 
+    def now_s(self) -> float:
+        return self.now_ns() / NS_PER_S
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 

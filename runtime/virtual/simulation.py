@@ -81,6 +81,9 @@ class Simulation:
                 getattr(sys.modules.get(spec.cls.__module__), "__file__", None) or "" for spec in specs
             )
             self._loop.watch = self.clock.watch = self._watch
+        rules = self.graph.ages
+        self.run_info["ages"] = rules.as_data()
+        self.run_info["node_seats"] = list(self.graph.seats)
         fence = PreemptionEpochs()
         leases = SeatHolders(holders_of(seats), topics_of(seats, self.graph.nodes))
         self._lanes = VirtualLanes(self.scheduler, self._loop, specs, seed)
@@ -109,6 +112,7 @@ class Simulation:
                 remap=spec.remap,
                 everything=self.graph.types,
                 paths=budgets.paths,
+                rules=rules,
             )
             for spec in specs
         }
@@ -155,19 +159,8 @@ class Simulation:
         """Put a message on a topic now, from outside the graph."""
         self._seq += 1
         now_ns = self.scheduler.now_ns
-        own = {message.message_origin or "": captured_ns_of(message, now_ns)}
-        self._delivery.send(
-            Envelope(
-                topic,
-                source,
-                self._seq,
-                now_ns,
-                image_ns=own.get("image", 0),
-                utterance_ns=own.get("utterance", 0),
-                plan_ns=own.get("plan", 0),
-            ),
-            message,
-        )
+        own = {message.message_origin: captured_ns_of(message, now_ns)} if message.message_origin else {}
+        self._delivery.send(Envelope(topic, source, self._seq, now_ns, own), message)
 
     def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
         """Run for that long, until the condition holds after some step, until a node finishes the run, or to the end.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.context import HandlerContext, inherit, oldest
-from runtime.message import Envelope, Message, Stamped
+from runtime.context import AgeRules, HandlerContext, NodeAges, inherit, oldest
+from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped
 from runtime.msgs import GuardState, Image, Interrupt, Subtask, Utterance
 
 
@@ -25,6 +25,7 @@ def stamped(message: Message, name: str, **fields: Any) -> Stamped[Any]:
 def published(call: HandlerContext | None, message: type[Message] = Seen, own_ns: int = 0) -> Envelope:
     return inherit(
         call,
+        NodeAges(RULES),
         topic="out",
         source="node",
         seq=1,
@@ -35,12 +36,16 @@ def published(call: HandlerContext | None, message: type[Message] = Seen, own_ns
     )
 
 
-def ages(envelope: Envelope) -> tuple[int, int, int]:
-    return (envelope.image_ns, envelope.utterance_ns, envelope.plan_ns)
+def ages(envelope: Envelope) -> dict[str, int]:
+    return dict(envelope.origins)
 
 
-def test_of_two_stamps_the_older_one_counts_and_zero_is_none() -> None:
-    assert (oldest(5, 3), oldest(0, 3), oldest(5, 0), oldest(0, 0)) == (3, 3, 5, 0)
+RULES = AgeRules(frozenset({"image"}))
+
+
+def test_of_two_stamps_the_older_one_counts_and_zero_is_one() -> None:
+    assert oldest({"image": 5, "plan": 0}, {"image": 3, "plan": 4}) == {"image": 3, "plan": 0}
+    assert oldest({"image": 5}, {"image": UNKNOWN_NS, "lidar": 2}) == {"image": UNKNOWN_NS, "lidar": 2}
 
 
 def test_outside_of_a_handler_nothing_is_inherited() -> None:
@@ -48,30 +53,34 @@ def test_outside_of_a_handler_nothing_is_inherited() -> None:
 
 
 def test_a_state_hands_on_all_its_ages() -> None:
-    call = HandlerContext(0)
-    call.read(stamped(Seen(), "seen:vlm:1", image_ns=10, utterance_ns=20, plan_ns=30))
-    assert ages(published(call)) == (10, 20, 30)
+    call = HandlerContext(0, ages=NodeAges(RULES))
+    call.read(stamped(Seen(), "seen:vlm:1", origins={"image": 10, "utterance": 20, "plan": 30}))
+    assert ages(published(call)) == {"image": 10, "utterance": 20, "plan": 30}
 
 
 def test_an_event_hands_on_utterance_and_plan_but_not_its_image() -> None:
-    call = HandlerContext(0, trigger=stamped(Decided(), "decided:vlm:1", image_ns=10, utterance_ns=20, plan_ns=30))
-    assert ages(published(call)) == (0, 20, 30)
+    call = HandlerContext(
+        0,
+        ages=NodeAges(RULES),
+        trigger=stamped(Decided(), "decided:vlm:1", origins={"image": 10, "utterance": 20, "plan": 30}),
+    )
+    assert ages(published(call)) == {"utterance": 20, "plan": 30}
 
 
 def test_the_oldest_of_what_was_read_is_handed_on() -> None:
-    call = HandlerContext(0)
-    call.read(stamped(Seen(), "seen:a:1", image_ns=50, plan_ns=70))
-    call.read(stamped(Seen(), "seen:b:1", image_ns=40, plan_ns=90))
-    assert ages(published(call)) == (40, 0, 70)
+    call = HandlerContext(0, ages=NodeAges(RULES))
+    call.read(stamped(Seen(), "seen:a:1", origins={"image": 50, "plan": 70}))
+    call.read(stamped(Seen(), "seen:b:1", origins={"image": 40, "plan": 90}))
+    assert ages(published(call)) == {"image": 40, "plan": 70}
 
 
 def test_an_origin_renews_its_own_slot_only() -> None:
-    call = HandlerContext(0)
-    call.read(stamped(Seen(), "seen:a:1", image_ns=10, utterance_ns=20, plan_ns=30))
-    assert ages(published(call, Image, own_ns=900)) == (900, 20, 30)
-    assert ages(published(call, Utterance, own_ns=900)) == (10, 900, 30)
-    assert ages(published(call, Subtask, own_ns=900)) == (10, 20, 900)
-    assert ages(published(call, GuardState, own_ns=900)) == (10, 20, 30)
+    call = HandlerContext(0, ages=NodeAges(RULES))
+    call.read(stamped(Seen(), "seen:a:1", origins={"image": 10, "utterance": 20, "plan": 30}))
+    assert ages(published(call, Image, own_ns=900)) == {"image": 900, "utterance": 20, "plan": 30}
+    assert ages(published(call, Utterance, own_ns=900)) == {"image": 10, "utterance": 900, "plan": 30}
+    assert ages(published(call, Subtask, own_ns=900)) == {"image": 10, "utterance": 20, "plan": 900}
+    assert ages(published(call, GuardState, own_ns=900)) == {"image": 10, "utterance": 20, "plan": 30}
 
 
 def test_the_cause_is_the_triggers_cause_or_else_the_trigger() -> None:
@@ -88,7 +97,7 @@ def test_later_reads_do_not_change_the_cause_of_a_triggered_call() -> None:
 
 
 def test_the_cause_of_a_tick_is_the_newest_event_that_it_read() -> None:
-    call = HandlerContext(0)
+    call = HandlerContext(0, ages=NodeAges(RULES))
     assert published(call).cause == ""
     call.read(stamped(Decided(), "decided:vlm:2", published_ns=200))
     call.read(stamped(Decided(), "decided:vlm:1", published_ns=100))
@@ -97,4 +106,8 @@ def test_the_cause_of_a_tick_is_the_newest_event_that_it_read() -> None:
 
 
 def test_the_epochs_latched_at_the_start_are_handed_on() -> None:
-    assert published(HandlerContext(0, epochs=(1, 2, 3))).epochs == (1, 2, 3)
+    assert published(HandlerContext(0, epochs={"planner": 1, "vlm": 2, "policy": 3})).epochs == {
+        "planner": 1,
+        "vlm": 2,
+        "policy": 3,
+    }

@@ -168,14 +168,14 @@ def test_received_is_delivered_and_dropped_and_unread_at_all_times(
 
 def test_looking_hands_the_ages_to_the_call() -> None:
     bench = Bench(Reading, QoS(), has_handler=False)
-    bench.port.push(Stamped(Reading(value=1), Envelope("topic", "test", 1, 9, image_ns=7, plan_ns=5)))
+    bench.port.push(Stamped(Reading(value=1), Envelope("topic", "test", 1, 9, origins={"image": 7, "plan": 5})))
     call = HandlerContext(0)
     token = current_call.set(call)
     try:
         bench.port.latest()
     finally:
         current_call.reset(token)
-    assert (call.image_ns, call.utterance_ns, call.plan_ns) == (7, 0, 5)
+    assert call.origins == {"image": 7, "plan": 5}
 
 
 def test_a_publisher_takes_its_own_type_only() -> None:

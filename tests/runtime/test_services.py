@@ -127,7 +127,7 @@ class Aging(Node):
     def answer(self, request: AddTwo) -> Sum:
         call = current_call.get()
         assert call is not None
-        call.utterance_ns = 5
+        call.origins = {"utterance": 5}
         return Sum(total=0)
 
 
@@ -137,7 +137,7 @@ class Watching(Curious):
         await self.add.call(AddTwo(a=1, b=0))
         call = current_call.get()
         assert call is not None
-        self.age_ns = call.utterance_ns
+        self.age_ns = call.origins["utterance"]
 
 
 def test_what_a_client_does_with_an_answer_is_as_old_as_the_answer() -> None:
@@ -195,7 +195,7 @@ def test_a_goal_whose_client_is_gone_is_ended_by_the_fence_all_the_same() -> Non
 def _fence() -> Any:
     from runtime.control_messages.fence import Fence
 
-    return Fence(epochs=(0, 0, 1), interrupt_id="i", depth="stop")
+    return Fence(epochs={"policy": 1}, interrupt_id="i", depth="stop")
 
 
 def test_a_goal_without_a_word_for_too_long_is_given_up() -> None:

@@ -21,9 +21,9 @@ def command(
     v: float = 0.0,
     w: float = 0.0,
     source: str = "policy",
-    image_ns: int = 0,
+    image_ns: int | None = None,
 ) -> Stamped[JointCommand]:
-    envelope = Envelope("command", source, seq, now_ns, image_ns=image_ns)
+    envelope = Envelope("command", source, seq, now_ns, origins={} if image_ns is None else {"image": image_ns})
     return Stamped(JointCommand(position=position, base_v_mps=v, base_w_radps=w), envelope)
 
 

@@ -14,16 +14,18 @@ from nodes.guard.arbitration import RENEWED_WITHIN_S
 from nodes.guard.node import Guard
 from runtime.clock import to_ns
 from runtime.context import HandlerContext, current_call
-from runtime.control_messages.fence import SEATS, Seat
 from runtime.control_messages.lease import Lease, SeatHolders
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import JointCommand, SeatRequest
+from runtime.msgs.interrupt import PREEMPTS
 from runtime.msgs.signature import GOOD_FOR_NS, make_token, request
 from tests.support.guard_story import MS
 from tests.support.standing import HOME, standing
 
+SEATS = PREEMPTS["stop"]
+
 SHADOWS = {"planner": ("fallback",), "vlm": (), "policy": ("second", "replayed")}
-HOLDERS: dict[Seat, str] = {"planner": "planner", "vlm": "vlm", "policy": "first"}
+HOLDERS: dict[str, str] = {"planner": "planner", "vlm": "vlm", "policy": "first"}
 INFO = {
     seat: {
         "holder": HOLDERS[seat],
@@ -36,7 +38,7 @@ PEOPLE = ("me-1", "me-2")
 TICK_NS = 20 * MS
 
 
-def is_candidate(name: str, seat: Seat) -> bool:
+def is_candidate(name: str, seat: str) -> bool:
     """Whether the launch file names it for that seat; all others have to renew their lease."""
     return name in (HOLDERS[seat], *SHADOWS[seat])
 
@@ -63,9 +65,9 @@ class LeaseStory:
         self.sent: list[tuple[str, SeatRequest]] = []  # with who sent it
         self.used: set[str] = set()  # proofs that were good already
         self.news: list[Lease] = []
-        self.number: dict[Seat, int] = dict.fromkeys(SEATS, 0)
-        self.holder: dict[Seat, str] = dict(HOLDERS)
-        self.renewed_ns: dict[Seat, int] = dict.fromkeys(SEATS, 0)
+        self.number: dict[str, int] = dict.fromkeys(SEATS, 0)
+        self.holder: dict[str, str] = dict(HOLDERS)
+        self.renewed_ns: dict[str, int] = dict.fromkeys(SEATS, 0)
         self.line = SeatHolders(cast(Any, HOLDERS), {"command": "policy"})
         self.seqs: dict[str, int] = {}
         self.restart()
@@ -78,7 +80,7 @@ class LeaseStory:
         vars(guard)["run_info"] = {"registry": str(self.folder), "launch_file": "x/story.toml", "seats": INFO}
         for port in (guard.command, guard.state):
             vars(port)["clock"] = self.clock
-        guard.lease.sink = lambda _, message: self._issued(message)
+        guard.lease.sink = lambda _, message, __: self._issued(message)
         guard.on_start()
         for seat, lease in guard.arbitration.leases.items():
             assert lease.number == self.number[seat], "a restart forgot a lease, or made one"
@@ -110,7 +112,7 @@ class LeaseStory:
             assert is_candidate(lease.holder, lease.seat) or lease.holder == source, "a stranger was seated"
             assert lease.number == number[asked.seat] + 1
 
-    def request(self, do: Any, seat: Seat, holder: str, *, age_ms: int = 0, is_forged: bool = False) -> SeatRequest:
+    def request(self, do: Any, seat: str, holder: str, *, age_ms: int = 0, is_forged: bool = False) -> SeatRequest:
         """A request as a tool makes it; a forged one is signed with another token."""
         token = "0" * 64 if is_forged else self.token
         return request(token, do, seat, holder, "Ann", self.clock.ns - age_ms * MS)
@@ -183,7 +185,7 @@ class LeaseStory:
     def check(self) -> None:
         """What holds between any two steps: whatever a listener has heard, at most one source speaks for the seat."""
         sources = ("first", "second", "replayed", *PEOPLE, "stranger")
-        heard = [name for name in sources if not self.line.is_shadow(Envelope("command", name, 1, 0, seat=2))]
+        heard = [name for name in sources if not self.line.is_shadow(Envelope("command", name, 1, 0, seat="policy"))]
         assert len(heard) == 1, "not exactly one in command"
         leases = self.guard.arbitration.leases
         assert {seat: lease.number for seat, lease in leases.items()} == self.number

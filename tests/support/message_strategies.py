@@ -68,10 +68,8 @@ envelopes = st.builds(
     source=_TEXT,
     seq=_STAMP,
     published_ns=_STAMP,
-    image_ns=_STAMP,
-    utterance_ns=_STAMP,
-    plan_ns=_STAMP,
-    epochs=st.tuples(_STAMP, _STAMP, _STAMP),
+    origins=st.dictionaries(st.sampled_from(("image", "utterance", "plan", "lidar")), _STAMP),
+    epochs=st.dictionaries(st.sampled_from(("planner", "vlm", "policy", "navigation")), _STAMP),
     cause=_TEXT,
     provenance=_TEXT,
 )

@@ -175,7 +175,7 @@ class Story(Node):
         """From a timer: a handler may answer the very event that raised a fence."""
         if self.interrupts:
             self.interrupts = False
-            self.fence.publish(Fence(epochs=(0, 0, 1), interrupt_id="i", depth="stop"))
+            self.fence.publish(Fence(epochs={"policy": 1}, interrupt_id="i", depth="stop"))
 
     @every(hz=1)
     async def tell(self) -> None:

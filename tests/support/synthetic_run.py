@@ -77,11 +77,10 @@ class _Writer:
         self, at_s: float, topic: str, source: str, message: Message, *, image_ms: float = 0.0, heard_s: float = 0.0
     ) -> None:
         ns = START_NS + round(at_s * 1e9)
-        envelope = Envelope(
-            topic=topic, source=source, seq=0, published_ns=ns,
-            image_ns=ns - round(image_ms * 1e6) if image_ms else 0,
-            utterance_ns=START_NS + round(heard_s * 1e9) if heard_s else 0,
-        )  # fmt: skip
+        origins = {"image": ns - round(image_ms * 1e6)} if image_ms else {}
+        if heard_s:
+            origins["utterance"] = START_NS + round(heard_s * 1e9)
+        envelope = Envelope(topic=topic, source=source, seq=0, published_ns=ns, origins=origins)
         self.waiting.append((ns, Stamped(message, envelope)))
 
     def close(self) -> Path:
@@ -90,9 +89,7 @@ class _Writer:
             key = (stamped.envelope.topic, stamped.envelope.source)
             seq = self.seqs[key] = self.seqs.get(key, 0) + 1
             old = stamped.envelope
-            envelope = Envelope(
-                old.topic, old.source, seq, ns, image_ns=old.image_ns, utterance_ns=old.utterance_ns
-            )  # fmt: skip
+            envelope = Envelope(old.topic, old.source, seq, ns, old.origins)
             self.recorder.on_any(Stamped(stamped.message, envelope))
         self.recorder.run_info["outcome"] = {"ok": True, "reason": "every cup but the blue one is in the bin"}
         self.recorder.on_stop()

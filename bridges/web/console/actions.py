@@ -33,7 +33,6 @@ from bridges.web.http.wire import (
 )
 from nodes.robot.protocol import Hand, RobotLimits
 from runtime.clock import to_ns
-from runtime.context import HandlerContext, current_call
 from runtime.msgs import TERMINAL, Action, EStop, SeenObject, Subtask, Utterance
 
 NEAR_M = 0.15
@@ -196,14 +195,10 @@ class Actions:
         is_known = asked is not None and asked.age_s(now_ns) <= OLDEST_SETPOINT_S
         here = asked.message.position if asked is not None and is_known else state.message.position
         # A person's command is as old as the robot's state it starts from, and as the picture they look at.
-        call = HandlerContext(now_ns)
-        call.read(state)
-        call.image_ns = max((view.seen_captured_ns for view in session.views.values()), default=0)
-        token = current_call.set(call)
-        try:
-            self._ports.command.publish(drive.command(message, self._limits, here, state.message.velocity, aim))
-        finally:
-            current_call.reset(token)
+        seen = [view.seen_image for view in session.views.values() if view.seen_image is not None]
+        newest = sorted(seen, key=lambda image: image.message.captured_ns)[-1:]
+        command = drive.command(message, self._limits, here, state.message.velocity, aim)
+        self._ports.command.publish(command, stems_from=(state, *newest))
 
     def _as_planner(self, session: Session, message: Supervise | Decide | PlanRequest, now_ns: int) -> None:
         if not self._seats.holds("planner", session):

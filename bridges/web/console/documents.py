@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+import numpy as np
+
 from bridges.web.console.actions import Actions
 from bridges.web.console.canned_phrases import Canned
 from bridges.web.console.draft_review import Supervision
@@ -28,6 +30,8 @@ from bridges.web.speech.push_to_talk import Talking
 from nodes.robot.protocol import Hand
 from runtime import Stamped, Subscription
 from runtime.msgs import JOINTS, Image, RobotState
+
+_NO_PIXELS = np.zeros((0, 0, 3), np.uint8)
 
 DEPTH = " depth"
 """What a camera's name ends in whose depth is meant."""
@@ -118,8 +122,9 @@ class ConsoleDesk:
         if stamped is None or view.shown == (stamped.envelope.source, stamped.envelope.seq):
             return None
         view.shown = (stamped.envelope.source, stamped.envelope.seq)
-        view.captured_ns = stamped.message.captured_ns
         image = stamped.message
+        seen = Image(camera=image.camera, captured_ns=image.captured_ns, rgb=_NO_PIXELS)
+        view.image = Stamped(seen, stamped.envelope)
         if image.rgb.ndim != 3:
             return None
         height, width = image.rgb.shape[:2]

@@ -7,7 +7,6 @@ publish is shadow like anybody's.
 from __future__ import annotations
 
 from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.context import current_call
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.msgs import Action, Feedback, JointCommand, SceneDescription, Subtask
 from runtime.qos import RELIABLE
@@ -67,8 +66,7 @@ class HumanVLM(Node):
     @on(seen)
     def tell_on(self, scene: SceneDescription) -> None:
         """Perception stays the model's; what is being done is the person's."""
-        call = current_call.get()
-        trigger = call.trigger if call is not None else None
+        trigger = self.context.trigger
         if not self.is_holder or trigger is None or trigger.envelope.source == self.name:
             return
         text = "a person chooses what to do" if self.doing is None else f"a person: {self.doing.text} ({self.how})"

@@ -22,27 +22,22 @@ from bridges.web.console.signing import Asking
 from bridges.web.http.auth import ROLES
 from bridges.web.http.ids import Idents
 from bridges.web.http.listener import PageHost, missing_libraries
-from bridges.web.http.messages import DraftDecision, Mark, SeatWord, StudySetting
+from bridges.web.http.messages import StudySetting
 from bridges.web.http.page import Room
 from bridges.web.http.wire import Seat, decode
 from bridges.web.recordings.page import RecordingsDesk
 from bridges.web.recordings.page import recordings as the_recordings
 from bridges.web.speech.push_to_talk import STOP_WORDS, Talking, load_stop_words
 from nodes.robot.protocol import Hand, RobotLimits
-from runtime import on
+from runtime import Message, on
 from runtime.clock import wall_time_ns
-from runtime.context import current_call
-from runtime.control_messages.fence import seat_index
 from runtime.control_messages.lease import Lease
 from runtime.errors import ParameterError
 from runtime.launch.nodes_table import load_name
-from runtime.message import Envelope, Stamped
+from runtime.message import Stamped
 from runtime.msgs import (
     Action,
-    Feedback,
-    GuardState,
     Image,
-    Interrupt,
     JointCommand,
     RecorderState,
     RobotState,
@@ -50,7 +45,6 @@ from runtime.msgs import (
     Utterance,
 )
 
-PLANNER = seat_index("planner")
 STATES_KEPT = 100
 """Two seconds of the robot's states: longer than any picture is under way."""
 
@@ -157,47 +151,35 @@ class Console(ConsolePorts):
     def robot_read(self, state: RobotState) -> None:
         self._states.append(state)
 
-    @on(ConsolePorts.head_image)
-    def head_seen(self, image: Image) -> None:
-        self._poke()
-
-    @on(ConsolePorts.wrist_image)
-    def wrist_seen(self, image: Image) -> None:
-        self._poke()
-
-    @on(ConsolePorts.room_image)
-    def room_seen(self, image: Image) -> None:
+    @on(ConsolePorts.head_image, ConsolePorts.wrist_image, ConsolePorts.room_image)
+    def see(self, image: Image) -> None:
         self._poke()
 
     @on(ConsolePorts.recorder)
-    def note_recorder(self, state: RecorderState) -> None:
-        if (envelope := _envelope()) is not None:
-            self._recorders.take(Stamped(state, envelope))
+    def note_recorder(self, state: Stamped[RecorderState]) -> None:
+        self._recorders.take(state)
 
     @on(ConsolePorts.heard)
-    def note_heard(self, message: Utterance) -> None:
-        self._talking.note(message)
-        self._note(message)
+    def note_heard(self, heard: Stamped[Utterance]) -> None:
+        self._talking.note(heard.message)
+        self.note(heard)
 
-    @on(ConsolePorts.said)
-    def note_said(self, message: Utterance) -> None:
-        self._note(message)
-
-    @on(ConsolePorts.subtask)
-    def note_subtask(self, message: Subtask) -> None:
-        self._note(message)
-
-    @on(ConsolePorts.action)
-    def note_action(self, message: Action) -> None:
-        self._note(message)
-
-    @on(ConsolePorts.feedback)
-    def note_feedback(self, message: Feedback) -> None:
-        self._note(message)
-
-    @on(ConsolePorts.interrupts)
-    def note_interrupt(self, message: Interrupt) -> None:
-        self._note(message)
+    @on(
+        ConsolePorts.said,
+        ConsolePorts.subtask,
+        ConsolePorts.action,
+        ConsolePorts.feedback,
+        ConsolePorts.interrupts,
+        ConsolePorts.seat_words,
+        ConsolePorts.draft_decisions,
+        ConsolePorts.marks,
+        ConsolePorts.guard,
+    )
+    def note(self, stamped: Stamped[Message]) -> None:
+        """Put it on the page's board."""
+        about = stamped.envelope
+        self._board.take(stamped.message, topic=about.topic, at_ns=about.published_ns, provenance=about.provenance)
+        self._poke()
 
     @on(ConsolePorts.leases)
     def note_lease(self, lease: Lease) -> None:
@@ -208,40 +190,27 @@ class Console(ConsolePorts):
             self._poke()
 
     @on(ConsolePorts.candidate_subtask)
-    def see_subtask(self, message: Subtask) -> None:
-        self._see("planner", message)
+    def see_subtask(self, subtask: Stamped[Subtask]) -> None:
+        self._see("planner", subtask)
+        if subtask.envelope.source != self._seats.holder("planner"):
+            self._supervision.propose(subtask.message)
 
     @on(ConsolePorts.candidate_action)
-    def see_action(self, message: Action) -> None:
-        self._see("vlm", message)
+    def see_action(self, action: Stamped[Action]) -> None:
+        self._see("vlm", action)
 
     @on(ConsolePorts.candidate_command)
-    def see_command(self, message: JointCommand) -> None:
-        self._see("policy", message)
+    def see_command(self, command: Stamped[JointCommand]) -> None:
+        self._see("policy", command)
 
     @on(ConsolePorts.candidate_said)
-    def see_said(self, message: Utterance) -> None:
+    def see_said(self, said: Stamped[Utterance]) -> None:
         """A planner in shadow would say something."""
-        envelope = _envelope()
-        if envelope is not None and envelope.seat == PLANNER and envelope.source != self._seats.holder("planner"):
-            self._supervision.propose(message)
+        if said.envelope.seat == "planner" and said.envelope.source != self._seats.holder("planner"):
+            self._supervision.propose(said.message)
 
-    def _see(self, seat: Seat, message: Subtask | Action | JointCommand) -> None:
-        envelope = _envelope()
-        if envelope is None:
-            return
-        self._shadows.note(seat, envelope.source, message, envelope.published_ns)
-        is_shadow = envelope.source != self._seats.holder(seat)
-        if is_shadow and isinstance(message, Subtask):
-            self._supervision.propose(message)
-
-    @on(ConsolePorts.seat_words)
-    def note_seat_word(self, message: SeatWord) -> None:
-        self._note(message)
-
-    @on(ConsolePorts.draft_decisions)
-    def note_draft(self, message: DraftDecision) -> None:
-        self._note(message)
+    def _see(self, seat: Seat, stamped: Stamped[Subtask | Action | JointCommand]) -> None:
+        self._shadows.note(seat, stamped.envelope.source, stamped.message, stamped.envelope.published_ns)
 
     @on(ConsolePorts.settings)
     def note_setting(self, message: StudySetting) -> None:
@@ -250,25 +219,5 @@ class Console(ConsolePorts):
         self._canned.set(own)
         self._poke()
 
-    @on(ConsolePorts.marks)
-    def note_mark(self, message: Mark) -> None:
-        self._note(message)
-
-    @on(ConsolePorts.guard)
-    def note_guard(self, message: GuardState) -> None:
-        self._note(message)
-
-    def _note(self, message: Any) -> None:
-        envelope = _envelope()
-        if envelope is None:
-            return
-        self._board.take(message, topic=envelope.topic, at_ns=envelope.published_ns, provenance=envelope.provenance)
-        self._poke()
-
     def _poke(self) -> None:
         self._pages.poke()
-
-
-def _envelope() -> Envelope | None:
-    call = current_call.get()
-    return call.trigger.envelope if call is not None and call.trigger is not None else None

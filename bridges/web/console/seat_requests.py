@@ -63,7 +63,9 @@ class Seats:
 
     def learn(self, lease: Lease) -> None:
         """What the guard says (the node's thread)."""
-        self._leases[lease.seat] = lease
+        for seat in HANDS:
+            if seat == lease.seat:
+                self._leases[seat] = lease
 
     def holds(self, seat: Seat, session: Session) -> bool:
         """Whether this person sits there."""

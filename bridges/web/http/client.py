@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Any
 
 from bridges.web.http.auth import RateLimit, Role
 from bridges.web.http.jpeg import LinkPace
+from runtime import Stamped
 
 MESSAGES_PER_S, MESSAGE_BURST = 250.0, 500.0
 WORDS_PER_S, WORDS_BURST = 3.0, 10.0
@@ -23,9 +25,9 @@ class CameraStream:
     shown: tuple[str, int] = ("", 0)  # source and sequence of the last image sent
     number: int = 0
     sent_ns: int = 0
-    captured_ns: int = 0  # of the last image sent
-    seen_captured_ns: int = 0  # of the last image that is known to be on screen
-    under_way: dict[int, tuple[int, int]] = field(default_factory=dict)  # number -> sent, captured
+    image: Stamped[Any] | None = None  # the last one sent, without its pixels
+    seen_image: Stamped[Any] | None = None  # the last one that is known to be on screen
+    under_way: dict[int, tuple[int, Stamped[Any] | None]] = field(default_factory=dict)  # number -> sent, image
 
     @property
     def has_room(self) -> bool:
@@ -36,13 +38,13 @@ class CameraStream:
         """The next frame goes out now."""
         self.number += 1
         self.sent_ns = now_ns
-        self.under_way[self.number] = now_ns, self.captured_ns
+        self.under_way[self.number] = now_ns, self.image
 
     def seen(self, number: int, now_ns: int) -> bool:
         """The page has drawn that frame, and so all before it; False where it was not under way."""
         if number not in self.under_way:
             return False
-        sent_ns, self.seen_captured_ns = self.under_way[number]
+        sent_ns, self.seen_image = self.under_way[number]
         self.under_way = {other: when for other, when in self.under_way.items() if other > number}
         self.pace.answered((now_ns - sent_ns) * 1e-6)
         return True

@@ -147,8 +147,8 @@ class Talking:
     def note(self, heard: Utterance) -> None:
         """What was understood (the node's thread)."""
         for person in tuple(self._people.values()):
-            is_theirs = heard.speaker == person.speaker and abs(heard.captured_ns - person.captured_ns) <= SAME_NS
-            if is_theirs and person.captured_ns:
+            is_near = heard.captured_ns is not None and abs(heard.captured_ns - person.captured_ns) <= SAME_NS
+            if heard.speaker == person.speaker and is_near and person.captured_ns:
                 person.words = heard.text
 
     def document(self, session: Session, *, is_told_why: bool) -> dict[str, Any]:

@@ -7,7 +7,7 @@ something is not undone, it is asked for again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from bridges.web.console.signing import Asking
 from bridges.web.http.messages import STUDY
@@ -39,7 +39,7 @@ class ConditionEffect:
 
     def learn(self, lease: Lease) -> None:
         """What the guard says about a seat."""
-        self._leases[lease.seat] = lease
+        self._leases[cast(Seat, lease.seat)] = lease  # the three are the console's
 
     def why_not(self, story: Story) -> str:
         """Why the condition of this step cannot be put into force; "" where it can."""

@@ -32,7 +32,6 @@ from bridges.web.study.session import Event, SessionRefused, Story, words_of
 from bridges.web.study.views import experimenter_view, participant_view
 from runtime import Publisher, QoS, Subscription, on
 from runtime.clock import wall_time_ns
-from runtime.context import current_call
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import UserError
 from runtime.message import Message, Stamped
@@ -189,10 +188,8 @@ class Study(VoicePorts, TalkPorts):
         self._effect.learn(lease)
 
     @on(recorder)
-    def note_recorder(self, state: RecorderState) -> None:
-        call = current_call.get()
-        if call is not None and call.trigger is not None:
-            self._recorders.take(Stamped(state, call.trigger.envelope))
+    def note_recorder(self, state: Stamped[RecorderState]) -> None:
+        self._recorders.take(state)
 
     def _spoken(self, message: Utterance, topic: str) -> None:
         """What is said while a session runs belongs to it, so that a page that comes back shows it."""

@@ -13,11 +13,11 @@ from nodes.episodes.dialogue.messages import BeginEpisode, Pause
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import Sent, TurnBasedDialogue
 from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.context import current_call
 from runtime.control_messages.fence import FENCE_TOPIC, Fence, raised
 from runtime.message import Epochs
 from runtime.msgs import Interrupt
 from runtime.msgs.episode import Observation, Outcome, Reply, Scores, Turn
+from runtime.msgs.interrupt import PREEMPTS
 from runtime.qos import RELIABLE, URGENT
 
 
@@ -57,7 +57,7 @@ class Moderator(Node):
         self._began_ns = 0
         self._pause_token = 0
         self._voided: asyncio.Event | None = None
-        self._epochs: Epochs = (0, 0, 0)
+        self._epochs: Epochs = {}
 
     def on_start(self) -> None:
         kind = AsynchronousDialogue if self.plan.rules.order == "asynchronous" else TurnBasedDialogue
@@ -90,9 +90,8 @@ class Moderator(Node):
     def answered(self, reply: Reply) -> None:
         at_s = self.seconds
         if self.conduct.expects(reply):
-            call = current_call.get()
-            if call is not None and call.trigger is not None:
-                self.plays(reply.seat, call.trigger.envelope.provenance)
+            if self.context.trigger is not None:
+                self.plays(reply.seat, self.context.trigger.envelope.provenance)
             self.happens(at_s, reply=reply)
         self._send(self.conduct.reply(reply, at_s))
 
@@ -128,7 +127,7 @@ class Moderator(Node):
     def _raise(self, interrupt: Interrupt) -> None:
         """Void what all others are about to say: whoever answered the ask behind this interrupt knows of it."""
         self.interrupt.publish(interrupt)
-        self._epochs = raised(self._epochs, interrupt.depth)
+        self._epochs = raised(self._epochs, PREEMPTS[interrupt.depth])
         self.fence.publish(
             Fence(
                 epochs=self._epochs,
@@ -140,9 +139,8 @@ class Moderator(Node):
         )
 
     def _publish_to_seats(self, observations: Iterable[tuple[int, Observation]]) -> None:
-        call = current_call.get()
-        if call is not None:
-            call.cause = ""  # each observation begins a chain of its own: a fence voids the answers to all but one
+        # Each observation begins a chain of its own: a fence voids the answers to all but one.
+        self.context.cause = ""
         for seat, observation in observations:
             self._seats[seat].publish(observation)
 

@@ -136,7 +136,7 @@ def trace(recording: Recording, at_s: float, topic: str = "robot/command") -> Ca
             topic=message.topic,
             ident=ident,
             at_s=(envelope.published_ns - start_ns) * 1e-9,
-            age_s=(command_ns - (envelope.image_ns or envelope.published_ns)) * 1e-9
+            age_s=(command_ns - envelope.origins.get("image", envelope.published_ns)) * 1e-9
             if message.schema == IMAGE_SCHEMA
             else (command_ns - envelope.published_ns) * 1e-9,
             text=say(message, recording.joints),
@@ -205,7 +205,7 @@ def _stamped(known: _Known, idents: list[str]) -> list[tuple[str, str, str]]:
     found = []
     for ident in reversed(idents):
         envelope = known.messages[ident].envelope
-        for stage, stamp_ns in (("subtask", envelope.plan_ns), ("heard", envelope.utterance_ns)):
+        for stage, stamp_ns in (("subtask", envelope.born_ns("plan")), ("heard", envelope.born_ns("utterance"))):
             parent = known.published_at(stage, stamp_ns) if stamp_ns else None
             if parent is not None:
                 found.append((stage, parent, f"the oldest behind {envelope.topic}"))

@@ -62,8 +62,8 @@ class RecordedTopic:
         if envelope.seq > before + 1 and before:
             self.missing += envelope.seq - before - 1
         self._seq[envelope.source] = envelope.seq
-        if envelope.image_ns:
-            age_s = (envelope.published_ns - envelope.image_ns) * 1e-9
+        if (image_ns := envelope.born_ns("image")) is not None:
+            age_s = (envelope.published_ns - image_ns) * 1e-9
             self.oldest_image_s = max(self.oldest_image_s or 0.0, age_s)
 
     def finish(self) -> None:

@@ -69,8 +69,9 @@ class Curves:
             if not message.topic.startswith(("health/", "calls/")):
                 seconds = self.counts.setdefault(message.topic, {})
                 seconds[int(at_s)] = seconds.get(int(at_s), 0) + 1
-            if envelope.image_ns and message.topic in AGED:
-                age_ms = (envelope.published_ns - envelope.image_ns) * 1e-6
+            image_ns = envelope.born_ns("image")
+            if image_ns is not None and message.topic in AGED:
+                age_ms = (envelope.published_ns - image_ns) * 1e-6
                 self.ages_ms.setdefault(message.topic, Curve()).add(at_s, age_ms)
             if message.topic in EVENTS:
                 self.events.setdefault(message.topic, []).append(at_s)

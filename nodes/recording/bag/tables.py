@@ -82,7 +82,8 @@ def export_csv(
             envelope = envelope_or_none(message)
             row: dict[str, Any] = dict(_flat(message, damaged))
             if envelope is not None:
-                age_s = (envelope.published_ns - envelope.image_ns) / NS_PER_S if envelope.image_ns else ""
+                image_ns = envelope.born_ns("image")
+                age_s = "" if image_ns is None else (envelope.published_ns - image_ns) / NS_PER_S
                 at_s = (envelope.published_ns - start_ns) / NS_PER_S
                 row |= dict(zip(_HEAD, (at_s, envelope.source, envelope.seq, age_s, envelope.cause), strict=True))
             writers[message.topic].writerow(row)

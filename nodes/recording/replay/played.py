@@ -71,7 +71,7 @@ class Played(Node):
         about = moved.envelope
         outer = current_call.get()
         call = HandlerContext(now_ns, about.epochs)
-        call.image_ns, call.utterance_ns, call.plan_ns = about.image_ns, about.utterance_ns, about.plan_ns
+        call.origins = about.origins
         call.cause = about.cause
         call.notes = outer.notes if outer is not None else None
         port = self.ports[about.topic]

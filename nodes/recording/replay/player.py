@@ -20,7 +20,8 @@ from nodes.recording.bag.diff import Difference, first_difference
 from nodes.recording.replay.inputs import Inputs, body, picture
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
-from runtime.context import HandlerContext, current_call
+from runtime.clock import NS_PER_S
+from runtime.context import AgeRules, HandlerContext, current_call
 from runtime.control_messages.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
 from runtime.execution.node_host import NodeHost
@@ -33,7 +34,7 @@ from runtime.snapshot import NodeSnapshot
 
 T = TypeVar("T")
 
-_COMPARED = ("image_ns", "utterance_ns", "plan_ns", "epochs", "cause", "provenance")
+_COMPARED = ("origins", "epochs", "cause", "provenance")
 """Of the envelope: what a call hands on of what it read."""
 
 
@@ -53,6 +54,9 @@ class CallClock:
 
     def now_ns(self) -> int:
         return self.call_ns
+
+    def now_s(self) -> float:
+        return self.now_ns() / NS_PER_S
 
     async def sleep(self, seconds: float) -> None:
         """Returns at once: the clock's next word is a recorded one."""
@@ -84,13 +88,16 @@ class FedPort(Subscription[Any]):
         self.found: deque[Stamped[Any] | None] = deque()
 
     def stamped(self) -> Stamped[Any] | None:
-        if not self.found:
-            raise NotReplayableError(f"it looks at port {self.attribute!r} more often than it did then")
-        newest = self.found.popleft()
+        newest = self.peek()
         call = current_call.get()
         if newest is not None and call is not None:
             call.read(newest)
         return newest
+
+    def peek(self) -> Stamped[Any] | None:
+        if not self.found:
+            raise NotReplayableError(f"it looks at port {self.attribute!r} more often than it did then")
+        return self.found.popleft()
 
 
 @dataclass
@@ -196,6 +203,7 @@ class NodePlayer:
             node, name=self._spec.name, clock=self._call_clock, seed=self._seed,
             send=lambda envelope, message: self._sent.append((envelope, message)),
             fence=PreemptionEpochs(), finish=lambda name, ok, reason: None, hz=self._spec.hz, remap=self._spec.remap,
+            rules=AgeRules.of(self._run_info),
         )  # fmt: skip
         self._views.clear()
         self._ports = {attribute: FedPort(port) for attribute, port in hosted.subscriptions.items()}
@@ -262,7 +270,7 @@ class NodePlayer:
             if heard is None:
                 raise NotReplayableError(f"{self._spec.cls.__name__} does not hear {topic}")
             trigger = self._input(record.trigger, heard)
-        call = HandlerContext(record.started_ns, record.epochs, trigger=trigger)
+        call = HandlerContext(record.started_ns, record.epochs, trigger, hosted.ages, self._clock)
         self._call_clock.call_ns = self._clock.call_ns = record.started_ns
         self._clock.said = deque(record.nows_ns)
         self._sent.clear()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from nodes.voice.speaking.pieces import heard_words
 from nodes.voice.speaking.playing import Player
-from runtime.context import HandlerContext
-from runtime.message import Envelope
+from runtime.message import Envelope, Stamped
 
 
 @dataclass(slots=True, eq=False)
 class SpokenUtterance:
-    """What is told of it stems from `call`, in which it was heard."""
+    """What is told of it stems from the message that `said` it."""
 
     text: str
     said_ns: int
-    call: HandlerContext | None = None
+    said: Stamped[Any] | None = None
     spoken: list[str] = field(default_factory=list)  # pieces that were heard whole
     piece: str = ""  # that is played
     frames: int = 0  # of its sound
@@ -24,16 +24,14 @@ class SpokenUtterance:
     has_begun: bool = False
 
     @classmethod
-    def of(cls, text: str, call: HandlerContext | None, now_ns: int) -> SpokenUtterance:
-        """The turn of a message that a handler runs for; without a call it was said now."""
-        if call is None or call.trigger is None:
-            return cls(text, now_ns)
-        return cls(text, call.trigger.envelope.published_ns, HandlerContext(call.started_ns, call.epochs, call.trigger))
+    def of(cls, text: str, said: Stamped[Any] | None, now_ns: int) -> SpokenUtterance:
+        """The turn of a message; without one it was said now."""
+        return cls(text, now_ns if said is None else said.envelope.published_ns, said)
 
     @property
     def envelope(self) -> Envelope | None:
         """Of the message that said it."""
-        return None if self.call is None or self.call.trigger is None else self.call.trigger.envelope
+        return None if self.said is None else self.said.envelope
 
     @property
     def ident(self) -> str:

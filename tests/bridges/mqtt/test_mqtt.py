@@ -129,7 +129,7 @@ def test_accepted_commands_become_messages_of_the_graph() -> None:
     bridge = MqttBridge(commands=("say", "stop", "estop", "runstop", "home"))
     published: list[object] = []
     for port in (bridge.utterance, bridge.interrupt, bridge.estop, bridge.service, bridge.button):
-        port.sink = lambda _, message: published.append(message)
+        port.sink = lambda _, message, __: published.append(message)
     for verb in bridge.commands:
         more: dict[str, Any] = {"text": "hello"} if verb == "say" else {}
         payload = json.dumps(command(f"nonce-{verb}", **more)).encode()

@@ -180,7 +180,7 @@ def test_an_interruption_is_the_robots_own_interrupt_and_its_fence_voids_what_ot
         "Ben Okafor",
         "Stop it now, both of you!",
     )
-    assert [(fence.interrupt_id, fence.epochs) for fence in fences] == [(interrupt.id, (1, 0, 1))]
+    assert [(fence.interrupt_id, fence.epochs) for fence in fences] == [(interrupt.id, {"planner": 1, "policy": 1})]
     assert slow.finished < slow.began  # its answer was cancelled on its way
     assert said(moderator)[:2] == ["Ana:I have a long story to tell. -", "Ben:Stop it now, both of you!"]
     assert not any("never be said" in line for line in said(moderator))

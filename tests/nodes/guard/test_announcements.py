@@ -80,7 +80,13 @@ def test_a_contact_is_told_with_an_id_its_words_and_a_fence() -> None:
     room.run(0.3)
     assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text="contact: base", by="contact")]
     assert room.raised == [
-        Fence(epochs=(1, 1, 1), interrupt_id="guard-1", depth="stop", text="contact: base", by="contact")
+        Fence(
+            epochs={"planner": 1, "vlm": 1, "policy": 1},
+            interrupt_id="guard-1",
+            depth="stop",
+            text="contact: base",
+            by="contact",
+        )
     ]
     assert room.states[-1].stop_cause == "guard-1"
     room.robot.contact = ()
@@ -112,7 +118,7 @@ def test_an_emergency_stop_is_told_to_everybody_once() -> None:
     assert room.interrupts == [Interrupt(id="guard-1", depth="stop", text="button: toe", by="estop")]
     said = room.states[-1]
     assert (said.estop, said.reason, said.stop_cause) == ("button: toe", "emergency stop: button: toe", "guard-1")
-    assert [fence.epochs for fence in room.raised] == [(1, 1, 1)]
+    assert [fence.epochs for fence in room.raised] == [{"planner": 1, "vlm": 1, "policy": 1}]
 
 
 def test_a_lost_link_is_told_as_such_and_not_on_top_of_another_stop() -> None:
@@ -229,12 +235,12 @@ def test_what_is_latched_stands_in_the_ledger_as_it_is(tmp_path: Path) -> None:
     assert guard.keeper is not None
     path = guard.keeper.path
     guard.interrupted(Interrupt(id="i", depth="stop", text="Ouch!", by="Ana"))
-    assert read(path) == SavedState(epochs=(1, 1, 1), stop="stopped by Ana: Ouch!")
+    assert read(path) == SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="stopped by Ana: Ouch!")
     guard.emergency(EStop(source="button", is_pressed=True))
     found = read(path)
     assert found is not None
     assert (found.stop, found.estop) == ("emergency stop: button: pressed", "button: pressed")
-    assert found.epochs == (2, 2, 2)
+    assert found.epochs == {"planner": 2, "vlm": 2, "policy": 2}
     assert started(tmp_path).machine.mode == "estopped"
 
 

@@ -46,7 +46,7 @@ def test_at_the_start_everybody_sits_at_home_under_a_lease_without_number() -> N
         "policy": Lease(seat="policy", holder="first", number=0, kind="replay"),
         "vlm": Lease(seat="vlm", holder="eyes", number=0, kind="model"),
     }
-    assert (authority.epochs, authority.last) == ((0, 0, 0), Fence(epochs=(0, 0, 0)))
+    assert (authority.epochs, authority.last) == ({}, Fence(epochs={}))
     assert Arbitration().leases == {}
 
 
@@ -165,27 +165,33 @@ def test_a_ladder_may_ask_for_its_own_rungs_and_for_nothing_else(
 
 def test_a_fence_tells_the_whole_interrupt(authority: Arbitration) -> None:
     stop = Interrupt(id="i-1", depth="stop", text="Ouch!", by="Ana")
-    fence = Fence(epochs=(1, 1, 1), interrupt_id="i-1", depth="stop", text="Ouch!", by="Ana")
+    fence = Fence(
+        epochs={"planner": 1, "vlm": 1, "policy": 1}, interrupt_id="i-1", depth="stop", text="Ouch!", by="Ana"
+    )
     assert authority.fence(stop) == fence
     assert authority.last == fence
-    assert authority.epochs == (1, 1, 1)
+    assert authority.epochs == {"planner": 1, "vlm": 1, "policy": 1}
     amended = authority.fence(Interrupt(id="i-2", depth="amend", text="no cream", by="Bo"))
-    assert amended == Fence(epochs=(1, 2, 1), interrupt_id="i-2", depth="amend", text="no cream", by="Bo")
+    assert amended == Fence(
+        epochs={"planner": 1, "vlm": 2, "policy": 1}, interrupt_id="i-2", depth="amend", text="no cream", by="Bo"
+    )
 
 
 def test_what_is_restored_goes_on_and_never_back(authority: Arbitration) -> None:
     person = Lease(seat="policy", holder="me-7", number=4, kind="person")
     stranger = Lease(seat="planner", holder="x", number=9)
-    authority.restore((3, 0, 2), {"policy": person, "planner": stranger}, NOW_NS)
-    assert authority.epochs == (3, 0, 2)
-    assert authority.last == Fence(epochs=(3, 0, 2))
+    authority.restore({"planner": 3, "policy": 2}, {"policy": person, "planner": stranger}, NOW_NS)
+    assert authority.epochs == {"planner": 3, "policy": 2}
+    assert authority.last == Fence(epochs={"planner": 3, "policy": 2})
     assert authority.leases["policy"] is person
     assert "planner" not in authority.leases
-    authority.restore((1, 5, 1), {"policy": Lease(seat="policy", holder="old", number=3)}, NOW_NS)
-    assert authority.epochs == (3, 5, 2)
+    authority.restore(
+        {"planner": 1, "vlm": 5, "policy": 1}, {"policy": Lease(seat="policy", holder="old", number=3)}, NOW_NS
+    )
+    assert authority.epochs == {"planner": 3, "vlm": 5, "policy": 2}
     assert authority.leases["policy"] is person
     same = Lease(seat="policy", holder="me-8", number=4)
-    authority.restore((0, 0, 0), {"policy": same}, NOW_NS)
+    authority.restore({}, {"policy": same}, NOW_NS)
     assert authority.leases["policy"] is same
     assert authority.expired(NOW_NS + LATE_NS) == []
     assert [lease.displaced for lease in authority.expired(NOW_NS + LATE_NS + 1)] == ["me-8"]
@@ -197,11 +203,14 @@ def test_a_person_who_was_never_heard_to_renew_loses_the_seat_at_once(authority:
     assert [lease.number for lease in authority.expired(LATE_NS + 1)] == [6]
 
 
-@pytest.mark.parametrize("before", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
-def test_each_seats_epoch_is_restored_by_itself_and_never_goes_back(before: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(
+    "before",
+    [{"planner": 1, "vlm": 2, "policy": 3}, {"planner": 3, "vlm": 2, "policy": 1}, {"vlm": 3, "navigation": 1}],
+)
+def test_each_seats_epoch_is_restored_by_itself_and_never_goes_back(before: dict[str, int]) -> None:
     authority = Arbitration()
     authority.epochs = before
-    authority.restore((0, 0, 0), {}, 0)
+    authority.restore({}, {}, 0)
     assert authority.epochs == before
-    authority.restore((5, 6, 7), {}, 0)
-    assert authority.epochs == authority.last.epochs == (5, 6, 7)
+    authority.restore({"planner": 5, "vlm": 6, "policy": 7}, {}, 0)
+    assert authority.epochs == authority.last.epochs == {**before, "planner": 5, "vlm": 6, "policy": 7}

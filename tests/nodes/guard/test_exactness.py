@@ -118,7 +118,9 @@ def test_an_image_counts_until_exactly_its_age() -> None:
 
     def seen(age_ns: int) -> Stamped[JointCommand]:
         message = JointCommand(position=HOME)
-        return Stamped(message, Envelope("command", "policy", 1, story.now_ns, image_ns=story.now_ns - age_ns))
+        return Stamped(
+            message, Envelope("command", "policy", 1, story.now_ns, origins={"image": story.now_ns - age_ns})
+        )
 
     assert "image" in story.machine.accept_command(seen(to_ns(1.0) + 1), story.now_ns)
     assert story.machine.accept_command(seen(to_ns(1.0)), story.now_ns) == ""

@@ -16,8 +16,8 @@ from nodes.guard.node import Guard
 from nodes.guard.persistence import Disk, SavedState, StateFile, read
 from runtime.msgs import EStop
 
-PRESSED = SavedState(epochs=(1, 1, 1), stop="emergency stop", estop="button: pressed")
-RELEASED = SavedState(epochs=(1, 1, 1), stop="re-armed by Ann")
+PRESSED = SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="emergency stop", estop="button: pressed")
+RELEASED = SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="re-armed by Ann")
 
 
 class NotedDisk(Disk):

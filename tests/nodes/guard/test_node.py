@@ -106,7 +106,7 @@ def test_the_output_carries_the_age_of_the_image_behind_it() -> None:
     sim.publish("command", JointCommand(position=FAR))
     sim.run(seconds=0.1)
     last = [stamped for stamped in published if stamped.envelope.topic == "robot/command"][-1]
-    assert last.envelope.image_ns == 0
+    assert last.envelope.born_ns("image") is None
     assert last.message.position[0] > HOME[0]
 
 

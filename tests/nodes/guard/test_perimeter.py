@@ -56,11 +56,11 @@ class Attacker:
             assert way.await_ready(5.0) == []
         self.seq = MANY
 
-    def say(self, topic: str, message: Message, source: str, *, seat: int = -1) -> None:
+    def say(self, topic: str, message: Message, source: str, *, seat: str = "") -> None:
         self.seq += 1
         now_ns = SystemClock().now_ns()
-        epochs = (MANY, MANY, MANY)
-        envelope = Envelope(topic, source, self.seq, now_ns, utterance_ns=now_ns, epochs=epochs, seat=seat)
+        epochs = dict.fromkeys(("planner", "vlm", "policy"), MANY)
+        envelope = Envelope(topic, source, self.seq, now_ns, origins={"utterance": now_ns}, epochs=epochs, seat=seat)
         self.ways[message.message_kind].publish(envelope, message)
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ def test_nobody_takes_the_guards_word_from_a_forger_and_a_stop_stays_a_stop(rig:
     try:
         for source in ("guard", "driver", "somebody"):
             attacker.say("lease", Lease(seat="policy", holder="nobody", number=MANY), source)
-            attacker.say("fence", Fence(epochs=(MANY, MANY, MANY), depth="stop"), source)
+            attacker.say("fence", Fence(epochs=dict.fromkeys(("planner", "vlm", "policy"), MANY), depth="stop"), source)
             attacker.say("guard/state", GuardState(mode="disarmed", reason="forged"), source)
             attacker.say("robot/status", RobotStatus(read_ns=MANY, mode="runstopped", is_runstopped=True), source)
             attacker.say("driver/runstop", DriverOrder(verb="runstop", why="forged"), source)

@@ -24,7 +24,7 @@ def test_an_amend_ends_as_soon_as_its_effects_have_come() -> None:
     room = Room()
     room.raise_one("a", "amend")
     room.wait()
-    room.sim.publish("fence", Fence(epochs=(0, 1, 0), interrupt_id="a", depth="amend"))
+    room.sim.publish("fence", Fence(epochs={"vlm": 1}, interrupt_id="a", depth="amend"))
     room.wait()
     assert room.records == []
     room.sim.publish("interrupt/effect", Effect(interrupt_id="a", effect="vlm voided"))
@@ -54,7 +54,7 @@ def test_an_effect_that_comes_before_its_interrupt_counts() -> None:
     room.sim.publish("interrupt/effect", Effect(interrupt_id="a", effect="vlm voided"))
     room.wait()
     room.raise_one("a", "amend")
-    room.sim.publish("fence", Fence(epochs=(0, 1, 0), interrupt_id="a", depth="amend"))
+    room.sim.publish("fence", Fence(epochs={"vlm": 1}, interrupt_id="a", depth="amend"))
     room.wait()
     assert [(record.id, record.missing) for record in room.records] == [("a", ())]
 
@@ -65,7 +65,7 @@ def test_a_stop_is_held_and_at_rest_by_the_guards_word() -> None:
     room.wait()
     for effect in ("planner cancelled", "vlm voided", "chunk flushed"):
         room.sim.publish("interrupt/effect", Effect(interrupt_id="s", effect=effect))
-    room.sim.publish("fence", Fence(epochs=(1, 1, 1), interrupt_id="s", depth="stop"))
+    room.sim.publish("fence", Fence(epochs={"planner": 1, "vlm": 1, "policy": 1}, interrupt_id="s", depth="stop"))
     now_ns = room.sim.clock.now_ns()
     stopped = {"mode": "stopped", "reason": "", "held_ns": now_ns}
     room.sim.publish("guard/state", GuardState(**stopped))  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from nodes.interrupts.reflex import Depth, Reflex, depths_of
 from runtime import Simulation
 from runtime.message import Message
 from runtime.msgs import GuardState, Interrupt, RobotState, Utterance
-from runtime.ports import Publisher
+from runtime.ports import Publisher, Sources
 
 LABELLED: tuple[tuple[str, tuple[Depth, ...]], ...] = (
     ("Ouch! That's my toe!", ("stop",)),
@@ -115,7 +115,7 @@ def reflex_with_sink() -> tuple[Reflex, list[Interrupt]]:
     reflex = Reflex()
     sent: list[Interrupt] = []
 
-    def sink(port: Publisher[Interrupt], message: Message) -> None:
+    def sink(port: Publisher[Interrupt], message: Message, stems_from: Sources = None) -> None:
         assert isinstance(message, Interrupt)
         sent.append(message)
 

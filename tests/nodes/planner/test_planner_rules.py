@@ -9,7 +9,7 @@ from nodes.planner.rules import OrderUnderWay, describe, hear, report
 from nodes.planner.scripted import ScriptedPlanner
 from runtime.message import Message
 from runtime.msgs import SceneDescription, Subtask, Utterance
-from runtime.ports import Publisher
+from runtime.ports import Publisher, Sources
 
 ORDER = "Please clear the table: put the cups in the bin"
 
@@ -132,7 +132,7 @@ def test_the_node_answers_and_repeats_its_subtask_each_tick() -> None:
     planner = ScriptedPlanner()
     sent: list[Message] = []
 
-    def sink(port: Publisher[Subtask] | Publisher[Utterance], message: Message) -> None:
+    def sink(port: Publisher[Subtask] | Publisher[Utterance], message: Message, stems_from: Sources = None) -> None:
         sent.append(message)
 
     planner.subtask.sink = planner.said.sink = sink

@@ -274,8 +274,8 @@ def test_commands_carry_the_age_of_the_newest_image_looked_at() -> None:
 
     def note(stamped: Stamped[JointCommand]) -> None:
         envelope = stamped.envelope
-        if envelope.topic == "command" and envelope.image_ns:
-            ages_s.append((envelope.published_ns - envelope.image_ns) * 1e-9)
+        if envelope.topic == "command" and envelope.begun_ns("image"):
+            ages_s.append((envelope.published_ns - envelope.begun_ns("image")) * 1e-9)
 
     kitchen.sim.observe(note)
     kitchen.pick("green_cup")

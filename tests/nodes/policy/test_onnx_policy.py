@@ -87,7 +87,7 @@ def test_commands_carry_the_age_of_the_image_behind_them(model: str) -> None:
     story.sim.publish("action", pick())
     story.sim.run(seconds=1.0)
     command = [stamped for stamped in story.published if stamped.envelope.topic == "command"][-1]
-    assert 0 < command.envelope.published_ns - command.envelope.image_ns <= 200_000_000
+    assert 0 < command.envelope.published_ns - command.envelope.begun_ns("image") <= 200_000_000
     assert command.envelope.provenance == f"model:{model}"
 
 

@@ -36,7 +36,7 @@ def test_only_what_the_same_speaker_says_again_is_the_same_action(kind: str, tmp
     envelope = Envelope(topic="robot/state", source="driver", seq=1, published_ns=now_ns)
     policy.state.push(Stamped(standing(now_ns), envelope))
     done: list[Message] = []
-    policy.feedback.sink = lambda port, message: done.append(message)
+    policy.feedback.sink = lambda port, message, _: done.append(message)
     for source, seq, answers in (
         ("human_vlm", 7, 1),
         ("human_vlm", 8, 1),  # said again

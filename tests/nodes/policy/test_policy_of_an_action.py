@@ -160,7 +160,7 @@ def test_a_model_that_sees_nothing_needs_no_image_and_its_commands_have_none_beh
     story.sim.run(seconds=1.0)
     assert len(story.commands) >= 18
     command, action = story.newest("command").envelope, story.newest("action").envelope
-    assert command.image_ns == 0
+    assert command.born_ns("image") is None
     assert command.cause == action.ident
 
 
@@ -169,9 +169,9 @@ def test_commands_are_as_old_as_the_older_of_both_images(tmp_path: Path) -> None
     story = Story(tmp_path, linear_model(shapes), sees=True, image_width_px=32, image_height_px=24)
     story.sim.publish("action", pick())
     story.sim.run(seconds=1.19)
-    wrist_ns, head_ns = (story.newest(topic).envelope.image_ns for topic in ("wrist/image", "head/image"))
+    wrist_ns, head_ns = (story.newest(topic).envelope.begun_ns("image") for topic in ("wrist/image", "head/image"))
     assert wrist_ns < head_ns
-    assert story.newest("command").envelope.image_ns == wrist_ns
+    assert story.newest("command").envelope.begun_ns("image") == wrist_ns
 
 
 def test_a_wrist_that_shows_nothing_is_waited_for_and_then_told(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_model_that_sees_by_the_wrist_alone_answers_its_images(tmp_path: Path)
     story.sim.run(seconds=1.15)
     chunks = [stamped for stamped in story.published if stamped.envelope.topic == "chunk"]
     assert len(chunks) == 6
-    assert story.newest("command").envelope.image_ns == story.newest("wrist/image").envelope.image_ns
+    assert story.newest("command").envelope.begun_ns("image") == story.newest("wrist/image").envelope.begun_ns("image")
 
 
 DONE_AT_LIFT = np.array([1.0, *[0.0] * 7], np.float32)

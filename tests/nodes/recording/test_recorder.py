@@ -41,7 +41,7 @@ def started(folder: Path, **parameters: object) -> Recorder:
 def what_is_told(recorder: Recorder) -> list[Message]:
     """All that it says of itself from now on."""
     told: list[Message] = []
-    recorder.told.sink = lambda port, message: told.append(message)
+    recorder.told.sink = lambda port, message, _: told.append(message)
     return told
 
 

@@ -14,7 +14,7 @@ from runtime.bag.file import BagReader
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import RecorderState, RunningTrial, Trial, Utterance
-from runtime.ports import Publisher
+from runtime.ports import Publisher, Sources
 from tests.support.running import Runs, eventually
 
 LAUNCH = """
@@ -70,7 +70,7 @@ def begun(folder: Path) -> tuple[TrialRecorder, list[RecorderState]]:
     recorder.run_info = {"folder": str(folder), "seed": 1, "supervisor_pid": 7, "started_ns": 1}
     told: list[RecorderState] = []
 
-    def tell(port: Publisher[RecorderState], message: Message) -> None:
+    def tell(port: Publisher[RecorderState], message: Message, stems_from: Sources = None) -> None:
         assert isinstance(message, RecorderState)
         told.append(message)
 

@@ -162,7 +162,7 @@ def test_a_second_stop_finds_the_robot_held_already(run: Run) -> None:
     later_ns = first.envelope.published_ns + 1_000_000_000
     second = Stamped(
         Interrupt(id="reflex-9", depth="stop", text="Stop!", by="collaborator"),
-        Envelope("interrupt", "reflex", 9, later_ns, utterance_ns=later_ns),
+        Envelope("interrupt", "reflex", 9, later_ns, origins={"utterance": later_ns}),
     )
     times = stop_times(run, second)
     assert (times.held_ms, times.is_cause) == (0.0, False)

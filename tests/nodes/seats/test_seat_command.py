@@ -25,7 +25,7 @@ from tests.support.running import Runs
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
-        (["take"], "which seat? expected one of: planner, vlm, policy, like: polyrhythm seat take policy"),
+        (["take"], "which seat? expected its name, like: polyrhythm seat take policy"),
         (["take", "policy", "--from", "3"], "--from goes with polyrhythm seat take SEAT --replay RUN.mcap"),
         (["take", "policy", "--as", "policy", "--keys"], "--keys goes with polyrhythm seat take SEAT --as me"),
         (["take", "policy", "--as", "policy", "--for", "3"], "--for goes with polyrhythm seat take SEAT --as me"),

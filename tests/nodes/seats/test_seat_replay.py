@@ -28,6 +28,7 @@ from tests.support.still_robot import StillRobot
 
 TOKEN = "t" * 64
 MS = 1_000_000
+SEATS = {0: "planner", 1: "vlm", 2: "policy", -1: ""}
 START_NS = 77_000_000_000
 FAST = JointCommand(position=(1.0, *HOME[1:]), base_v_mps=-0.3)
 
@@ -37,7 +38,9 @@ def write(path: Path, notes: list[tuple[int, str, str, int, Message]], holder: s
     seats = {seat: {"holder": holder if seat == "policy" else seat} for seat in ("planner", "vlm", "policy")}
     bag = BagWriter(path, {"seats": json.dumps(seats), "clock": "real"})
     for seq, (at_ms, topic, source, seat, message) in enumerate(notes):
-        bag.write(Stamped(message, Envelope(topic, source, seq + 1, START_NS + at_ms * MS, image_ns=1, seat=seat)))
+        bag.write(
+            Stamped(message, Envelope(topic, source, seq + 1, START_NS + at_ms * MS, {"image": 1}, seat=SEATS[seat]))
+        )
     bag.close({"outcome": "{}"})
     return path
 
@@ -200,7 +203,7 @@ def test_its_messages_say_what_they_are_and_how_old_nothing_behind_them_is(recor
     room.ask("take", "replayed")
     room.sim.run(seconds=1.0)
     assert {one.envelope.provenance.partition(":")[0] for one in room.said} == {"replay"}
-    assert {one.envelope.image_ns for one in room.said} == {0}
+    assert {one.envelope.born_ns("image") for one in room.said} == {None}
 
 
 def test_given_back_it_is_silent_and_taken_again_it_begins_anew(recording: Path) -> None:

@@ -11,7 +11,7 @@ from runtime import UserError
 from runtime.clock import to_ns
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import GuardState, Utterance
-from runtime.ports import Publisher
+from runtime.ports import Publisher, Sources
 
 
 class HandClock:
@@ -49,11 +49,11 @@ class Stage:
         self.cups: tuple[ObjectTruth, ...] = (cup("red"), cup("blue"))
         self.guard("armed")
 
-    def _heard(self, port: Publisher[Utterance], message: Message) -> None:
+    def _heard(self, port: Publisher[Utterance], message: Message, stems_from: Sources = None) -> None:
         assert isinstance(message, Utterance)
         self.lines.append(message.text)
 
-    def _moved(self, port: Publisher[BodyPart], message: Message) -> None:
+    def _moved(self, port: Publisher[BodyPart], message: Message, stems_from: Sources = None) -> None:
         assert isinstance(message, BodyPart)
         self.feet.append(message)
 

@@ -68,15 +68,15 @@ def test_what_is_said_in_shadow_is_not_shown_as_the_robots_deeds() -> None:
     out = io.StringIO()
     view = TerminalView("laptop", live=False, console=Console(file=out, width=80, highlight=False), clock=_Clock())
 
-    def said(message: Message, topic: str, source: str, seat: int = 2) -> None:
+    def said(message: Message, topic: str, source: str, seat: str = "policy") -> None:
         view.message(Stamped(message, Envelope(topic, source, 1, START_NS, seat=seat)))
 
-    said(Lease(seat="policy", holder="policy", number=1), "lease", "guard", seat=-1)
-    said(Action(id="a1", skill="pick", text="pick up the red cup"), "action", "vlm", seat=1)
+    said(Lease(seat="policy", holder="policy", number=1), "lease", "guard", seat="")
+    said(Action(id="a1", skill="pick", text="pick up the red cup"), "action", "vlm", seat="vlm")
     said(Feedback(action_id="a1", status="success"), "feedback", "candidate")
     assert "success" not in out.getvalue()
     said(Feedback(action_id="a1", status="failure", why="it slipped"), "feedback", "policy")
-    said(Lease(seat="policy", holder="candidate", number=2), "lease", "guard", seat=-1)
+    said(Lease(seat="policy", holder="candidate", number=2), "lease", "guard", seat="")
     said(Feedback(action_id="a1", status="success"), "feedback", "candidate")
     view.close()
     assert [line.partition("] ")[2] for line in out.getvalue().splitlines()[1:]] == [

@@ -69,7 +69,7 @@ class Bench:
         self.lines: list[str] = []
         self.descriptions: list[SceneDescription] = []
         for port in (self.vlm.action, self.vlm.said, self.vlm.description):
-            port.sink = lambda _, message: self._take(message)
+            port.sink = lambda _, message, __: self._take(message)
 
     is_virtual = True
 

@@ -114,7 +114,9 @@ def test_an_answer_takes_its_latency_in_virtual_time_and_carries_the_age_of_its_
         room.sim.publish("subtask", TASK)
         room.sim.run(seconds=6.0)
         envelopes = [one.envelope for one in room.published if one.envelope.topic == "description"]
-        ages_s = [(one.published_ns - one.image_ns) * 1e-9 for one in envelopes if one.published_ns > 3_500_000_000]
+        ages_s = [
+            (one.published_ns - one.begun_ns("image")) * 1e-9 for one in envelopes if one.published_ns > 3_500_000_000
+        ]
         assert min(ages_s) >= 1.5
 
 
@@ -134,7 +136,7 @@ def test_an_interrupt_voids_the_answer_and_asks_again_at_once(
         room.sim.run(until=lambda: len(watched.questions) == 1, seconds=3.0)
         room.sim.run(seconds=0.3)
         watched.instead = None
-        room.sim.publish("fence", Fence(epochs=(1, 1, 1), interrupt_id="i", depth=depth))  # type: ignore[arg-type]
+        room.sim.publish("fence", Fence(epochs={"planner": 1, "vlm": 1, "policy": 1}, interrupt_id="i", depth=depth))  # type: ignore[arg-type]
         room.sim.run(seconds=0.2)
         assert len(watched.questions) == 2
         room.sim.run(seconds=4.0)

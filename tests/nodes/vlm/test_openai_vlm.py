@@ -167,7 +167,7 @@ def test_an_action_carries_the_age_of_the_image_that_the_model_saw(view: View) -
         room.sim.publish("subtask", TASK)
         room.sim.run(seconds=6.0)
         envelopes = [s.envelope for s in room.published if s.envelope.topic == "description"]
-        ages_s = [(e.published_ns - e.image_ns) * 1e-9 for e in envelopes if e.published_ns > 2_500_000_000]
+        ages_s = [(e.published_ns - e.begun_ns("image")) * 1e-9 for e in envelopes if e.published_ns > 2_500_000_000]
         assert min(ages_s) >= 1.0
 
 
@@ -177,7 +177,7 @@ def test_an_interrupt_voids_the_answer_and_asks_again_at_once(view: View, depth:
     with FakeOpenAI(answers(lie), answers(told(view))) as server, Room(server, view, latency_s=1.0) as room:
         room.sim.run(until=lambda: len(server.requests) == 1, seconds=3.0)
         room.sim.run(seconds=0.3)
-        room.sim.publish("fence", Fence(epochs=(1, 1, 1), interrupt_id="i", depth=depth))  # type: ignore[arg-type]
+        room.sim.publish("fence", Fence(epochs={"planner": 1, "vlm": 1, "policy": 1}, interrupt_id="i", depth=depth))  # type: ignore[arg-type]
         room.sim.run(seconds=0.2)
         assert len(server.requests) == 2
         room.sim.run(seconds=5.0)

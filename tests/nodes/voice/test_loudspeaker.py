@@ -205,7 +205,7 @@ def test_what_an_interrupt_made_void_before_anybody_heard_it_is_told_and_what_is
     for text in ("I take the blue one.", "Now I take the blue one.", "It is mine."):
         sim.publish("cue", Utterance(speaker="ann", text=text))
     sim.run(seconds=1.0)
-    sim.publish("fence", Fence(epochs=(0, 1, 0), interrupt_id="i-1", depth="amend"))
+    sim.publish("fence", Fence(epochs={"vlm": 1}, interrupt_id="i-1", depth="amend"))
     sim.publish("cue", Utterance(speaker="ann", text="Yes, not the blue one."))
     sim.run(seconds=10.0)
     sim.close()

@@ -19,7 +19,7 @@ from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.message import Message
 from runtime.msgs import Interrupt, LoudspeakerState, Saying, Utterance
-from runtime.ports import Publisher
+from runtime.ports import Publisher, Sources
 from tests.support.running import eventually
 
 SECOND = b"\x01\x10" * RATE_HZ
@@ -204,7 +204,7 @@ class Room:
             raise DeviceError(device)
         return device
 
-    def hear(self, port: Publisher[Message], message: Message) -> None:
+    def hear(self, port: Publisher[Message], message: Message, stems_from: Sources = None) -> None:
         port.sent += 1
         if isinstance(message, Saying):
             self.told.append(message)

@@ -198,7 +198,7 @@ def test_an_early_answer_that_is_later_than_that_of_the_whole_is_not_passed_on_a
     async def both() -> list[str]:
         recogniser = Recogniser(base_url="http://127.0.0.1:9/v1", model="whisper-test")
         passed_on: list[str] = []
-        recogniser.heard.sink = lambda _, message: passed_on.append(str(getattr(message, "text", "")))
+        recogniser.heard.sink = lambda _, message, __: passed_on.append(str(getattr(message, "text", "")))
         slow, asked = asyncio.Event(), asyncio.Event()
 
         async def answer(one: Sound) -> str | None:

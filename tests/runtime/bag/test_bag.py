@@ -29,8 +29,9 @@ class Scan(Message, kind="state"):
 
 def envelope(topic: str, seq: int = 1, at_s: float = 1.0, source: str = "node") -> Envelope:
     return Envelope(
-        topic=topic, source=source, seq=seq, published_ns=round(at_s * 1e9), image_ns=round(at_s * 1e9) - 40_000_000,
-        epochs=(1, 2, 3), cause="heard:collaborator:1", provenance="script:Test",
+        topic=topic, source=source, seq=seq, published_ns=round(at_s * 1e9),
+        origins={"image": round(at_s * 1e9) - 40_000_000},
+        epochs={"planner": 1, "vlm": 2, "policy": 3}, cause="heard:collaborator:1", provenance="script:Test",
     )  # fmt: skip
 
 

@@ -140,7 +140,7 @@ def test_what_a_terminal_would_obey_is_written_out(tmp_path: Path, capsys: pytes
     writer = BagWriter(tmp_path / "run.mcap", {"clock": "real"})
     words = Utterance(speaker="\x1b]0;owned\x07", text="\x1b[2Jgone")
     writer.write(Stamped(words, Envelope("heard", "person", 1, 1_000_000_000)))
-    command = Envelope("robot/command", "guard", 1, 1_500_000_000, utterance_ns=1_000_000_000)
+    command = Envelope("robot/command", "guard", 1, 1_500_000_000, origins={"utterance": 1_000_000_000})
     writer.write(Stamped(JointCommand(position=(0.0,) * 8), command))
     writer.close()
     for run in (replay, bag):

@@ -7,10 +7,11 @@ import asyncio
 import pytest
 
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
-from runtime.control_messages.fence import SEATS, Fence, PreemptionEpochs, raised, seat_index
+from runtime.control_messages.fence import Fence, PreemptionEpochs, raised
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
-from runtime.message import Envelope
+from runtime.message import Envelope, Epochs
+from runtime.msgs.interrupt import PREEMPTS
 
 
 class Question(Message):
@@ -76,29 +77,31 @@ class Asker(Node):
         self.question.publish(Question(number=1))
 
 
-def fence(depth: str, epochs: tuple[int, int, int] = (0, 0, 0)) -> Fence:
-    return Fence(epochs=raised(epochs, depth))
+def fence(depth: str, epochs: Epochs | None = None) -> Fence:
+    return Fence(epochs=raised(epochs or {}, PREEMPTS[depth]))
 
 
 def test_each_depth_fences_its_seats() -> None:
-    assert raised((0, 0, 0), "amend") == (0, 1, 0)
-    assert raised((0, 1, 0), "replan") == (1, 1, 1)
-    assert raised((1, 1, 1), "stop") == (2, 2, 2)
-    assert raised((2, 2, 2), "resume") == (2, 2, 2)
+    assert raised({}, PREEMPTS["amend"]) == {"vlm": 1}
+    assert raised({"vlm": 1}, PREEMPTS["replan"]) == {"planner": 1, "vlm": 1, "policy": 1}
+    assert raised({"planner": 1, "vlm": 1, "policy": 1}, PREEMPTS["stop"]) == {"planner": 2, "vlm": 2, "policy": 2}
+    assert raised({"planner": 2, "vlm": 2, "policy": 2}, PREEMPTS["resume"]) == {"planner": 2, "vlm": 2, "policy": 2}
 
 
 def test_epochs_only_grow() -> None:
     line = PreemptionEpochs()
-    assert line.raise_to((2, 0, 1)) == {"planner", "policy"}
-    assert line.raise_to((1, 3, 1)) == {"vlm"}
-    assert line.epochs == (2, 3, 1)
+    assert line.raise_to({"planner": 2, "policy": 1}) == {"planner", "policy"}
+    assert line.raise_to({"planner": 1, "vlm": 3, "policy": 1}) == {"vlm"}
+    assert line.epochs == {"planner": 2, "vlm": 3, "policy": 1}
 
 
 def test_a_message_of_no_seat_is_behind_no_fence() -> None:
     line = PreemptionEpochs()
-    line.raise_to((9, 9, 9))
+    line.raise_to({"planner": 9, "vlm": 9, "policy": 9})
     assert not line.is_behind(Envelope("heard", "microphone", 1, 0))
-    assert line.is_behind(Envelope("command", "policy", 1, 0, epochs=(9, 9, 8), seat=2))
+    assert line.is_behind(
+        Envelope("command", "policy", 1, 0, epochs={"planner": 9, "vlm": 9, "policy": 8}, seat="policy")
+    )
 
 
 def test_a_stop_cancels_the_planners_call_in_flight() -> None:
@@ -141,61 +144,42 @@ def test_what_is_asked_after_the_fence_is_answered() -> None:
     assert consumer.numbers == [2]
 
 
-@pytest.mark.parametrize("place", range(3))
-def test_a_line_fences_each_seat_by_itself_and_remembers_what_raised_it(place: int) -> None:
+@pytest.mark.parametrize("seat", [*PREEMPTS["stop"], "navigation"])
+def test_a_line_fences_each_seat_by_itself_and_remembers_what_raised_it(seat: str) -> None:
+    line, other = PreemptionEpochs(), "policy" if seat != "policy" else "vlm"
+    assert not line.voids(seat, {}, "")
+    assert line.raise_to({seat: 1}, "heard:ana:1") == {seat}
+    assert line.epochs == {seat: 1}
+    assert line.raise_to({seat: 1}) == frozenset(), "nothing new"
+    assert line.voids(seat, {}, "")
+    assert line.voids(seat, {}, "heard:ana:2")
+    assert not line.voids(seat, {}, "heard:ana:1"), "the answer to that very event"
+    assert not line.voids(other, {}, "")
+    assert not line.voids("", {}, "")
+    assert line.raise_to({seat: 2, other: 1}) == {seat, other}
+    assert line.voids(seat, {seat: 1}, ""), "of an event that nobody named"
+    assert line.raise_to({}) == frozenset()
+    assert line.epochs == {seat: 2, other: 1}
+
+
+def test_each_depth_raises_its_seats_and_leaves_the_vector_before_as_it_was() -> None:
+    before = {"planner": 4, "vlm": 5, "policy": 6, "navigation": 7}
+    vectors = [raised(before, PREEMPTS[depth]) for depth in ("amend", "replan", "stop", "resume")]
+    assert [tuple(vector.values()) for vector in vectors] == [(4, 6, 6, 7), (5, 5, 7, 7), (5, 6, 7, 7), (4, 5, 6, 7)]
+    assert before == {"planner": 4, "vlm": 5, "policy": 6, "navigation": 7}
+
+
+@pytest.mark.parametrize("seat", PREEMPTS["stop"])
+def test_no_event_is_the_cause_of_a_fence_that_was_raised_without_one(seat: str) -> None:
     line = PreemptionEpochs()
-    new = tuple(int(place == number) for number in range(3))
-    assert not line.voids(place, (0, 0, 0), "")
-    assert line.raise_to(new, "heard:ana:1") == {SEATS[place]}  # type: ignore[arg-type]  # three numbers
-    assert line.epochs == new
-    assert line.raise_to(new) == frozenset(), "nothing new"
-    assert line.voids(place, (0, 0, 0), "")
-    assert line.voids(place, (0, 0, 0), "heard:ana:2")
-    assert not line.voids(place, (0, 0, 0), "heard:ana:1"), "the answer to that very event"
-    assert not line.voids((place + 1) % 3, (0, 0, 0), "")
-    assert not line.voids(-1, (0, 0, 0), "")
-    more = tuple(number + 1 for number in new)
-    assert line.raise_to(more) == frozenset(SEATS)  # type: ignore[arg-type]
-    assert line.voids(place, new, ""), "of an event that nobody named"
-    assert line.raise_to((0, 0, 0)) == frozenset()
-    assert line.epochs == more
-
-
-def test_a_vector_of_another_length_is_an_error() -> None:
-    for wrong in ((1, 1), (1, 1, 1, 1)):
-        with pytest.raises(ValueError, match="zip"):
-            PreemptionEpochs().raise_to(wrong)  # type: ignore[arg-type]  # on purpose
-        with pytest.raises(ValueError, match="zip"):
-            raised(wrong, "stop")  # type: ignore[arg-type]
-
-
-def test_each_depth_raises_its_seats() -> None:
-    vectors = [raised((4, 5, 6), depth) for depth in ("amend", "replan", "stop", "resume")]
-    assert vectors == [(4, 6, 6), (5, 5, 7), (5, 6, 7), (4, 5, 6)]
-    assert [seat_index(seat) for seat in (*SEATS, "", "cook")] == [0, 1, 2, -1, -1]
-
-
-def test_a_vector_of_another_length_is_refused_and_raises_nothing() -> None:
-    line = PreemptionEpochs()
-    for wrong in ((9, 9), (9, 9, 9, 9)):
-        with pytest.raises(ValueError, match=r"shorter|longer"):
-            line.raise_to(wrong)  # type: ignore[arg-type]  # as a stranger might send it
-        assert line.epochs == (0, 0, 0)
-
-
-@pytest.mark.parametrize("seat", range(3))
-def test_no_event_is_the_cause_of_a_fence_that_was_raised_without_one(seat: int) -> None:
-    line = PreemptionEpochs()
-    assert line._causes == ["", "", ""]
-    line.raise_to((1, 1, 1))
-    assert line.voids(seat, (0, 0, 0), "heard:Ana:1")
-    assert line.voids(seat, (0, 0, 0))
-    assert line._causes == ["", "", ""]
+    line.raise_to(dict.fromkeys(PREEMPTS["stop"], 1))
+    assert line.voids(seat, {}, "heard:Ana:1")
+    assert line.voids(seat, {})
 
 
 def test_who_answers_the_event_that_raised_the_fence_is_not_behind_it() -> None:
     line = PreemptionEpochs()
-    line.raise_to((1, 0, 0), "heard:Ana:7")
-    mine = Envelope("plan", "planner", 1, 1, epochs=(0, 0, 0), cause="heard:Ana:7", seat=0)
+    line.raise_to({"planner": 1}, "heard:Ana:7")
+    mine = Envelope("plan", "planner", 1, 1, epochs={}, cause="heard:Ana:7", seat="planner")
     assert not line.is_behind(mine)
-    assert line.is_behind(Envelope("plan", "planner", 2, 2, epochs=(0, 0, 0), cause="heard:Ana:6", seat=0))
+    assert line.is_behind(Envelope("plan", "planner", 2, 2, epochs={}, cause="heard:Ana:6", seat="planner"))

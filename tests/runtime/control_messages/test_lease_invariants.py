@@ -15,9 +15,11 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from runtime.control_messages.fence import SEATS, Seat
 from runtime.msgs import EStop, Interrupt, SeatRequest
+from runtime.msgs.interrupt import PREEMPTS
 from tests.support.lease_story import HOLDERS, PEOPLE, SHADOWS, LeaseStory, changed
+
+SEATS = PREEMPTS["stop"]
 
 STEPS = int(os.environ.get("GUARD_STEPS", "3000"))
 STEPS_PER_STORY = 50
@@ -42,11 +44,11 @@ class Stories(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     @rule(person=st.sampled_from(PEOPLE), seat=SEAT)
-    def sit_down(self, person: str, seat: Seat) -> None:
+    def sit_down(self, person: str, seat: str) -> None:
         self.story.ask(self.story.request("take", seat, person), person)
 
     @rule(person=st.sampled_from(PEOPLE), seat=SEAT, times=st.integers(1, 12), gap=st.integers(1, 40))
-    def stay(self, person: str, seat: Seat, times: int, gap: int) -> None:
+    def stay(self, person: str, seat: str, times: int, gap: int) -> None:
         """Renew like a tool, in time or not."""
         for _ in range(times):
             self.story.ask(self.story.request("renew", seat, person), person)
@@ -55,7 +57,7 @@ class Stories(RuleBasedStateMachine):
 
     @rule(do=st.sampled_from(["take", "give", "renew"]), seat=SEAT, holder=HOLDER, source=SOURCE, age_ms=AGE_MS,
           is_forged=st.booleans())  # fmt: skip
-    def ask(self, do: str, seat: Seat, holder: str, source: str, age_ms: int, is_forged: bool) -> None:
+    def ask(self, do: str, seat: str, holder: str, source: str, age_ms: int, is_forged: bool) -> None:
         self.story.ask(self.story.request(do, seat, holder, age_ms=age_ms, is_forged=is_forged), source)
 
     @rule(number=st.integers(0, 30), source=st.none() | SOURCE)
@@ -67,7 +69,7 @@ class Stories(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 30), seat=SEAT, holder=HOLDER, source=SOURCE,
           field=st.sampled_from(["do", "seat", "holder", "by", "stamp_ns", "kind"]))  # fmt: skip
-    def tamper(self, number: int, seat: Seat, holder: str, source: str, field: str) -> None:
+    def tamper(self, number: int, seat: str, holder: str, source: str, field: str) -> None:
         """Somebody changes a request that they have seen."""
         if self.story.sent:
             _, asked = self.story.sent[-1 - number % len(self.story.sent)]
@@ -78,7 +80,7 @@ class Stories(RuleBasedStateMachine):
             self.story.ask(changed(asked, **{field: fields[field]}), source)
 
     @rule(seat=SEAT, holder=HOLDER | st.sampled_from(["second", "replayed"]))
-    def step_down_the_ladder(self, seat: Seat, holder: str) -> None:
+    def step_down_the_ladder(self, seat: str, holder: str) -> None:
         """Needs no proof, and goes where the launch file says or nowhere."""
         asked = SeatRequest(seat=seat, do="take", holder=holder, kind="script", by="ladder")
         before = self.story.number[seat]

@@ -43,16 +43,20 @@ def test_every_field_in_nanoseconds_is_a_stamp_or_a_declared_duration(kind: type
 
 
 def test_envelope_and_message_move_and_none_stays_none() -> None:
-    envelope = Envelope("guard/state", "guard", 3, published_ns=1000, image_ns=900, plan_ns=0)
+    envelope = Envelope("guard/state", "guard", 3, published_ns=1000, origins={"image": 900})
     message = GuardState(mode="stopped", reason="", stop_heard_ns=800, held_ns=0)
     moved = shifted(Stamped(message, envelope), -500)
-    assert (moved.envelope.published_ns, moved.envelope.image_ns, moved.envelope.plan_ns) == (500, 400, 0)
+    assert (moved.envelope.published_ns, moved.envelope.born_ns("image"), moved.envelope.born_ns("plan")) == (
+        500,
+        400,
+        None,
+    )
     assert (moved.message.stop_heard_ns, moved.message.held_ns) == (300, 0)
     assert moved.envelope.seq == 3
 
 
 def test_messages_inside_a_message_move_too() -> None:
-    call = CallRecord(handler="tick", started_ns=700, took_ns=40, epochs=(0, 0, 0), nows_ns=(1, 2))
+    call = CallRecord(handler="tick", started_ns=700, took_ns=40, epochs={}, nows_ns=(1, 2))
     calls = Calls(node="vlm", calls=(call,), logs=(LogLine(at_ns=600, level=20, text="x"),))
     moved = shifted(Stamped(calls, Envelope("calls/vlm", "vlm", 1, 1000)), 50).message
     assert (moved.calls[0].started_ns, moved.calls[0].took_ns, moved.calls[0].nows_ns) == (750, 40, (1, 2))

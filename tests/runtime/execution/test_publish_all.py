@@ -16,6 +16,7 @@ from runtime.execution.node_host import NodeHost
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.message import Stamped
+from runtime.msgs.interrupt import PREEMPTS
 from runtime.virtual.trace import MessageTrace
 
 SAMPLES = 10
@@ -112,7 +113,7 @@ def test_each_has_a_number_of_its_own_and_all_have_one_moment_and_one_cause() ->
 def test_another_type_among_them_is_refused_before_any_is_sent() -> None:
     sensor = Sensor(is_at_once=True)
     sent: list[Message] = []
-    sensor.sample.sink_all = lambda port, messages: sent.extend(messages)
+    sensor.sample.sink_all = lambda port, messages, _: sent.extend(messages)
     refusal = "publisher 'sample' on topic 'sample' takes Sample, not Tick"
     with pytest.raises(TypeError, match=re.escape(refusal)):
         sensor.sample.publish_all([Sample(number=1), Tick(number=2)])  # type: ignore[list-item]
@@ -122,7 +123,7 @@ def test_another_type_among_them_is_refused_before_any_is_sent() -> None:
 def test_a_port_that_a_test_listens_at_hears_each_of_them() -> None:
     sensor = Sensor(is_at_once=True)
     heard: list[Message] = []
-    sensor.sample.sink = lambda port, message: heard.append(message)
+    sensor.sample.sink = lambda port, message, _: heard.append(message)
     sensor.sample.publish_all(Sample(number=number) for number in range(3))
     assert heard == [Sample(number=number) for number in range(3)]
 
@@ -184,7 +185,7 @@ def test_what_is_published_after_a_fence_is_void_and_each_of_it_is_counted() -> 
     simulation = Simulation(thinker, heard)
     simulation.publish("tick", Tick(number=1))
     simulation.run(seconds=1.0)
-    simulation.publish("fence", Fence(epochs=raised((0, 0, 0), "stop")))
+    simulation.publish("fence", Fence(epochs=raised({}, PREEMPTS["stop"])))
     simulation.run(seconds=3.0)
     assert heard.numbers == []
     assert thinker.sample.sent == SAMPLES

@@ -328,11 +328,11 @@ def test_a_host_whose_clock_is_an_hour_off_is_understood() -> None:
         numbers = iter(range(1, 10_000))
 
         def crossed() -> bool:
-            envelope = Envelope("heard", "vlm", next(numbers), clock.now_ns(), utterance_ns=clock.now_ns())
+            envelope = Envelope("heard", "vlm", next(numbers), clock.now_ns(), origins={"utterance": clock.now_ns()})
             desktop.gateway.from_here(Stamped(UTTERANCE, envelope))
             return bool(robot.of("heard"))
 
         eventually(crossed, "it crosses")
         arrived = robot.of("heard")[0].envelope
         assert 0 <= CLOCK.now_ns() - arrived.published_ns < 5_000_000_000
-        assert 0 <= CLOCK.now_ns() - arrived.utterance_ns < 5_000_000_000
+        assert 0 <= CLOCK.now_ns() - arrived.begun_ns("utterance") < 5_000_000_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from runtime.errors import LaunchFileError, UserError
 from runtime.launch.budgets_table import Budgets, PathBudget, PathMeter, parse_budgets
 from runtime.launch.file import find, load
 from runtime.launch.graph import Graph, NodeSpec
-from runtime.message import Envelope
+from runtime.message import UNKNOWN_NS, Envelope
 from runtime.msgs import Image, JointCommand, SceneDescription, Utterance
 
 
@@ -146,21 +146,22 @@ def test_a_hundredth_of_the_messages_may_be_older() -> None:
     meter = PathMeter("p", PathBudget(("head/image", "command"), 0.1))
     for number in range(200):
         age_ns = 150_000_000 if number in (0, 1) else 50_000_000
-        meter.add(Envelope("command", "hand", number, 10**9, image_ns=10**9 - age_ns))
+        meter.add(Envelope("command", "hand", number, 10**9, origins={"image": 10**9 - age_ns}))
     assert is_kept(meter.health())
-    meter.add(Envelope("command", "hand", 200, 10**9, image_ns=1))
+    meter.add(Envelope("command", "hand", 200, 10**9, origins={"image": 1}))
     assert not is_kept(meter.health())
 
 
-@pytest.mark.parametrize(
-    ("origin", "slot"), [("image", "image_ns"), ("utterance", "utterance_ns"), ("plan", "plan_ns")]
-)
-def test_each_origin_is_measured_by_its_own_stamp_and_nothing_behind_is_no_age(origin: Any, slot: str) -> None:
+@pytest.mark.parametrize("origin", ["image", "utterance", "plan", "lidar"])
+def test_each_origin_is_measured_by_its_own_stamp_and_nothing_behind_is_no_age(origin: str) -> None:
     meter = PathMeter("p", PathBudget(("a", "b"), 0.1, origin))
     meter.add(Envelope("b", "n", 1, 10**9))
     assert meter.health().count == 0
-    assert path_line(meter.health()) == "path p: nothing measured yet of 100 ms at p99"
-    meter.add(Envelope("b", "n", 2, 10**9, **cast(Any, {slot: 10**9 - 20_000_000})))
+    assert path_line(meter.health()) == "path p: nothing measured of 100 ms at p99: NOT MET"
+    assert not is_kept(meter.health())
+    meter.add(Envelope("b", "n", 1, 10**9, origins={origin: UNKNOWN_NS}))
+    assert path_line(meter.health()).endswith("; 1 of an age that cannot be known: NOT MET")
+    meter.add(Envelope("b", "n", 2, 10**9, origins={origin: 10**9 - 20_000_000}))
     assert (meter.health().count, meter.health().max_ms) == (1, 20.0)
 
 

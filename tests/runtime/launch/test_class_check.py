@@ -154,7 +154,7 @@ class Right(Node):
     @on(more)
     def three(self, message) -> None: ...  # type: ignore[no-untyped-def]  # a user who writes no types
 
-    @on(most)  # type: ignore[arg-type]  # for whoever wants the envelope
+    @on(most)  # for whoever wants the envelope
     def four(self, most: Stamped[Beat]) -> None: ...
 
 

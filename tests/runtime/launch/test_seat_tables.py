@@ -16,10 +16,12 @@ SEAT = {"holder": "one", "shadows": ["two"]}
 
 MISTAKES: dict[str, Any] = {
     "[seats] is 3; expected tables like [seats.NAME]": 3,
-    "[seats.driver] is no seat; seats: planner, policy, vlm": {"driver": SEAT},
+    "[seats.driver] is a seat that no node is on; seats of the nodes: policy": {"driver": SEAT},
     "[seats.policy] 'three' is no node on this seat; nodes on it: one, two": {"policy": {"holder": "three"}},
     "[seats.policy] node 'two' is on this seat; name it as holder or among shadows": {"policy": {"holder": "one"}},
-    "[seats.policy] has the unknown key 'kinds'; known: holder, ladder, shadows": {"policy": {**SEAT, "kinds": {}}},
+    "[seats.policy] has the unknown key 'kinds'; known: holder, ladder, preempted_by, shadows": {
+        "policy": {**SEAT, "kinds": {}}
+    },
     "[[seats.policy.ladder]] 1 has the unknown key 'after'; known: after_subtask, do, silent_s, text, to": {
         "policy": {**SEAT, "ladder": [{"silent_s": 1.0, "text": "x", "after": 2}]}
     },

@@ -29,7 +29,15 @@ from runtime.messages.codec import (
 from runtime.msgs import ActionChunk, Image, RobotState, SeenObject, Utterance
 from tests.support.message_strategies import MESSAGES, any_message, envelopes, plain
 
-ENVELOPE = Envelope("head/image", "camera", 3, 1_000, image_ns=900, epochs=(1, 2, 3), cause="heard:user:1")
+ENVELOPE = Envelope(
+    "head/image",
+    "camera",
+    3,
+    1_000,
+    origins={"image": 900},
+    epochs={"planner": 1, "vlm": 2, "policy": 3},
+    cause="heard:user:1",
+)
 
 
 def image() -> Image:
@@ -165,10 +173,11 @@ def test_a_forged_length_costs_no_memory(head: bytes) -> None:
         {"seq": -1},
         {"published_ns": -1},
         {"published_ns": (1 << 64) - 1},
-        {"image_ns": 1 << 63},
-        {"epochs": (0, 1 << 63, 0)},
+        {"origins": {"image": 1 << 63}},
+        {"origins": dict.fromkeys(map(str, range(65)), 1)},
+        {"epochs": {"vlm": 1 << 63}},
+        {"epochs": {"vlm": -1}},
         {"seat": 3},
-        {"seat": -2},
     ],
 )
 def test_a_number_that_no_envelope_has_is_no_message(damage: dict[str, Any]) -> None:

@@ -115,7 +115,7 @@ class Guarding(Node):
     @every(hz=4)
     def tick(self) -> None:
         if self.clock.now_ns() == 250_000_000:
-            self.fence.publish(Fence(epochs=(1, 0, 0)))
+            self.fence.publish(Fence(epochs={"planner": 1}))
 
 
 class Planner(Asker):

@@ -79,7 +79,7 @@ def test_a_cut_keeps_what_its_last_calls_read_though_that_was_recorded_later(
         writer.write(Stamped(JointCommand(position=(0.0,) * 8), Envelope("robot/command", "guard", seq, at_ns)))
         if seq % 10 == 0:
             calls = tuple(
-                CallRecord(handler="tick", started_ns=to_ns(one / 10), took_ns=1, epochs=(0, 0, 0),
+                CallRecord(handler="tick", started_ns=to_ns(one / 10), took_ns=1, epochs={},
                            trigger=f"heard:ann:{one}", sent=(f"robot/command:guard:{one}",))
                 for one in range(seq - 9, seq + 1)
             )  # fmt: skip

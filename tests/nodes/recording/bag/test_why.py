@@ -26,7 +26,7 @@ def write(path: Path, *, journal: bool = True, clock: str = "virtual") -> Path:
     writer = BagWriter(path, {"clock": clock})
 
     def put(topic: str, source: str, seq: int, at_s: float, message: Message, plan_s: float = 0.0) -> None:
-        writer.write(Stamped(message, Envelope(topic, source, seq, to_ns(at_s), plan_ns=to_ns(plan_s))))
+        writer.write(Stamped(message, Envelope(topic, source, seq, to_ns(at_s), origins={"plan": to_ns(plan_s)})))
 
     put("heard", "person", 1, 1.0, Utterance(speaker="Ann", text="Clear the table"))
     put("subtask", "planner", 1, 2.0, Subtask(id="s1", text="Put every cup in the bin"))
@@ -43,7 +43,7 @@ def write(path: Path, *, journal: bool = True, clock: str = "virtual") -> Path:
             ("guard", "tick", 4.01, "", ["command=command:policy:7"], "robot/command:guard:9"),
         ):
             call = CallRecord(
-                handler=handler, started_ns=to_ns(started_s), took_ns=to_ns(0.1), epochs=(0, 0, 0), trigger=trigger,
+                handler=handler, started_ns=to_ns(started_s), took_ns=to_ns(0.1), epochs={}, trigger=trigger,
                 reads=tuple(reads), sent=(sent,),
             )  # fmt: skip
             put(f"calls/{node}", node, 1, 5.0, Calls(node=node, calls=(call,)))

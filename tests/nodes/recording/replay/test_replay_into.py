@@ -45,7 +45,7 @@ def rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
         if not message.topic.startswith(("health/", "calls/")) and message.topic != "log":
             about = message.envelope
             found[message.topic].append(
-                (about.ident, about.published_ns, about.image_ns, about.cause, message.document)
+                (about.ident, about.published_ns, about.begun_ns("image"), about.cause, message.document)
             )
     return dict(found)
 
