@@ -162,3 +162,14 @@ def test_the_classifier_that_ships_is_small_and_knows_a_shout_from_a_sentence() 
     assert judge.certainty("stop right now") > 0.9
     assert judge.certainty("the soup was very good yesterday") < 0.1
     assert 0.0 <= judge.certainty("") <= 1.0
+
+
+def test_an_order_to_a_stopped_robot_lifts_nothing_and_is_asked_back() -> None:
+    room = Room()
+    room.hear("Ouch! My foot!")
+    assert room.drive(0.2)[-1] == "stopped"
+    room.hear("Move it off my foot")
+    assert room.drive(0.5)[-1] == "stopped"
+    assert room.said[-1].text == 'I heard: "Move it off my foot" I am stopped. Say "go on" and I will.'
+    room.hear("Go on, please.")
+    assert room.drive(0.5)[-1] == "moving"

@@ -148,3 +148,29 @@ def test_who_forbids_going_on_or_speaks_of_it_does_not_ask_for_it(text: str) -> 
 )  # fmt: skip
 def test_going_on_is_asked_for_in_many_ways(text: str) -> None:
     assert understand(text).wants == "resume"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["If I say go on, then you move", "He said: go on.", "She asked: continue?", "Continue?", "Go on when I tell you.",
+     "Go on, bring me ice.", "go on and on about it", "I would go on holiday", "Don't go on yet", "Never go on.",
+     "Wenn ich weiter sage, fährst du.", "Er sagte: weiter!", "Weiter weg!", "Il a dit : continue.",
+     "Si dice sigue, no",
+     "No sigas", "Dice: continua.", "Ele disse: continue", "Hij zei: ga door", "Powiedział: dalej!", "Dalej ode mnie!",
+     "他说：继续", "先别继续", "まだ続けないで", "अगर मैं कहूँ, जारी रखो", "إذا قلت: استمر"],
+)  # fmt: skip
+def test_going_on_that_is_told_asked_conditional_denied_or_part_of_an_order_lifts_nothing(text: str) -> None:
+    assert not understand(text).lifts_stop
+
+
+@pytest.mark.parametrize(
+    ("text", "depth", "talk"),
+    [
+        ("Stop!", "stop", ""), ("Make me a coffee", "replan", ""), ("The other one", "amend", ""), ("Go on", None, ""),
+        ("mhm", None, "backchannel"), ("Good morning!", None, "greeting"), ("Where are my keys?", None, "question"),
+        ("It is raining again", None, "statement"), ("Don't stop.", None, "denial"),
+    ],
+)  # fmt: skip
+def test_what_an_utterance_is_has_a_type(text: str, depth: str | None, talk: str) -> None:
+    meaning = understand(text)
+    assert (meaning.depth, meaning.talk, meaning.is_order) == (depth, talk, depth == "replan")
