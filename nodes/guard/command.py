@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -15,13 +15,15 @@ from runtime.commands.attach import Arrival, Interruption, Sender, add_run_argum
 from runtime.errors import PolyrhythmError
 from runtime.message import Envelope
 from runtime.messages.codec import decode
-from runtime.msgs import TERMINAL, EStop, GuardState
-from runtime.msgs.signature import order, token_of
+from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
+from runtime.msgs.signature import order, service, token_of
 from runtime.supervision.registry import FoundRun
 
 SILENT_S = 1.0
 """The guard tells its state ten times a second; an order is given after so long even where it was not heard."""
 ANSWER_S = 1.0
+Service = Literal["home", "stow", "runstop", "release"]
+SERVICES: tuple[Service, ...] = get_args(Service)
 CONSOLE = "console"
 """The source of the console's button: a click on a page, which nobody holds down either."""
 GO_ON = (
@@ -34,6 +36,8 @@ def main(argv: list[str]) -> int:
     asked = _parser().parse_args(argv)
     run = attach(asked.run)
     with Interruption() as interruption:
+        if asked.do in SERVICES:
+            return _served(run, asked.do, asked.by, interruption, as_json=asked.json)
         if asked.do in ("arm", "rearm", "resume"):
             state = _ordered(run, asked.do, asked.by, interruption)
         else:
@@ -85,6 +89,30 @@ def _ordered(run: FoundRun, do: Literal["arm", "rearm", "resume"], by: str, inte
     return _known(after or before)
 
 
+def _served(run: FoundRun, verb: Service, by: str, interruption: Interruption, *, as_json: bool) -> int:
+    """Ask for something that the robot itself does, and tell the guard's answer."""
+    topic = "robot/runstop" if verb in ("runstop", "release") else "robot/service"
+    sender = Sender(run, topic, provenance="person")
+    heard = hear(run, ["guard/answer", "guard/state"], interruption, for_s=SILENT_S + ANSWER_S)
+    asked: RobotService | None = None
+    try:
+        for arrival in heard:
+            if asked is None and arrival is not None:  # the guard is heard: its answer will be, too
+                asked = service(token_of(run.folder), verb, by, SystemClock().now_ns())
+                sender.publish(asked)
+            if asked is None or arrival is None or arrival.topic != "guard/answer":
+                continue
+            answer = decode(arrival.frames, GuardAnswer).message
+            if answer.request == asked.id:
+                words = f"{verb}: {'accepted' if answer.is_accepted else f'refused: {answer.why}'}"
+                print(json.dumps(msgspec.to_builtins(answer)) if as_json else words)
+                return 0 if answer.is_accepted else 1
+    finally:
+        heard.close()
+        sender.close()
+    raise PolyrhythmError("the guard says nothing; polyrhythm nodes tells how it fares")
+
+
 def _last(
     states: Iterable[Arrival | None],
     *,
@@ -114,11 +142,12 @@ def _known(state: GuardState | None) -> GuardState:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm guard",
-        description="Arm, stop and re-arm the robot of a running graph. An emergency stop stays, over restarts too, "
-        "until it is re-armed; the robot then still waits to be told to go on: resume.",
+        description="Arm, stop and re-arm the robot of a running graph; home or stow it; press or release its "
+        "runstop. An emergency stop stays, over restarts too, until it is re-armed; the robot then still waits to be "
+        "told to go on: resume.",
         epilog="example: polyrhythm guard estop",
     )
-    parser.add_argument("do", choices=("state", "arm", "estop", "rearm", "resume"))
+    parser.add_argument("do", choices=("state", "arm", "estop", "rearm", "resume", *SERVICES))
     parser.add_argument("--by", default=user_name(), help="who you are; default: %(default)s")
     add_run_argument(parser)
     parser.add_argument("--json", action="store_true", help="print the guard's state as JSON")

@@ -173,7 +173,7 @@ class Guard(ForRobot, Node):
             self.machine.update_status(status)
         if self.arm == "auto" and self.machine.mode == "disarmed":
             self._arm(now_ns)
-        felt = self.machine.check_monitors(now_ns)
+        felt = self.machine.check_monitors(now_ns) or self.machine.check_conduct(now_ns)
         self._check_estop_heartbeats(now_ns)
         lost = self.arbitration.expired(now_ns)
         if any(lease.seat == "policy" for lease in lost):
@@ -370,7 +370,9 @@ class Guard(ForRobot, Node):
             applied = self.machine.applied  # braking stems from no image
             self.robot_command.publish(command, stems_from=() if applied is None else applied)
         if self.machine.needs_runstop(now_ns):
-            self.driver_runstop.publish(DriverOrder(verb="runstop", why=self.machine.reason))
+            self.driver_runstop.publish(
+                DriverOrder(verb="runstop", why=self.machine.runstop_reason or self.machine.reason)
+            )
 
     def _stop(self, by: str, why: str, now_ns: int) -> None:
         if self.machine.mode in ("stopped", "estopped"):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, NamedTuple
 
+from nodes.guard.conduct import LASTS_S, RELAXES, RUNSTOP_S, Asked, Conduct
 from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
 from nodes.robot.protocol import RobotLimits
@@ -47,7 +48,23 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
 }
 
 MACHINES = frozenset(
-    {"", "contact", "effort", "driver", "runstop", "link", "ladder", "planner", "vlm", "policy", "guard", "reflex"}
+    {
+        "",
+        "contact",
+        "effort",
+        "unknown",
+        "following",
+        "motion",
+        "driver",
+        "runstop",
+        "link",
+        "ladder",
+        "planner",
+        "vlm",
+        "policy",
+        "guard",
+        "reflex",
+    }
 )
 """Names that no person has. A name that is not among them proves nothing: the shell knows who may lift a stop."""
 
@@ -104,6 +121,9 @@ class GuardMachine:
         self.at_rest_ns = 0
         self.estop_cause = ""
         self.monitors = Monitors(limits, self.settings)
+        self.conduct = Conduct(limits, self.settings.max_effort_percent)
+        self.runstop_reason = ""  # why only the robot's own runstop helps
+        self._is_relaxed = False
         self._was_armed = False
         self._looked_ns = 0
         self._service_ns = -SERVICE_STARTS_NS
@@ -153,6 +173,33 @@ class GuardMachine:
         if self.monitors.is_runstopped or is_silent:
             self._disengage(now_ns)
         return "" if was_stopped else by
+
+    def check_conduct(self, now_ns: int) -> str:
+        """Stop for what lasts: a joint that does not follow, motion that nobody asked for, contact, effort, or a sensor
+        that says nothing. What goes on after the stop asks for the robot's own runstop. To be called at every tick,
+        after `check_monitors`. Returns who stops the robot, or "".
+        """
+        state = self.monitors.state
+        is_watched = state is not None and not self.monitors.is_stale(now_ns) and not self.monitors.is_runstopped
+        if state is None or not is_watched or self.is_busy(now_ns):
+            self.conduct.forget()
+            self.runstop_reason = ""
+            return ""
+        faults = self.conduct.check(state, self._asked(), now_ns)
+        if self.mode in ("stopped", "estopped"):
+            lasting = [why for fault, (age_s, why) in faults.items() if age_s > LASTS_S[fault] + RUNSTOP_S[fault]]
+            self.runstop_reason = lasting[0] if lasting and self._joints else ""
+            return ""
+        self.runstop_reason = ""
+        for fault, (age_s, why) in faults.items():
+            if age_s > LASTS_S[fault] and self.mode != "disarmed":
+                self.interrupt(Interrupt(id="", depth="stop", text=why, by=fault), now_ns, now_ns)
+                return fault
+        return ""
+
+    def _asked(self) -> Asked:
+        v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
+        return Asked(self._joints, v_mps, w_radps)
 
     def estop(self, why: str, now_ns: int) -> None:
         """Latch the emergency stop; braking begins with the next tick."""
@@ -216,8 +263,9 @@ class GuardMachine:
         return self.monitors.is_in_service or now_ns - self._service_ns < SERVICE_STARTS_NS
 
     def needs_runstop(self, now_ns: int) -> bool:
-        """Whether only the robot's own runstop can stop it: it homes or stows, which no command ends."""
-        return self.mode in ("stopped", "estopped") and self.is_busy(now_ns) and not self.monitors.is_runstopped
+        """Whether only the robot's own runstop helps: it homes or stows, or goes on with what it was stopped for."""
+        is_needed = self.is_busy(now_ns) or self.runstop_reason != ""
+        return self.mode in ("stopped", "estopped") and is_needed and not self.monitors.is_runstopped
 
     def begin_service(self, now_ns: int) -> Refusal | None:
         """Let go of the robot, so that it can home or stow; why not, where that is refused."""
@@ -249,7 +297,7 @@ class GuardMachine:
             self._void_commands(now_ns)
             if self.mode != "stopped":
                 self.stop_cause, self.stop_heard_ns, self.held_ns = interrupt.id, heard_ns, 0
-                self.stopped_by = interrupt.by
+                self.stopped_by, self._is_relaxed = interrupt.by, False
                 self._enter("stop", f"stopped by {interrupt.by or 'unknown'}: {interrupt.text}")
         elif interrupt.depth == "replan":
             self._void_commands(now_ns)
@@ -415,6 +463,21 @@ class GuardMachine:
             brake(motion, limit, dt_s) for motion, limit in zip(self._joints, self.limits.joints, strict=True)
         )
         self._wheels = drive(self._wheels, 0.0, 0.0, self.limits.base, dt_s)
+        if self.mode in ("stopped", "estopped") and self.stopped_by in RELAXES and self.is_at_rest:
+            self._relax(now_ns)
+
+    def _relax(self, now_ns: int) -> None:
+        """Once after a stop: the targets become the measured posture, so that nothing is pushed any more; the gripper
+        keeps its grip.
+        """
+        state = self.monitors.state
+        if self._is_relaxed or state is None or self.monitors.is_stale(now_ns):
+            return
+        self._is_relaxed = True
+        self._joints = tuple(
+            motion if limit.name == "gripper" else Motion(position)
+            for motion, limit, position in zip(self._joints, self.limits.joints, state.position, strict=True)
+        )
 
     def _hold_softly(self, interrupt: Interrupt, now_ns: int) -> None:
         """Brake for a while, with nothing voided; only what moves is held, and a hold is taken back by its id alone."""

@@ -17,6 +17,8 @@ from runtime.errors import UserError
 from runtime.msgs import GuardState, Utterance
 from runtime.qos import RELIABLE
 
+TOUCHES = ("contact", "effort")
+"""A stop by what the robot itself met, which a person in the room sees as well as it does."""
 SCRIPTS = ("demo", "spare", "quiet")
 
 ORDER = "Please clear the table: put the cups in the bin"
@@ -148,9 +150,10 @@ class Collaborator(Node):
             self._creep(truth)
 
     def _forgive(self, now_ns: int) -> None:
-        """Whatever stopped the robot, it may go on once nobody is in its way."""
+        """What they or their foot has stopped may go on once nobody is in its way; what others stopped may not."""
         guard = self.guard.latest()
-        if guard is None or guard.mode != "stopped":
+        is_theirs = guard is not None and guard.stopped_by in (self.speaker, *TOUCHES)
+        if guard is None or guard.mode != "stopped" or not is_theirs:
             self.done_ns.pop("stopped", None)
             return
         self._mark("stopped")

@@ -1,0 +1,115 @@
+"""`Conduct`: what the robot does against what was asked of it, as a pure part of the guard.
+
+Commands alone do not tell whether the robot is safe: a blocked joint, a wheel that turns by itself and a sensor that
+says nothing all look well from the side of the commands.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+from nodes.guard.limiter import Motion
+from nodes.robot.protocol import RobotLimits
+from runtime.msgs import RobotState
+
+Fault = Literal["unknown", "following", "motion", "contact", "effort"]
+
+LASTS_S: dict[Fault, float] = {"unknown": 0.1, "following": 0.5, "motion": 0.3, "contact": 0.1, "effort": 0.3}
+"""How long each lasts before the robot is stopped for it."""
+RUNSTOP_S: dict[Fault, float] = {"unknown": 1.0, "following": 1.0, "motion": 1.0, "contact": 3.0, "effort": 3.0}
+"""How long each goes on after the stop, before the robot's own runstop is pressed."""
+RELAXES: frozenset[str] = frozenset({"following", "contact", "effort"})
+"""After a stop for these the targets become the measured posture: the robot does not go on pushing."""
+LAG_S, RANGE_SHARE = 0.3, 0.03
+"""A joint may be as far behind its target as it goes in this time, and this share of its range."""
+BASE_MPS, BASE_RADPS, JOINT_SHARE, JOINT_PER_S = 0.1, 0.3, 0.5, 0.05
+"""By how much what is measured may be faster than what was asked for; of a joint, a share of its limit and a bit."""
+ASKED_TICKS = 25
+"""What was asked for in the last half second may still show: the robot brakes no faster than it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the guard lets through at this tick; no joints: nothing."""
+
+    joints: tuple[Motion, ...]
+    base_v_mps: float
+    base_w_radps: float
+
+
+class Conduct:
+    """Which faults the robot shows, and since when."""
+
+    def __init__(self, limits: RobotLimits, max_effort_percent: float) -> None:
+        self.limits = limits
+        self.max_effort_percent = max_effort_percent
+        self._asked: deque[Asked] = deque(maxlen=ASKED_TICKS)
+        self._since_ns: dict[Fault, int] = {}
+
+    def forget(self) -> None:
+        """Begin anew: the robot moves by itself, or nothing is known of it."""
+        self._asked.clear()
+        self._since_ns.clear()
+
+    def check(self, state: RobotState, asked: Asked, now_ns: int) -> dict[Fault, tuple[float, str]]:
+        """For how many seconds each fault has been there now, and why it is one."""
+        self._asked.append(asked)
+        found = self._faults(state, asked)
+        self._since_ns = {fault: self._since_ns.get(fault, now_ns) for fault in found}
+        return {fault: ((now_ns - self._since_ns[fault]) * 1e-9, why) for fault, why in found.items()}
+
+    def _faults(self, state: RobotState, asked: Asked) -> dict[Fault, str]:
+        joints = self.limits.joints
+        base = (state.base_v_mps, state.base_w_radps)
+        for name, values in (("effort", state.effort), ("velocity", state.velocity)):
+            if len(values) != len(joints) or not all(isfinite(value) for value in values):
+                return {"unknown": f"the {name} of the joints is not known"}
+        if not all(isfinite(value) for value in base):
+            return {"unknown": "the speed of the base is not known"}
+        found: dict[Fault, str] = {}
+        if state.contact:
+            found["contact"] = f"contact lasts: {', '.join(state.contact)}"
+        if names := self._pushing(state):
+            found["effort"] = f"effort above {self.max_effort_percent:g} % lasts: {names}"
+        if names := self._behind(state, asked):
+            found["following"] = f"does not follow its target: {names}"
+        if names := self._too_fast(state):
+            found["motion"] = f"moves beyond what was asked for: {names}"
+        return found
+
+    def _pushing(self, state: RobotState) -> str:
+        return ", ".join(
+            limit.name
+            for limit, effort in zip(self.limits.joints, state.effort, strict=True)
+            if abs(effort) >= self.max_effort_percent and limit.name != "gripper"
+        )
+
+    def _behind(self, state: RobotState, asked: Asked) -> str:
+        """The joints that are too far from their targets; a gripper that holds something is meant to be."""
+        if not asked.joints:
+            return ""
+        return ", ".join(
+            limit.name
+            for limit, motion, position in zip(self.limits.joints, asked.joints, state.position, strict=True)
+            if limit.name != "gripper"
+            and abs(motion.position - position) > LAG_S * limit.speed + RANGE_SHARE * (limit.highest - limit.lowest)
+        )
+
+    def _too_fast(self, state: RobotState) -> str:
+        """What is faster than all that was asked for lately. A robot that nobody commands may be pushed by hand."""
+        asked = [one for one in self._asked if one.joints]
+        if not asked:
+            return ""
+        names = []
+        for place, limit in enumerate(self.limits.joints):
+            most = max(abs(one.joints[place].velocity) for one in asked)
+            if limit.name != "gripper" and abs(state.velocity[place]) > most + JOINT_SHARE * limit.speed + JOINT_PER_S:
+                names.append(limit.name)
+        most_v = max(abs(one.base_v_mps) for one in asked)
+        most_w = max(abs(one.base_w_radps) for one in asked)
+        if abs(state.base_v_mps) > most_v + BASE_MPS or abs(state.base_w_radps) > most_w + BASE_RADPS:
+            names.append("base")
+        return ", ".join(names)

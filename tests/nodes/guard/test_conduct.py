@@ -1,0 +1,154 @@
+"""The guard watches the robot and not only the commands: what lasts stops it, and what goes on presses its runstop."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Any
+
+import msgspec
+import pytest
+
+from nodes.guard.conduct import LASTS_S, RUNSTOP_S, Fault
+from nodes.guard.node import Guard
+from nodes.robot.driver import Driver
+from nodes.sim.kinematic import KinematicRobot
+from runtime import Node, Publisher, Simulation, every
+from runtime.clock import to_ns
+from runtime.launch.graph import NodeSpec
+from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
+from tests.support.guard_driven import FAR, Story, interrupt
+from tests.support.standing import HOME, ZEROS, standing
+
+TICK_S = 0.02
+
+
+class Lab(Story):
+    """A guard whose robot shows what a test says, tick by tick."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shows: dict[str, Any] = {}
+        self.follows = True
+
+    def look(self, seconds: float, **sent: Any) -> str:
+        """Who stopped the robot within that time, or ""."""
+        for _ in range(round(seconds / TICK_S)):
+            if sent:
+                self.send(**sent)
+            self.now_ns += to_ns(TICK_S)
+            out = self.machine.tick(self.now_ns)
+            position = out.position if out is not None and self.follows else HOME
+            state = msgspec.structs.replace(standing(self.now_ns, position), **self.shows)  # type: ignore[type-var]
+            self.machine.update_state(state)
+            if by := self.machine.check_monitors(self.now_ns) or self.machine.check_conduct(self.now_ns):
+                return by
+        return ""
+
+
+FAULTS: list[tuple[Fault, dict[str, Any]]] = [
+    ("unknown", {"effort": (nan, *ZEROS[1:])}),
+    ("unknown", {"effort": ()}),
+    ("unknown", {"velocity": ZEROS[1:]}),
+    ("unknown", {"base_v_mps": nan}),
+    ("motion", {"base_v_mps": 0.2}),
+    ("motion", {"base_w_radps": -0.5}),
+    ("motion", {"velocity": (0.2, *ZEROS[1:])}),
+]
+
+
+@pytest.mark.parametrize(("fault", "shows"), FAULTS)
+def test_what_lasts_stops_the_robot_and_what_goes_on_after_it_presses_the_runstop(
+    fault: Fault, shows: dict[str, Any]
+) -> None:
+    lab = Lab()
+    assert lab.look(1.0, position=HOME) == ""
+    lab.shows = shows
+    assert lab.look(LASTS_S[fault] - 0.04, position=HOME) == "", "a moment of it is none"
+    assert lab.look(0.1, position=HOME) == fault
+    assert (lab.machine.mode, lab.machine.stopped_by) == ("stopped", fault)
+    assert not lab.machine.needs_runstop(lab.now_ns)
+    lab.look(RUNSTOP_S[fault] + 0.1)
+    assert lab.machine.needs_runstop(lab.now_ns)
+    assert lab.machine.runstop_reason
+    lab.shows = {}
+    lab.look(0.04)
+    assert not lab.machine.needs_runstop(lab.now_ns), "it is over"
+
+
+def test_a_robot_that_does_as_it_is_told_is_never_stopped() -> None:
+    lab = Lab()
+    assert lab.look(5.0, position=FAR, v=0.3, w=0.2) == ""
+
+
+def test_a_robot_that_nobody_commands_may_be_pushed_by_hand() -> None:
+    lab = Lab()
+    lab.machine = type(lab.machine)(lab.machine.limits)
+    lab.shows = {"base_v_mps": 0.5}
+    assert lab.look(2.0) == ""
+    assert lab.machine.mode == "disarmed"
+
+
+def test_a_blocked_joint_stops_the_robot_and_its_target_comes_back_to_where_it_is() -> None:
+    lab = Lab()
+    lab.follows = False
+    assert lab.look(3.0, position=(1.1, *HOME[1:])) == "following"
+    ahead_m = lab.machine._joints[0].position - HOME[0]
+    assert 0.05 < ahead_m < 0.25
+    lab.look(1.0)
+    assert lab.machine.tick(lab.now_ns).position[0] == HOME[0]  # type: ignore[union-attr]
+    assert not lab.machine.needs_runstop(lab.now_ns), "nothing is behind any more"
+
+
+def test_go_on_with_the_hand_still_jammed_stops_again_and_then_presses_the_runstop() -> None:
+    lab = Lab()
+    lab.shows = {"contact": ("lift",)}
+    assert lab.look(0.2, position=HOME) == "contact"
+    lab.look(1.0)
+    lab.now_ns += 1
+    lab.machine.interrupt(interrupt("resume", "Ana"), lab.now_ns, lab.now_ns)
+    assert lab.machine.mode == "holding"
+    assert lab.look(0.2, position=FAR) == "contact", "it is no news, and lasts"
+    lab.look(RUNSTOP_S["contact"] + LASTS_S["contact"])
+    assert lab.machine.needs_runstop(lab.now_ns)
+
+
+class Policy(Node):
+    """Wants to stay where it is."""
+
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        self.command.publish(JointCommand(position=KinematicRobot.folded))
+
+
+class Runaway(KinematicRobot):
+    """Its base goes by itself from some moment on, whatever it is told."""
+
+    runs_away = False
+
+    def read(self, now_ns: int) -> RobotState:
+        state = super().read(now_ns)
+        if not self.runs_away or self._is_runstopped:
+            return state
+        return msgspec.structs.replace(state, base_v_mps=0.3)  # type: ignore[type-var]
+
+
+def test_the_driver_presses_the_runstop_of_a_robot_that_moves_by_itself_and_says_why() -> None:
+    driver = Driver(robot="nodes.sim.kinematic:KinematicRobot")
+    specs = (NodeSpec("guard", Guard, params={"arm": "auto"}), NodeSpec("policy", Policy))
+    sim = Simulation(NodeSpec("driver", Driver, instance=driver), *specs)
+    sim.run(seconds=1.0)
+    driver.robot = robot = Runaway()
+    robot.start(sim.clock.now_ns())
+    states: list[GuardState] = sim.record_topic("guard/state", GuardState)
+    statuses: list[RobotStatus] = sim.record_topic("robot/status", RobotStatus)
+    interrupts: list[Interrupt] = sim.record_topic("interrupt", Interrupt)
+    sim.run(seconds=0.5)
+    assert states[-1].mode == "moving"
+    robot.runs_away = True
+    sim.run(seconds=0.5)
+    assert (states[-1].mode, states[-1].stopped_by) == ("stopped", "motion")
+    assert [one.text for one in interrupts] == ["moves beyond what was asked for: base"]
+    sim.run(seconds=1.2)
+    assert statuses[-1].is_runstopped
