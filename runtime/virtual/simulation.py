@@ -160,7 +160,7 @@ class Simulation:
         self._seq += 1
         now_ns = self.scheduler.now_ns
         own = {message.message_origin: captured_ns_of(message, now_ns)} if message.message_origin else {}
-        self._delivery.send(Envelope(topic, source, self._seq, now_ns, own), message)
+        self._delivery.put(Envelope(topic, source, self._seq, now_ns, own), message)
 
     def run(self, seconds: float | None = None, *, until: Callable[[], bool] | None = None) -> None:
         """Run for that long, until the condition holds after some step, until a node finishes the run, or to the end.
