@@ -60,6 +60,7 @@ class Turn(Message):
     note: str = ""  # for readers: "interrupted by Ana", "unreadable answer: ..."
     fault: Fault = ""
     timing: Timing = ""
+    because: int = -1  # index of the turn that it follows from, where the one who acted knows
 
     def is_for(self, name: str) -> bool:
         """Whether that participant perceives it."""
@@ -142,6 +143,7 @@ class Reply(Message):
     failure_kind: FailureKind = ""
     note: str = ""
     fault: Fault = ""
+    because: int = -1
     held: tuple[int, ...] = ()  # the turns that the prompt held, by index
     prompt_sha: str = ""  # of the prompt's text, where a model was asked
     is_open: bool = False  # asynchronous: no words yet, and perhaps never; the ask may be answered at any time

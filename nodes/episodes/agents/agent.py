@@ -77,6 +77,7 @@ class Agent(Node):
                 failure=choice.failure,
                 failure_kind=choice.failure_kind,
                 fault=choice.fault,
+                because=choice.because,
                 note=choice.note,
                 held=tuple(turn.index for turn in sight.turns),
                 prompt_sha=choice.prompt_sha,

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.agents.dialogue_policy import decide
+from nodes.episodes.agents.offline.policy import decide
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from runtime import Clock, UserError
 from runtime.msgs.episode import Act
@@ -25,7 +25,7 @@ class RulesBrain:
     async def choose(self, sight: AgentObservation, clock: Clock, chance: random.Random) -> AgentChoice:
         if self._seed is None:
             self._seed = chance.getrandbits(64) ^ zlib.crc32(sight.briefing.scenario.encode())
-        return decide(sight, random.Random(self._seed + sight.observation.ask))
+        return decide(sight, random.Random(self._seed + sight.observation.ask), self._seed)
 
 
 class ScriptedBrain:

@@ -38,6 +38,7 @@ class AgentChoice:
     urgency: float = 0.5
     note: str = ""
     fault: Fault = ""
+    because: int = -1  # index of the turn that it follows from, where a rule knows
     failure: str = ""
     failure_kind: FailureKind = ""
     prompt_sha: str = ""

@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from nodes.episodes.dialogue.messages import Pause
 from nodes.episodes.dialogue.rules import EpisodeRules, check, problem_of, seats_to_ask, why_ended
 from runtime.msgs import Interrupt
-from runtime.msgs.episode import Act, Asks, Briefing, FailureKind, Fault, Observation, Outcome, Reply, Turn
+from runtime.msgs.episode import Act, Asks, Briefing, FailureKind, Observation, Outcome, Reply, Turn
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class TurnBasedDialogue:
         self._sent = [0] * len(briefings)  # turns sent with its open ask; known when it replies, sent again if void
         self._has_replied = [False] * len(briefings)
         self._waiting: dict[int, int] = {}  # seat -> its open ask
-        self._answers: dict[int, tuple[Act, str, Fault]] = {}
+        self._answers: dict[int, Reply] = {}
         self._was_refused: set[int] = set()
 
     @property
@@ -127,11 +127,12 @@ class TurnBasedDialogue:
         if problem:
             act, note, fault = Act(), f"refused: {problem}", "refused"
         self.failures += bool(fault)
-        self._answers[seat] = (act, note, fault)
+        self._answers[seat] = msgspec.structs.replace(cast(Any, reply), act=act, note=note, fault=fault)
 
     def _play(self, sent: Sent, now_s: float) -> None:
         for seat in sorted(self._answers):
-            act, note, fault = self._answers[seat]
+            reply = self._answers[seat]
+            act = reply.act
             turn = Turn(
                 index=len(self.turns),
                 number=self.number,
@@ -140,8 +141,9 @@ class TurnBasedDialogue:
                 argument=act.argument if act.kind not in ("none", "leave") else act.argument.strip(),
                 to=act.to,
                 at_s=round(now_s, 3),
-                note=note,
-                fault=fault,
+                note=reply.note,
+                fault=reply.fault,
+                because=reply.because,
             )
             self.turns.append(turn)
             sent.turns.append(turn)

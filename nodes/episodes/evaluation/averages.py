@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from nodes.episodes.evaluation.dimensions import NAMES
 from runtime.msgs.episode import Scores
 
 
@@ -23,5 +24,5 @@ def mean_scores(scores: Iterable[Scores], judge: str = "") -> dict[str, dict[str
 
 
 def overall(dimensions: dict[str, float]) -> float | None:
-    """The unweighted mean of a participant's dimensions; None without any."""
-    return sum(dimensions.values()) / len(dimensions) if dimensions else None
+    """The unweighted mean of the seven dimensions; None where one of them has no score."""
+    return sum(dimensions[name] for name in NAMES) / len(NAMES) if set(NAMES) <= set(dimensions) else None

@@ -12,13 +12,15 @@ from functools import cache
 
 import msgspec
 
-from nodes.episodes.agents.goals import says_any
-from nodes.episodes.agents.offers import agreed_number, agreed_shares, limits, worth
+from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, gives_way, limits, worth
+from nodes.episodes.agents.offline.goal_reading import says_any
 from nodes.episodes.dialogue.plan import EpisodePlan, GroundTruth
 from runtime.msgs.episode import Turn
 
 PARAPHRASE_SHARE = 0.6
 """So much of a secret's content words in one utterance is a paraphrase."""
+
+_REFUSED = re.compile(r"\b(?:can['’]t|cannot) agree\b|\bi refuse\b|\bi won['’]t (?:do|have) (?:that|it)\b", re.I)
 
 REPEATED_SHARE = 0.9
 """So much of an utterance's words in an earlier one of the same speaker is a repetition."""
@@ -48,6 +50,8 @@ class SeatChecks(msgspec.Struct, frozen=True):
     learned: tuple[str, ...]  # what was sought and told by others
     sought: int
     left: bool
+    gave_way: bool  # said in so many words to do what another wants
+    faults: int  # turns that failed
 
 
 class Checks(msgspec.Struct, frozen=True):
@@ -58,14 +62,17 @@ class Checks(msgspec.Struct, frozen=True):
     price: float | None
     shares: dict[str, dict[str, int]] | None
     mutual: tuple[str, ...]  # what all participants know
+    mutual_named: tuple[str, ...]  # who has named one of these
     first_mention: float | None  # relative position of the first turn that names one of them, 0 to 1
+    refused: tuple[str, ...]  # who said in the end, in so many words, not to agree
+    acts: tuple[str, ...]  # what was done with hands and not broken off
 
 
 def check_episode(plan: EpisodePlan, turns: Sequence[Turn]) -> Checks:
     """All checks of one episode."""
     deal = plan.deal
     price = agreed_number(turns, deal) if deal is not None and deal.unit else None
-    shares = agreed_shares(turns, deal) if deal is not None and deal.items else None
+    shares = agreed_shares(turns, deal, plan.names) if deal is not None and deal.items else None
     mutual = _mutual(plan.truths)
     return Checks(
         seats=tuple(_seat(plan, truth, turns, price, shares) for truth in plan.truths),
@@ -73,7 +80,18 @@ def check_episode(plan: EpisodePlan, turns: Sequence[Turn]) -> Checks:
         price=price,
         shares=shares,
         mutual=mutual,
+        mutual_named=tuple(
+            name
+            for name in plan.names
+            if any(turn.speaker == name and turn.kind == "speak" and says_any(turn.argument, mutual) for turn in turns)
+        ),
         first_mention=first_mention(turns, mutual),
+        refused=tuple(
+            name
+            for name in plan.names
+            if any(turn.speaker == name and turn.kind == "speak" and _REFUSED.search(turn.argument) for turn in turns)
+        ),
+        acts=tuple(turn.argument for turn in turns if turn.kind == "action" and not turn.argument.endswith(")")),
     )
 
 
@@ -167,6 +185,8 @@ def _seat(
         learned=learned,
         sought=len(truth.facts.seeks),
         left=any(turn.kind == "leave" for turn in own),
+        gave_way=any(gives_way(turn.argument) for turn in spoken),
+        faults=sum(bool(turn.fault) for turn in own),
     )
 
 

@@ -115,7 +115,11 @@ def _list(store: Store, query: dict[str, str]) -> str:
     lines = []
     for row in rows:
         scores = mean_scores(store.scores(row.id))
-        alls = ", ".join(f"{overall(scores[name]) or 0:.2f}" for name in row.names if name in scores)
+        alls = ", ".join(
+            ("-" if (whole := overall(scores[name])) is None else f"{whole:.2f}")
+            for name in row.names
+            if name in scores
+        )
         link = f"<a href='/episode?id={quote(row.id)}'>{escape(row.id)}</a>"
         agents = dict.fromkeys(row.agents)
         cells = (", ".join(row.names), ", ".join(agents), row.transparency, alls, row.reason or row.state)

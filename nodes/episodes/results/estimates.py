@@ -1,6 +1,6 @@
 """The statistics of reports: bootstrap intervals, paired permutation tests. Seeded.
 
-Numbers of one episode belong together, so intervals resample episodes, not scores.
+Numbers of one scenario belong together, whatever the seed, so intervals resample scenarios, not scores.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PERMUTATIONS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean with its 95 % interval, of so many episodes; the interval is None for a single one."""
+    """A mean with its 95 % interval, of so many clusters; the interval is None for a single one."""
 
     mean: float
     low: float | None
@@ -24,9 +24,9 @@ class Mean:
     count: int
 
 
-def mean_of(by_episode: Mapping[str, Sequence[float]], seed: int = 0) -> Mean | None:
-    """The mean over all values and its percentile bootstrap over episodes; None without values."""
-    groups = [np.asarray(values, dtype=np.float64) for _, values in sorted(by_episode.items()) if len(values)]
+def mean_of(by_cluster: Mapping[str, Sequence[float]], seed: int = 0) -> Mean | None:
+    """The mean over all values and its percentile bootstrap over clusters (scenarios); None without values."""
+    groups = [np.asarray(values, dtype=np.float64) for _, values in sorted(by_cluster.items()) if len(values)]
     if not groups:
         return None
     sums = np.array([group.sum() for group in groups])

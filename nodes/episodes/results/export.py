@@ -62,6 +62,8 @@ def episode_log(store: Store, row: EpisodeRow) -> dict[str, Any]:
         for one in evaluations
         for score in one.scores
     ]
+    is_partly = any(scores and overall(scores) is None for scores in means.values())
+    partly = ["overall_score is no mean of the seven: not all of them were judged"] if is_partly else []
     return {
         "pk": row.id,
         "environment": plan.scenario,
@@ -70,7 +72,7 @@ def episode_log(store: Store, row: EpisodeRow) -> dict[str, Any]:
         "models": [",".join(one.judge for one in evaluations) or "none", *row.agents],
         "agent_classes": [_class_of(agent) for agent in row.agents],
         "messages": message_groups(plan.names, [b.background for b in plan.briefings], turns),
-        "reasoning": "\n".join(comments),
+        "reasoning": "\n".join([*partly, *comments]),
         "rewards": [_reward(means.get(name, {})) for name in plan.names],
         "rewards_prompt": "",
     }
@@ -102,8 +104,10 @@ def _class_of(agent: str) -> str:
 
 
 def _reward(scores: dict[str, float]) -> Any:
-    whole = overall(scores)
-    if whole is None:
+    if not scores:
         return 0.0
+    whole = overall(scores)
+    if whole is None:  # the shape wants a number; `reasoning` says what it is
+        whole = sum(scores.values()) / len(scores)
     named = {_DIMENSIONS.get(dimension, dimension): value for dimension, value in scores.items()}
     return [whole, {**named, "overall_score": whole}]

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.evaluation.averages import mean_scores, overall
+from nodes.episodes.evaluation.by_rules import JUDGE as RULES_JUDGE
 from nodes.episodes.evaluation.dimensions import NAMES, SEVEN
 from nodes.episodes.results.estimates import (
     Mean,
@@ -69,12 +70,14 @@ class ReportFigures(msgspec.Struct, frozen=True):
     dimensions: tuple[str, ...]
     table: dict[str, dict[str, Mean | None]]  # model -> dimension
     by_kind: dict[str, dict[str, Mean | None]]  # kind of scenario -> dimension
-    pairs: dict[str, dict[str, float | None]]  # model -> partner -> overall
+    pairs: dict[str, dict[str, float | None]]  # model -> partner -> mean of what `pairs_of` names
+    pairs_of: str
     comparisons: tuple[ModelComparison, ...]
     hard: dict[str, tuple[str, ...]]  # model -> its hardest tasks
     hard_table: dict[str, dict[str, Mean | None]]
     ends: dict[str, int]
     checks: dict[str, dict[str, float | None]]  # model -> rate or mean
+    is_by_rules: bool  # nobody but the offline judge scored: no interval and no p is shown for that
     agreement: tuple[Agreement, ...]
 
 
@@ -106,9 +109,10 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
     models = tuple(sorted({value.model for value in values}))
     named = {name for value in values for name in value.scores}
     dimensions = tuple([n for n in NAMES if n in named] + sorted(named - set(NAMES) - {OVERALL}))
-    dimensions += (OVERALL,) if values else ()
+    dimensions += (OVERALL,) if OVERALL in named else ()
     kinds = {row.id: store.plan(row.id).kind or "other" for row in rows}
     hard = {model: _hard(values, model) for model in models}
+    is_by_rules = all(one.judge == RULES_JUDGE for row in rows for one in store.scores(row.id) if one.state == "done")
     ends: dict[str, int] = {}
     for row in rows:
         end = row.reason.partition(":")[0] if row.reason else row.state
@@ -121,19 +125,28 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
         failed_evaluations=sum(one.state == "failed" for one in evaluations),
         models=models,
         dimensions=dimensions,
-        table=_table(values, dimensions, lambda value: value.model),
-        by_kind=_table(values, dimensions, lambda value: kinds[value.episode]),
+        table=_table(values, dimensions, lambda value: value.model, is_by_rules=is_by_rules),
+        by_kind=_table(values, dimensions, lambda value: kinds[value.episode], is_by_rules=is_by_rules),
         pairs=_pairs(values, models),
-        comparisons=_comparisons(values, models, dimensions),
+        pairs_of=pairs_dimension(values),
+        comparisons=() if is_by_rules else _comparisons(values, models, dimensions),
         hard=hard,
-        hard_table=_table([v for v in values if v.task in hard[v.model]], dimensions, lambda value: value.model),
+        hard_table=_table(
+            [v for v in values if v.task in hard[v.model]],
+            dimensions,
+            lambda value: value.model,
+            is_by_rules=is_by_rules,
+        ),
         ends=dict(sorted(ends.items())),
         checks=_checks(store, values, models),
         agreement=_agreement(store, judge),
+        is_by_rules=is_by_rules,
     )
 
 
-def _table(values: list[Value], dimensions: tuple[str, ...], key: Any) -> dict[str, dict[str, Mean | None]]:
+def _table(
+    values: list[Value], dimensions: tuple[str, ...], key: Any, *, is_by_rules: bool
+) -> dict[str, dict[str, Mean | None]]:
     groups: dict[str, list[Value]] = {}
     for value in values:
         groups.setdefault(key(value), []).append(value)
@@ -141,23 +154,30 @@ def _table(values: list[Value], dimensions: tuple[str, ...], key: Any) -> dict[s
     for name, group in sorted(groups.items()):
         table[name] = {}
         for dimension in dimensions:
-            by_episode: dict[str, list[float]] = {}
+            by_scenario: dict[str, list[float]] = {}
             for value in group:
                 if dimension in value.scores:
-                    by_episode.setdefault(value.episode, []).append(value.scores[dimension])
-            table[name][dimension] = mean_of(by_episode)
+                    by_scenario.setdefault(value.scenario, []).append(value.scores[dimension])
+            mean = mean_of(by_scenario)
+            table[name][dimension] = Mean(mean.mean, None, None, mean.count) if mean and is_by_rules else mean
     return table
 
 
 def _pairs(values: list[Value], models: tuple[str, ...]) -> dict[str, dict[str, float | None]]:
     partners = sorted({value.partner for value in values})
+    of = pairs_dimension(values)
     table: dict[str, dict[str, float | None]] = {}
     for model in models:
         table[model] = {}
         for partner in partners:
-            found = [v.scores[OVERALL] for v in values if v.model == model and v.partner == partner]
+            found = [v.scores[of] for v in values if v.model == model and v.partner == partner and of in v.scores]
             table[model][partner] = sum(found) / len(found) if found else None
     return table
+
+
+def pairs_dimension(values: list[Value]) -> str:
+    """What model and partner are compared by: the overall score, or GOAL where nobody has scores on all seven."""
+    return OVERALL if any(OVERALL in value.scores for value in values) else "GOAL"
 
 
 def _comparisons(
@@ -176,14 +196,19 @@ def _comparisons(
 
 
 def _paired(values: list[Value], first: str, second: str, dimension: str) -> list[float]:
-    """Differences on the same task, seed and seat, each the mean over partners."""
+    """Differences on the same task, seed and seat, each the mean over partners; one mean for each scenario."""
     sides: list[dict[tuple[str, int, int], list[float]]] = [{}, {}]
     for value in values:
         if dimension in value.scores and value.model in (first, second):
             side = sides[0] if value.model == first else sides[1]
             side.setdefault((value.task, value.seed, value.seat), []).append(value.scores[dimension])
     common = sorted(set(sides[0]) & set(sides[1]))
-    return [sum(sides[0][key]) / len(sides[0][key]) - sum(sides[1][key]) / len(sides[1][key]) for key in common]
+    scenarios = {value.task: value.scenario for value in values}
+    by_scenario: dict[str, list[float]] = {}
+    for key in common:
+        difference = sum(sides[0][key]) / len(sides[0][key]) - sum(sides[1][key]) / len(sides[1][key])
+        by_scenario.setdefault(scenarios[key[0]], []).append(difference)
+    return [sum(found) / len(found) for _, found in sorted(by_scenario.items())]
 
 
 def _hard(values: list[Value], model: str) -> tuple[str, ...]:
@@ -207,6 +232,7 @@ def _checks(store: Store, values: list[Value], models: tuple[str, ...]) -> dict[
         into.setdefault("leaks", []).append(float(bool(seat["leak"])))
         into.setdefault("words per turn", []).append(seat["words_per_turn"])
         into.setdefault("repeated turns", []).append(float(seat["repeated_turns"]))
+        into.setdefault("unusable turns", []).append(float(seat.get("faults", 0)))
         plan = store.plan(value.episode)
         if plan.deal is not None:
             into.setdefault("deals", []).append(float(checks["has_deal"]))
@@ -216,7 +242,16 @@ def _checks(store: Store, values: list[Value], models: tuple[str, ...]) -> dict[
             into.setdefault("learned", []).append(len(seat["learned"]) / seat["sought"])
         if checks["first_mention"] is not None:
             into.setdefault("first mention", []).append(checks["first_mention"])
-    columns = ("deals", "surplus", "learned", "first mention", "leaks", "words per turn", "repeated turns")
+    columns = (
+        "deals",
+        "surplus",
+        "learned",
+        "first mention",
+        "leaks",
+        "words per turn",
+        "repeated turns",
+        "unusable turns",
+    )
     return {
         model: {c: sum(got[c]) / len(got[c]) if got.get(c) else None for c in columns} for model, got in found.items()
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from nodes.episodes.results.estimates import Mean
-from nodes.episodes.results.figures import ReportFigures, figures_of
+from nodes.episodes.results.figures import OVERALL, ReportFigures, figures_of
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError, choices
 
@@ -47,7 +47,16 @@ def tables(figures: ReportFigures) -> list[str]:
         "ends: " + ", ".join(f"{end} {count}" for end, count in figures.ends.items()),
         "",
     ]
-    lines += ["", "means; below them, from where to where 95 % of bootstraps over episodes lie"]
+    if figures.is_by_rules:
+        lines += [
+            "",
+            "means by the offline judge over what rules can tell:",
+            "no measure of skill, so without intervals",
+        ]
+    else:
+        lines += ["", "means; below them, from where to where 95 % of bootstraps over scenarios lie"]
+    if OVERALL not in figures.dimensions:
+        lines += ["no overall: it is the mean of all seven dimensions"]
     lines += _mean_table("model", figures.table, figures.dimensions)
     lines += _mean_table("kind of scenario", figures.by_kind, figures.dimensions)
     lines += _mean_table("hardest fifth of its tasks", figures.hard_table, figures.dimensions)
@@ -56,7 +65,11 @@ def tables(figures: ReportFigures) -> list[str]:
         lines += ["", f"what rules can tell of {model}"]
         lines += [f"  {column:24} {_or_dash(row[column])}" for column in columns]
     if figures.comparisons:
-        lines += ["", "comparisons on the same tasks, seeds and seats", "(paired permutation test, Holm-corrected)"]
+        lines += [
+            "",
+            "comparisons on the same tasks, seeds and seats",
+            "(paired permutation test over scenarios, Holm-corrected)",
+        ]
         lines += [
             f"  {one.first} - {one.second}, {one.dimension}: {one.difference:+.2f} "
             f"(n = {one.pairs}, p = {one.p:.4f}, corrected {one.p_holm:.4f})"
@@ -134,7 +147,7 @@ def draw_pairs(figures: ReportFigures, path: Path) -> None:
     axes.set_yticks(range(len(figures.models)), [name[:28] for name in figures.models])
     axes.set_xlabel("partner")
     axes.set_ylabel("model")
-    axes.set_title("overall score, mean")
+    axes.set_title(f"{figures.pairs_of}, mean")
     for y, row in enumerate(numbers):
         for x, value in enumerate(row):
             if value == value:
@@ -152,10 +165,10 @@ def page(figures: ReportFigures, card: dict[str, object]) -> str:
         "text-align:right}td:first-child,th:first-child{text-align:left}small{color:#666}img{max-width:100%}</style>",
         "<h1>Episodes</h1>",
         f"<p>{figures.done} of {figures.episodes} episodes done, {figures.failed} failed, "
-        f"{figures.failed_evaluations} evaluations failed. Means with 95 % bootstrap intervals over episodes.</p>",
+        f"{figures.failed_evaluations} evaluations failed. {_intervals(figures)}</p>",
         _html_means("Models", figures.table, figures.dimensions),
         "<h2>Model and partner</h2>",
-        f"<img src='{HEAT_MAP}' alt='overall score by model and partner'>",
+        f"<img src='{HEAT_MAP}' alt='{figures.pairs_of} by model and partner'>",
         _html_means("Kinds of scenario", figures.by_kind, figures.dimensions),
         _html_means("The hardest fifth of each model's tasks", figures.hard_table, figures.dimensions),
         "<h2>Comparisons</h2>" if figures.comparisons else "",
@@ -171,6 +184,12 @@ def page(figures: ReportFigures, card: dict[str, object]) -> str:
         "</dl></html>",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _intervals(figures: ReportFigures) -> str:
+    if figures.is_by_rules:
+        return "Means by the offline judge over what rules can tell: no measure of skill, so without intervals."
+    return "Means with 95 % bootstrap intervals over scenarios."
 
 
 def _html_means(title: str, table: dict[str, dict[str, Mean | None]], dimensions: tuple[str, ...]) -> str:

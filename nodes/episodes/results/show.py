@@ -65,7 +65,9 @@ def print_list(store: Store) -> None:
     for row, agents in zip(rows, players, strict=True):
         scores = mean_scores(store.scores(row.id))
         goals = " ".join(f"{scores[name]['GOAL']:.3g}" for name in row.names if "GOAL" in scores.get(name, {}))
-        alls = " ".join(f"{overall(scores[name]) or 0:.2f}" for name in row.names if name in scores)
+        alls = " ".join(
+            ("-" if (mean := overall(scores[name])) is None else f"{mean:.2f}") for name in row.names if name in scores
+        )
         name = f"{row.scenario} s{row.seed}" if is_narrow else row.id
         who = () if is_one else (agents if len(agents) <= 24 else agents[:23] + "…",)
         table.append((str(row.number), name, *who, str(len(store.turns(row.id))), goals, alls, _end(row)))

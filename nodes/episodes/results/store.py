@@ -129,7 +129,7 @@ class Store(Evaluations):
     def turns(self, episode: str) -> list[Turn]:
         """What happened, in order."""
         rows = self._db.execute(
-            "SELECT idx, number, speaker, kind, argument, recipients, at_s, lasts_s, note, fault, timing FROM turns"
+            "SELECT idx, number, speaker, kind, argument, recipients, at_s, lasts_s, note, fault, timing, because FROM turns"
             " WHERE episode = ? ORDER BY idx",
             (episode,),
         )
@@ -146,6 +146,7 @@ class Store(Evaluations):
                 note=row[8],
                 fault=row[9],
                 timing=row[10],
+                because=row[11],
             )
             for row in rows
         ]
@@ -231,11 +232,11 @@ class Store(Evaluations):
 
     def _write_turns(self, episode: str, turns: Sequence[Turn]) -> None:
         self._db.executemany(
-            f"INSERT OR REPLACE INTO turns VALUES ({','.join('?' * 12)})",
+            f"INSERT OR REPLACE INTO turns VALUES ({','.join('?' * 13)})",
             [
                 (
                     *(episode, t.index, t.number, t.speaker, t.kind, t.argument, to_json(t.to)),
-                    *(t.at_s, t.lasts_s, t.note, t.fault, t.timing),
+                    *(t.at_s, t.lasts_s, t.note, t.fault, t.timing, t.because),
                 )
                 for t in turns
             ],

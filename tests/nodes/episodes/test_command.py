@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import signal
 import subprocess
 import sys
@@ -41,7 +40,7 @@ def test_the_same_run_is_the_same_byte_for_byte(tmp_path: Path, capsys: pytest.C
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
     episodes = json.loads(outputs[0])["episodes"]
-    assert len(episodes) == 45
+    assert len(episodes) == 55
     assert all(episode["state"] == "done" and episode["scores"] for episode in episodes)
 
 
@@ -54,22 +53,15 @@ def test_a_report_is_what_the_log_says_recomputed(played: Path, capsys: pytest.C
             for one in store.scores(row.id):
                 for score in one.scores:
                     model = row.agents[row.names.index(score.name)]
-                    assert score.score is not None
-                    values.setdefault((model, score.dimension), {}).setdefault(row.id, []).append(score.score)
-    chance = random.Random(1)
-    for (model, dimension), by_episode in values.items():
+                    if score.score is not None:
+                        values.setdefault((model, score.dimension), {}).setdefault(row.scenario, []).append(score.score)
+    assert {dimension for _, dimension in values} == set(figures["dimensions"]) == {"KNO", "SEC", "FIN", "GOAL"}
+    for (model, dimension), by_scenario in values.items():
         found = figures["table"][model][dimension]
-        flat = [value for group in by_episode.values() for value in group]
-        assert found["mean"] == pytest.approx(fmean(flat))
-        assert found["count"] == len(by_episode)
-        groups = list(by_episode.values())
-        means = sorted(fmean([value for _ in groups for value in chance.choice(groups)]) for _ in range(2000))
-        for end, share in (("low", 0.025), ("high", 0.975)):
-            bound = found[end]
-            below = sum(mean < bound - 1e-9 for mean in means) / len(means)
-            up_to = sum(mean <= bound + 1e-9 for mean in means) / len(means)
-            assert below <= share + 0.03
-            assert up_to >= share - 0.03
+        assert found["mean"] == pytest.approx(fmean([value for group in by_scenario.values() for value in group]))
+        assert found["count"] == len(by_scenario)
+        assert found["low"] is found["high"] is None, "what rules can tell is no measure of skill"
+    assert figures["comparisons"] == []
 
 
 def test_a_page_with_the_heat_map_is_written(played: Path, tmp_path: Path) -> None:
@@ -90,7 +82,9 @@ def test_an_export_has_one_reward_pair_per_agent_that_reached_the_log(
         assert len(log["rewards"]) == len(log["agents"])
         for whole, dimensions in log["rewards"]:
             assert dimensions["overall_score"] == whole
-            assert set(dimensions) >= {"goal", "believability", "social_rules"}
+            assert set(dimensions) >= {"secret", "overall_score"}
+            assert "believability" not in dimensions, "rules cannot tell"
+        assert "overall_score is no mean of the seven" in log["reasoning"]
         assert all(len(message) == 3 for group in log["messages"] for message in group)
 
 

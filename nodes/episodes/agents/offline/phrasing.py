@@ -11,8 +11,8 @@ import random
 import re
 from typing import Literal
 
-from nodes.episodes.agents.goals import says_any
-from nodes.episodes.agents.offers import says_yes
+from nodes.episodes.agents.deal_reading import says_yes
+from nodes.episodes.agents.offline.goal_reading import says_any
 from nodes.episodes.dialogue.observation import AgentObservation
 from runtime.msgs.episode import Act, ActKind, Turn
 
@@ -67,9 +67,11 @@ _OFFER = re.compile(r"\b(what if|what about|i could|we could|i'd|i'll|let me hav
 class DialogueVoice:
     """What one seat has said, what the others have said, and how to put the next thing."""
 
-    def __init__(self, sight: AgentObservation, chance: random.Random) -> None:
+    def __init__(self, sight: AgentObservation, chance: random.Random, seed: int = 0) -> None:
         self.sight = sight
         self.chance = chance
+        self.seed = seed
+        self.because = -1  # index of the turn that this decision follows from
         self.briefing = sight.briefing
         self.facts = sight.briefing.facts
         self.me = sight.name
@@ -83,6 +85,10 @@ class DialogueVoice:
     def heard(self) -> str:
         """What was said last by another."""
         return self.theirs[-1].argument if self.theirs and self.theirs[-1].kind == "speak" else ""
+
+    def temper(self, name: str) -> float:
+        """A number from 0 to 1 that is this participant's for the whole episode, by its seed."""
+        return random.Random(f"{self.seed} {name}").random()
 
     def trait(self, name: str) -> Level:
         """How high the own profile is in one of the big five."""

@@ -1,30 +1,32 @@
 """The offline agent: pursues its own goal by rules. Pure: a sight and a random generator in, a choice out.
 
-It bargains where the scenario has a deal (`bargaining`), trades what it knows (`knowing`), works where it has something
-to do with its hands, and otherwise argues for what it wants (`wishing`). It never says its secret, nor what it hides.
+It bargains where the scenario has a deal (`bargaining`), trades what it knows (`trading_knowledge`), works where it has something
+to do with its hands, and otherwise argues for what it wants (`persuading`), and is persuaded (`listening`). It never says its secret, nor what it hides.
 """
 
 from __future__ import annotations
 
 import random
 
-from nodes.episodes.agents.bargaining import bargain_items, bargain_number
-from nodes.episodes.agents.beliefs import trade_knowledge
-from nodes.episodes.agents.requests import argue, negotiate_wishes, work_and_talk
-from nodes.episodes.agents.voice import DialogueVoice, is_farewell
+from nodes.episodes.agents.offline.bargaining import bargain_items, bargain_number
+from nodes.episodes.agents.offline.persuading import argue, negotiate_wishes, work_and_talk
+from nodes.episodes.agents.offline.phrasing import DialogueVoice, is_farewell
+from nodes.episodes.agents.offline.trading_knowledge import trade_knowledge
 from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation
 from runtime.msgs.episode import Act
 
 
-def decide(sight: AgentObservation, chance: random.Random) -> AgentChoice:
-    """What the seat does now; in asynchronous talk with an urgency."""
+def decide(sight: AgentObservation, chance: random.Random, seed: int = 0) -> AgentChoice:
+    """What the seat does now, and because of which turn; in asynchronous talk with an urgency."""
+    voice = DialogueVoice(sight, chance, seed)
     if sight.observation.asks == "bid":
-        return _bid(sight, chance)
-    return AgentChoice(act=_act(sight, chance))
+        return _bid(voice)
+    act = _act(voice)
+    return AgentChoice(act=act, because=voice.because)
 
 
-def _act(sight: AgentObservation, chance: random.Random) -> Act:
-    voice = DialogueVoice(sight, chance)
+def _act(voice: DialogueVoice) -> Act:
+    sight = voice.sight
     deal, facts = voice.briefing.deal, voice.facts
     if any(turn.kind == "leave" for turn in voice.theirs) and len(sight.others) == 1:
         return Act(kind="leave")
@@ -43,14 +45,15 @@ def _act(sight: AgentObservation, chance: random.Random) -> Act:
     return negotiate_wishes(voice)
 
 
-def _bid(sight: AgentObservation, chance: random.Random) -> AgentChoice:
+def _bid(voice: DialogueVoice) -> AgentChoice:
     """How much to say now: addressed by a question a lot, having just spoken little; now and then a nod."""
+    sight, chance = voice.sight, voice.chance
     seen = sight.observation
     last = next((turn for turn in reversed(sight.turns) if turn.kind != "none"), None)
     if seen.speaking:
         words = seen.so_far.split()
         if sight.briefing.deal and len(words) > 12 and chance.random() < 0.15:
-            return AgentChoice(act=_act(sight, chance), urgency=0.85)
+            return AgentChoice(act=_act(voice), urgency=0.85)
         if len(words) > 6 and chance.random() < 0.3:
             return AgentChoice(act=Act(kind="speak", argument=chance.choice(["Mhm.", "I see.", "Right."])), urgency=0.4)
         return AgentChoice(urgency=0.0)
@@ -61,4 +64,5 @@ def _bid(sight: AgentObservation, chance: random.Random) -> AgentChoice:
             urgency += 0.1
     elif last is not None and not seen.silence_s:
         return AgentChoice(urgency=0.1)
-    return AgentChoice(act=_act(sight, chance), urgency=round(urgency + 0.05 * chance.random(), 3))
+    act = _act(voice)
+    return AgentChoice(act=act, urgency=round(urgency + 0.05 * chance.random(), 3), because=voice.because)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nodes.episodes.agents.goals import says_any, wish_of
-from nodes.episodes.agents.requests import negotiate_wishes
-from nodes.episodes.agents.voice import DialogueVoice, is_closing
+from nodes.episodes.agents.offline.goal_reading import says_any, wish_of
+from nodes.episodes.agents.offline.listening import RUDE
+from nodes.episodes.agents.offline.persuading import negotiate_wishes
+from nodes.episodes.agents.offline.phrasing import DialogueVoice, is_closing
 from runtime.msgs.episode import Act, Turn
 
 _QUESTION = re.compile(r"\babout (?!something else)(?P<what>[^?]{2,120})\?", re.I)
@@ -25,8 +26,28 @@ def trade_knowledge(voice: DialogueVoice) -> Act:
     told = [key for key in may_tell if names(said, key)]
     missing = [key for key in facts.seeks if not _answered(voice.theirs, key)]
     last = voice.theirs[-1].argument if voice.theirs else ""
+    given = sum(any(names(turn.argument, key) for key in facts.knows) for turn in voice.mine)
+    got = sum(len(turn.argument.split()) > 5 and not turn.argument.rstrip().endswith("?") for turn in voice.theirs)
+    rude = any(RUDE.search(turn.argument) for turn in voice.theirs)
+    reluctance = (
+        0.5
+        + 2.5 * voice.temper("reluctant")
+        + 2.0 * rude
+        + {"low": 0.6, "medium": 0.0, "high": -0.4}[voice.trait("agreeableness")]
+    )
+    if asked and given + reluctance > got + 2.0 + 0.3 * heard.count("?") and len(voice.mine) < 8:
+        voice.because = voice.theirs[-1].index
+        ask = f" First tell me about {missing[0]}." if missing else ""
+        wary = voice.say(
+            f"Why do you want to know, {voice.other}?{ask}",
+            f"I'm not sure I should say. What is it to you, {voice.other}?{ask}",
+            f"You first, {voice.other}. What do you know?",
+        )
+        if not is_closing(wary):
+            return wary
     if asked:
         key = asked[0]
+        voice.because = voice.theirs[-1].index
         text = may_tell[key]
         fact = _told(voice, key, text)
         ask = f" And what do you know about {missing[0]}?" if missing else ""
@@ -62,8 +83,9 @@ def trade_knowledge(voice: DialogueVoice) -> Act:
             f"{lead}There's one thing I'd like to know. What can you tell me about {key}?",
             f"{lead}I keep wondering about {key}. What do you know about {key}?",
         )
-    untold = [key for key in may_tell if key not in told]
-    if untold and len(voice.mine) < 9:
+    untold = sorted((key for key in may_tell if key not in told), key=voice.temper)
+    open_to = 1 + int(1 + 3.5 * voice.temper("open"))
+    if untold and len(voice.mine) < 9 and len(told) < open_to + got // 3:
         key = untold[0]
         back = voice.chance.choice((" Does that ring a bell?", " Does that mean anything to you?", "", " And you?"))
         lead = voice.greets()

@@ -1,4 +1,4 @@
-"""How the offline agent asks for what its goal names: it opens, gives reasons, answers, offers, settles.
+"""How the offline agent persuades and is persuaded: it opens, gives reasons, answers, offers, gives way or does not.
 
 Where the scenario has lines for the seat (`Facts.says`: opening, reasons, a question, an offer, a yes), they are said,
 in answer to what was just said. Where it has none, the words are made from the goal's own.
@@ -9,11 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from nodes.episodes.agents.goals import wish_of
-from nodes.episodes.agents.voice import SETTLED, DialogueVoice, is_closing
+from nodes.episodes.agents.deal_reading import gives_way
+from nodes.episodes.agents.offline.goal_reading import says_any, wish_of
+from nodes.episodes.agents.offline.listening import Heard
+from nodes.episodes.agents.offline.phrasing import SETTLED, DialogueVoice, is_closing
 from runtime.msgs.episode import Act
 
 _REQUEST = re.compile(r"\b(?:could|would|can|will) you (?:please |maybe |perhaps )?(?P<what>[^?.;]{4,160})\?", re.I)
+_OFFERS = re.compile(r"\b(what if|what about|i could|i would|we could|let me have|you may|you can)\b", re.I)
+_REFUSED = re.compile(r"\b(can't agree|better to say so)\b", re.I)
+PATIENT = 8
+"""After so many own lines one gives no more answers."""
+
 FEW = 2
 """With so few things to do one hears people out before doing them."""
 
@@ -22,39 +29,93 @@ BEATS = 5
 
 
 def argue(voice: DialogueVoice) -> Act:
-    """Say the seat's own lines in order, each in answer to what was said; yes only after another's reasons."""
-    lines = [line for line in voice.facts.says if line in voice.unsaid()]
-    others = {turn.speaker: 0 for turn in voice.theirs}
-    for turn in voice.theirs:
-        others[turn.speaker] += turn.kind == "speak"
-    settled = [turn for turn in voice.sight.turns if turn.kind == "speak" and SETTLED.search(turn.argument)]
-    if settled and any(turn.speaker == voice.me for turn in settled):
+    """Say the seat's own lines in answer to what was said; give way where the others have moved one far enough."""
+    heard = Heard(voice)
+    lines = voice.unsaid()
+    own = [turn for turn in voice.mine if turn.kind == "speak"]
+    if any(gives_way(turn.argument) for turn in own) or any(_REFUSED.search(turn.argument) for turn in own):
         return voice.farewell()
-    if settled:
-        yes = lines[-1] + " " if lines else ""
-        thanks = (f"Thank you, {voice.other}.",) if not yes else ()
-        return voice.say(f"{yes}Then it's settled.", f"{yes}I'm glad. Let's do it that way.", *thanks)
-    if len(lines) > 1 or (lines and len(voice.facts.says) < BEATS):
-        lead = voice.greets() or voice.takes_up(lines[0])
-        return Act(kind="speak", argument=lead + lines[0])
-    if lines and others and max(others.values()) >= len(voice.facts.says) - 1:
+    gave = next((turn for turn in reversed(voice.theirs) if turn.kind == "speak" and gives_way(turn.argument)), None)
+    if gave is not None:
+        voice.because = gave.index
+        told = _tells(voice) if voice.temper("grateful") < 0.7 else ""
         return voice.say(
-            f"{lines[0]} Let's do it that way.", f"{lines[0]} That sounds fair to me.", f"{lines[0]} Then it's settled."
+            f"Thank you, {voice.other}. Then it's settled.{told}",
+            f"That means a lot to me, {voice.other}. Thank you.{told}",
         )
-    if not lines and voice.heard_thanks():
-        return voice.farewell()
+    if heard.is_moved and own:
+        voice.because = heard.tipped_by
+        yes = f" {lines[-1]}" if lines else ""
+        return voice.say(
+            f"You've convinced me, {voice.other}.{yes}{_tells(voice)}",
+            f"Have it your way, {voice.other}.{yes}{_tells(voice)}",
+            f"For your sake, then.{yes}{_tells(voice)}",
+        )
+    if heard.rude >= 2 or (heard.rude and voice.temper("pride") > 0.5):
+        voice.because = voice.theirs[-1].index
+        return voice.say(
+            f"I don't have to listen to that, {voice.other}. I can't agree to anything now.",
+            "Not like that. I can't agree to this.",
+        )
+    if len(lines) > 1 or (lines and len(voice.facts.says) < BEATS):
+        line = _fitting(voice, lines if len(voice.facts.says) < BEATS else lines[:-1])
+        lead = voice.greets() or voice.takes_up(line)
+        return Act(kind="speak", argument=lead + line)
+    if voice.heard and voice.heard.rstrip().endswith("?") and lines and len(own) < PATIENT:
+        voice.because = voice.theirs[-1].index
+        return voice.say(
+            f"I've told you why, {voice.other}. What would you do in my place?",
+            "Ask me that again when you have thought about what I said.",
+        )
+    if voice.facts.does or voice.facts.spares:  # somebody's hands are at work
+        return voice.say(f"Take your time, {voice.other}.", "You're nearly there.", "I'll wait until you are done.")
     return voice.say(
-        f"I've said what I can, {voice.other}. What would you do in my place?",
-        f"Take your time, {voice.other}.",
-        "Shall we leave it there for now?",
+        f"I'm sorry, {voice.other}. I can't agree to that.",
+        f"No, {voice.other}. I can't agree to that, and I've said why.",
+        "Then we can't agree, and better to say so.",
     )
 
 
+def _fitting(voice: DialogueVoice, lines: list[str]) -> str:
+    """The next line that answers: a reason to a question, an offer to an offer; the opening comes first."""
+    if not voice.mine or not voice.heard or len(lines) < 2:
+        return lines[0]
+    asks = [line for line in lines if line.rstrip().endswith("?")]
+    tells = [line for line in lines if not line.rstrip().endswith("?")]
+    last = voice.heard.rstrip()
+    if last.endswith("?"):
+        voice.because = voice.theirs[-1].index
+        return (tells or lines)[0]
+    if _OFFERS.search(last) and asks and voice.temper("curious") > 0.4:
+        voice.because = voice.theirs[-1].index
+        return asks[0]
+    return lines[0]
+
+
+def _tells(voice: DialogueVoice) -> str:
+    """What one knows and the talk was about, once one trusts the other; nothing that is to stay unsaid."""
+    said = " ".join(turn.argument for turn in voice.mine)
+    known = [
+        (key, text)
+        for key, text in voice.facts.knows.items()
+        if not says_any(f"{key} {text}", voice.forbidden) and f"{key}: {text}" not in said
+    ]
+    return "".join(f" About {key}: {text.rstrip('.')}." for key, text in known[:1])
+
+
 def work_and_talk(voice: DialogueVoice) -> Act:
-    """Do what is to be done with one's hands, one thing at a time, and leave alone what somebody asks for."""
+    """Do what is to be done with one's hands, one thing at a time; leave alone what somebody has good reason to ask."""
+    heard = Heard(voice)
     asked = " ".join(turn.argument for turn in voice.theirs if turn.kind == "speak")
     done = " ".join(turn.argument for turn in voice.mine if turn.kind == "action")
-    left = [what for what in voice.facts.does if what not in done and not _is_spared(what, asked)]
+    is_moved = heard.pull >= 0.45 * heard.needed and heard.rude < 2
+    spared = {what for what in voice.facts.does if is_moved and _is_spared(what, asked)}
+    order = (
+        sorted(voice.facts.does, key=lambda what: voice.temper(what))
+        if len(voice.facts.does) > FEW
+        else voice.facts.does
+    )
+    left = [what for what in order if what not in done and what not in spared]
     if not all(_is_told(what, voice) for what in voice.facts.seeks):
         left = []  # what to do is still to be found out
     lines = voice.unsaid()
@@ -67,12 +128,13 @@ def work_and_talk(voice: DialogueVoice) -> Act:
         return Act(kind="speak", argument=voice.takes_up(lines[0]) + lines[0])
     if left:
         return Act(kind="action", argument=f"puts the {left[0]}")
-    spared = [what for what in voice.facts.does if what not in done]
-    but = f", and not the {spared[0].split(' in the ')[0]}, as you asked" if spared else ""
-    if any("I am done" in turn.argument for turn in voice.mine):
+    if any("I am done" in turn.argument or "where it is" in turn.argument for turn in voice.mine):
         return voice.farewell()
     if not done:
+        voice.because = heard.tipped_by
         return voice.say(f"Then I leave the {voice.facts.does[0].split(' in the ')[0]} where it is.")
+    names = sorted(what.split(" in the ")[0] for what in spared)
+    but = f", and not the {names[0]}, as you asked" if names else ""
     count = len(voice.facts.does) - len(spared)
     things = "that is where it belongs" if count == 1 else f"{count} things are where they belong"
     return voice.say(f"I am done: {things}{but}.")
