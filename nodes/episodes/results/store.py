@@ -129,8 +129,8 @@ class Store(Evaluations):
     def turns(self, episode: str) -> list[Turn]:
         """What happened, in order."""
         rows = self._db.execute(
-            "SELECT idx, number, speaker, kind, argument, recipients, at_s, lasts_s, note, fault, timing, because FROM turns"
-            " WHERE episode = ? ORDER BY idx",
+            "SELECT idx, number, speaker, kind, argument, recipients, at_s, lasts_s, note, fault, timing, because"
+            " FROM turns WHERE episode = ? ORDER BY idx",
             (episode,),
         )
         return [

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.listening import main
 from nodes.episodes.agents.deal_reading import agreed_number, agreed_shares, division_in, numbers_in
 from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain
 from nodes.episodes.dialogue.plan import EpisodePlan
@@ -99,3 +100,10 @@ def test_what_rules_cannot_tell_is_not_judged_and_stands_in_no_mean() -> None:
     first, second = plan.names
     assert found[first, "BEL"] is found[first, "GOAL"] is found[first, "REL"] is found[first, "SOC"] is None
     assert (found[second, "REL"], found[second, "SOC"]) == (-3.0, -1.0)
+
+
+@pytest.mark.long
+def test_over_twenty_seeds_most_scenarios_end_differently_and_most_agents_listen(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main() == 0, capsys.readouterr().out

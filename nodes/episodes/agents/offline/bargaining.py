@@ -1,8 +1,8 @@
 """How the offline agent bargains, for a number or for things to divide: what to offer, when to accept, when to go.
 
-A number moves from the target towards the reserve as offers are exchanged, faster for the agreeable and after a big step
-of the other, slower where the other does not move or insults. An offer is taken that is no worse than the next own one.
-Things are claimed by a threshold on the own worth that falls; among equal claims those go to the others that they have
+A number moves from the target towards the reserve as offers are exchanged, faster for the agreeable and after a big
+step of the other, slower where the other does not move or insults. An offer is taken that is no worse than the next own
+one. Things are claimed by a threshold on the own worth that falls; among equal claims those go to the others that they have
 asked for.
 """
 
@@ -146,7 +146,7 @@ def division_move(voice: DialogueVoice) -> tuple[str, dict[str, Share]]:
 
 def bargain_number(voice: DialogueVoice) -> Act:
     """Name a number, come closer with a reason, agree, or go."""
-    deal, facts = voice.briefing.deal, voice.facts
+    deal = voice.briefing.deal
     assert deal is not None
     agreed = agreed_number(voice.sight.turns, deal)
     if agreed is not None:

@@ -17,7 +17,8 @@ RUDE = re.compile(
     r"\b(idiot|stupid|shut up|hate you|liar|moron|pathetic|get lost|damn you|fool|disgust\w*|ridiculous|coward)\b", re.I
 )
 _OFFER = re.compile(
-    r"\b(what if|what about|i could|i would|i'd|we could|i'll|let me have|take the|you may|you could have|in exchange)\b",
+    r"\b(what if|what about|i could|i would|i'd|we could|i'll|let me have|take the|you may|you could have"
+    r"|in exchange)\b",
     re.I,
 )
 _REFUSAL = re.compile(r"\b(rather not|prefer not|don't want to|can't agree|cannot|i won't|not today|no use)\b", re.I)

@@ -1,7 +1,8 @@
 """The offline agent: pursues its own goal by rules. Pure: a sight and a random generator in, a choice out.
 
-It bargains where the scenario has a deal (`bargaining`), trades what it knows (`trading_knowledge`), works where it has something
-to do with its hands, and otherwise argues for what it wants (`persuading`), and is persuaded (`listening`). It never says its secret, nor what it hides.
+It bargains where the scenario has a deal (`bargaining`), trades what it knows (`trading_knowledge`), works where it has
+something to do with its hands, and otherwise argues for what it wants (`persuading`) and is moved (`listening`). It
+never says its secret, nor what it hides.
 """
 
 from __future__ import annotations
