@@ -1,9 +1,9 @@
 """How the offline agent bargains, for a number or for things to divide: what to offer, when to accept, when to go.
 
 A number moves from the target towards the reserve as offers are exchanged, faster for the agreeable and after a big
-step of the other, slower where the other does not move or insults. An offer is taken that is no worse than the next own
-one. Things are claimed by a threshold on the own worth that falls; among equal claims those go to the others that they have
-asked for.
+step of the other, slower where the other does not move or insults. An offer is taken that is no worse than the next
+own one. Things are claimed by a threshold on the own worth that falls; among equal claims those go to the others that
+they have asked for.
 """
 
 from __future__ import annotations
