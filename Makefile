@@ -50,6 +50,8 @@ interop-itself: $(STAMP)
 	$(BIN)/polyrhythm episodes run --tasks starter --agents rules --out runs/interop.sqlite > /dev/null
 	$(BIN)/polyrhythm episodes export runs/interop.sqlite --out runs/interop.jsonl
 	.interop/bin/python tests/interop/load_sotopia_logs.py runs/interop.jsonl
+	@test -z "$(SOTOPIA_DATA)" || { rm -f runs/published.sqlite* && \
+	  $(BIN)/polyrhythm episodes run --tasks "$(SOTOPIA_DATA)" --out runs/published.sqlite | tail -3; }
 	tests/interop/recordings $(BIN)/python
 
 faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 100 trials; RESUME=1: go on

@@ -89,6 +89,15 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--out", type=Path, help="file; default: standard output")
     export.add_argument("--format", choices=("sotopia", "plain"), default="sotopia", help="default: %(default)s")
     export.set_defaults(command=_export)
+    imports = _command(
+        commands,
+        "import",
+        does="EpisodeLogs (JSONL) as a run: to browse, to judge again, to report",
+        epilog="example: polyrhythm episodes import episodes.jsonl --out runs/published.sqlite",
+    )
+    imports.add_argument("file", type=Path, help="JSONL, one EpisodeLog a line")
+    imports.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the file")
+    imports.set_defaults(command=_import)
     sample = _command(
         commands,
         "sample",
@@ -143,9 +152,17 @@ RUN_EXAMPLES = """examples:
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--tasks", default="starter", help="starter (the default), or a folder with a library (jsonl or toml)"
+        "--tasks",
+        default="starter",
+        help="starter (the default), hard (the published hard subset, from SOTOPIA_DATA), or a folder with a library",
     )
-    parser.add_argument("--task", action="append", default=[], metavar="NAME", help="only this task or scenario")
+    parser.add_argument(
+        "--task",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this task or scenario, by identifier or codename",
+    )
     parser.add_argument(
         "--agents",
         action="append",
@@ -262,6 +279,12 @@ def _export(asked: argparse.Namespace) -> int:
     from nodes.episodes.results.export import export
 
     return export(asked)
+
+
+def _import(asked: argparse.Namespace) -> int:
+    from nodes.episodes.results.import_logs import import_logs
+
+    return import_logs(asked)
 
 
 def _embody(asked: argparse.Namespace) -> int:

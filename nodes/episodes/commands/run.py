@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from nodes.episodes.runner.lines import Lines
 from nodes.episodes.runner.progress import Live, Quiet, RunProgress
 from nodes.episodes.runner.runner import Judges, Settings, judge_unjudged, play_all, replayed
 from nodes.episodes.scenarios.library import Library, read_folder
-from nodes.episodes.scenarios.loader import is_published, read_published
+from nodes.episodes.scenarios.loader import HARD, is_published, read_published
 from nodes.episodes.scenarios.profiles import Task
 from nodes.episodes.scenarios.sampling import sample_uniform
 from nodes.models.servers import Servers
@@ -43,14 +44,29 @@ from runtime.errors import UserError, choices
 
 
 def library_of(name: str) -> Library:
-    """The starter set, or the library in a folder. Raises UserError."""
+    """The starter set, the hard subset of the published one, or the library in a folder. Raises UserError."""
     if name == "starter":
         return starter_library()
+    if name == "hard":
+        if not (data := os.environ.get("SOTOPIA_DATA", "")):
+            raise UserError("--tasks hard is of the published set: expected its folder in SOTOPIA_DATA")
+        library = library_of(data)
+        tasks = [task for task in library.tasks.values() if task.scenario in HARD]
+        if not tasks:
+            raise UserError(f"--tasks hard: {data} holds none of its {len(HARD)} scenarios")
+        return Library(
+            library.characters.values(), library.scenarios.values(), library.bonds, tasks, name=f"hard tasks of {data}"
+        )
     folder = Path(name)
     if not folder.is_dir():
         raise UserError(f"--tasks {name}: is no folder; expected starter, or a folder with characters and scenarios")
     if is_published(folder):
-        return read_published(folder)
+        library = read_published(folder)
+        for problem in library.left_out[:5]:
+            print(f"left out: {problem}", file=sys.stderr)
+        if len(library.left_out) > 5:
+            print(f"left out: {len(library.left_out) - 5} more rows", file=sys.stderr)
+        return library
     return read_folder(folder)
 
 
@@ -110,11 +126,14 @@ def _plans(asked: argparse.Namespace, library: Library, servers: Servers) -> lis
             raise UserError(f"--{name} is {getattr(asked, name)}; expected at least 1")
     tasks = tasks_of(library, per_scenario=asked.casts)
     if asked.task:
-        known = {task.id for task in tasks} | {task.scenario for task in tasks}
+        names = {task.id: _names(library, task) for task in tasks}
+        known = {name for each in names.values() for name in each}
         for name in asked.task:
-            if name not in known:
-                raise UserError(f"--task {name[:80]!r}: there is none; known: {choices({t.scenario for t in tasks})}")
-        tasks = [task for task in tasks if task.id in asked.task or task.scenario in asked.task]
+            if name.lower() not in known:
+                shown = {library.scenarios[task.scenario].codename or task.scenario for task in tasks}
+                raise UserError(f"--task {name[:80]!r}: there is none; known: {choices(shown)}")
+        wanted = {name.lower() for name in asked.task}
+        tasks = [task for task in tasks if names[task.id] & wanted]
     pairings = [tuple(part.strip() for part in text.split(",")) for text in asked.agents or ["rules"]]
     if asked.swap:
         pairings += [tuple(reversed(pair)) for pair in pairings if len(pair) > 1 and pair[::-1] not in pairings]
@@ -144,6 +163,13 @@ def _plans(asked: argparse.Namespace, library: Library, servers: Servers) -> lis
                 "over each other at one terminal; expected one human, or another order"
             )
     return plans
+
+
+def _names(library: Library, task: Task) -> set[str]:
+    """What `--task` may call it: its own identifier or its scenario's, as published or as here, or the codename."""
+    scenario = library.scenarios[task.scenario]
+    names = (task.id, task.source_id, scenario.id, scenario.source_id, scenario.codename)
+    return {name.lower() for name in names if name}
 
 
 def _seated(pairing: tuple[str, ...], task: Task) -> tuple[str, ...]:

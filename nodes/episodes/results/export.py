@@ -20,7 +20,7 @@ from runtime.errors import UserError
 from runtime.msgs.episode import Turn
 
 ENVIRONMENT = "Environment"
-_DIMENSIONS = {
+DIMENSIONS = {
     "BEL": "believability",
     "REL": "relationship",
     "KNO": "knowledge",
@@ -109,5 +109,5 @@ def _reward(scores: dict[str, float]) -> Any:
     whole = overall(scores)
     if whole is None:  # the shape wants a number; `reasoning` says what it is
         whole = sum(scores.values()) / len(scores)
-    named = {_DIMENSIONS.get(dimension, dimension): value for dimension, value in scores.items()}
+    named = {DIMENSIONS.get(dimension, dimension): value for dimension, value in scores.items()}
     return [whole, {**named, "overall_score": whole}]

@@ -47,7 +47,7 @@ def find_episode(store: Store, name: str) -> EpisodeRow:
     for row in rows:
         if row.id == name or (name.isdecimal() and row.number == int(name)):
             return row
-    begun = [row for row in rows if name and row.id.startswith(name)]
+    begun = [row for row in rows if name and (row.id.startswith(name) or row.codename == name)]
     if len(begun) == 1:
         return begun[0]
     several = f"{len(begun)} episodes begin with {name[:80]!r}" if begun else f"there is no episode {name[:80]!r}"
@@ -68,7 +68,7 @@ def print_list(store: Store) -> None:
         alls = " ".join(
             ("-" if (mean := overall(scores[name])) is None else f"{mean:.2f}") for name in row.names if name in scores
         )
-        name = f"{row.scenario} s{row.seed}" if is_narrow else row.id
+        name = f"{row.codename or row.scenario} s{row.seed}" if is_narrow else row.label
         who = () if is_one else (agents if len(agents) <= 24 else agents[:23] + "…",)
         table.append((str(row.number), name, *who, str(len(store.turns(row.id))), goals, alls, _end(row)))
     if is_one:

@@ -39,6 +39,12 @@ class EpisodeRow(msgspec.Struct, frozen=True):
     seconds: float
     failures: int
     recording: str
+    codename: str
+
+    @property
+    def label(self) -> str:
+        """As lists show it: with the codename, where the identifier says nothing to people."""
+        return f"{self.codename} s{self.seed} {self.id[-8:]}" if self.codename else self.id
 
 
 class Store(Evaluations):
@@ -59,6 +65,7 @@ class Store(Evaluations):
                 to_json(plan.agents),
                 to_json(plan.names),
                 "waiting",
+                plan.codename,
                 to_json(plan),
             )
             for number, plan in enumerate(plans)
@@ -66,7 +73,7 @@ class Store(Evaluations):
         with self._db:
             self._db.executemany(
                 "INSERT OR IGNORE INTO episodes (id, number, task, scenario, seed, mode, transparency, turn_order,"
-                " agents, names, state, plan) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+                " agents, names, state, codename, plan) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 rows,
             )
 

@@ -33,8 +33,10 @@ class Library:
         tasks: Iterable[Task] = (),
         *,
         name: str = "library",
+        left_out: Iterable[str] = (),
     ) -> None:
         self.name = name
+        self.left_out = tuple(left_out)  # rows of a published set that could not be read, as sentences
         self.characters = {character.id: character for character in _unique(characters, name, "characters")}
         self.scenarios = {scenario.id: scenario for scenario in _unique(scenarios, name, "scenarios")}
         self.tasks = {task.id: task for task in _unique(tasks, name, "tasks")}

@@ -88,6 +88,29 @@ def test_an_export_has_one_reward_pair_per_agent_that_reached_the_log(
         assert all(len(message) == 3 for group in log["messages"] for message in group)
 
 
+def test_logs_come_in_again_and_are_shown_and_judged_as_they_went_out(
+    played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, again = tmp_path / "logs.jsonl", tmp_path / "again.sqlite"
+    assert main(["export", str(played), "--out", str(out)]) == 0
+    out.write_text(out.read_text() + '{"environment": "x"}\n')
+    assert main(["import", str(out), "--out", str(again)]) == 0
+    shown = capsys.readouterr()
+    assert "16 episodes, 1 left out" in shown.out
+    assert f"left out: {out}:17: " in shown.err
+    with Store.read(played) as before, Store.read(again) as after:
+        assert [row.agents for row in after.episodes()] == [row.agents for row in before.episodes()]
+        for one, other in zip(before.episodes(), after.episodes(), strict=True):
+            assert [(t.speaker, t.kind, t.to) for t in before.turns(one.id)] == [
+                (t.speaker, t.kind, t.to) for t in after.turns(other.id)
+            ]
+            given = {(s.name, s.dimension): s.score for s in before.scores(one.id)[0].scores if s.score is not None}
+            kept = {(s.name, s.dimension): s.score for s in after.scores(other.id)[0].scores}
+            assert kept == given
+    assert main(["report", str(again)]) == 0
+    assert main(["score", str(again), "--judges", "rules", "--again"]) == 0
+
+
 def test_an_episode_is_shown_with_who_saw_what(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(played), "0", "--prompts"]) == 0
     text = capsys.readouterr().out
@@ -128,7 +151,7 @@ def test_a_report_by_a_judge_who_judged_nothing_names_those_who_did(
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "resume", "show", "score", "report", "export", "sample", "embody", "browse"]
+    "command", ["run", "resume", "show", "score", "report", "export", "sample", "embody", "browse", "import"]
 )
 def test_every_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from nodes.episodes.command import main
 from nodes.episodes.scenarios.loader import (
     AGENTS,
     COMBINATIONS,
     ENVIRONMENTS,
+    HARD,
     RELATIONSHIPS,
     is_published,
     read_published,
@@ -154,7 +156,6 @@ def test_other_spellings_and_extra_keys_are_understood(tmp_path: Path) -> None:
         (ENVIRONMENTS, [environment(relationship="foe")], ":1: relationship: "),
         (ENVIRONMENTS, [environment(age_constraint="18+")], ":1: age_constraint: expected a list or the text of one"),
         (ENVIRONMENTS, [environment(age_constraint="[18, 70]")], ":1: age_constraint: expected a range per seat"),
-        (ENVIRONMENTS, [environment(occupation_constraint="['a']")], ":1: occupation_constraint: expected a list of"),
         (RELATIONSHIPS, [bond(relationship=None)], ":1: relationship: missing or empty; expected 0 to 5"),
         (RELATIONSHIPS, [bond(agent2_id="01HX")], f":1: agent2_id: no character '01hx' in {AGENTS}"),
         (
@@ -174,12 +175,96 @@ def test_other_spellings_and_extra_keys_are_understood(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_error_names_file_line_and_field(tmp_path: Path, file: str, rows: Rows, sentence: str) -> None:
+def test_a_row_that_cannot_be_read_is_named_by_file_line_and_field(
+    tmp_path: Path, file: str, rows: Rows, sentence: str
+) -> None:
     published(tmp_path)
     (tmp_path / file).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    with pytest.raises(ProfileError) as caught:
-        read_published(tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path / file}{sentence}")
+    try:
+        named = read_published(tmp_path).left_out[0]
+    except ProfileError as problem:  # where nothing is left of the set
+        named = str(problem)
+    assert named.startswith(f"{tmp_path / file}{sentence}")
+
+
+def test_bad_rows_are_left_out_with_what_depends_on_them_and_the_rest_is_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = "01H0000000000000000000000X"
+    folder = published(
+        tmp_path,
+        environments=[
+            environment(occupation_constraint="[smith, smith]"),
+            environment(env_id=bad, codename="broken", relationship="foe"),
+        ],
+        relationships=[bond(), bond(agent2_id="01HX")],
+        combinations=[
+            {"combo_id": "01HC", "env_id": SCENARIO, "agent_ids": [SECOND, FIRST]},
+            {"combo_id": "01HD", "env_id": bad, "agent_ids": [SECOND, FIRST]},
+        ],
+    )
+    library = read_published(folder)
+    assert list(library.scenarios) == [SCENARIO.lower()]
+    assert library.scenario(SCENARIO.lower()).occupations == (("smith",), ("smith",))
+    assert [len(library.bonds), len(library.tasks), len(library.left_out)] == [1, 1, 3]
+    for number, name in enumerate((SCENARIO, "horse_sale", "01HC")):
+        out = str(tmp_path / f"{number}.sqlite")
+        assert main(["run", "--tasks", str(folder), "--task", name, "--out", out]) == 0
+        shown = capsys.readouterr()
+        assert "horse_sale s0" in shown.out
+        assert shown.err.count("left out: ") == 3
+
+
+def test_a_published_price_and_published_things_are_known_from_their_source(tmp_path: Path) -> None:
+    price = environment(
+        env_id="01HA",
+        source="craigslist_bargains",
+        scenario="A saddle is sold for $550.0.",
+        agent_goals=[
+            "You are the buyer, with a target price of $418.0.",
+            "As the seller, your target price is $312.0.",
+        ],
+    )
+    things = environment(
+        env_id="01HB",
+        source="deal-or-no-deal",
+        scenario="They have 3 apples, 2 hats, and 1 ball to divide.",
+        agent_goals=[
+            "Maximize your points (apples give you 2 points each, hats 1 point each, and the ball gives you 4 points)",
+            "Maximize your points (an apple is worth 1 point, hats give you 3 points, and the ball 1 point)",
+        ],
+    )
+    friends = environment(
+        env_id="01HF",
+        source="mutual_friends",
+        agent_goals=["You know the following friends: \n Al Oe: School: X \n Bea: Y", "following friends:\n Bea: Z"],
+    )
+    library = read_published(published(tmp_path, environments=[price, things, friends]))
+    saddle, divided, party = library.scenarios.values()
+    assert saddle.deal is not None
+    assert (saddle.kind, saddle.deal.unit, saddle.deal.opening) == ("negotiation", "USD", 550.0)
+    assert [(one.wants, one.target) for one in saddle.facts] == [("low", 418.0), ("high", 550.0)]
+    assert divided.deal is not None
+    assert divided.deal.items == {"apple": 3, "hat": 2, "ball": 1}
+    assert divided.facts[1].worth == {"apple": 1.0, "hat": 3.0, "ball": 1.0}
+    assert (party.kind, list(party.facts[0].knows)) == ("information-seeking", ["Al Oe", "Bea"])
+
+
+def test_the_hard_subset_is_of_the_published_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hard = sorted(HARD)[0].upper()
+    tasks: Rows = [
+        {"combo_id": f"01H{number}", "env_id": name, "agent_ids": [FIRST, SECOND]}
+        for number, name in enumerate((SCENARIO, hard))
+    ]
+    folder = published(tmp_path, environments=[environment(), environment(env_id=hard)], combinations=tasks)
+    monkeypatch.setenv("SOTOPIA_DATA", str(folder))
+    assert main(["run", "--tasks", "hard", "--out", str(tmp_path / "run.sqlite")]) == 0
+    assert "1 of 1 episodes done" in capsys.readouterr().out
+    monkeypatch.delenv("SOTOPIA_DATA")
+    assert main(["run", "--tasks", "hard"]) == 2
+    assert "expected its folder in SOTOPIA_DATA" in capsys.readouterr().err
 
 
 def test_a_list_instead_of_lines_is_refused(tmp_path: Path) -> None:
