@@ -157,7 +157,7 @@ def browse(run: Run) -> tuple[list[dict[str, float]], list[float]]:
         page.evaluate("() => { benchFrames.length = 0; }")
         page.wait_for_timeout(SPAN_S * 1000)
         frames: list[dict[str, float]] = page.evaluate("() => benchFrames")
-        page.keyboard.press("p")
+        page.keyboard.press("p", delay=700)
         page.wait_for_timeout(1000)
         for press in range(PRESSES):
             page.keyboard.down("w")

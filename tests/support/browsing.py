@@ -15,6 +15,8 @@ from tests.support.console_run import ConsoleRun
 from tests.support.running import eventually
 
 ASKS_AGAIN_S = 5.0
+HOLD_MS = 700
+"""Longer than a key has to be held that takes a seat."""
 CHROMIUM = shutil.which("chromium")
 WITHOUT = [
     "WebUIOmniboxPopup",  # every window would load the lists of its address bar: two more pages for each of ours
@@ -117,7 +119,7 @@ def take_driving(page: Any) -> None:
         if text(page, ".holder[data-seat=policy]") == "you":
             return True
         if clock.now_ns() - asked_ns > to_ns(ASKS_AGAIN_S):
-            page.keyboard.press("p")
+            page.keyboard.press("p", delay=HOLD_MS)
             asked_ns = clock.now_ns()
         return False
 

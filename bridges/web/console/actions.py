@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import hypot
 from typing import Literal
 
 from bridges.web.console import teleop as drive
+from bridges.web.console.canned_phrases import VOICES
 from bridges.web.console.draft_review import Supervision
 from bridges.web.console.feed import RunFeed
 from bridges.web.console.ports import ConsolePorts
@@ -38,6 +40,10 @@ from runtime.msgs import TERMINAL, Action, EStop, SeenObject, Subtask, Utterance
 NEAR_M = 0.15
 """A click means the thing of that name this near to where the page saw it."""
 OLDEST_SETPOINT_S = 0.25
+OLDEST_PICTURE_S = 1.0
+"""Nobody drives by a picture that is older."""
+DEPTH = " depth"
+"""What a camera's name ends in whose depth is meant."""
 WORDS = {
     "pick": "pick up",
     "place": "place it at",
@@ -48,6 +54,9 @@ WORDS = {
     "shake": "shake the head",
 }
 NEED_NOTHING = ("hold", "nod", "shake")
+GESTURES = ("nod", "shake", "look", "point")
+GESTURE_S = 8.0
+"""So long at the most a gesture keeps the VLM's seat, also where nobody says how it went."""
 
 
 STILL_NS = to_ns(0.3)
@@ -78,6 +87,16 @@ class SuspendDetector:
             self._until_ns = now_ns + DISTRUST_NS
 
 
+@dataclass(slots=True)
+class Gesture:
+    """A gesture of somebody who did not sit on the VLM's seat: they have it until the gesture is done."""
+
+    session: Session
+    action: Action
+    since_ns: int
+    is_sent: bool = False
+
+
 class Actions:
     """One method per thing that a person may do (the server's thread)."""
 
@@ -91,7 +110,10 @@ class Actions:
         hand: Hand,
         speaker: str,
         is_stop: Callable[[str], bool],
+        voices: Callable[[], tuple[str, ...]] = lambda: VOICES,
     ) -> None:
+        """`voices`: those in which operators may speak now."""
+        self._voices = voices
         self._ports = ports
         self._board = board
         self._seats = seats
@@ -102,10 +124,13 @@ class Actions:
         self._is_stop = is_stop
         self._standstill = SuspendDetector()
         self._idents = seats.idents
+        self._gesture: Gesture | None = None
 
     def beat(self, now_ns: int) -> None:
         """Ten times a second."""
         self._standstill.beat(now_ns)
+        if self._gesture is not None:
+            self._go_on_with(self._gesture, now_ns)
 
     def handle(self, session: Session, message: Incoming) -> None:
         """Do what a person asks for."""
@@ -119,6 +144,9 @@ class Actions:
             return
         now_ns = self._ports.clock.now_ns()
         match message:
+            case Say() if session.is_operator and message.voice not in self._voices():
+                only = " or ".join(self._voices())
+                session.notice(f"not said: while this trial runs, operators speak as {only} only")
             case Say():
                 self._say(session, message.voice, message.text)
             case Resume():
@@ -130,6 +158,8 @@ class Actions:
                 mark = Mark(label=message.label or "mark", note=message.note, by=session.name)
                 self._ports.mark.publish(mark)
             case Take():
+                if self._gesture is not None and message.seat == "vlm":
+                    self._gesture = None  # whoever sits down in earnest stays
                 self._seats.take(message.seat, session, now_ns, force=message.force)
             case AskForSeat():
                 self._seats.ask(message.seat, session, now_ns)
@@ -142,7 +172,7 @@ class Actions:
             case Supervise() | Decide() | PlanRequest():
                 self._as_planner(session, message, now_ns)
             case ActRequest():
-                self._act(session, message)
+                self._act(session, message, now_ns)
             case _:
                 session.notice(f"{type(message).__name__} is not expected now")
 
@@ -195,8 +225,12 @@ class Actions:
         is_known = asked is not None and asked.age_s(now_ns) <= OLDEST_SETPOINT_S
         here = asked.message.position if asked is not None and is_known else state.message.position
         # A person's command is as old as the robot's state it starts from, and as the picture they look at.
-        seen = [view.seen_image for view in session.views.values() if view.seen_image is not None]
+        views = (session.views.get(message.camera), session.views.get(message.camera + DEPTH))
+        seen = [view.seen_image for view in views if view is not None and view.seen_image is not None]
         newest = sorted(seen, key=lambda image: image.message.captured_ns)[-1:]
+        if newest and (old_s := (now_ns - newest[0].message.captured_ns) * 1e-9) > OLDEST_PICTURE_S:
+            session.notice(f"the picture of the {message.camera} camera is {old_s:.0f} s old: not driving by it")
+            return
         command = drive.command(message, self._limits, here, state.message.velocity, aim)
         self._ports.command.publish(command, stems_from=(state, *newest))
 
@@ -225,8 +259,9 @@ class Actions:
         if message.sentence:
             self._say(session, "robot", message.sentence)
 
-    def _act(self, session: Session, message: ActRequest) -> None:
-        if not self._seats.holds("vlm", session):
+    def _act(self, session: Session, message: ActRequest, now_ns: int) -> None:
+        is_holder = self._seats.holds("vlm", session)
+        if not is_holder and message.skill not in GESTURES:
             session.notice("take the VLM's seat first")
             return
         target = None if message.skill in NEED_NOTHING else self._thing(message)
@@ -235,7 +270,31 @@ class Actions:
             return
         what = f" the {target.colour} {target.label}".replace("  ", " ") if target is not None else ""
         text = f"{WORDS[message.skill]}{what}"
-        self._ports.act.publish(Action(id=self._idents.next(), skill=message.skill, target=target, text=text))
+        action = Action(id=self._idents.next(), skill=message.skill, target=target, text=text)
+        if is_holder and self._gesture is None:
+            self._ports.act.publish(action)
+        elif self._gesture is not None:
+            session.notice(f"the robot is busy with: {self._gesture.action.text}")
+        elif self._seats.has_person("policy"):
+            session.notice("somebody drives: the robot makes no gesture until driving is given back")
+        else:
+            self._seats.take("vlm", session, now_ns, force=False)
+            if self._seats.holds("vlm", session):
+                self._gesture = Gesture(session, action, now_ns)
+
+    def _go_on_with(self, gesture: Gesture, now_ns: int) -> None:
+        """Send the gesture once the seat is there, and give the seat back when it is done."""
+        if not self._seats.holds("vlm", gesture.session):
+            self._gesture = None
+            return
+        if not gesture.is_sent and self._seats.has_person("vlm"):
+            gesture.is_sent = True
+            self._ports.act.publish(gesture.action)
+        answer = self._ports.feedback.latest()
+        is_answered = answer is not None and answer.action_id == gesture.action.id and answer.status != "running"
+        if is_answered or now_ns - gesture.since_ns > to_ns(GESTURE_S):
+            self._gesture = None
+            self._seats.give("vlm", gesture.session, now_ns)
 
     def _thing(self, message: ActRequest | PointedPlace) -> SeenObject | None:
         """The thing seen that the page means."""

@@ -10,21 +10,29 @@ from msgspec import Meta
 from runtime.errors import ParameterError, UserError
 from runtime.toml_errors import Table, convert, read_toml
 
+VOICES = ("robot", "collaborator")
 CANNED = Path(__file__).with_name("canned_phrases.toml")
 
 
 class Canned:
-    """The sentences that operators have: the console's own, or those of a trial's condition while it runs."""
+    """What operators may say: the console's own sentences in both voices, or what a trial sets while it runs."""
 
     def __init__(self, own: list[dict[str, str]]) -> None:
         self._own = own
         self.now = own
+        self.voices: tuple[str, ...] = VOICES
         self.version = 1
 
-    def set(self, others: list[dict[str, str]]) -> None:
-        """Use these; the console's own where there are none."""
-        if self.now != (others or self._own):
-            self.now, self.version = others or self._own, self.version + 1
+    def set(self, others: list[dict[str, str]], voices: tuple[str, ...] = ()) -> None:
+        """Use these sentences, the console's own where there are none, as far as they are in one of these voices."""
+        voices = voices or VOICES
+        now = [one for one in others or self._own if one["as"] in voices]
+        if (self.now, self.voices) != (now, voices):
+            self.now, self.voices, self.version = now, voices, self.version + 1
+
+    def document(self) -> dict[str, object]:
+        """For an operator's page."""
+        return {"canned": self.now, "voices": self.voices}
 
 
 class _Phrase(Table, frozen=True, rename={"voice": "as"}):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridges.web.console.actions import Actions
+from bridges.web.console.actions import DEPTH, OLDEST_PICTURE_S, Actions
 from bridges.web.console.canned_phrases import Canned
 from bridges.web.console.draft_review import Supervision
 from bridges.web.console.feed import (
@@ -33,8 +33,6 @@ from runtime.msgs import JOINTS, Image, RobotState
 
 _NO_PIXELS = np.zeros((0, 0, 3), np.uint8)
 
-DEPTH = " depth"
-"""What a camera's name ends in whose depth is meant."""
 FRESH_S = 1.0
 """A chunk or command that is older says nothing about where the robot is going."""
 PAN, TILT = JOINTS.index("head_pan"), JOINTS.index("head_tilt")
@@ -84,6 +82,7 @@ class ConsoleDesk:
             "role": session.role,
             "name": session.name,
             "session": session.ident,
+            "oldest_picture_ms": 1000 * OLDEST_PICTURE_S,
             "cameras": list(self._cameras) if session.role != "participant" else [],
         }
 
@@ -98,7 +97,7 @@ class ConsoleDesk:
             return document
         if session.is_operator and session.told_canned != self._canned.version:
             session.told_canned = self._canned.version
-            document["canned"] = self._canned.now
+            document |= self._canned.document()
         document.update(
             self._board.decisions(),
             link_ms=None if session.round_trip_ms is None else round(session.round_trip_ms, 1),

@@ -116,7 +116,15 @@ class Console(ConsolePorts):
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")
             return
         deeds = Actions(
-            self, self._board, self._seats, self._supervision, self._limits, self._hand, self._speaker, self._is_stop
+            self,
+            self._board,
+            self._seats,
+            self._supervision,
+            self._limits,
+            self._hand,
+            self._speaker,
+            self._is_stop,
+            lambda: self._canned.voices,
         )
         desk = ConsoleDesk(
             self,
@@ -216,7 +224,7 @@ class Console(ConsolePorts):
     def note_setting(self, message: StudySetting) -> None:
         """A trial begins or ends whose condition may bring sentences of its own."""
         own = [{"text": text, "as": voice, "key": key} for text, voice, key in message.utterances]
-        self._canned.set(own)
+        self._canned.set(own, message.voices)
         self._poke()
 
     def _poke(self) -> None:

@@ -35,6 +35,7 @@ class StudySetting(Message):
     is_on: bool
     seats: dict[str, str]  # seat -> who is to hold it
     utterances: tuple[tuple[str, str, str], ...] = ()  # text, voice and key of the console's sentences; none: its own
+    voices: tuple[str, ...] = ()  # the only ones in which operators of the console speak; none: both
 
 
 class DraftDecision(Message):

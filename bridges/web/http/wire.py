@@ -159,6 +159,7 @@ class Drive(FromBrowser, frozen=True, tag="drive"):
     goals: Annotated[dict[Short, float], msgspec.Meta(max_length=16)] = {}
     hand: Annotated[dict[Turn, Fraction], msgspec.Meta(max_length=5)] = {}
     to: PointedPlace | None = None
+    camera: Short = "head"  # the one whose picture is large: by it somebody drives
 
 
 class PlanRequest(FromBrowser, frozen=True, tag="plan"):

@@ -3,6 +3,8 @@ import { Link } from "/static/link.js";
 import { Holding } from "/static/holding.js";
 import { drawMap, drawRobot, floorAt, overlay, overlayPath, pickAt } from "/static/draw.js";
 import { Drafts, shadows, wishes } from "/static/seats.js";
+import { hasKeys, isText, keysSwitch, stopKeys } from "/static/keyboard.js";
+import { HeldKey, HOLD_MS, letterOf } from "/static/shortcuts.js";
 import { Talking } from "/static/talking.js";
 
 const $ = (selector) => document.querySelector(selector);
@@ -17,6 +19,7 @@ let spot = null;              // a place on the floor, to go to
 let pending = null;           // an action that waits for the VLM's seat
 const depths = new Set();     // cameras whose depth is shown
 const frames = {};            // camera -> {header, bitmap, at}
+const rates = {};             // camera -> Hz when it was quickest of late
 const trail = [];             // of the base
 const drawn = {};             // what the drawings show
 
@@ -31,7 +34,7 @@ const holding = new Holding(link, () => state?.seats?.policy?.mine === true, () 
   { stop: (why) => stop(why), refused: () => notDriving(), hand: (on) => { $("#keys-move").setAttribute("aria-pressed", String(on)); $("#keys-move").firstChild.textContent = `Keys: ${on ? "hand" : "base"} `; document.body.dataset.keys = on ? "hand" : "base"; } });
 const talking = new Talking(link, () => welcome?.role === "operator");
 $("#talk").append(talking.box);
-const drafts = new Drafts(link, () => state?.seats?.planner?.mine === true);
+const drafts = new Drafts(link, () => state?.seats?.planner?.mine === true, { notice: (text) => notice(text) });
 
 // --- once
 
@@ -61,6 +64,13 @@ function sentences(list) {
     button.addEventListener("click", () => speak(sentence));
     return button;
   }));
+}
+
+// A study may lock voices: what cannot be chosen is not there.
+function voices(list) {
+  for (const one of all("input[name=voice]")) { one.disabled = !list.includes(one.value); one.parentElement.hidden = one.disabled; }
+  if (!list.includes($("input[name=voice]:checked").value)) $(`input[name=voice][value=${list[0]}]`).checked = true;
+  $("#say").dataset.voice = $("input[name=voice]:checked").value;
 }
 
 function watch() {
@@ -147,6 +157,7 @@ function tell(message) {
   }
   while (story.children.length > 400) story.firstChild.remove();
   if (atEnd && message.events.length) story.scrollTop = story.scrollHeight;
+  if (message.voices) voices(message.voices);
   if (message.canned) sentences(message.canned);
   if (message.voice) talking.show(message.voice);
   if (message.notices.length) notice(message.notices.at(-1));
@@ -178,7 +189,7 @@ function things(objects) {
 }
 
 const CHOOSE = "Click a thing in the head camera's image, or choose one here.";
-const NOTHING_SEEN = "The robot sees nothing here that it knows. Turn its head: take over driving (P), then hold J, L, I or K.";
+const NOTHING_SEEN = "The robot sees nothing here that it knows. Turn its head: take over driving (hold P), then hold J, L, I or K.";
 const same = (one, other) => one && other && one.label === other.label && one.colour === other.colour && Math.hypot(one.x - other.x, one.y - other.y) < 0.15;
 
 function select(thing) {
@@ -208,9 +219,19 @@ function paint(camera) {
   if (camera === "head" && robot && state) overlayPath(context, scale, header, robot, state.path, selected ? null : spot, welcome.head_camera);
 }
 
+// A picture that stands still is covered; a slow camera's, once it misses more than two turns.
+function freeze(camera, age_ms) {
+  const hz = rates[camera] = Math.max(state?.cameras?.[camera]?.hz ?? 0, 0.98 * (rates[camera] ?? 0));
+  const isOld = age_ms > Math.max(welcome.oldest_picture_ms, camera === "head" ? 0 : 2500 / Math.max(0.2, hz)), box = $(`[data-camera=${camera}] .frozen`);
+  box.hidden = !isOld;
+  const words = isOld ? `This picture is ${Math.round(age_ms / 1000)} s old: it stands still.${camera === "head" ? " Nobody drives by it." : ""}` : "";
+  if (box.textContent !== words) box.textContent = words;
+}
+
 setInterval(() => {
-  const ages = Object.values(frames).filter((frame) => frame.header.camera === "head").map((frame) => frame.header.age_ms + (state?.link_ms ?? 0) / 2 + performance.now() - frame.at);
-  figure("#image-age", ages.length ? Math.max(...ages) : null, 500);
+  const ageOf = (frame) => frame.header.age_ms + (state?.link_ms ?? 0) / 2 + performance.now() - frame.at;
+  figure("#image-age", frames.head ? ageOf(frames.head) : null, 500);
+  if (welcome) for (const [camera, frame] of Object.entries(frames)) freeze(camera, ageOf(frame));
   if (state && performance.now() - state.at > 1000) { $("#link").textContent = "silent"; $("#link").classList.add("late"); }
 }, 200);
 
@@ -243,7 +264,7 @@ function speak(sentence) {
 }
 function notDriving() {
   const now = state?.seats?.policy; if (welcome?.role !== "operator" || !now || now.mine) return;
-  notice(now.by ? `${now.by} drives; P asks for the seat` : "take over driving first: P");
+  notice(now.by ? `${now.by} drives; hold P to ask for the seat` : "take over driving first: hold P");
 }
 function toggleSeat(seat) {
   const now = state?.seats?.[seat]; if (!now) return;
@@ -255,11 +276,12 @@ function act(skill) {
   if (needsThing && !selected) { notice("select a thing first"); return; }
   const message = { t: "act", skill, ...(needsThing ? { label: selected.label, colour: selected.colour, x_m: selected.x, y_m: selected.y } : {}) };
   const seat = state?.seats?.vlm; if (!seat) return;
-  if (seat.mine) link.send(message);
+  const driver = state.seats.policy, isGesture = ["nod", "shake", "look", "point"].includes(skill);
+  if (isGesture && (driver.mine || driver.by)) { notice(`${driver.mine ? "you drive" : `${driver.by} drives`}: the robot makes no gesture before driving is given back`); return; }
+  if (seat.mine || (isGesture && !seat.by)) link.send(message);     // for a gesture the seat is lent
   else if (seat.by) notice(`${seat.by} sits on the VLM's seat; ask for it`);
   else { pending = message; link.send({ t: "take", seat: "vlm" }); }     // one click: sit down, then do it
-  const driver = state.seats.policy;
-  if (driver.mine) notice("you drive: the robot does this by itself once you give driving back (P)");
+  if (driver.mine) notice("you drive: the robot does this by itself once you give driving back (hold P)");
   else if (driver.by) notice(`${driver.by} drives: the robot does this by itself once they give driving back`);
 }
 function mark() { link.send({ t: "mark", label: "mark", note: $("#note").value }); $("#note").value = ""; notice("marked"); }
@@ -293,25 +315,34 @@ $("#say").addEventListener("submit", (event) => {
   link.send({ t: "say", voice: $("input[name=voice]:checked").value, text }); $("#words").value = "";
 });
 for (const one of all("input[name=voice]")) one.addEventListener("change", () => { $("#say").dataset.voice = $("input[name=voice]:checked").value; });
-$("#say").dataset.voice = "collaborator";
+$("#say").dataset.voice = $("input[name=voice]:checked").value;
 
-const GESTURES = { KeyN: "nod", KeyB: "shake", KeyU: "look", KeyT: "point" };
-const isText = (element) => element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement || (element instanceof HTMLInputElement && !["radio", "range"].includes(element.type));
+const GESTURES = { n: "nod", b: "shake", u: "look", t: "point" };
+const held = new HeldKey();
+function hold(event, act, what) {
+  held.down(event.code, act, performance.now());
+  notice(`hold ${letterOf(event).toUpperCase()} to ${what}`);
+  setTimeout(() => held.due(performance.now())?.(), HOLD_MS + 5);
+}
+stopKeys((why) => stop(why));
+keysSwitch($("#single-keys"));
 addEventListener("keydown", (event) => {
   if (isText(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.code === "Space") { event.preventDefault(); event.stopPropagation(); if (!event.repeat) stop("space bar"); return; }
-  if (welcome?.role !== "operator" || event.repeat) return;
-  const sentence = canned.find((one) => one.key && one.key === event.key);
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || welcome?.role !== "operator") return;
+  held.forget();
+  const key = letterOf(event), seats = state?.seats;
+  if (key === "Enter" && event.target === document.body) drafts.decide("approve");
+  else if (key === "Backspace") drafts.decide("reject");
+  if (!hasKeys()) return;
+  const sentence = canned.find((one) => one.key && one.key === key);
   if (sentence) speak(sentence);
-  else if (event.code === "KeyP") toggleSeat("policy");
-  else if (GESTURES[event.code]) act(GESTURES[event.code]);
-  else if (event.code === "Enter" && event.target === document.body) drafts.decide("approve");
-  else if (event.code === "Backspace") drafts.decide("reject");
-  else if (event.code === "KeyM") { event.preventDefault(); mark(); }
-  else if (event.key === "/") { event.preventDefault(); $("#words").focus(); }
+  else if (key === "p") hold(event, () => toggleSeat("policy"), seats?.policy?.mine ? "give driving back" : seats?.policy?.by ? "ask for the seat" : "take over driving");
+  else if (GESTURES[key] && seats?.vlm?.mine) act(GESTURES[key]);
+  else if (GESTURES[key]) hold(event, () => act(GESTURES[key]), `${GESTURES[key]} in the VLM's place`);
+  else if (key === "m") { event.preventDefault(); mark(); }
+  else if (key === "/") { event.preventDefault(); $("#words").focus(); }
 }, true);
-addEventListener("keyup", (event) => { if (event.code === "Space" && !isText(event.target)) { event.preventDefault(); event.stopPropagation(); } }, true);
+addEventListener("keyup", (event) => held.up(event.code));
 addEventListener("visibilitychange", () => { if (document.hidden) holding.release(); watch(); });
-addEventListener("blur", () => holding.release());
+addEventListener("blur", () => { holding.release(); held.forget(); });
 addEventListener("pagehide", () => holding.release());

@@ -1,12 +1,15 @@
 // Dead-man: what is held down is sent again every 50 ms, and nothing is sent when nothing is held.
+import { hasKeys } from "/static/keyboard.js";
+import { letterOf } from "/static/shortcuts.js";
+
 const KEYS = {
-  KeyW: "ahead", ArrowUp: "ahead", KeyS: "back", ArrowDown: "back", KeyA: "left", ArrowLeft: "left", KeyD: "right", ArrowRight: "right",
-  KeyR: "+lift", KeyF: "-lift", KeyE: "+arm", KeyQ: "-arm", KeyX: "+wrist_yaw", KeyZ: "-wrist_yaw", KeyO: "+gripper", KeyC: "-gripper",
-  KeyJ: "+head_pan", KeyL: "-head_pan", KeyI: "+head_tilt", KeyK: "-head_tilt",
+  w: "ahead", ArrowUp: "ahead", s: "back", ArrowDown: "back", a: "left", ArrowLeft: "left", d: "right", ArrowRight: "right",
+  r: "+lift", f: "-lift", e: "+arm", q: "-arm", x: "+wrist_yaw", z: "-wrist_yaw", o: "+gripper", c: "-gripper",
+  j: "+head_pan", l: "-head_pan", i: "+head_tilt", k: "-head_tilt",
 };
 const HAND_KEYS = {
-  KeyW: "hand+ahead", ArrowUp: "hand+ahead", KeyS: "hand-ahead", ArrowDown: "hand-ahead", KeyA: "hand+left", ArrowLeft: "hand+left", KeyD: "hand-left", ArrowRight: "hand-left",
-  KeyR: "hand+up", KeyF: "hand-up", KeyE: "hand+pitch", KeyQ: "hand-pitch", KeyX: "hand+yaw", KeyZ: "hand-yaw",
+  w: "hand+ahead", ArrowUp: "hand+ahead", s: "hand-ahead", ArrowDown: "hand-ahead", a: "hand+left", ArrowLeft: "hand+left", d: "hand-left", ArrowRight: "hand-left",
+  r: "hand+up", f: "hand-up", e: "hand+pitch", q: "hand-pitch", x: "hand+yaw", z: "hand-yaw",
 };
 // Of a slider's keys, in hundredths of its range: by themselves, Firefox's arrows go by whole metres and radians.
 const SLIDER_KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
@@ -61,8 +64,10 @@ export class Holding {
     const isArrow = event.code.startsWith("Arrow");
     if (event.ctrlKey || event.metaKey || event.altKey || (isField && (element.type !== "radio" && element.type !== "range" || isArrow)) || (isArrow && element.id === "story")) return;
     if (event.key === "Shift") { this.isPrecise = true; return; }
-    if (event.code === "KeyH" && this.mine() && !event.repeat) { this.setHand(!this.isHand); return; }
-    const control = event.code === "KeyG" ? "go" : (this.isHand && HAND_KEYS[event.code]) || KEYS[event.code];
+    const key = letterOf(event);
+    if (!isArrow && !hasKeys()) return;
+    if (key === "h" && this.mine() && !event.repeat) { this.setHand(!this.isHand); return; }
+    const control = key === "g" ? "go" : (this.isHand && HAND_KEYS[key]) || KEYS[key];
     if (!control) return;
     if (!this.mine()) { if (!event.repeat) this.hooks.refused(); return; }
     event.preventDefault();

@@ -1,4 +1,7 @@
 // What the pages beside the console share: finding and making elements, the notice, and drawing only what is new.
+import { isText } from "/static/keyboard.js";
+export { isText };
+
 export const $ = (selector) => document.querySelector(selector);
 export const all = (selector) => [...document.querySelectorAll(selector)];
 export const make = (tag, className, ...inside) => { const one = document.createElement(tag); if (className) one.className = className; one.append(...inside.filter((part) => part !== null && part !== undefined)); return one; };
@@ -15,7 +18,6 @@ export function whenNew(key, value, draw) { const text = JSON.stringify(value); 
 
 export const forget = (key) => drawn.delete(key);
 
-export const isText = (element) => element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement || (element instanceof HTMLInputElement && !["radio", "range", "checkbox"].includes(element.type));
 // With these two Firefox opens its quick find, which then has the keys: the space bar would stop nothing.
 addEventListener("keydown", (event) => { if (["'", "/"].includes(event.key) && !isText(event.target) && !event.ctrlKey && !event.metaKey && !event.altKey) event.preventDefault(); });
 export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

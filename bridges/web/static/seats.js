@@ -26,12 +26,13 @@ export function shadows(line, seat) {
 }
 
 export class Drafts {
-  constructor(link, mine) {
-    this.link = link; this.mine = mine; this.shown = 0; this.left = 0; this.wait = 8; this.form = $("#drafts");
+  constructor(link, mine, hooks) {
+    this.link = link; this.mine = mine; this.hooks = hooks; this.next = null; this.shown = 0; this.left = 0; this.wait = 8; this.form = $("#drafts");
     for (const one of document.querySelectorAll("input[name=planner-mode]")) one.addEventListener("change", () => this.set());
     for (const name of ["wait", "end"]) this.form.elements[name].addEventListener("change", () => this.set());
-    for (const button of document.querySelectorAll("[data-decide]")) button.addEventListener("click", () => this.decide(button.dataset.decide));
-    this.form.addEventListener("submit", (event) => { event.preventDefault(); this.decide("approve"); });
+    $("[data-decide=reject]").addEventListener("click", () => this.decide("reject"));
+    this.form.addEventListener("submit", (event) => { event.preventDefault(); if (document.activeElement?.name !== "wait") this.decide("approve"); });
+    $("#draft-next button").addEventListener("click", () => { if (this.next) this.fill(this.next); });
   }
 
   get isOn() { return $("input[name=planner-mode]:checked").value === "approve"; }
@@ -41,24 +42,47 @@ export class Drafts {
     if (this.mine()) this.link.send({ t: "supervise", on: this.isOn, wait_s: Math.min(60, Math.max(2, Number(this.form.elements.wait.value) || 8)), at_end: this.form.elements.end.value });
   }
 
+  // What somebody is typing is theirs: the model's next words stand beside it, and go in only when they are asked for.
+  get isTyped() { const { text, sentence } = this.form.elements; return text.value !== text.defaultValue || sentence.value !== sentence.defaultValue; }
+
   show(supervision, mine) {
     if (mine && this.isOn !== supervision.on && performance.now() - (this.asked ?? -1e9) > 1000) { this.asked = performance.now(); this.set(); }
     const draft = mine ? supervision.draft : null, elements = this.form.elements;
+    if (!draft && this.shown && this.isTyped) this.rescue();
     $("#draft").hidden = !draft; $("#draft-none").hidden = Boolean(draft);
-    if (!draft) { this.shown = 0; return; }
-    if (this.shown !== draft.n || (elements.text.defaultValue !== draft.text || elements.sentence.defaultValue !== draft.sentence)) {
-      this.shown = draft.n;
-      for (const [name, value] of [["text", draft.text], ["sentence", draft.sentence]]) { elements[name].defaultValue = value; elements[name].value = value; }
-      elements.text.parentElement.hidden = !draft.has_subtask;
-    }
+    if (!draft) { this.shown = 0; this.next = null; $("#draft-next").hidden = true; return; }
+    const isNew = this.shown !== draft.n, isOther = elements.text.defaultValue !== draft.text || elements.sentence.defaultValue !== draft.sentence;
+    if (this.shown && isOther && this.isTyped) this.offer(draft);
+    else if (isNew || isOther) this.fill(draft);
+    this.shown = draft.n;
     $("#draft-left").textContent = `${Math.ceil(draft.left_s)} s, then it ${supervision.at_end === "send" ? "goes out" : "is dropped"}`;
     $("#draft-bar").style.width = `${100 * draft.left_s / supervision.wait_s}%`;
   }
 
+  fill(draft) {
+    for (const name of ["text", "sentence"]) { const one = this.form.elements[name]; one.defaultValue = draft[name]; one.value = draft[name]; }
+    this.form.elements.text.parentElement.hidden = !draft.has_subtask;
+    this.next = null; $("#draft-next").hidden = true;
+  }
+
+  offer(draft) {
+    this.next = draft; $("#draft-next").hidden = false;
+    const words = [draft.text, draft.sentence].filter(Boolean).join(" / "), line = `The model's draft is now: “${words}”. What you typed is kept.`;
+    if ($("#draft-next span").textContent !== line) $("#draft-next span").textContent = line;
+  }
+
+  // The time is up while somebody types: their words wait where they write themselves.
+  rescue() {
+    const plan = $("#plan").elements;
+    for (const name of ["text", "sentence"]) plan[name].value = this.form.elements[name].value;
+    this.hooks.notice("The draft's time is up. What you typed stands under “write”.");
+  }
+
   decide(word) {
     if (!this.shown || !this.mine()) return;
-    const { text, sentence } = this.form.elements, isEdited = text.value !== text.defaultValue || sentence.value !== sentence.defaultValue;
-    this.link.send({ t: "decide", draft: this.shown, do: word === "approve" && isEdited ? "edit" : word, text: text.value, sentence: sentence.value });
+    const { text, sentence } = this.form.elements;
+    this.link.send({ t: "decide", draft: this.shown, do: word === "approve" && this.isTyped ? "edit" : word, text: text.value, sentence: sentence.value });
+    text.defaultValue = text.value; sentence.defaultValue = sentence.value;
     this.shown = 0;
   }
 }

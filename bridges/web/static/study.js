@@ -1,5 +1,6 @@
 // A study: one page for the participant, one for the experimenter; the token decides which. All text goes in as text.
 import { Link } from "/static/link.js";
+import { hasKeys, stopKeys } from "/static/keyboard.js";
 import { $, cameIn, cover, isText, notice } from "/static/page.js";
 import { participant } from "/static/study_participant.js";
 import { experimenter } from "/static/study_experimenter.js";
@@ -26,9 +27,10 @@ $("#stop").addEventListener("pointerdown", () => stop("stop button"));
 $("#stop").addEventListener("click", (event) => { if (event.detail === 0) stop("stop button"); });
 $("#resume").addEventListener("click", () => link.send({ t: "resume" }));
 addEventListener("visibilitychange", () => { if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] }); });
+// Beside a text field the space bar chooses answers and presses buttons here; it stops where nothing has the focus.
+stopKeys(stop, () => !$("#stop").hidden, (element) => !isText(element) && element !== document.body && element !== $("#stop"));
 addEventListener("keydown", (event) => {
   if (isText(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  if (event.code === "Space" && !$("#stop").hidden && (event.target === document.body || event.target === $("#stop"))) { event.preventDefault(); stop("space bar"); return; }
-  page?.key?.(event);
+  if (hasKeys()) page?.key?.(event);
 });

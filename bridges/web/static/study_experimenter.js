@@ -1,9 +1,12 @@
 // What the experimenter sees: the plan, the step that is now, marks and notes, and all that was said and answered.
+import { keysSwitch } from "/static/keyboard.js";
+import { letterOf } from "/static/shortcuts.js";
 import { $, button, clock, make, notice, whenNew } from "/static/page.js";
 
 export function experimenter(link) {
   let view = null, seen = null;
   $("#stop").hidden = false;
+  keysSwitch($("#single-keys"));
 
   $("#begin").addEventListener("submit", (event) => { event.preventDefault(); link.send({ t: "begin", number: Number($("#number").value) }); $("#number").blur(); });
   $("#note").addEventListener("submit", (event) => { event.preventDefault(); const text = $("#note-text").value.trim(); if (text) { link.send({ t: "note", text }); $("#note-text").value = ""; } $("#note-text").blur(); });
@@ -104,11 +107,11 @@ export function experimenter(link) {
       canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height); seen?.close(); seen = bitmap;
     },
     key(event) {
-      const found = view?.marks.find((one) => one.key === event.key);
+      const key = letterOf(event), found = view?.marks.find((one) => one.key === key);
       if (found) mark(found.label);
-      else if (event.code === "KeyM") { event.preventDefault(); mark("mark"); }
-      else if (event.code === "KeyN") { event.preventDefault(); $("#note-text").focus(); }
-      else if (event.code === "KeyT") { event.preventDefault(); toggleTrial(); }
+      else if (key === "m") { event.preventDefault(); mark("mark"); }
+      else if (key === "n") { event.preventDefault(); $("#note-text").focus(); }
+      else if (key === "t") { event.preventDefault(); toggleTrial(); }
     },
   };
 }

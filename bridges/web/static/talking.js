@@ -1,6 +1,8 @@
 // Push to talk: while its button is held (or after a tap, until the next) the microphone's sound goes to the server in pieces.
+import { hasKeys } from "/static/keyboard.js";
 import { isText, make } from "/static/page.js";
 import { packed, RATE_HZ, Resampler } from "/static/resample.js";
+import { letterOf } from "/static/shortcuts.js";
 
 const TAP_MS = 350, TAIL_MS = 200, LONGEST_S = 19.5, PIECE = RATE_HZ / 10, IDLE_MS = 60_000, WAIT_MS = 15_000, STARTS_MS = 6000, SILENCE = 0.001;
 const AWAY_PX = 60;                                                      // a finger let go so far from the button throws away
@@ -47,10 +49,10 @@ export class Talking {
     button.addEventListener("contextmenu", (event) => event.preventDefault());                         // a long touch is no menu
     addEventListener("keydown", (event) => {
       if (isText(event.target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-      if (event.code === "KeyV" && this.isShown) { event.preventDefault(); this.press("key"); }
+      if (letterOf(event) === "v" && hasKeys() && this.isShown) { this.code = event.code; event.preventDefault(); this.press("key"); }
       else if (event.key === "Escape" && this.isOn) this.cancel(AWAY);
     });
-    addEventListener("keyup", (event) => { if (event.code === "KeyV") this.release("key"); });
+    addEventListener("keyup", (event) => { if (event.code === this.code) this.release("key"); });
     addEventListener("blur", () => { if (this.by !== "tap") this.end(); });                            // who lets go now is not seen
     addEventListener("visibilitychange", () => { if (document.hidden) { this.end(); if (this.mode === "idle") this.close(); } });
     addEventListener("pagehide", () => { this.cancel(""); this.close(); });

@@ -254,7 +254,14 @@ class Study(VoicePorts, TalkPorts):
             canned = tuple((one["text"], one["as"], one["key"]) for one in self._canned.get(condition.id, ()))
             seats = {str(seat): holder for seat, holder in condition.seats.items()}
             self.setting.publish(
-                StudySetting(participant=story.code, condition=condition.id, is_on=True, seats=seats, utterances=canned)
+                StudySetting(
+                    participant=story.code,
+                    condition=condition.id,
+                    is_on=True,
+                    seats=seats,
+                    utterances=canned,
+                    voices=self._protocol.wizard.voices,
+                )
             )
             self._effect.begin(story, now_s, now_ns)
         else:
@@ -280,8 +287,9 @@ class Study(VoicePorts, TalkPorts):
             session.told = version
             if session.role == "experimenter":
                 document["view"] = experimenter_view(self._protocol, story, keeper.sessions())
-            else:
-                document["view"] = participant_view(self._protocol, story)
+            else:  # who has the next address was not there when that session ended
+                is_next = story is not None and story.is_over and session.token == self._pages.token("participant")
+                document["view"] = participant_view(self._protocol, None if is_next else story)
         is_running = story is not None and story.phase == "running"
         document["elapsed_s"] = (
             round(self._now_s() - story.started_at_s, 1) if story is not None and is_running else None

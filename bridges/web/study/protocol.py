@@ -53,6 +53,12 @@ class When(Table, frozen=True):
     end: tuple[str, ...] = ()
 
 
+class ForWizards(Table, frozen=True):
+    """What the console lets operators do while a trial runs."""
+
+    voices: tuple[Literal["robot", "collaborator"], ...] = ("robot", "collaborator")
+
+
 class MarkKey(Table, frozen=True):
     """A kind of event that is marked with one key."""
 
@@ -72,6 +78,9 @@ class Written(Table, frozen=True):
     agents: tuple[str, ...] = ("the robot",)
     design: Design = Design()
     participant: Allowed = Allowed()
+    wizard: ForWizards = ForWizards()
+    # whom participants are shown, instead of the name under which somebody speaks
+    names: dict[str, str] = msgspec.field(default_factory=dict)
     questionnaires: When = When()
     questionnaire: tuple[Questionnaire, ...] = ()
     mark: tuple[MarkKey, ...] = ()
@@ -154,6 +163,11 @@ def _problem(protocol: Protocol) -> str:
     for condition in protocol.condition:
         if problem := condition.problem(protocol.folder):
             return problem
+    if not protocol.wizard.voices:
+        return '[wizard] voices is empty; expected "robot", "collaborator" or both'
+    for name, shown in protocol.names.items():
+        if not shown.strip():
+            return f"[names] {name} is empty; expected what participants are shown instead"
     for task in protocol.task:
         if not 0 <= task.limit_s < float("inf"):
             return f"[[task]] {task.id}: limit_s is {task.limit_s}; expected 0 (none) or a positive number"

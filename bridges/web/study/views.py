@@ -8,6 +8,9 @@ from bridges.web.study.protocol import Protocol
 from bridges.web.study.session import Story
 
 SPOKEN = ("said",)
+ROLES = ("operator", "viewer", "experimenter")
+SOMEBODY = "somebody else"
+"""Whom participants are shown where a person of the study speaks beside the robot; a wizard is never told of."""
 
 
 def participant_view(protocol: Protocol, story: Story | None) -> dict[str, Any]:
@@ -25,15 +28,21 @@ def participant_view(protocol: Protocol, story: Story | None) -> dict[str, Any]:
     elif step["kind"] == "questionnaire":
         step |= {"answers": story.answers.get(story.step.ident, {})}
     elif story.phase == "running":
-        step |= {"attempt": story.attempt, "speak": story.allowed.speak, "lines": _spoken(story)}
+        step |= {"attempt": story.attempt, "speak": story.allowed.speak, "lines": _spoken(protocol, story)}
     return found | {"step": step}
 
 
-def _spoken(story: Story) -> list[dict[str, Any]] | None:
+def _spoken(protocol: Protocol, story: Story) -> list[dict[str, Any]] | None:
     """What was said since the trial began; None where the study does not show it."""
     if not story.allowed.dialogue:
         return None
-    return [line for line in story.lines if line["kind"] in SPOKEN and line["at_s"] >= story.started_at_s]
+    names = {**dict.fromkeys(ROLES, SOMEBODY), **protocol.names}
+    since = story.started_at_s
+    return [
+        {**line, "who": names.get(line["who"], line["who"])}
+        for line in story.lines
+        if line["kind"] in SPOKEN and line["at_s"] >= since
+    ]
 
 
 def experimenter_view(protocol: Protocol, story: Story | None, finished: list[str]) -> dict[str, Any]:

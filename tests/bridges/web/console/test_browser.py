@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.support.axe import findings
-from tests.support.browsing import MARKS, a_browser, go_on, page_of, take_driving, text, wait, x_of
+from tests.support.browsing import HOLD_MS, MARKS, a_browser, go_on, page_of, take_driving, text, wait, x_of
 from tests.support.console_run import ROOT, ConsoleRun
 
 pytestmark = [*MARKS, pytest.mark.alone]
@@ -48,6 +50,38 @@ def chromium() -> Iterator[Any]:
         yield opened
 
 
+def hold(page: Any, key: str) -> None:
+    """What takes a seat is no single press."""
+    page.keyboard.press(key, delay=HOLD_MS)
+
+
+def order(page: Any, words: str) -> None:
+    """Say something as the robot's collaborator."""
+    page.check("input[name=voice][value=collaborator]", force=True)
+    page.fill("#words", words)
+    page.press("#words", "Enter")
+    page.check("input[name=voice][value=robot]", force=True)
+    page.evaluate("() => document.activeElement.blur()")
+
+
+MODES = ("armed", "moving", "holding", "stopped")
+REASON = "the arm touches something at its wrist: look, then press Resume twice; the camera's picture is late as well"
+CUT = """(reason) => {
+  document.querySelector('#guard-reason').textContent = reason;
+  const pill = document.querySelector('#guard').getBoundingClientRect();
+  return ['#guard', '#guard-mode', '#guard-reason'].filter((name) => {
+    const one = document.querySelector(name), box = one.getBoundingClientRect();
+    const isScrolled = one.clientHeight > 0 && one.scrollHeight > one.clientHeight + 1;
+    return isScrolled || box.left < -1 || box.right > innerWidth + 1 || box.bottom > pill.bottom + 1 || box.top < -1;
+  });
+}"""
+SMALL = """() => [...document.querySelectorAll('button, select, input:not([type=radio])')]
+  .filter((one) => one.offsetParent)
+  .map((one) => [one.outerHTML.slice(0, 80), one.getBoundingClientRect()])
+  .filter(([, box]) => box.width < 24 || box.height < 24)
+  .map(([what, box]) => `${what} ${box.width}x${box.height}`)"""
+
+
 def test_drive_to_a_mark_give_back_and_stop(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         wait(page, lambda: "x " in text(page, "#odometry"), "the robot is seen")
@@ -68,7 +102,7 @@ def test_drive_to_a_mark_give_back_and_stop(run: ConsoleRun, chromium: Any) -> N
         wait(page, lambda: text(page, "#guard-mode") == "stopped", "the space bar stops")
         page.click("#resume")
         wait(page, lambda: text(page, "#guard-mode") == "holding", "and is resumed")
-        page.keyboard.press("p")
+        hold(page, "p")
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
 
 
@@ -83,7 +117,7 @@ def test_who_would_drive_without_the_seat_is_told_how_to_get_it(run: ConsoleRun,
                 page.click("[data-hold=ahead]")
             else:
                 page.locator("input[data-joint=lift]").fill("0.9")
-            wait(page, lambda: text(page, "#notice") == "take over driving first: P", f"{way} tells it")
+            wait(page, lambda: text(page, "#notice") == "take over driving first: hold P", f"{way} tells it")
     with page_of(chromium, run, "viewer") as page:
         page.keyboard.press("w")
         wait(page, lambda: text(page, "#link") != "–", "a viewer sees the run")
@@ -93,14 +127,11 @@ def test_who_would_drive_without_the_seat_is_told_how_to_get_it(run: ConsoleRun,
 def test_who_drives_is_told_why_the_robot_does_not_nod(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         take_driving(page)
-        page.keyboard.press("n")
-        wait(page, lambda: "once you give driving back (P)" in text(page, "#notice"), "it is told")
-        wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "you", "one press sits down as well")
-        page.click("#tab-vlm")
-        page.click("button.seat[data-seat=vlm]")
-        page.keyboard.press("p")
-        for seat in ("vlm", "policy"):
-            wait(page, lambda seat=seat: text(page, f".holder[data-seat={seat}]") == seat, "given back")  # type: ignore[misc]
+        hold(page, "n")
+        wait(page, lambda: "no gesture before driving is given back" in text(page, "#notice"), "it is told")
+        assert text(page, ".holder[data-seat=vlm]") == "vlm"
+        hold(page, "p")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "given back")
 
 
 def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -> None:
@@ -109,7 +140,7 @@ def test_a_reload_keeps_the_seat_and_the_story(run: ConsoleRun, chromium: Any) -
         page.reload()
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "you", "the seat is still theirs")
         assert "holds policy" in text(page, "#story")
-        page.keyboard.press("p")
+        hold(page, "p")
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "and can be given back")
 
 
@@ -200,14 +231,14 @@ def test_the_path_of_the_current_chunk_is_drawn(run: ConsoleRun, chromium: Any) 
 
 def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as one, page_of(chromium, run) as other:
-        one.keyboard.press("p")
+        hold(one, "p")
         wait(one, lambda: text(one, ".holder[data-seat=policy]") == "you", "one has it")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "operator", "the other sees who")
-        other.keyboard.press("p")  # asks
+        hold(other, "p")  # asks
         wait(one, lambda: "asks for this seat" in text(one, "#panel-policy"), "one is asked")
         one.click("#panel-policy .wish button:has-text('Refuse')")
         wait(other, lambda: "keeps the seat policy" in text(other, "#notice"), "one keeps it")
-        other.keyboard.press("p")
+        hold(other, "p")
         one.click("#panel-policy .wish button:has-text('Grant')")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "it is passed on")
         one.click("[data-force=policy]")
@@ -216,7 +247,7 @@ def test_two_operators_share_no_seat(run: ConsoleRun, chromium: Any) -> None:
         other.click("[data-force=policy]")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "you", "the other has it")
         wait(one, lambda: text(one, ".holder[data-seat=policy]") == "operator", "one has it no more")
-        other.keyboard.press("p")
+        hold(other, "p")
         wait(other, lambda: text(other, ".holder[data-seat=policy]") == "policy", "given back")
 
 
@@ -254,7 +285,7 @@ def test_the_hand_goes_up_while_its_arrow_is_pressed_and_the_base_to_a_click_on_
         wait(page, lambda: x_of(page) > x_m + 0.1, "it drives to the spot")
         page.keyboard.up("g")
         wait(page, lambda: "0.00 m/s" in text(page, "#odometry"), "and stands when the key is let go")
-        page.keyboard.press("p")
+        hold(page, "p")
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
 
 
@@ -275,7 +306,7 @@ def test_an_arrow_on_a_slider_moves_its_joint_by_a_hundredth_of_its_range(run: C
             wait(page, lambda: bool(goals), f"{key} is a goal")
             moved = 100 * (goals[0] - before) / (highest - lowest)
             assert abs(moved - hundredths) < 0.9  # the lift may still sink between the two looks
-        page.keyboard.press("p")
+        hold(page, "p")
         wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model has the seat again")
 
 
@@ -296,14 +327,16 @@ def test_a_draft_of_the_planner_waits_for_a_yes_and_may_be_edited(run: ConsoleRu
         page.dispatch_event("input[value=approve]", "click")
         page.fill("#drafts [name=wait]", "60")
         page.press("#drafts [name=wait]", "Tab")
-        page.fill("#words", "Please clear the table: put the bowls in the bin")
-        page.press("#words", "Enter")
+        order(page, "Please clear the table: put the bowls in the bin")
         wait(page, lambda: page.is_visible("#draft"), "the model's draft waits")
         wait(page, lambda: "bowl" in page.input_value("#draft [name=text]"), "with its subtask")
         assert "bowl" not in text(page, "#subtask")
         page.fill("#draft [name=text]", "Put every bowl in the bin, gently")
         page.fill("#draft [name=sentence]", "I will be gentle.")
-        page.click("[data-decide=approve]")
+        order(page, "Please clear the table: put the cups in the bin")
+        wait(page, lambda: page.is_visible("#draft-next"), "the model's next draft stands beside what is typed")
+        assert page.input_value("#draft [name=text]") == "Put every bowl in the bin, gently"
+        page.press("#draft [name=sentence]", "Enter")
         wait(page, lambda: text(page, "#subtask") == "Put every bowl in the bin, gently", "it goes out as edited")
         wait(page, lambda: "I will be gentle." in text(page, "#story"), "and is said")
         page.click("button.seat[data-seat=planner]")
@@ -311,15 +344,107 @@ def test_a_draft_of_the_planner_waits_for_a_yes_and_may_be_edited(run: ConsoleRu
         page.click("#stop")
 
 
-def test_a_nod_takes_the_seat_in_one_click_and_moves_the_head(run: ConsoleRun, chromium: Any) -> None:
+def test_a_nod_moves_the_head_gives_the_seat_back_and_the_robot_s_work_goes_on(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
         go_on(page)
-        page.keyboard.press("n")
+        order(page, "Please clear the table: put the cups in the bin")
+        wait(page, lambda: "cup" in text(page, "#action"), "the robot works")
+        hold(page, "n")
         wait(page, lambda: text(page, "#action") == "nod", "the robot is told to nod")
         wait(page, lambda: "nod" in text(page, "#feedback"), "and does")
-        page.click("#tab-vlm")
-        page.click("button.seat[data-seat=vlm]")
         wait(page, lambda: text(page, ".holder[data-seat=vlm]") == "vlm", "the VLM has its seat again")
+        wait(page, lambda: "cup" in text(page, "#action"), "and the work goes on")
+        page.click("#stop")
+
+
+def test_what_is_typed_with_no_field_in_focus_takes_no_seat_and_stops_nothing(run: ConsoleRun, chromium: Any) -> None:
+    sent: list[str] = []
+    with page_of(chromium, run) as page:
+        go_on(page)
+        page.evaluate("() => document.activeElement.blur()")
+        page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(str(frame))))
+        page.reload()
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the model drives")
+        page.keyboard.type("pickupthebluecup", delay=30)
+        page.wait_for_timeout(800)  # longer than a key has to be held
+        assert not [one for one in sent if '"take"' in one or '"stop"' in one or '"act"' in one or '"give"' in one]
+        page.click("#single-keys")
+        page.reload()
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "the switch is remembered")
+        assert page.get_attribute("#single-keys", "aria-checked") == "false"
+        hold(page, "p")
+        page.keyboard.press("1")
+        assert not [one for one in sent if '"take"' in one or '"say"' in one]
+        page.keyboard.press("Space")
+        wait(page, lambda: any("space bar" in one for one in sent), "the space bar stops all the same")
+        page.click("#single-keys")
+
+
+def test_after_a_sentence_and_in_a_list_the_space_bar_stops_and_escape_twice_does_everywhere(
+    run: ConsoleRun, chromium: Any
+) -> None:
+    with page_of(chromium, run) as page:
+        go_on(page)
+        page.fill("#words", "Hello.")
+        page.focus("#words")
+        page.keyboard.press("End")
+        page.keyboard.press("Space")  # a word goes on
+        assert page.input_value("#words") == "Hello. "
+        page.keyboard.press("Enter")
+        page.keyboard.press("Space")
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "an empty field stops")
+        assert page.input_value("#words") == ""
+        go_on(page)
+        page.click("#tab-planner")
+        page.focus("#plan [name=verb]")
+        page.keyboard.press("Space")
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "a list stops")
+        go_on(page)
+        page.fill("#words", "half a sent")
+        page.focus("#words")
+        page.keyboard.press("Escape")
+        page.keyboard.press("Escape")
+        wait(page, lambda: text(page, "#guard-mode") == "stopped", "Escape twice stops")
+        assert page.input_value("#words") == "half a sent"
+
+
+def test_a_wizard_speaks_as_the_robot_unless_they_choose_otherwise(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        page.fill("#words", "I am on my way.")
+        page.press("#words", "Enter")
+        wait(page, lambda: "robot: I am on my way." in text(page, "#story"), "it is said")
+        assert "operator: I am on my way." not in text(page, "#story")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768), (390, 844)])
+def test_the_guard_s_word_is_whole_and_what_is_pressed_is_large_enough(
+    run: ConsoleRun, chromium: Any, width: int, height: int
+) -> None:
+    with page_of(chromium, run, viewport={"width": width, "height": height}) as page:
+        wait(page, lambda: text(page, "#guard-mode") in MODES, "the guard is heard")
+        assert page.evaluate(SMALL) == []
+        assert page.evaluate(CUT, REASON) == []
+
+
+def test_a_picture_that_stands_still_is_covered_and_nobody_drives_by_it(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page:
+        go_on(page)
+        take_driving(page)
+        wait(page, lambda: text(page, "#image-age").endswith("ms"), "the head camera is seen")
+        assert not page.is_visible("[data-camera=head] .frozen")
+        os.kill(run.pid("cameras"), signal.SIGSTOP)
+        try:
+            wait(page, lambda: "stands still" in text(page, "[data-camera=head] .frozen"), "the picture is covered")
+            there = x_of(page)
+            page.keyboard.down("w")
+            wait(page, lambda: "not driving by it" in text(page, "#notice"), "driving by it is refused")
+            page.keyboard.up("w")
+            assert x_of(page) == there
+        finally:
+            os.kill(run.pid("cameras"), signal.SIGCONT)
+        wait(page, lambda: not page.is_visible("[data-camera=head] .frozen"), "it is uncovered when it moves again")
+        hold(page, "p")
+        wait(page, lambda: text(page, ".holder[data-seat=policy]") == "policy", "given back")
 
 
 def test_depth_comes_when_it_is_asked_for(run: ConsoleRun, chromium: Any) -> None:
@@ -358,8 +483,8 @@ def test_by_keyboard_alone_a_person_gets_to_the_seats_and_takes_one(run: Console
 
 def test_an_order_that_is_typed_makes_the_robot_move_and_the_button_stops_it(run: ConsoleRun, chromium: Any) -> None:
     with page_of(chromium, run) as page:
-        page.fill("#words", "Please clear the table: put the cups in the bin")
-        page.press("#words", "Enter")
+        go_on(page)
+        order(page, "Please clear the table: put the cups in the bin")
         wait(page, lambda: text(page, "#guard-mode") == "moving", "the robot moves")
         wait(page, lambda: "cup" in text(page, "#action"), "it goes for a cup", 60.0)
         page.click("#tab-vlm")

@@ -5,19 +5,26 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
-from bridges.web.console.actions import Actions
+from bridges.web.console.actions import GESTURE_S, Actions
+from bridges.web.console.canned_phrases import CANNED, Canned, read_canned
 from bridges.web.console.node import Console
+from bridges.web.console.seat_requests import Seats
 from bridges.web.console.signing import Asking
-from bridges.web.http.client import WORDS_BURST, Session
+from bridges.web.http.client import WORDS_BURST, CameraStream, Session
 from bridges.web.http.ids import Idents
-from bridges.web.http.wire import Resume, Say
+from bridges.web.http.wire import ActRequest, Drive, Resume, Say
 from bridges.web.speech.push_to_talk import STOP_WORDS, load_stop_words
+from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
+from runtime.control_messages.lease import Lease
 from runtime.errors import ParameterError, UserError
-from runtime.msgs import GuardState
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Feedback, GuardState, Image
 from tests.bridges.web.console.test_seats import Sent
+from tests.support.standing import standing
 
 
 @pytest.mark.parametrize("role", ["operator", "participant"])
@@ -62,3 +69,80 @@ def test_what_tells_a_stop_has_to_be_there() -> None:
         Console(stop_words="nodes.nothing:is_stop")
     with pytest.raises(ParameterError, match=r"no function; expected one like nodes\.interrupts\.intent:is_stop"):
         Console(stop_words="nodes.stretch.limits:STRETCH_3")
+
+
+def test_a_trial_that_locks_the_collaborator_s_voice_hides_its_sentences_and_refuses_it() -> None:
+    ports = SimpleNamespace(name="console", clock=SimpleNamespace(now_ns=lambda: 1), say_heard=Sent(), say_said=Sent())
+    nothing: Any = SimpleNamespace(idents=Idents("console", 0))
+    canned = Canned(read_canned(CANNED))
+    deeds = Actions(
+        cast(Any, ports), nothing, nothing, nothing, nothing, nothing, "robot", str.istitle, lambda: canned.voices
+    )
+    wizard, participant = Session("w", "operator", "Wiz"), Session("p", "participant", "P01")
+    canned.set([], ("robot",))
+    deeds.handle(wizard, Say("collaborator", "i am on my way."))
+    deeds.handle(wizard, Say("robot", "i am on my way."))
+    deeds.handle(participant, Say("collaborator", "hello"))
+    assert {one["as"] for one in canned.now} == {"robot"}
+    assert wizard.notices == ["not said: while this trial runs, operators speak as robot only"]
+    assert [one.text for one in ports.say_said.messages] == ["i am on my way."]
+    assert [one.text for one in ports.say_heard.messages] == ["hello"]
+    version = canned.version
+    canned.set([])
+    assert (canned.voices, canned.version) == (("robot", "collaborator"), version + 1)
+
+
+@pytest.mark.parametrize("how", ["success", "failure", "nobody answers", "the seat is lost"])
+def test_a_gesture_has_the_seat_until_it_is_done(how: str) -> None:
+    feedback = SimpleNamespace(latest=lambda: None)
+    ports: Any = SimpleNamespace(
+        name="console", clock=SimpleNamespace(now_ns=lambda: 0), request=Sent(), seat_word=Sent(), act=Sent(),
+        feedback=feedback,
+    )  # fmt: skip
+    wizard, nothing = Session("w", "operator", "Wiz"), cast(Any, SimpleNamespace())
+    seats = Seats(ports, Asking({}), Idents("console", 0))
+    seats.sessions = [wizard]
+    seats.learn(Lease(seat="vlm", holder="vlm", number=1))
+    deeds = Actions(ports, nothing, seats, nothing, nothing, nothing, "robot", str.istitle)
+    deeds.handle(wizard, ActRequest("pick", "cup"))
+    assert wizard.notices == ["take the VLM's seat first"]
+    deeds.handle(wizard, ActRequest("nod"))
+    deeds.beat(to_ns(0.1))
+    assert ([one.do for one in ports.request.messages], ports.act.messages) == (["take"], [])
+    seats.learn(Lease(seat="vlm", holder="human_vlm", number=2))
+    deeds.beat(to_ns(0.2))
+    deeds.beat(to_ns(0.3))
+    (nod,) = ports.act.messages
+    assert [one.do for one in ports.request.messages] == ["take"]
+    if how == "the seat is lost":
+        seats.give("vlm", wizard, to_ns(0.4))
+    elif how != "nobody answers":
+        feedback.latest = lambda: Feedback(action_id=nod.id, status=cast(Any, how))
+    deeds.beat(to_ns(0.5 if how != "nobody answers" else GESTURE_S + 0.1))
+    assert [one.do for one in ports.request.messages] == ["take", "give"]
+    seats.learn(Lease(seat="vlm", holder="vlm", number=3))
+    deeds.handle(wizard, ActRequest("nod"))  # and it can be done again
+    assert [one.do for one in ports.request.messages] == ["take", "give", "take"]
+
+
+@pytest.mark.parametrize(("head_s", "wrist_s", "is_driven"), [(0.2, 9.0, True), (1.2, 0.1, False), (None, 9.0, True)])
+def test_nobody_drives_by_a_picture_that_stands_still_however_new_another_camera_s_is(
+    head_s: float | None, wrist_s: float, is_driven: bool
+) -> None:
+    now_ns = to_ns(20.0)
+    robot = Stamped(standing(now_ns), Envelope(topic="robot/state", source="driver", seq=1, published_ns=now_ns))
+    ports: Any = SimpleNamespace(
+        name="console", clock=SimpleNamespace(now_ns=lambda: now_ns), command=Sent(),
+        robot=SimpleNamespace(stamped=lambda: robot), setpoint=SimpleNamespace(stamped=lambda: None),
+    )  # fmt: skip
+    driver, nothing = Session("w", "operator", "Wiz"), cast(Any, SimpleNamespace())
+    for camera, age_s in (("head", head_s), ("wrist", wrist_s)):
+        if age_s is not None:
+            image = Image(camera=camera, captured_ns=now_ns - to_ns(age_s), rgb=np.zeros((0, 0, 3), np.uint8))
+            seen = Stamped(image, Envelope(topic=camera, source=camera, seq=1, published_ns=image.captured_ns))
+            driver.views[camera] = CameraStream(seen_image=seen)
+    seats: Any = SimpleNamespace(idents=Idents("console", 0), holds=lambda *_: True)
+    deeds = Actions(ports, nothing, seats, nothing, STRETCH_3, cast(Any, None), "robot", str.istitle)
+    deeds.handle(driver, Drive(ahead=1.0))
+    assert (len(ports.command.messages) == 1) is is_driven
+    assert driver.notices == ([] if is_driven else ["the picture of the head camera is 1 s old: not driving by it"])

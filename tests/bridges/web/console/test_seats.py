@@ -22,7 +22,7 @@ class Sent:
     def __init__(self) -> None:
         self.messages: list[Any] = []
 
-    def publish(self, message: Any) -> None:
+    def publish(self, message: Any, stems_from: Any = ()) -> None:
         self.messages.append(message)
 
 

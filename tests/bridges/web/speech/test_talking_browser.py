@@ -188,6 +188,7 @@ def test_what_a_person_says_while_they_hold_the_button_is_heard_and_they_read_wh
             page.keyboard.up("v")
         with talker(chromium, run.page("operator")) as wizard:
             page = wizard.page
+            page.check("input[name=voice][value=collaborator]", force=True)
             page.wait_for_selector(".mic .talk")
             page.click(".mic .talk")  # a tap begins, the next one ends
             wizard.speak_until(10)

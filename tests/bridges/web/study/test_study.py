@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from bridges.web.questionnaire.questionnaire import shipped
@@ -219,6 +220,19 @@ def test_dialogue_is_shown_from_the_start_of_the_trial_and_not_where_the_study_f
     story.apply(Event("said", 3.0, by="robot", text="during", how="said"))
     story.apply(story.mark(4.0, "x", "laughter", ""))
     assert [line["text"] for line in participant_view(PROTOCOL, story)["step"]["lines"]] == ["during"]
+
+
+def test_participants_are_shown_names_that_the_study_chooses_and_never_an_operator() -> None:
+    protocol = msgspec.structs.replace(PROTOCOL, names={"robot": "Robin"})
+    story = story_of(protocol=protocol)
+    story.apply(story.consent(0.0, 3))
+    fill(story)
+    story.apply(story.start(2.0, "x"))
+    for who in ("robot", "operator", "collaborator"):
+        story.apply(Event("said", 3.0, by=who, text="Hello.", how="heard"))
+    lines = participant_view(protocol, story)["step"]["lines"]
+    assert [line["who"] for line in lines] == ["Robin", "somebody else", "collaborator"]
+    assert [line["who"] for line in story.lines] == ["robot", "operator", "collaborator"]  # the data stay as they are
 
 
 def test_a_session_is_its_events_wherever_they_are_cut() -> None:

@@ -131,6 +131,9 @@ class Pages:
 
     def poke(self) -> None: ...
 
+    def token(self, role: str) -> str:
+        return f"{role} {len(self.asked)}"
+
 
 @pytest.mark.parametrize("how", ["withdraws", "is done"])
 def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> None:
@@ -148,6 +151,9 @@ def test_each_participant_has_a_token_of_their_own(how: str, tmp_path: Path) -> 
             node.handle(guide, wire.Skip())
     node.handle(guide, NoteMark(label="late"))  # what is noted afterwards takes nothing back again
     assert pages.asked == ["those with old tokens go", "another token for participant"]
+    fresh = Session("next", "participant", "participant", pages.token("participant"))
+    assert node.state(fresh, 0)["view"]["step"] is None  # welcome, and nothing of the one before
+    assert node.state(person, 0)["view"]["over"]
     node.handle(guide, wire.BeginSession(2))
     assert pages.asked[2:] == ["those with old tokens go"]
     keeper.close()

@@ -1,0 +1,50 @@
+// Keys as state machines: no page, no clock of its own, so that they are tested without a browser.
+export const ESCAPES_MS = 700, HOLD_MS = 500;
+
+// What a key writes: by the layout, or by its place where the layout writes no Latin letter or digit there.
+export function letterOf({ key, code, shiftKey = false }) {
+  if (key.length !== 1) return key;
+  if (/^[a-z0-9]$/i.test(key)) return key.toLowerCase();
+  const place = /^(?:Key([A-Z])|Digit([0-9]))$/.exec(code ?? "");
+  if (place?.[1] && /\p{L}/u.test(key)) return place[1].toLowerCase();
+  if (place?.[2] && !shiftKey) return place[2];
+  return key;
+}
+
+// Whether the space bar stops where the focus is: `kind` is "" (no field), "text", "number" or "choice".
+export const spaceStops = ({ kind, value }) => kind !== "text" || value === "";
+
+// Escape twice in a short time.
+export class EscapeTwice {
+  constructor() { this.at = -Infinity; }
+
+  press(now) {
+    const isSecond = now - this.at <= ESCAPES_MS;
+    this.at = isSecond ? -Infinity : now;
+    return isSecond;
+  }
+}
+
+// A key that does something only once it has been held: what is typed by accident never is.
+export class HeldKey {
+  constructor() { this.forget(); }
+
+  forget() { this.act = null; this.code = ""; this.at = 0; }
+
+  down(code, act, now) { this.code = code; this.act = act; this.at = now; }
+
+  // Let go: true where it was too short.
+  up(code) {
+    if (!this.act || code !== this.code) return false;
+    this.forget();
+    return true;
+  }
+
+  // What is due, once.
+  due(now) {
+    if (!this.act || now - this.at < HOLD_MS) return null;
+    const act = this.act;
+    this.forget();
+    return act;
+  }
+}

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { ESCAPES_MS, EscapeTwice, HeldKey, HOLD_MS, letterOf, spaceStops } from "./shortcuts.js";
+
+test("a key means what the layout writes on it", () => {
+  assert.equal(letterOf({ key: "z", code: "KeyW" }), "z");                       // French
+  assert.equal(letterOf({ key: "W", code: "KeyW", shiftKey: true }), "w");
+  assert.equal(letterOf({ key: "ц", code: "KeyW" }), "w");                       // no Latin letter there: by its place
+  assert.equal(letterOf({ key: "&", code: "Digit1" }), "1");                     // French digits need Shift
+  assert.equal(letterOf({ key: "!", code: "Digit1", shiftKey: true }), "!");
+  assert.equal(letterOf({ key: "/", code: "Digit7", shiftKey: true }), "/");     // German
+  assert.equal(letterOf({ key: "ArrowUp", code: "ArrowUp" }), "ArrowUp");
+});
+
+test("the space bar stops but in the middle of a text", () => {
+  for (const value of ["", "Hello"]) assert.equal(spaceStops({ kind: "text", value }), value === "");
+  for (const kind of ["", "choice", "number"]) assert.equal(spaceStops({ kind, value: "3" }), true);
+});
+
+test("Escape twice in time, and a third press begins anew", () => {
+  const escapes = new EscapeTwice();
+  assert.deepEqual([0, ESCAPES_MS + 1, ESCAPES_MS + 2, ESCAPES_MS + 3].map((at) => escapes.press(at)), [false, false, true, false]);
+});
+
+test("a key that is held acts once; one that is let go, or followed by another, never", () => {
+  const key = new HeldKey(), act = () => "done";
+  key.down("KeyP", act, 0);
+  assert.equal(key.due(HOLD_MS - 1), null);
+  assert.equal(key.due(HOLD_MS), act);
+  assert.equal(key.due(HOLD_MS + 1), null);
+  key.down("KeyP", act, 1000);
+  assert.equal(key.up("KeyX"), false);
+  assert.equal(key.up("KeyP"), true);
+  assert.equal(key.due(3000), null);
+  key.down("KeyP", act, 4000); key.forget();
+  assert.equal(key.due(5000), null);
+});

@@ -1,0 +1,27 @@
+"""What keys mean at the pages, and what is held down: state machines of the pages' own files, without a browser."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.bridges.web.http.test_link import LINK, javascript
+
+STORIES = Path(__file__).with_name("stories")
+
+
+def run_story(name: str, folder: Path) -> None:
+    """`node --test` on a story beside the pages' own files."""
+    for file in LINK.parent.glob("*.js"):
+        (folder / file.name).write_text(file.read_text().replace('"/static/', '"./'))
+    (folder / "package.json").write_text('{"type": "module"}')
+    (folder / name).write_text((STORIES / name).read_text())
+    done = subprocess.run(
+        [javascript(), "--test", name], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "# fail 0" in done.stdout or "fail 0" in done.stdout
+
+
+def test_keys_follow_the_layout_stop_twice_and_take_a_seat_only_when_held(tmp_path: Path) -> None:
+    run_story("shortcuts.test.js", tmp_path)
