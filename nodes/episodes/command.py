@@ -89,6 +89,15 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--out", type=Path, help="file; default: standard output")
     export.add_argument("--format", choices=("sotopia", "plain"), default="sotopia", help="default: %(default)s")
     export.set_defaults(command=_export)
+    merge = _command(
+        commands,
+        "merge",
+        does="the files of a run's shards as one",
+        epilog="example: polyrhythm episodes merge shard-1.sqlite shard-2.sqlite --out whole.sqlite",
+    )
+    merge.add_argument("shards", type=Path, nargs="+", metavar="SHARD.sqlite")
+    merge.add_argument("--out", type=Path, required=True, metavar="RUN.sqlite", help="a new file")
+    merge.set_defaults(command=_merge)
     imports = _command(
         commands,
         "import",
@@ -200,6 +209,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judges", default="rules", help=JUDGES)
     parser.add_argument("--dimensions", type=Path, help="TOML file with own dimensions, for model judges")
     parser.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: runs/episodes-TIME.sqlite")
+    parser.add_argument("--shard", default="", metavar="I/N", help="only every Nth episode, beginning with the Ith")
     _add_playing(parser)
     parser.set_defaults(command=_run)
 
@@ -279,6 +289,12 @@ def _export(asked: argparse.Namespace) -> int:
     from nodes.episodes.results.export import export
 
     return export(asked)
+
+
+def _merge(asked: argparse.Namespace) -> int:
+    from nodes.episodes.commands.run import merge
+
+    return merge(asked)
 
 
 def _import(asked: argparse.Namespace) -> int:

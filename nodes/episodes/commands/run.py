@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -84,10 +85,45 @@ def run(asked: argparse.Namespace) -> int:
         "dimensions": msgspec.to_builtins(judges.dimensions),
         "playing": msgspec.to_builtins(playing),
     }
+    shard, shards = _shard_of(asked.shard)
+    if shards > 1:
+        spec["shard"] = asked.shard
+        plans = plans[shard - 1 :: shards]
+        if not plans:
+            raise UserError(f"--shard {asked.shard}: there are fewer episodes than shards")
     with Store.create(path, spec) as store:
-        store.add(plans)
+        store.add(plans, first=shard - 1, step=shards)
         store.set_card(card_of(plans, judges.specs))
         return _play(plans, store, settings, asked)
+
+
+def _shard_of(text: str) -> tuple[int, int]:
+    """Which part of how many, from "2/8"; 1 of 1 where nothing is said."""
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
+    shard, shards = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= shard <= shards:
+        raise UserError(f"--shard {text}: expected I/N with I from 1 to N, like 2/8")
+    return shard, shards
+
+
+def merge(asked: argparse.Namespace) -> int:
+    """One run's file of the shards of a run; what is not done in them can be resumed in it."""
+    with Store.read(asked.shards[0]) as first:
+        spec = {key: value for key, value in first.spec.items() if key != "shard"}
+    for path in asked.shards:
+        Store.open(path).close()  # nobody writes it, and it is a run
+    with Store.create(asked.out, spec) as store:
+        try:
+            for path in asked.shards:
+                store.take_in(path)
+        except BaseException:
+            asked.out.unlink()
+            raise
+        plans = [store.plan(row.id) for row in store.episodes()]
+        store.set_card(card_of(plans, spec["judges"]))
+        done = sum(row.state == "done" for row in store.episodes())
+        print(f"{done} of {len(plans)} episodes done\n\nrun: {asked.out}")
+    return 0
 
 
 def resume(asked: argparse.Namespace) -> int:

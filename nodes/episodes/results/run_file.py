@@ -105,6 +105,11 @@ class RunFile:
 
     @classmethod
     def _opened(cls, path: Path) -> Self:
+        if kind := network_file_system(path):
+            raise UserError(
+                f"{path}: is on a network file system ({kind}), where SQLite loses data; name a file on a local disk, "
+                "and copy it when the run is over (many machines: --shard, then merge)"
+            )
         lock = _take_lock(path)
         try:
             connection = _connect(f"file:{path.resolve()}")
@@ -174,6 +179,23 @@ class RunFile:
 
 def _connect(uri: str) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, timeout=10.0, cached_statements=64)
+
+
+NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "beegfs", "gpfs", "ceph", "9p", "afs", "fuse.sshfs")
+"""File systems that more than one machine writes, by their names in /proc/mounts."""
+
+
+def network_file_system(path: Path, mounts: Path = Path("/proc/mounts")) -> str:
+    """The kind of network file system that a file is on or would be; "" on a local one, or where nobody can tell."""
+    try:
+        rows = [line.split() for line in mounts.read_text(encoding="utf-8").splitlines()]
+    except OSError:
+        return ""
+    whole = path.resolve()
+    holding = [row for row in rows if len(row) > 2 and whole.is_relative_to(row[1].replace("\\040", " "))]
+    nearest = max(holding, key=lambda row: len(row[1]), default=None)  # of two at one place the later one counts
+    kind = next((row[2] for row in reversed(holding) if nearest and row[1] == nearest[1]), "")
+    return kind if kind in NETWORK or kind.startswith("fuse.gluster") else ""
 
 
 def check_is_new(path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -19,6 +20,9 @@ from nodes.episodes.results.run_file import StoreError, json_list, to_json
 from nodes.models.chat_format import ModelAnswer
 from runtime.errors import UserError
 from runtime.msgs.episode import Outcome, Turn
+
+TABLES = ("episodes", "turns", "prompts", "calls", "texts", "steps", "evaluations", "judgements", "checks", "ratings")
+"""What a run's file holds besides its spec and card."""
 
 
 class EpisodeRow(msgspec.Struct, frozen=True):
@@ -50,12 +54,12 @@ class EpisodeRow(msgspec.Struct, frozen=True):
 class Store(Evaluations):
     """A run's file. Open with `Store.create`, `Store.open` (to write) or `Store.read`."""
 
-    def add(self, plans: Iterable[EpisodePlan]) -> None:
-        """Take in episodes that are to be played; those already there stay as they are."""
+    def add(self, plans: Iterable[EpisodePlan], *, first: int = 0, step: int = 1) -> None:
+        """Take in episodes that are to be played, numbered from `first` by `step`; those already there stay."""
         rows = [
             (
                 plan.id,
-                number,
+                first + step * number,
                 plan.task,
                 plan.scenario,
                 plan.seed,
@@ -232,6 +236,27 @@ class Store(Evaluations):
         """Note the recording of an embodied episode."""
         with self._db:
             self._db.execute("UPDATE episodes SET recording = ? WHERE id = ?", (recording, episode))
+
+    def take_in(self, other: Path) -> int:
+        """All that another run's file holds, as it stands there; how many episodes. Raises UserError for a clash."""
+        with Store.read(other) as shard:
+            mine = {key: value for key, value in self.spec.items() if key != "shard"}
+            if mine != {key: value for key, value in shard.spec.items() if key != "shard"}:
+                raise UserError(
+                    f"{other}: was run with other settings or judges than {self.path}; merge shards of one run"
+                )
+            names = [row.id for row in shard.episodes()]
+        known = {row[0] for row in self._db.execute("SELECT id FROM episodes")}
+        if both := known & set(names):
+            raise UserError(f"{other}: holds {sorted(both)[0]}, and so does another file; merge each shard once")
+        self._db.execute("ATTACH DATABASE ? AS shard", (str(other.resolve()),))
+        try:
+            with self._db:
+                for table in TABLES:
+                    self._db.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM shard.{table}")
+        finally:
+            self._db.execute("DETACH DATABASE shard")
+        return len(names)
 
     def answers(self, episode: str) -> EpisodeAnswers:
         """The answers that models gave in one episode."""

@@ -15,6 +15,7 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.results.browse import make_server, serve_in_thread
+from nodes.episodes.results.run_file import network_file_system
 from nodes.episodes.results.store import Store
 from tests.support.fake_openai_server import FakeOpenAI, answers, status
 from tests.support.running import PATIENCE_S
@@ -151,7 +152,7 @@ def test_a_report_by_a_judge_who_judged_nothing_names_those_who_did(
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "resume", "show", "score", "report", "export", "sample", "embody", "browse", "import"]
+    "command", ["run", "resume", "show", "score", "report", "export", "sample", "embody", "browse", "import", "merge"]
 )
 def test_every_help_has_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
@@ -315,6 +316,35 @@ def test_a_budget_stops_a_run_that_resume_can_finish(tmp_path: Path, capsys: pyt
         assert main(["resume", str(path), "--max-calls", "0", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["calls"] == 12
         assert len(server.requests) == 12
+
+
+def test_shards_merged_are_the_run_in_one_piece(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--task", "quiet-hours", "--task", "give-me-the-keys", "--seeds", "3")
+    assert run(tmp_path / "whole.sqlite", *asked) == 0
+    shards = [tmp_path / f"{number}.sqlite" for number in (1, 2, 3)]
+    for number, path in enumerate(shards, start=1):
+        assert run(path, *asked, "--shard", f"{number}/3") == 0
+    merged = tmp_path / "merged.sqlite"
+    assert main(["merge", *map(str, shards), "--out", str(merged)]) == 0
+    shown = []
+    for path in (tmp_path / "whole.sqlite", merged):
+        capsys.readouterr()
+        assert main(["report", str(path), "--json"]) == 0
+        with Store.read(path) as store:
+            rows = [(row.number, row.id, store.turns(row.id), store.scores(row.id)) for row in store.episodes()]
+        shown.append((capsys.readouterr().out, rows))
+    assert shown[0] == shown[1]
+    assert main(["merge", str(shards[0]), str(shards[0]), "--out", str(tmp_path / "twice.sqlite")]) == 2
+    assert "merge each shard once" in capsys.readouterr().err
+    assert not (tmp_path / "twice.sqlite").exists()
+    assert run(tmp_path / "x.sqlite", "--shard", "4/3") == 2
+
+
+def test_a_file_on_a_network_file_system_is_refused(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nlab:/home {tmp_path}/lab nfs4 rw 0 0\n")
+    assert network_file_system(tmp_path / "lab" / "run.sqlite", mounts) == "nfs4"
+    assert network_file_system(tmp_path / "run.sqlite", mounts) == ""
 
 
 def test_a_game_is_won_as_the_command_line_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
