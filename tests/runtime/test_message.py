@@ -61,12 +61,16 @@ def test_an_unknown_kind_is_refused_in_words() -> None:
             pass
 
 
-def test_an_unknown_origin_is_refused_in_words() -> None:
+def test_an_origin_is_any_word_and_nothing_else() -> None:
+    class Scan(Message, origin="lidar"):
+        pass
+
+    assert Scan.message_origin == "lidar"
     with pytest.raises(
-        TypeError, match=re.escape("message Odd: origin 'sound' is unknown; known: image, utterance, plan")
+        TypeError, match=re.escape("message Odd: origin 'A Sound' is no name; expected a lower-case word, like 'image'")
     ):
 
-        class Odd(Message, origin="sound"):
+        class Odd(Message, origin="A Sound"):
             pass
 
 

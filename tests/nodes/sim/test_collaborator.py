@@ -57,9 +57,10 @@ class Stage:
         assert isinstance(message, BodyPart)
         self.feet.append(message)
 
-    def guard(self, mode: str) -> None:
+    def guard(self, mode: str, by: str = "contact") -> None:
         assert mode in ("armed", "moving", "stopped")
-        state = GuardState(mode=mode, reason="")  # type: ignore[arg-type]  # checked above
+        stopped_by = by if mode == "stopped" else ""
+        state = GuardState(mode=mode, reason="", stopped_by=stopped_by)  # type: ignore[arg-type]  # checked above
         self.person.guard.push(Stamped(state, Envelope("guard/state", "guard", 1, self.clock.ns)))
 
     def wait(self, seconds: float, *, speed: float = 0.0, touched: tuple[str, ...] = ()) -> None:
@@ -146,6 +147,14 @@ def test_it_cries_out_withdraws_and_forgives() -> None:
     stage.wait(10.0)
     assert stage.lines.count(GO_ON) == 1
     assert stage.lines.count(OUCH) == 1
+
+
+def test_it_does_not_lift_what_somebody_else_has_stopped() -> None:
+    stage = to_the_foot()
+    stage.wait(0.1, touched=("foot",))
+    stage.guard("stopped", by="a bystander")
+    stage.wait(20.0)
+    assert GO_ON not in stage.lines
 
 
 def test_it_thanks_and_ends_the_run_when_all_but_blue_is_in_the_bin() -> None:
