@@ -30,6 +30,8 @@ class Wants(msgspec.Struct, frozen=True):
     names: frozenset[str]
     history: int = 0
     skills: tuple[str, ...] = ()  # that it has learned, where it says so
+    previous: int = 0  # steps of what is planned
+    is_relative: bool = False  # its positions are the way from the joints as they are felt
 
     @property
     def trigger(self) -> Trigger:
@@ -55,6 +57,8 @@ class Felt(msgspec.Struct, frozen=True):
     size: tuple[float, float] = (0.0, 0.0)
     skill: str = ""
     text: str = ""
+    previous: tuple[tuple[float, ...], ...] = ()  # commands that are planned for now and later
+    frozen: float = 0.0  # how many of these will have been played when the answer comes
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ def _array(tensor: Tensor, felt: Felt) -> NDArray[Any]:
     if tensor.name == "text":
         return words(felt.text, tensor.shape[1])
     value = one_hot(felt.skill) if tensor.name == "skill" else getattr(felt, tensor.name)
-    return np.asarray([[value] if tensor.name == "grasp" else value], np.float32)
+    return np.asarray([[value] if tensor.name in ("grasp", "frozen") else value], np.float32)
 
 
 def words(text: str, length: int | None) -> NDArray[np.int64]:

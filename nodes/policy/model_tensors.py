@@ -19,6 +19,12 @@ COLUMNS = len(JOINTS) + 2
 """Of a chunk: joint positions, base v in m/s, base w in rad/s."""
 
 LONGEST_HISTORY = 64
+LONGEST = {"history": LONGEST_HISTORY, "previous": 256}
+"""Rows of an input."""
+
+RELATIVE = "relative"
+"""The metadata `positions` of a model whose positions are the way from the joints as they are felt."""
+
 CAMERAS = ("image", "wrist")
 ABOUT_THE_ACTION = frozenset({"target", "size", "skill", "text", "base"})
 """A model with one of these answers for one action; without, it knows of none."""
@@ -35,6 +41,8 @@ def known_inputs(width_px: int, height_px: int) -> dict[str, Tensor]:
         Tensor("effort", "float", (1, joints)),
         Tensor("grasp", "float", (1, 1)),
         Tensor("history", "float", (1, None, joints)),
+        Tensor("previous", "float", (1, None, COLUMNS)),
+        Tensor("frozen", "float", (1, 1)),
         Tensor("base", "float", (1, 3)),
         Tensor("target", "float", (1, 3)),
         Tensor("size", "float", (1, 2)),
@@ -58,10 +66,11 @@ def problems(inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, width_px: i
         *_unlike(outputs, OUTPUTS, "output", "chunk"),
     ]
     for tensor in inputs:
-        if not found and tensor.name in ("wrist", "history") and None in tensor.shape[1:]:
+        if not found and tensor.name in ("wrist", "history", "previous") and None in tensor.shape[1:]:
             found.append(f"input {tensor.name!r} is {tensor}; the model must fix its sizes")
-        if not found and tensor.name == "history" and not 1 <= (tensor.shape[1] or 0) <= LONGEST_HISTORY:
-            found.append(f"input 'history' is {tensor}; expected 1 to {LONGEST_HISTORY} postures")
+        if not found and tensor.name in LONGEST and not 1 <= (tensor.shape[1] or 0) <= LONGEST[tensor.name]:
+            what = "postures" if tensor.name == "history" else "steps"
+            found.append(f"input {tensor.name!r} is {tensor}; expected 1 to {LONGEST[tensor.name]} {what}")
     return found
 
 

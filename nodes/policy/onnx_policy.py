@@ -3,8 +3,8 @@
 The model says by its inputs what it is given (`model_tensors`; docs/policy.md): images of the head and the wrist, the
 joints and what else is felt, and the action: skill, target, words. Its output is `chunk` (1, steps, 10), joint
 positions, base v in m/s, base w in rad/s; and, where it can tell, `done` (1,). One file, no external data. Inference
-runs in the node's worker thread on the newest image, or the newest state where the model sees none; the chunk is played
-at 20 Hz and never past its end: then nothing is published and the guard holds.
+runs in the node's worker thread on the newest image, or the newest state where the model sees none. Chunks are played
+at 20 Hz (`chunks.Playback`) and never past their end: then nothing is published and the guard holds.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from nodes.models.onnx_file import read_model
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
-from nodes.policy.chunks import as_message, command_of, seen_ns
-from nodes.policy.model_inputs import Trigger, feel
+from nodes.policy.chunks import BLEND_S, Playback, as_message, seen_ns
+from nodes.policy.model_inputs import Felt, Trigger, feel
 from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
 from nodes.policy.shipped import place_of
 from nodes.policy.skill_steps import resting
@@ -56,6 +57,8 @@ RATE_HZ = 20
 SMALLEST_PX, LARGEST_PX = 8, 4096
 FELT_EVERY_S = 0.04
 """How often a model that sees nothing is asked, at most: every other state."""
+
+LONGEST_BLEND_S = 10.0
 
 LOOKS_FOR_S = 1.0
 """How long the wrist's first image is waited for."""
@@ -105,6 +108,7 @@ class OnnxPolicy(ForRobot, Node):
         done_at: float = 0.5,
         done_chunks: int = 3,
         limit_s: float = 60.0,
+        blend_s: float = BLEND_S,
     ) -> None:
         for name, size_px in (("image_width_px", image_width_px), ("image_height_px", image_height_px)):
             if not SMALLEST_PX <= size_px <= LARGEST_PX:
@@ -118,6 +122,8 @@ class OnnxPolicy(ForRobot, Node):
             raise ParameterError(f"policy: done_at is {done_at}; expected a probability above 0")
         if done_chunks < 1:
             raise ParameterError(f"policy: done_chunks is {done_chunks}; expected 1 or more")
+        if not 0.0 <= blend_s <= LONGEST_BLEND_S:
+            raise ParameterError(f"policy: blend_s is {blend_s}; expected 0 to {LONGEST_BLEND_S:g} s")
         self.model = model
         self.sha256 = sha256
         self.image_width_px = image_width_px
@@ -134,6 +140,9 @@ class OnnxPolicy(ForRobot, Node):
         self.is_active = not needs_action
         self.under_way: UnderWay | None = None
         self.recent: tuple[JointVector, ...] = ()
+        self.playback = Playback(blend_s)
+        self.taken = -1  # number of the chunk that was taken into it last
+        self.latency_ns = 0  # of that chunk
         self.kept: JointVector | None = None  # the posture between two actions, of a model that says "done"
         self.last: JointVector | None = None  # commanded for the action under way
         self.confirmations = Confirmations()
@@ -160,6 +169,7 @@ class OnnxPolicy(ForRobot, Node):
         done_at: float = 0.5,
         done_chunks: int = 3,
         limit_s: float = 60.0,
+        blend_s: float = BLEND_S,
     ) -> list[str]:
         """What is wrong with the model file, in sentences; it is read and not loaded."""
         return problems_of(place_of(model), sha256, width_px=image_width_px, height_px=image_height_px)
@@ -286,7 +296,13 @@ class OnnxPolicy(ForRobot, Node):
             action = under_way.action if under_way is not None and wants.is_about_action else None
             began = under_way.began if under_way is not None else None
             felt = feel(state, action, began, self.recent, wants.history)
+            if wants.previous:
+                since_ns = next((image.captured_ns for image in seen.values()), state.read_ns)
+                felt = self._with_previous(felt, since_ns, wants.previous)
             answer = self.session.run({camera: image.rgb for camera, image in seen.items()}, felt)
+            if wants.is_relative:
+                start = (*self.playback.anchor(state.position, state.read_ns), 0.0, 0.0)
+                answer = replace(answer, chunk=answer.chunk + start)
             is_finite = bool(np.isfinite(answer.chunk).all()) and math.isfinite(answer.done or 0.0)
             why = "" if is_finite else "the model's output is not finite"
         except PolyrhythmError as problem:
@@ -301,6 +317,13 @@ class OnnxPolicy(ForRobot, Node):
             as_message(answer, self.step_s, state.read_ns, action.id if action is not None else ""),
             stems_from=() if about is None else about,
         )
+
+    def _with_previous(self, felt: Felt, since_ns: int, steps: int) -> Felt:
+        """What is felt, with what is planned and how much of that will be over when the answer comes."""
+        planned = self.playback.ahead(since_ns, steps, self.step_s)
+        rows = ((*felt.joints, 0.0, 0.0),) * steps if planned is None else tuple(map(tuple, planned.tolist()))
+        frozen = 0 if planned is None else min(math.ceil(self.latency_ns / to_ns(self.step_s)), steps)
+        return msgspec.structs.replace(felt, previous=rows, frozen=float(frozen))
 
     def _is_new(self, under_way: UnderWay | None) -> bool:
         """The action has just begun: what has not been seen yet may still come."""
@@ -334,10 +357,15 @@ class OnnxPolicy(ForRobot, Node):
         return seen_ns(stamped) > self.fence_ns and not is_others
 
     def _play(self, stamped: Stamped[ActionChunk]) -> None:
-        command = command_of(stamped, self.clock.now_ns(), self.max_chunk_age_s)
-        if command is None:
+        now_ns = self.clock.now_ns()
+        if stamped.envelope.seq != self.taken:
+            self.taken, self.latency_ns = stamped.envelope.seq, now_ns - seen_ns(stamped)
+            self.playback = self.playback.with_chunk(stamped.message, seen_ns=seen_ns(stamped), came_ns=now_ns)
+        command = self.playback.command(now_ns)
+        if command is None or now_ns - seen_ns(stamped) > to_ns(self.max_chunk_age_s):
             return  # silence, and the guard holds
         self.last = command.position
+        self.playback = self.playback.with_sent(command.position, now_ns)
         if not self.is_active:  # this was the end of it
             self.kept = self.kept or self.last
             command = JointCommand(position=self.kept)
@@ -379,6 +407,7 @@ class OnnxPolicy(ForRobot, Node):
 
     def _flush(self) -> None:
         self.fence_ns = self.clock.now_ns()
+        self.playback = self.playback.flushed()
 
     def _tell(self) -> None:
         """Say once per reason why outputs are dropped."""

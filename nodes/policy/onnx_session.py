@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nodes.models.onnx_file import Tensor
 from nodes.models.onnx_runtime import NodeArg, open_session
 from nodes.policy.model_inputs import NOTHING, Felt, PolicyAnswer, Wants, feed
-from nodes.policy.model_tensors import CAMERAS, COLUMNS, problems
+from nodes.policy.model_tensors import CAMERAS, COLUMNS, RELATIVE, problems
 from runtime.errors import PolyrhythmError, choices
 
 
@@ -34,12 +34,21 @@ class PolicySession:
         self._outputs = [tensor.name for tensor in outputs]
         cameras = [self._inputs[camera] for camera in CAMERAS if camera in self._inputs]
         self._sizes_px = {tensor.name: _size_px(tensor, width_px, height_px) for tensor in cameras}
-        history = self._inputs["history"].shape[1] or 0 if "history" in self._inputs else 0
-        skills = self._session.get_modelmeta().custom_metadata_map.get("skills", "")
-        self._wants = Wants(frozenset(self._inputs), history, tuple(skill for skill in skills.split(",") if skill))
+        metadata = self._session.get_modelmeta().custom_metadata_map
+        self._wants = Wants(
+            frozenset(self._inputs),
+            history=self._rows("history"),
+            skills=tuple(skill for skill in metadata.get("skills", "").split(",") if skill),
+            previous=self._rows("previous"),
+            is_relative=metadata.get("positions", "") == RELATIVE,
+        )
         # The first run is slow, and the only proof of the shape that really comes out.
         nothing = {camera: np.zeros((height, width, 3), np.uint8) for camera, (width, height) in self._sizes_px.items()}
-        self.steps = len(self.run(nothing, Felt(NOTHING, history=(NOTHING,) * history)).chunk)
+        history, previous = (NOTHING,) * self._wants.history, ((0.0,) * COLUMNS,) * self._wants.previous
+        self.steps = len(self.run(nothing, Felt(NOTHING, history=history, previous=previous)).chunk)
+
+    def _rows(self, name: str) -> int:
+        return self._inputs[name].shape[1] or 0 if name in self._inputs else 0
 
     def wants(self) -> Wants:
         """What the model is to be given."""

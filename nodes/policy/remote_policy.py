@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from nodes.policy.chunks import BLEND_S
 from nodes.policy.onnx_policy import OnnxPolicy
 from runtime.errors import ParameterError, UserError
 from runtime.hosts.address import split
@@ -33,6 +34,7 @@ class RemotePolicy(OnnxPolicy):
         done_at: float = 0.5,
         done_chunks: int = 3,
         limit_s: float = 60.0,
+        blend_s: float = BLEND_S,
     ) -> None:
         super().__init__(
             model=server,
@@ -42,6 +44,7 @@ class RemotePolicy(OnnxPolicy):
             done_at=done_at,
             done_chunks=done_chunks,
             limit_s=limit_s,
+            blend_s=blend_s,
         )
         for problem in self.check_parameters(server, key, host, within_s, jpeg_quality):
             raise ParameterError(f"policy: {problem}")
@@ -65,6 +68,7 @@ class RemotePolicy(OnnxPolicy):
         done_at: float = 0.5,
         done_chunks: int = 3,
         limit_s: float = 60.0,
+        blend_s: float = BLEND_S,
     ) -> list[str]:
         """What is wrong with the server's place, in sentences; it is not called."""
         problems = []
