@@ -55,8 +55,8 @@ def figures(player: Player, latency_ms: int, noise: Noise, *, seed: int = 1, sec
 
     def planned(seen_s: float, _: float) -> NDArray[np.float64]:
         drawn = generator.normal(0.0, NOISE_M, {"none": 0, "chunks": 1, "numbers": STEPS}[noise])
-        truth: NDArray[np.float64] = MPS * (seen_s + ahead)
-        return truth + drawn if drawn.size else truth
+        truth = MPS * (seen_s + ahead)
+        return np.asarray(truth + drawn if drawn.size else truth, np.float64)
 
     times, commands, _ = _played(player, latency_ms, seconds, planned)
     counts = times >= 4.0
@@ -78,7 +78,11 @@ def figures(player: Player, latency_ms: int, noise: Noise, *, seed: int = 1, sec
 def relative_speed_mps(player: Player, latency_ms: int, *, seconds: float = 20.0) -> float:
     """The speed of a robot that lags, under chunks of 100 mm/s from the joint as it is felt."""
     ahead = MPS * STEP_S * np.arange(STEPS)
-    _, _, places = _played(player, latency_ms, seconds, lambda _, felt: felt + ahead, is_relative=True)
+
+    def planned(_: float, felt: float) -> NDArray[np.float64]:
+        return np.asarray(felt + ahead, np.float64)
+
+    _, _, places = _played(player, latency_ms, seconds, planned, is_relative=True)
     half = len(places) // 2
     return float((places[-1] - places[half]) / ((len(places) - 1 - half) * TICK_NS * 1e-9))
 
@@ -87,7 +91,7 @@ def _reaction_ms(player: Player, latency_ms: int) -> float:
     at_s = 5.0
 
     def planned(seen_s: float, _: float) -> NDArray[np.float64]:
-        return np.full(STEPS, 0.1 if seen_s >= at_s else 0.0, np.float64)
+        return np.asarray([0.1 if seen_s >= at_s else 0.0] * STEPS, np.float64)
 
     times, commands, _ = _played(player, latency_ms, 12.0, planned)
     return 1e3 * float(times[np.argmax(commands >= 0.1 * 2 / 3)] - at_s)

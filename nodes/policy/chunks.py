@@ -145,9 +145,7 @@ class Playback:
         before = [position for sent_ns, position in self.sent if sent_ns <= felt_ns]
         if not before:
             return felt
-        return tuple(
-            min(max(one, at - lead), at + lead) for one, at, lead in zip(before[-1], felt, LEAD, strict=True)
-        )
+        return tuple(min(max(one, at - lead), at + lead) for one, at, lead in zip(before[-1], felt, LEAD, strict=True))
 
     def _row(self, now_ns: int) -> NDArray[np.float64] | None:
         total, row = 0.0, np.zeros(COLUMNS)
