@@ -20,7 +20,7 @@ from runtime import Message, Node, Publisher, QoS, Subscription, every, on
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image, Interrupt, JointCommand, RobotState, RobotStatus, SceneDescription, Utterance
 
-MODES = ("disarmed", "armed", "moving", "holding", "stopped", "estopped")
+MODES = ("disarmed", "armed", "moving", "holding", "stopped", "estopped", "retreating")
 SPEED_MPS = 0.3
 ZEROS = (0.0,) * 8
 

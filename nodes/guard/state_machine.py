@@ -7,21 +7,22 @@ other are the table `TRANSITIONS`; an event that the table does not list for a m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, NamedTuple
 
-from nodes.guard.conduct import LASTS_S, RELAXES, RUNSTOP_S, Asked, Conduct
+from nodes.guard.conduct import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, Asked, Conduct
 from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
+from nodes.guard.retreat import SHARE, Trail
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
 from runtime.message import UNKNOWN_NS, Stamped
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from runtime.msgs.robot import AnswerCode
 
-Mode = Literal["disarmed", "armed", "moving", "holding", "stopped", "estopped"]
-Event = Literal["arm", "command", "hold", "service", "stop", "resume", "release", "estop", "rearm"]
+Mode = Literal["disarmed", "armed", "moving", "holding", "retreating", "stopped", "estopped"]
+Event = Literal["arm", "command", "hold", "service", "retreat", "stop", "resume", "release", "estop", "rearm"]
 
 TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("disarmed", "arm"): "armed",  # the only way in; needs a measured posture, which becomes the first target
@@ -35,6 +36,10 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     ("holding", "stop"): "stopped",
     ("armed", "service"): "disarmed",  # the robot homes or stows by itself, and stands elsewhere afterwards
     ("holding", "service"): "disarmed",
+    ("stopped", "retreat"): "retreating",  # by a person, after contact: slowly back along the way it came
+    ("retreating", "hold"): "holding",
+    ("retreating", "stop"): "stopped",
+    ("retreating", "estop"): "estopped",
     ("stopped", "stop"): "stopped",  # latched: commands, silence and time change nothing
     ("stopped", "resume"): "holding",  # by a person, after the stop
     ("stopped", "release"): "disarmed",  # the same for a guard that was never armed, or has let go of the robot
@@ -124,6 +129,7 @@ class GuardMachine:
         self.conduct = Conduct(limits, self.settings.max_effort_percent)
         self.runstop_reason = ""  # why only the robot's own runstop helps
         self._is_relaxed = False
+        self._trail = Trail()
         self._was_armed = False
         self._looked_ns = 0
         self._service_ns = -SERVICE_STARTS_NS
@@ -192,6 +198,8 @@ class GuardMachine:
             return ""
         self.runstop_reason = ""
         for fault, (age_s, why) in faults.items():
+            if self.mode == "retreating" and fault in TOUCHES:
+                continue  # it goes away from what it touches; a touch that is new has stopped it before
             if age_s > LASTS_S[fault] and self.mode != "disarmed":
                 self.interrupt(Interrupt(id="", depth="stop", text=why, by=fault), now_ns, now_ns)
                 return fault
@@ -314,7 +322,12 @@ class GuardMachine:
                 return refusal
             self._void_commands(now_ns)
             self._reset_sources()
+            is_touch = self.stopped_by in RELAXES and not interrupt.takes_back
             self.stop_cause, self.stopped_by, self.stop_heard_ns = "", "", 0
+            if is_touch and self._was_armed and self._trail:
+                self._enter("retreat", f"moving back slowly the way it came, resumed by {interrupt.by}")
+                return None
+            self._trail.forget()
             self._enter("resume" if self._was_armed else "release", f"resumed by {interrupt.by}, no command yet")
         return None
 
@@ -345,11 +358,15 @@ class GuardMachine:
         dt_s = min(max(now_ns - self._ticked_ns, 0) * 1e-9, self.settings.longest_step_s)
         self._ticked_ns = max(now_ns, self._ticked_ns)
         command = self._usable_command(now_ns)
-        if command is None:
+        if self.mode == "retreating":
+            self._retreat(dt_s, now_ns)
+        elif command is None:
             self._brake(dt_s, now_ns)
         else:
             self._follow(command, dt_s)
         self._note_rest(now_ns)
+        if self.monitors.state is not None and self.mode != "retreating" and not self.monitors.is_stale(now_ns):
+            self._trail.note(self.monitors.state, dt_s)
         v_mps, w_radps = base_velocity(self._wheels, self.limits.base)
         return JointCommand(
             position=tuple(motion.position for motion in self._joints), base_v_mps=v_mps, base_w_radps=w_radps
@@ -358,7 +375,7 @@ class GuardMachine:
     def report(self) -> GuardState:
         """What the guard does and why, for everyone."""
         return GuardState(
-            mode="stopped" if self.mode == "estopped" else self.mode,
+            mode="stopped" if self.mode == "estopped" else "moving" if self.mode == "retreating" else self.mode,
             reason=self.reason,
             stopped_by=self.stopped_by,
             holder="" if self._command is None else self._command.envelope.source,
@@ -390,7 +407,7 @@ class GuardMachine:
             return f"{envelope.source}: position is not {len(self.limits.joints)} finite numbers"
         if not _is_speed(command.base_v_mps) or not _is_speed(command.base_w_radps):
             return f"{envelope.source}: base velocity is not a finite number below {FASTEST_SPEED:g}"
-        if self.mode in ("disarmed", "stopped", "estopped"):
+        if self.mode in ("disarmed", "retreating", "stopped", "estopped"):
             return f"{envelope.source}: the guard is {self.mode}"
         if envelope.published_ns > now_ns + FUTURE_NS:
             return f"{envelope.source}: stamped in the future"
@@ -455,6 +472,23 @@ class GuardMachine:
             for motion, target, limit in zip(self._joints, command.position, self.limits.joints, strict=True)
         )
         self._wheels = drive(self._wheels, command.base_v_mps, command.base_w_radps, self.limits.base, dt_s)
+
+    def _retreat(self, dt_s: float, now_ns: int) -> None:
+        """One step back along the way; at its end, or where the robot is not seen any more, it holds."""
+        step = None if self.monitors.is_stale(now_ns) else self._trail.back(dt_s)
+        if step is None:
+            self._trail.forget()
+            self._enter("hold", "moved back, no command yet")
+            self._brake(dt_s, now_ns)
+            return
+        self.held_ns = 0
+        self._joints = tuple(
+            motion
+            if limit.name == "gripper"
+            else toward(motion, target, replace(limit, speed=limit.speed * SHARE), dt_s)
+            for motion, target, limit in zip(self._joints, step.position, self.limits.joints, strict=True)
+        )
+        self._wheels = drive(self._wheels, step.base_v_mps, step.base_w_radps, self.limits.base, dt_s)
 
     def _brake(self, dt_s: float, now_ns: int) -> None:
         if not self.held_ns:
@@ -525,6 +559,7 @@ class GuardMachine:
         """Nothing is sent any more: nobody knows where the robot will be. The next target is what is measured then."""
         if self._joints:
             self._joints, self._wheels, self._was_armed = (), Wheels(), False
+            self._trail.forget()
             self.held_ns = self.held_ns or now_ns
 
     def _zero_velocity(self) -> None:

@@ -1,0 +1,133 @@
+"""After contact the first motion is a slow retreat along the way the robot came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from nodes.guard.node import Guard
+from nodes.guard.retreat import BACK_S, SHARE, Trail
+from nodes.robot.driver import Driver
+from nodes.sim.kinematic import KinematicRobot
+from runtime import Node, Publisher, Simulation, every
+from runtime.launch.graph import NodeSpec
+from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState
+from runtime.msgs.signature import Signatures, order
+from tests.support.standing import HOME, standing
+
+TOKEN = "t"
+SPEED_MPS = 0.2
+
+
+class Policy(Node):
+    """Drives ahead, whatever happens."""
+
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        self.command.publish(JointCommand(position=KinematicRobot.folded, base_v_mps=SPEED_MPS))
+
+
+class Room:
+    """A robot that drives ahead, and somebody who gets in its way."""
+
+    def __init__(self) -> None:
+        self.driver = Driver(robot="nodes.sim.kinematic:KinematicRobot")
+        specs = (NodeSpec("guard", Guard, params={"arm": "auto"}), NodeSpec("policy", Policy))
+        self.sim = Simulation(NodeSpec("driver", Driver, instance=self.driver), *specs)
+        self.guard: list[GuardState] = self.sim.record_topic("guard/state", GuardState)
+        self.seen: list[RobotState] = self.sim.record_topic("robot/state", RobotState)
+        self.sim.run(seconds=3.0)
+        guard: Any = self.sim.hosted["guard"].node
+        guard.proofs = Signatures(TOKEN)
+
+    @property
+    def robot(self) -> KinematicRobot:
+        assert isinstance(self.driver.robot, KinematicRobot)
+        return self.driver.robot
+
+    @property
+    def mode(self) -> str:
+        return self.guard[-1].mode
+
+    def bump(self) -> None:
+        """It drives against something and is stopped by that."""
+        assert self.mode == "moving"
+        self.robot.touch("base")
+        self.sim.run(seconds=1.5)
+        assert (self.mode, self.guard[-1].stopped_by) == ("stopped", "contact")
+
+    def go_on(self) -> None:
+        self.sim.publish("guard/order", order(TOKEN, "resume", "Ann", self.sim.clock.now_ns()))
+
+
+def test_it_goes_back_slowly_before_it_goes_on() -> None:
+    room = Room()
+    room.bump()
+    room.robot.touch()
+    before_m = room.seen[-1].base_x_m
+    room.go_on()
+    room.sim.run(seconds=1.0)
+    assert room.guard[-1].reason == "moving back slowly the way it came, resumed by Ann"
+    room.sim.run(seconds=3.5)
+    furthest_m = before_m - min(state.base_x_m for state in room.seen[-225:])
+    assert 0.03 < furthest_m <= SPEED_MPS * BACK_S
+    assert min(state.base_v_mps for state in room.seen[-225:]) >= -SHARE * SPEED_MPS - 0.005
+    room.sim.run(seconds=2.0)
+    assert room.mode == "moving"
+    assert room.seen[-1].base_v_mps == pytest.approx(SPEED_MPS, abs=0.01)
+
+
+def test_who_still_touches_at_the_end_of_the_way_stops_it_again() -> None:
+    room = Room()
+    room.bump()
+    room.go_on()  # within the time after which the runstop is pressed
+    room.sim.run(seconds=5.0)
+    assert (room.mode, room.guard[-1].stopped_by) == ("stopped", "contact")
+    assert all(state.base_v_mps < 0.03 for state in room.seen[-200:]), "it does not drive into what it touches"
+
+
+@pytest.mark.parametrize("how", ["words", "contact"])
+def test_a_stop_or_a_new_touch_ends_the_way_back_at_once(how: str) -> None:
+    room = Room()
+    room.bump()
+    room.robot.touch()
+    room.go_on()
+    room.sim.run(seconds=1.0)
+    if how == "words":
+        room.sim.publish("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Ann"))
+    else:
+        room.robot.touch("arm")
+    room.sim.run(seconds=0.1)
+    assert room.mode == "stopped"
+    room.sim.run(seconds=0.4)
+    assert room.seen[-1].base_v_mps == pytest.approx(0.0, abs=0.001)
+
+
+def test_a_stop_without_touch_needs_no_way_back() -> None:
+    room = Room()
+    room.sim.publish("interrupt", Interrupt(id="s", depth="stop", text="Stop!", by="Ann"))
+    room.sim.run(seconds=1.5)
+    before_m = room.seen[-1].base_x_m
+    room.go_on()
+    room.sim.run(seconds=1.0)
+    assert min(state.base_x_m for state in room.seen[-50:]) >= before_m - 1e-6
+
+
+def test_the_way_is_what_was_measured_from_its_end_and_never_longer_than_a_second() -> None:
+    trail = Trail()
+    assert not trail
+    for number in range(200):
+        state = standing(number, (number * 0.001, *HOME[1:]))
+        trail.note(msgspec.structs.replace(state, base_v_mps=0.1), 0.02)  # type: ignore[type-var]  # a Struct
+    trail.note(standing(0), 0.02)
+    steps = []
+    while (step := trail.back(0.02)) is not None:
+        steps.append(step)
+    assert len(steps) == pytest.approx(BACK_S / 0.02 / SHARE, abs=5)
+    assert steps[0].position[0] == pytest.approx(0.199)
+    assert steps[0].base_v_mps == pytest.approx(-0.1 * SHARE)
+    assert steps[-1].position[0] == pytest.approx(0.15, abs=0.002)
