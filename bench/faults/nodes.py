@@ -173,6 +173,7 @@ class SteadyPolicy(Node):
     def flood(self) -> None:
         mode = self.switches["mode"]
         if mode == FLOOD:
+            self.image.latest()  # without an age the guard would refuse them for that alone
             for _ in range(50):
                 self.command.publish(JointCommand(position=STOW, base_v_mps=SPEED_MPS))
         elif mode == GARBLE:
