@@ -43,6 +43,8 @@ log = logging.getLogger("console")
 MOST_WAITING = 16
 """Sockets that have not brought their token yet; one more sends the oldest of them away."""
 MOST_REASON_BYTES = 120  # of why a socket was closed; the protocol takes 123
+MOST_IDLE = 24
+"""Connections without a request under way."""
 HANDSHAKE_S = 5.0
 """How long a connection may take to its first request, and a socket to its token."""
 STOP_S = 2.0
@@ -142,13 +144,37 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
 
 
 def _brief_http() -> type[asyncio.Protocol]:
-    """HTTP in which a connection that asks for nothing is closed after a while, so that it takes nobody's place."""
+    """HTTP in which connections that ask for nothing take nobody's place: they are closed after a while, and the one
+    that has been idle for longest as soon as there are too many of them."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    idle: dict[BriefHTTP, None] = {}  # oldest first; of this server
 
     class BriefHTTP(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
             super().connection_made(transport)
             self.loop.call_later(HANDSHAKE_S, self._end_without_request)
+            self._rest()
+
+        def data_received(self, data: bytes) -> None:
+            idle.pop(self, None)
+            super().data_received(data)
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if not self.transport.is_closing():
+                self._rest()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            idle.pop(self, None)
+            super().connection_lost(exc)
+
+        def _rest(self) -> None:
+            idle[self] = None
+            while len(idle) > MOST_IDLE:
+                oldest = next(iter(idle))
+                del idle[oldest]
+                oldest.transport.abort()
 
         def _end_without_request(self) -> None:
             if not vars(self)["scope"] and not self.transport.is_closing():

@@ -257,3 +257,18 @@ def test_libraries_that_are_missing_are_named_with_the_extra(tmp_path: Path, mon
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(UserError, match=r"console needs uvicorn.*pip install 'polyrhythm\[console\]'"):
         Console(port=0).on_start()
+
+
+def test_150_idle_connections_keep_no_operator_out(run: ConsoleRun) -> None:
+    idle = [socket_library.create_connection(("127.0.0.1", run.port), timeout=60.0) for _ in range(150)]
+    asked = http.client.HTTPConnection("127.0.0.1", run.port, timeout=60.0)
+    try:
+        asked.request("GET", "/")
+        assert asked.getresponse().status == 200
+        with open_socket(run) as socket:
+            socket.send(hello(run))
+            assert next_of(socket, "welcome")["role"] == "operator"
+    finally:
+        asked.close()
+        for one in idle:
+            one.close()
