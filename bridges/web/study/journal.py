@@ -57,6 +57,11 @@ class SessionFolder:
         return None
 
 
+def kept_protocol(folder: Path, sha: str) -> Path:
+    """Where the sessions of that folder keep the protocol that they were begun with."""
+    return folder / f"protocol-{sha[:12]}.toml"
+
+
 class SessionFile(LineFile):
     """Appends to one session's file."""
 
@@ -88,6 +93,9 @@ def open_session(
             raise UserError(f"the session of {story.code} is over already; choose another number")
         return story, SessionFile(path)
     begin = Event("begin", now_s, by=by, number=number, protocol=protocol.sha)
+    kept = kept_protocol(folder.path, protocol.sha)
+    if not kept.exists():
+        kept.write_text(protocol.text, encoding="utf-8")
     journal = SessionFile(path)
     journal.write(begin)
     return Story.of(protocol, begin), journal

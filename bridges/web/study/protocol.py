@@ -90,6 +90,7 @@ class Protocol(Written, frozen=True):
     """The whole study, with the questionnaires that it names."""
 
     sha: str = ""  # of the file's text
+    text: str = ""  # of the file: each session keeps it
     path: str = ""  # of the file
 
     def code_of(self, number: int) -> str:
@@ -120,6 +121,15 @@ class Protocol(Written, frozen=True):
 
 def read_protocol(path: Path) -> Protocol:
     """The protocol of a file. Raises UserError in a sentence that names file, table and what was expected."""
+    return _read(path, has_files=True)
+
+
+def read_kept(path: Path) -> Protocol:
+    """The protocol that sessions keep beside them, without the files that it names. Raises UserError."""
+    return _read(path, has_files=False)
+
+
+def _read(path: Path, *, has_files: bool) -> Protocol:
     text = read_text(path)
     tables = parse_toml(text, path)
     if "nodes" in tables:
@@ -139,13 +149,13 @@ def read_protocol(path: Path) -> Protocol:
         by_id[name] = asked
     digest = hashlib.sha256(text.encode()).hexdigest()
     whole = {**msgspec.structs.asdict(found), "questionnaire": tuple(by_id.values())}
-    protocol = Protocol(**whole, sha=digest, path=str(path))
-    if problem := _problem(protocol):
+    protocol = Protocol(**whole, sha=digest, text=text, path=str(path))
+    if problem := _problem(protocol, has_files=has_files):
         raise UserError(f"{path}: {problem}")
     return protocol
 
 
-def _problem(protocol: Protocol) -> str:
+def _problem(protocol: Protocol, *, has_files: bool) -> str:
     """What is wrong with it, as the rest of a sentence; "" for nothing."""
     if not protocol.title.strip():
         return "title is empty"
@@ -161,7 +171,7 @@ def _problem(protocol: Protocol) -> str:
             if ids.count(one) > 1:
                 return f"[[{name}]] id {one!r} stands there twice"
     for condition in protocol.condition:
-        if problem := condition.problem(protocol.folder):
+        if has_files and (problem := condition.problem(protocol.folder)):
             return problem
     if not protocol.wizard.voices:
         return '[wizard] voices is empty; expected "robot", "collaborator" or both'

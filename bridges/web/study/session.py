@@ -18,7 +18,7 @@ from bridges.web.study.protocol import Protocol
 from bridges.web.study.steps import SessionStep, steps_of
 
 What = Literal[
-    "begin", "consent", "answer", "submit", "trial", "condition", "skip", "mark", "note", "said", "withdraw"
+    "begin", "consent", "answer", "submit", "trial", "condition", "skip", "mark", "note", "said", "withdraw", "wizard"
 ]  # fmt: skip
 Phase = Literal["ready", "running"]
 How = Literal["completed", "aborted", "time", "interrupted"]

@@ -1,0 +1,99 @@
+"""`polyrhythm study`: read a protocol before anybody takes part, and the sessions as tables afterwards."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bridges.web.study.export import gather, step_words, write
+from bridges.web.study.protocol import Protocol, read_protocol, rows_of
+from bridges.web.study.steps import steps_of
+from runtime.errors import UserError
+
+
+def main(argv: list[str]) -> int:
+    """`polyrhythm study`: 0. Raises UserError where a protocol or a session cannot be read."""
+    asked = _parser().parse_args(argv)
+    if asked.do == "check":
+        print("\n".join(checked(read_protocol(asked.protocol), asked.participants)))
+        return 0
+    given = [read_protocol(path) for path in asked.protocol]
+    tables = gather(asked.folder, given)
+    out = asked.out or asked.folder / "export"
+    write(tables, out, ((one.sha, one.text) for one in tables.protocols.values()))
+    for name, rows in tables.rows.items():
+        print(f"{len(rows):6} {name}")
+    print(f"in {out}, with codebook.csv and the protocol")
+    print(f'pandas: trials = pandas.read_csv("{out}/trials.csv")')
+    print(f'R:      trials <- read.csv("{out}/trials.csv")')
+    return 0
+
+
+def checked(protocol: Protocol, participants: int) -> list[str]:
+    """What a protocol leads to, in lines: what each participant goes through, and what is worth a second look."""
+    count = len(protocol.condition)
+    trials = len(protocol.trials_of(1))
+    lines = [
+        f"{protocol.path}: {protocol.title}",
+        f"conditions: {', '.join(one.id for one in protocol.condition)}",
+        f"tasks: {', '.join(one.id for one in protocol.task)}",
+        f"{trials} trials a participant ({protocol.design.trials})",
+    ]
+    if protocol.design.conditions == "latin-square" and count > 1:
+        lines.append(f"the order of conditions is balanced over every {rows_of(count)} participants")
+    for number in range(1, participants + 1):
+        order = ", ".join(f"{task.id} under {condition.id}" for task, condition in protocol.trials_of(number))
+        lines.append(f"  {protocol.code_of(number)}: {order}")
+    lines.append(f"what {protocol.code_of(1)} goes through:")
+    lines += [f"  {place}. {step_words(step)}" for place, step in enumerate(steps_of(protocol, 1), 1)]
+    longest_s = sum(task.limit_s for task, _ in protocol.trials_of(1))
+    unlimited = sorted({task.id for task in protocol.task if not task.limit_s})
+    lines.append(
+        f"no limit of time: {', '.join(unlimited)}"
+        if unlimited
+        else f"trials take {longest_s / 60:.0f} min at the most"
+    )
+    return lines + [f"look: {line}" for line in _doubts(protocol)]
+
+
+def _doubts(protocol: Protocol) -> list[str]:
+    """What can be read, and is seldom meant."""
+    asked = {*protocol.questionnaires.before, *protocol.questionnaires.after_trial, *protocol.questionnaires.end}
+    found = [
+        f"[[questionnaire]] {one.id} is asked nowhere; name it in [questionnaires]"
+        for one in protocol.questionnaire
+        if one.id not in asked
+    ]
+    count = len(protocol.condition)
+    if count > 1 and protocol.design.conditions == "fixed":
+        found.append('[design] conditions = "fixed": everybody has the same order, which then is part of the effect')
+    if protocol.design.trials == "paired" and len(protocol.task) > count:
+        found.append(f"{len(protocol.task)} tasks and {count} conditions: paired, a participant has {count} of them")
+    persons = [one.id for one in protocol.condition if any("human_" in who for who in one.seats.values())]
+    if persons and "collaborator" in protocol.wizard.voices:
+        found.append(
+            f"under {', '.join(persons)} a wizard may speak as the collaborator, which participants see: "
+            '[wizard] voices = ["robot"] locks it'
+        )
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="polyrhythm study", description=__doc__.split(":", 1)[1].strip())
+    commands = parser.add_subparsers(dest="do", required=True, metavar="check|export")
+    check = commands.add_parser("check", help="read a protocol: what each participant goes through, what looks odd")
+    check.add_argument("protocol", type=Path, metavar="PROTOCOL.toml")
+    check.add_argument("--participants", type=_few, default=4, metavar="N", help="orders shown (default: 4)")
+    export = commands.add_parser("export", help="sessions, trials, answers, events, utterances as CSV, with codebook")
+    export.add_argument("folder", type=Path, metavar="FOLDER", help="where sessions are kept, as runs/study")
+    export.add_argument("--out", type=Path, metavar="FOLDER", help="default: FOLDER/export")
+    export.add_argument(
+        "--protocol", type=Path, action="append", default=[], metavar="FILE", help="of sessions that kept none"
+    )
+    return parser
+
+
+def _few(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) <= 9999:
+        raise UserError(f"--participants {text!r}: expected a number from 1 to 9999")
+    return int(text)

@@ -1,0 +1,148 @@
+"""A study's sessions as tidy tables, and a protocol that is read before anybody takes part."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from bridges.web.study.command import main
+from bridges.web.study.export import TABLES
+from bridges.web.study.journal import SessionFolder, kept_protocol, open_session
+from bridges.web.study.protocol import EXAMPLE, read_protocol
+from bridges.web.study.session import Event
+from runtime.errors import UserError
+
+PROTOCOL = read_protocol(EXAMPLE)
+MIDNIGHT_S = 1_700_006_400.0  # 2023-11-15T00:00:00Z
+LONG = "ü🤖\u202e" * 3000
+
+
+def played(folder: SessionFolder, number: int, withdraws_in: int = 0) -> None:
+    """A session in which everything is answered with the first value, each event a second after the one before."""
+    story, journal = open_session(folder, PROTOCOL, number, MIDNIGHT_S, "experimenter")
+
+    def add(event: Event) -> None:
+        journal.write(event)
+        story.apply(event)
+
+    def now_s() -> float:
+        return MIDNIGHT_S + story.count
+
+    while not story.is_over:
+        step = story.step
+        if step.kind == "consent":
+            add(story.consent(now_s(), 3))
+        elif step.kind == "trial" and step.trial == withdraws_in:
+            add(story.start(now_s(), "experimenter"))
+            add(story.finish(now_s(), story.code, "aborted"))
+            add(story.withdraw(now_s(), story.code))
+        elif step.kind == "trial":
+            add(story.start(now_s(), "experimenter"))
+            add(story.finish(now_s(), "experimenter", "interrupted"))  # the console crashes
+            add(story.start(now_s(), "experimenter"))
+            add(Event("said", now_s(), by="collaborator", text='=Take, "the cup"\n', how="heard"))
+            add(Event("wizard", now_s(), by="Wiz", how="say", value=1.25))
+            add(Event("said", now_s(), by="robot", text="Yes.", how="said"))
+            add(Event("said", now_s(), by="robot", text="And yes again.", how="said"))
+            add(story.mark(now_s(), "experimenter", "laughter", "both"))
+            add(story.finish(now_s(), "experimenter", "completed"))
+        else:
+            assert step.questionnaire is not None
+            for item in step.questionnaire.item:
+                value = {"text": LONG[:4000], "choice": (item.choices or ("",))[0]}.get(item.kind, item.low)
+                add(story.answer(now_s(), step.ident, item.id, value))
+            add(story.submit(now_s(), step.ident))
+    journal.close()
+
+
+def tables_of(folder: Path) -> dict[str, list[dict[str, str]]]:
+    found = {}
+    for path in folder.glob("*.csv"):
+        with path.open(newline="", encoding="utf-8") as file:
+            found[path.stem] = list(csv.DictReader(file))
+    return found
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """Two sessions, in the second of which somebody withdraws."""
+    sessions = SessionFolder(tmp_path)
+    played(sessions, 1)
+    played(sessions, 2, withdraws_in=2)
+    sessions.close()
+    return tmp_path
+
+
+def test_sessions_of_several_participants_are_joined_in_tidy_tables(study: Path) -> None:
+    assert main(["export", str(study)]) == 0
+    found = tables_of(study / "export")
+    assert [(one["participant"], one["outcome"], one["trials_completed"]) for one in found["sessions"]] == [
+        ("P01", "finished", "2"),
+        ("P02", "withdrawn", "1"),
+    ]
+    assert found["sessions"][0]["began_at"] == "2023-11-15T00:00:00.000Z"
+    assert [(one["participant"], one["trial"], one["attempt"], one["outcome"]) for one in found["trials"]] == [
+        ("P01", "1", "1", "interrupted"), ("P01", "1", "2", "completed"),
+        ("P01", "2", "1", "interrupted"), ("P01", "2", "2", "completed"),
+        ("P02", "1", "1", "interrupted"), ("P02", "1", "2", "completed"),
+        ("P02", "2", "1", "aborted"),
+    ]  # fmt: skip
+    orders = [[condition.id for _, condition in PROTOCOL.trials_of(number)] for number in (1, 2)]
+    assert [one["condition"] for one in found["trials"]] == [
+        *(name for name in orders[0] for _ in range(2)), orders[1][0], orders[1][0], orders[1][1],
+    ]  # fmt: skip
+    assert found["trials"][1]["duration_s"] == "6.0"
+    said = [one for one in found["utterances"] if (one["participant"], one["trial"]) == ("P01", "1")]
+    assert [(one["heard_by"], one["after_s"]) for one in said] == [("robot", ""), ("people", "2.0"), ("people", "")]
+    assert said[0]["text"] == '=Take, "the cup"\n'
+    assert {(one["by"], one["act"], one["after_s"]) for one in found["wizard"]} == {("Wiz", "say", "1.25")}
+    words = [one["value"] for one in found["answers"] if one["item"] == "words"]
+    assert words == [LONG[:4000]]  # of who was not asked, there is no row
+    assert {one["condition"] for one in found["answers"] if one["questionnaire"] == "nasa-tlx"} == set(orders[0])
+    assert [one["text"] for one in found["events"] if one["what"] == "mark"] == ["both"] * 3
+
+
+def test_every_column_and_item_stands_in_the_codebook_and_the_protocol_is_kept(study: Path) -> None:
+    assert main(["export", str(study), "--out", str(study / "out")]) == 0
+    found = tables_of(study / "out")
+    book = {(one["table"], one["name"]): one["meaning"] for one in found["codebook"]}
+    assert all(book.values())
+    for table, columns in TABLES.items():
+        assert all((table, column.name) in book for column in columns)
+        assert all(set(row) == {column.name for column in columns} for row in found[table])
+    asked = {(one["questionnaire"], one["item"]) for one in found["answers"]}
+    assert all(("answers", f"{questionnaire}/{item}") in book for questionnaire, item in asked)
+    assert (study / "out" / f"protocol-{PROTOCOL.sha[:12]}.toml").read_text() == EXAMPLE.read_text()
+
+
+def test_a_session_without_its_protocol_is_told_of_and_can_be_given_one(study: Path) -> None:
+    kept_protocol(study, PROTOCOL.sha).unlink()
+    with pytest.raises(UserError, match=r"P01\.jsonl was begun with a protocol that is not here .*--protocol FILE"):
+        main(["export", str(study)])
+    assert main(["export", str(study), "--protocol", str(EXAMPLE)]) == 0
+    with pytest.raises(UserError, match="has no session of a study"):
+        main(["export", str(study / "export")])
+
+
+def test_a_protocol_is_read_before_anybody_takes_part(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(EXAMPLE), "--participants", "2"]) == 0
+    said = capsys.readouterr().out
+    for number in (1, 2):
+        order = ", ".join(f"{task.id} under {condition.id}" for task, condition in PROTOCOL.trials_of(number))
+        assert f"P0{number}: {order}" in said
+    assert "balanced over every 2 participants" in said
+    assert "trials take 8 min at the most" in said
+    assert '[wizard] voices = ["robot"] locks it' in said
+    odd = tmp_path / "odd.toml"
+    odd.write_text(
+        EXAMPLE.read_text().replace('"closing"]', "]").replace('conditions = "latin-square"', 'conditions = "fixed"')
+    )
+    assert main(["check", str(odd)]) == 0
+    said = capsys.readouterr().out
+    assert "[[questionnaire]] closing is asked nowhere" in said
+    assert "everybody has the same order" in said
+    odd.write_text("title = ")
+    with pytest.raises(UserError, match=r"odd\.toml"):
+        main(["check", str(odd)])
