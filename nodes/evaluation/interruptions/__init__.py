@@ -1,0 +1,1 @@
+"""The interruption experiment: arms, scenarios, measures and the command that runs them."""

@@ -1,0 +1,203 @@
+"""`Arm`: holds speech and feedback back as an arm of the experiment says; and the planner of all arms."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from nodes.interrupts.intent import understand
+from nodes.interrupts.phrases import clipped
+from nodes.planner.scripted import ScriptedPlanner
+from runtime import Node, Publisher, QoS, Subscription, on
+from runtime.errors import UserError, choices
+from runtime.msgs import Action, Feedback, GuardState, Interrupt, SeenObject, Utterance
+from runtime.qos import RELIABLE, URGENT
+
+ARMS: Mapping[str, tuple[str, ...]] = {
+    "A": (),
+    "B": ("arm.holds=blocking",),
+    "B+": ("arm.holds=cancel",),
+    "B++": ("arm.holds=spotter",),
+    "C": ("arm.holds=two-rates",),
+    "D": ('guard.remap={fence="fence/unheard"}',),
+    "O": (),
+}
+"""What `--set` makes of launch/interruptions.toml for each arm, besides latencies."""
+REGIMES: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = {
+    "edge": ((0.3, 0.6), (0.05, 0.12)),
+    "cloud": ((0.8, 2.0), (0.05, 0.12)),
+    "slow": ((2.5, 8.0), (0.35, 1.2)),
+}
+"""Latencies p50 and p99 in s, of the planner and of the VLM."""
+
+
+def changes_of(arm: str, regime: str = "cloud", *, recogniser_s: float = 0.0) -> tuple[str, ...]:
+    """What `--set` makes of the launch file for an arm under these latencies. Raises UserError."""
+    if arm not in ARMS:
+        raise UserError(f"arm {arm!r}: known: {choices(ARMS)}")
+    if regime not in REGIMES:
+        raise UserError(f"regime {regime!r}: known: {choices(REGIMES)}")
+    planner, vlm = (f"{{p50={p50},p99={p99}}}" for p50, p99 in REGIMES[regime])
+    changes = [*ARMS[arm]]
+    own = [f"listen={recogniser_s}"] if recogniser_s else []
+    if arm == "O":
+        changes += ["planner.latency={}", "vlm.latency={}"]
+    else:
+        changes += [
+            f"planner.latency={{listen={planner},tick={planner}}}",
+            f"vlm.latency={{listen={vlm},tick={vlm},learn={vlm}}}",
+        ]
+    if arm in ("B", "B++"):
+        own.append(f"hand_on={planner}")  # a round of the planner before each next action
+    if own:
+        changes.append(f"arm.latency={{{','.join(own)}}}")
+    return tuple(changes)
+
+
+HOLDS = ("nothing", "blocking", "cancel", "spotter", "two-rates")
+MOST_QUEUED = 64
+
+
+class Arm(Node):
+    """Between the people and the models: who hears what, and when.
+
+    "nothing": all hear everything at once. "blocking": words wait until the action under way has ended, and each end
+    reaches the VLM a planner's round later (its `hand_on` latency). "spotter": the same, but words that stop or resume
+    pass at once. "cancel": every utterance that is no stop holds the robot at once and begins a round of the planner.
+    "two-rates": the VLM hears nothing. A stopped robot hears everything at once in every arm.
+    """
+
+    provenance = "script:arm-1"
+    is_ears = True  # it hands on what people said
+
+    heard = Subscription(Utterance, "heard", qos=QoS(required=False))
+    action = Subscription(Action, "action", qos=QoS(required=False))
+    feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
+    ended = Subscription(Feedback, "feedback/ended", qos=RELIABLE)
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
+
+    interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
+    to_reflex = Publisher(Utterance, "heard/reflex", qos=RELIABLE)
+    to_planner = Publisher(Utterance, "heard/planner", qos=RELIABLE)
+    to_vlm = Publisher(Utterance, "heard/vlm", qos=RELIABLE)
+    feedback_ended = Publisher(Feedback, "feedback/ended", qos=RELIABLE)
+    feedback_to_vlm = Publisher(Feedback, "feedback/vlm", qos=RELIABLE)
+
+    def __init__(self, holds: str = "nothing") -> None:
+        if holds not in HOLDS:
+            raise UserError(f"arm: holds is {holds!r}; known: {choices(HOLDS)}")
+        self.holds = holds
+        self.is_waiting_for_ends = holds in ("blocking", "spotter")
+        self.queue: deque[Utterance] = deque()  # until the action under way has ended
+        self.read: deque[Utterance] = deque()  # by the planner; the VLM hears them with the end of the action
+        self.rounds = 0  # ends of actions that the VLM has not heard of yet
+        self.doing: Action | None = None
+        self.picked: SeenObject | None = None
+        self.is_stopped = False
+        self.count = 0
+        self.people: frozenset[str] = frozenset()
+
+    def on_start(self) -> None:
+        info: dict[str, Any] = getattr(self, "run_info", {})
+        self.people = frozenset(info.get("ears", ())) - {self.name}
+
+    @on(heard)
+    async def listen(self, utterance: Utterance) -> None:
+        """Hand words on, or keep them until the action under way has ended; async: a slow recogniser is alone."""
+        trigger = self.context.trigger
+        if trigger is None or trigger.envelope.seat or trigger.envelope.source not in self.people:
+            self.log.warning("words that nobody said are not handed on: %s", utterance.text)
+            return
+        meaning = understand(utterance.text)
+        if (
+            self.is_stopped
+            or not self.is_waiting_for_ends
+            or self.doing is None
+            or (self.holds == "spotter" and (meaning.wants == "stop" or meaning.lifts_stop))
+        ):
+            self._hand_on(utterance)
+        elif len(self.queue) >= MOST_QUEUED:
+            self.log.error("more than %d utterances wait; this one is lost: %s", MOST_QUEUED, utterance.text)
+        else:
+            self.queue.append(utterance)
+
+    def _hand_on(self, utterance: Utterance) -> None:
+        meaning = understand(utterance.text)
+        is_plain = self.is_stopped or meaning.wants == "stop" or meaning.lifts_stop
+        if self.holds == "cancel" and not is_plain:
+            self.count += 1
+            text, by = clipped(utterance.text), utterance.speaker
+            self.interrupt.publish(Interrupt(id=f"{self.name}-{self.count}", depth="replan", text=text, by=by))
+            named = self._named(utterance)
+            self.to_planner.publish(named)
+            self.to_vlm.publish(named)  # it understands meanwhile, and waits for the plan
+            return
+        self.to_reflex.publish(utterance)
+        self.to_planner.publish(self._named(utterance) if self.holds == "two-rates" else utterance)
+        if self.rounds and not is_plain:
+            self.read.append(utterance)
+        elif self.holds != "two-rates":
+            self.to_vlm.publish(utterance)
+
+    def _named(self, utterance: Utterance) -> Utterance:
+        """With the thing under way named, where the words only point at it: the planner does not see the action."""
+        target = self.picked
+        if target is None or not understand(utterance.text).is_about_current:
+            return utterance
+        said: Utterance = msgspec.structs.replace(  # type: ignore[type-var]  # a Struct
+            utterance, text=f"No, not the {target.colour} {target.label}"
+        )
+        return said
+
+    @on(action)
+    def follow_action(self, action: Action) -> None:
+        """What is under way, and what was reached for last."""
+        self.doing = action
+        if action.skill == "pick":
+            self.picked = action.target
+
+    @on(feedback)
+    def follow_feedback(self, feedback: Feedback) -> None:
+        """The end of an action lets out what waited for it."""
+        if not self.is_waiting_for_ends or feedback.status == "running":
+            self.feedback_to_vlm.publish(feedback)
+            return
+        self.rounds += 1
+        self.feedback_ended.publish(feedback)
+        if self.doing is not None and feedback.action_id == self.doing.id:
+            self.doing = None
+            self._let_out()
+
+    @on(ended)
+    async def hand_on(self, feedback: Feedback) -> None:
+        """A round of the planner later; async, and so in a lane of its own."""
+        self.rounds -= 1
+        while self.read:
+            self.to_vlm.publish(self.read.popleft())
+        self.feedback_to_vlm.publish(feedback)
+
+    @on(guard)
+    def follow_guard(self, state: GuardState) -> None:
+        """A stopped robot does nothing that words could wait for."""
+        self.is_stopped = state.mode == "stopped"
+        if self.is_stopped:
+            self._let_out()
+
+    def _let_out(self) -> None:
+        while self.queue:
+            self._hand_on(self.queue.popleft())
+
+
+class AnsweringPlanner(ScriptedPlanner):
+    """The planner of all arms: whatever was said, its plan is published when it has been thought about.
+
+    Otherwise who waits for a plan that does not change would wait for the next tick, which were a handicap of B+.
+    """
+
+    @on(ScriptedPlanner.heard)
+    def listen(self, utterance: Utterance) -> None:
+        super().listen(utterance)
+        self._publish()

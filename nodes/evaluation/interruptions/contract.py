@@ -1,0 +1,38 @@
+"""What the experiment reads out of the robot's messages: what an action is about, and what fits an interruption."""
+
+from __future__ import annotations
+
+from runtime.msgs import Action, SeenObject, Subtask
+
+
+def thing_of(action: Action) -> SeenObject | None:
+    """The thing or place that the hand goes to."""
+    return action.target
+
+
+def name_of(action: Action) -> str:
+    """The name of what an action is about, as the simulator calls it: "blue_cup", "bin"."""
+    thing = thing_of(action)
+    if thing is None:
+        return ""
+    return f"{thing.colour}_{thing.label}" if thing.colour and thing.label != "bin" else thing.label
+
+
+def fits_action(kind: str, action: Action, it: str) -> bool:
+    """Whether an action is what the words ask for. `it`: the name of what was picked first."""
+    name = name_of(action)
+    if kind in ("retraction", "burst"):
+        return (action.skill == "pick" and name != it) or (action.skill in ("place", "put_back") and name == it)
+    if kind in ("revision", "addition"):
+        return action.skill == "pick" and name.endswith("_ball")
+    return False
+
+
+def fits_plan(kind: str, subtask: Subtask, it: str) -> bool:
+    """Whether a subtask is what the words ask for."""
+    colour = it.partition("_")[0]
+    if kind in ("retraction", "burst"):
+        return colour in subtask.excluding
+    if kind in ("revision", "addition"):
+        return subtask.what in ("ball", "")
+    return False

@@ -1,0 +1,96 @@
+"""The scenarios as data: what is said, at which phase of the first pick, and what counts as done afterwards."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runtime.errors import UserError, choices
+
+WANTS = ("cups", "cups but it", "ball", "cups and ball", "")
+"""What must be in the bin in the end; "" leaves it open."""
+CONTROL_MOMENT = "approach"
+BURST_S = 0.4
+
+
+class Moment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A phase of the first pick, and about how long it lasts."""
+
+    length_s: float
+
+
+class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One kind of interruption, or a control; `burst`: lines one after the other, "NAME: " before another's."""
+
+    wants: str
+    known: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    burst: tuple[str, ...] = ()
+    body: str = ""
+
+
+class Scenarios(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All of them."""
+
+    moments: dict[str, Moment]
+    kinds: dict[str, Kind]
+    controls: dict[str, Kind]
+
+
+class Drawn(msgspec.Struct, frozen=True):
+    """One scenario with what its seed decides; `lines` may hold {colour} and {it}."""
+
+    kind: str
+    moment: str
+    lines: tuple[str, ...]
+    is_new_wording: bool
+    wants: str
+    body: str
+    offset_s: float  # from the beginning of the phase to the end of the (first) words
+
+
+@cache
+def shipped() -> Scenarios:
+    """Those that ship. Raises UserError where the file says what is not known."""
+    path = Path(__file__).with_name("scenarios.toml")
+    data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    try:
+        scenarios = msgspec.convert(data, Scenarios)
+    except msgspec.ValidationError as problem:
+        raise UserError(f"{path.name}: {problem}") from problem
+    for name, kind in {**scenarios.kinds, **scenarios.controls}.items():
+        if kind.wants not in WANTS:
+            raise UserError(f"{path.name}: {name} wants {kind.wants!r}; known: {choices(WANTS)}")
+    return scenarios
+
+
+def names() -> tuple[str, ...]:
+    """All scenarios: "stop/approach" and so on, then the controls."""
+    known = shipped()
+    kinds = tuple(f"{kind}/{moment}" for kind in known.kinds for moment in known.moments)
+    return (*kinds, *known.controls)
+
+
+def draw(name: str, seed: int) -> Drawn:
+    """The scenario of that name with this seed's wording and offset. Raises UserError."""
+    known = shipped()
+    if name not in names():
+        raise UserError(f"scenario {name!r}: known: {choices(names())}")
+    generator = random.Random(f"{name}/{seed}")
+    what, _, moment = name.partition("/")
+    if not moment:
+        control = known.controls[what]
+        lines = control.burst or ((generator.choice(control.words),) if control.words else ())
+        kind, moment, is_new = control, CONTROL_MOMENT, False
+    else:
+        kind = known.kinds[what]
+        number = generator.randrange(len(kind.known) + len(kind.new))
+        lines, is_new = ((*kind.known, *kind.new)[number],), number >= len(kind.known)
+    offset_s = generator.uniform(0.0, known.moments[moment].length_s)
+    return Drawn(what, moment, lines, is_new, kind.wants, kind.body, offset_s)

@@ -1,0 +1,177 @@
+"""The arms of the experiment: who hears what and when; and that the fair baseline is a fair one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nodes.evaluation.interruptions.arm import ARMS, REGIMES, AnsweringPlanner, Arm, changes_of
+from nodes.guard.node import Guard
+from nodes.interrupts.reflex import Reflex
+from runtime import Node, Publisher, Simulation, every
+from runtime.errors import UserError
+from runtime.launch.file import check, find, load
+from runtime.launch.graph import NodeSpec
+from runtime.launch.latency import Latency
+from runtime.launch.seats_table import SeatTable
+from runtime.message import Message
+from runtime.msgs import Action, Feedback, GuardState, Interrupt, JointCommand, SeenObject, Subtask, Utterance
+from tests.support.standing import HOME
+from tests.support.still_robot import StillRobot
+
+
+def pick_of(thing: SeenObject | None) -> Action:
+    return Action(id="a1", skill="pick", target=thing, text="picking up the blue cup")
+
+
+PICK = pick_of(None)
+END = Feedback(action_id="a1", status="success")
+
+
+class Drive(Node):
+    """Drives ahead."""
+
+    seat = "policy"
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        self.command.publish(JointCommand(position=HOME, base_v_mps=0.2))
+
+
+class Notes:
+    """When which words reached whom."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        self.kept: dict[str, list[Any]] = {
+            "reflex": simulation.record_topic("heard/reflex", Utterance),
+            "planner": simulation.record_topic("heard/planner", Utterance),
+            "vlm": simulation.record_topic("heard/vlm", Utterance),
+            "ends": simulation.record_topic("feedback/vlm", Feedback),
+            "interrupts": simulation.record_topic("interrupt", Interrupt),
+        }
+
+    def texts(self, who: str) -> list[str]:
+        return [one.text for one in self.kept[who]]
+
+
+def alone(holds: str, *before: tuple[str, Message], text: str = "Not the blue one", hand_on_s: float = 0.0) -> Notes:
+    """The arm's node hears the text after these messages."""
+    latency = {"hand_on": Latency(hand_on_s, hand_on_s)} if hand_on_s else {}
+    notes = Notes(Simulation(NodeSpec("arm", Arm, {"holds": holds}, latency=latency), seed=1))
+    for topic, message in (*before, ("heard", Utterance(speaker="Sam", text=text))):
+        notes.simulation.publish(topic, message)
+        notes.simulation.run(0.01)
+    return notes
+
+
+def test_every_arm_has_a_graph_that_fits_under_every_latency() -> None:
+    path = find("interruptions")
+    for arm in ARMS:
+        for regime in REGIMES:
+            check(load(path, overrides=changes_of(arm, regime, recogniser_s=0.54)))
+
+
+def test_an_unknown_arm_or_regime_is_told() -> None:
+    with pytest.raises(UserError, match=r"arm 'E': known: A"):
+        changes_of("E")
+    with pytest.raises(UserError, match=r"regime 'mars': known: cloud"):
+        changes_of("A", "mars")
+    with pytest.raises(UserError, match=r"holds is 'back'"):
+        Arm("back")
+
+
+def test_in_a_everybody_hears_at_once() -> None:
+    notes = alone("nothing", ("action", PICK))
+    assert [notes.texts(who) for who in ("reflex", "planner", "vlm")] == [["Not the blue one"]] * 3
+
+
+def test_in_b_words_wait_for_the_end_of_the_action_and_the_vlm_for_a_round_of_the_planner() -> None:
+    notes = alone("blocking", ("action", PICK), hand_on_s=0.8)
+    notes.simulation.run(3.0)
+    assert [notes.texts(who) for who in ("reflex", "planner", "vlm")] == [[], [], []]
+    notes.simulation.publish("feedback", END)
+    notes.simulation.run(0.5)
+    assert [notes.texts(who) for who in ("reflex", "planner", "vlm")] == [["Not the blue one"]] * 2 + [[]]
+    assert notes.kept["ends"] == []
+    notes.simulation.run(0.5)
+    assert notes.texts("vlm") == ["Not the blue one"]
+    assert notes.kept["ends"] == [END]
+
+
+def test_in_b_without_an_action_under_way_words_wait_for_nothing() -> None:
+    assert alone("blocking").texts("vlm") == ["Not the blue one"]
+
+
+@pytest.mark.parametrize(("text", "is_heard"), [("Stop!", True), ("Not the blue one", False)])
+def test_the_spotter_lets_stops_through_and_nothing_else(text: str, is_heard: bool) -> None:
+    assert alone("spotter", ("action", PICK), text=text).texts("reflex") == ([text] if is_heard else [])
+
+
+def test_a_stopped_robot_hears_at_once_in_b() -> None:
+    stopped = GuardState(mode="stopped", reason="contact: base")
+    notes = alone("blocking", ("action", PICK), ("guard/state", stopped), text="All right, go on")
+    assert notes.texts("reflex") == ["All right, go on"]
+
+
+def test_in_c_the_middle_policy_hears_nothing() -> None:
+    notes = alone("two-rates")
+    assert [notes.texts(who) for who in ("reflex", "planner", "vlm")] == [["Not the blue one"]] * 2 + [[]]
+
+
+def test_what_words_point_at_is_named_for_a_planner_that_does_not_see_the_action() -> None:
+    cup = SeenObject(
+        label="cup", colour="blue", x_m=0.0, y_m=-0.6, z_m=0.75, width_m=0.08, height_m=0.1, u_px=80, v_px=60
+    )
+    notes = alone("cancel", ("action", pick_of(cup)), text="Not that one")
+    assert notes.texts("planner") == ["No, not the blue cup"]
+
+
+@pytest.mark.parametrize("text", ["Not the blue one", "Mhm", "Put the ball in the bin"])
+def test_in_b_plus_every_utterance_replans_and_the_planner_begins_at_once(text: str) -> None:
+    notes = alone("cancel", text=text)
+    assert [(one.depth, one.by) for one in notes.kept["interrupts"]] == [("replan", "Sam")]
+    assert notes.texts("planner") == [text], "without waiting for anything"
+
+
+def test_in_b_plus_a_stop_goes_the_way_that_it_goes_in_a() -> None:
+    notes = alone("cancel", text="Stop!")
+    assert (notes.texts("reflex"), notes.kept["interrupts"]) == (["Stop!"], [])
+
+
+def held_after_ns(holds: str, text: str) -> int:
+    """From the word to the guard braking a robot that drives."""
+    simulation = Simulation(
+        NodeSpec("arm", Arm, {"holds": holds}),
+        NodeSpec("reflex", Reflex, remap={"heard": "heard/reflex"}),
+        NodeSpec("policy", Drive),
+        NodeSpec("guard", Guard, {"arm": "auto"}),
+        StillRobot(),
+        seats={"policy": SeatTable(holder="policy")},
+    )
+    states: list[GuardState] = simulation.record_topic("guard/state", GuardState)
+    simulation.run(1.003)
+    assert states[-1].mode == "moving"
+    said_ns = simulation.clock.now_ns()
+    simulation.publish("heard", Utterance(speaker="Sam", text=text))
+    simulation.run(0.5)
+    held_ns = [state.held_ns for state in states if state.held_ns >= said_ns]
+    assert held_ns, "the guard never held"
+    return held_ns[0] - said_ns
+
+
+def test_b_plus_holds_within_the_latency_of_a_stop_in_a() -> None:
+    assert held_after_ns("cancel", "Not the blue one") <= held_after_ns("nothing", "Stop!")
+
+
+def test_the_planner_of_all_arms_answers_words_that_change_nothing() -> None:
+    simulation = Simulation(AnsweringPlanner(), seed=1)
+    plans = simulation.record_topic("subtask", Subtask)
+    simulation.publish("heard", Utterance(speaker="Sam", text="Put the cups in the bin"))
+    simulation.run(0.01)
+    before = len(plans)
+    simulation.publish("heard", Utterance(speaker="Sam", text="Mhm"))
+    simulation.run(0.01)
+    assert plans[before:] == plans[before - 1 : before], "the same plan, told at once"

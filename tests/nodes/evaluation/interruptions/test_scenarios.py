@@ -1,0 +1,72 @@
+"""The scenarios: all that were specified, drawn by their seed, and judged by where things are."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodes.evaluation.interruptions.person import InterruptingPerson, judged
+from nodes.evaluation.interruptions.scenarios import draw, names, shipped
+from nodes.sim.messages import ObjectTruth
+from runtime.errors import UserError
+
+
+def thing(name: str, *, is_in_bin: bool = False, z_m: float = 0.55) -> ObjectTruth:
+    colour, _, label = name.partition("_")
+    return ObjectTruth(name=name, label=label, colour=colour, x_m=0.0, y_m=0.0, z_m=z_m, is_in_bin=is_in_bin)
+
+
+def test_four_kinds_at_three_moments_and_six_controls_ship() -> None:
+    assert len(names()) == 4 * 3 + 6
+
+
+def test_each_kind_has_ten_wordings_half_of_them_new() -> None:
+    for name, kind in shipped().kinds.items():
+        assert (len(kind.known), len(kind.new)) == (5, 5), name
+        assert len({*kind.known, *kind.new}) == 10, name
+
+
+def test_a_seed_draws_the_same_again_and_another_seed_another_moment() -> None:
+    one, again, other = draw("stop/carry", 3), draw("stop/carry", 3), draw("stop/carry", 4)
+    assert one == again
+    assert one.offset_s != other.offset_s
+
+
+def test_words_end_within_the_phase() -> None:
+    for name in names():
+        drawn = draw(name, 5)
+        assert 0.0 <= drawn.offset_s <= shipped().moments[drawn.moment].length_s
+
+
+def test_an_unknown_scenario_is_told() -> None:
+    with pytest.raises(UserError, match=r"scenario is 'stop/lunch'; known: "):
+        InterruptingPerson("stop/lunch")
+
+
+@pytest.mark.parametrize(
+    ("wants", "inside", "ok"),
+    [
+        ("cups", {"blue_cup", "red_cup"}, True),
+        ("cups", {"red_cup"}, False),
+        ("cups", {"blue_cup", "red_cup", "purple_ball"}, False),
+        ("cups but it", {"red_cup"}, True),
+        ("cups but it", {"red_cup", "blue_cup"}, False),
+        ("ball", {"purple_ball"}, True),
+        ("ball", {"purple_ball", "red_cup"}, False),
+        ("cups and ball", {"blue_cup", "red_cup", "purple_ball"}, True),
+        ("", {"red_cup"}, True),
+    ],
+)
+def test_success_is_where_things_are(wants: str, inside: set[str], ok: bool) -> None:
+    things = tuple(thing(name, is_in_bin=name in inside) for name in ("blue_cup", "red_cup", "purple_ball"))
+    assert judged(things, wants, "blue_cup")[0] is ok
+
+
+def test_what_lay_in_the_bin_when_the_words_came_is_no_fault() -> None:
+    things = (thing("red_cup", is_in_bin=True), thing("purple_ball", is_in_bin=True))
+    assert judged(things, "ball", "red_cup", frozenset({"red_cup"}))[0]
+
+
+def test_what_fell_to_the_floor_is_a_failure_and_told() -> None:
+    ok, why = judged((thing("red_cup", is_in_bin=True), thing("blue_cup", z_m=0.05)), "cups but it", "blue_cup")
+    assert not ok
+    assert why == "red cup in the bin; blue cup on the floor"
