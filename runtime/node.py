@@ -242,7 +242,11 @@ class Node:
         return current_call.get() or HandlerContext(self.clock.now_ns(), clock=self.clock)
 
     def problems(self) -> list[str]:
-        """What its parameters and this machine lack, in sentences; for `check`, `doctor` and the start of a run."""
+        """What its parameters and this machine lack, in sentences; for `check`, and before a run."""
+        return []
+
+    def seat_problems(self, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
+        """What its parameters want of the run's seats, by name their candidates, and do not find there."""
         return []
 
     def on_any(self, stamped: Stamped[Any]) -> None:

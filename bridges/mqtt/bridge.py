@@ -89,46 +89,31 @@ class MqttBridge(ForRobot, RobotPorts):
         self.stamped_ns = 0
         self.news = Outbox(joint_names(load_limits(limits)) if limits else JOINTS)
 
-    @classmethod
-    def check_parameters(
-        cls,
-        host: str = "127.0.0.1",
-        port: int = 1883,
-        site: str = "polyrhythm",
-        robot: str = "robot",
-        commands: tuple[str, ...] = (),
-        discovery: str = "",
-        tls: bool = False,
-        ca_file: str = "",
-        limits: str = "",
-    ) -> list[str]:
+    def problems(self) -> list[str]:
         """What is missing, unknown, or would be open to everybody on the network."""
-        problems = Topics(site, robot).problems()
+        host, port, tls, ca_file = self.place
+        problems = self.topics.problems()
         if importlib.util.find_spec("aiomqtt") is None:
             problems.append("aiomqtt is not installed; the bridge needs it: pip install 'polyrhythm[mqtt]'")
-        unknown = [verb for verb in commands if verb not in VERBS]
+        unknown = [verb for verb in self.commands if verb not in VERBS]
         if unknown:
             problems.append(f"commands names {', '.join(map(repr, unknown))}; known: {choices(VERBS)}")
         if not 0 < port < 65536:
             problems.append(f"port is {port}; expected 1 to 65535")
-        if set(discovery) & set("+#"):
-            problems.append(f"discovery is {discovery!r}; expected a prefix without wildcards, like homeassistant")
+        if set(self.discovery) & set("+#"):
+            problems.append(f"discovery is {self.discovery!r}; expected a prefix without wildcards, like homeassistant")
         if ca_file and not Path(ca_file).is_file():
             problems.append(f"ca_file is {ca_file!r}: there is no such file")
         if host not in LOOPBACK and not tls:
             if os.environ.get("MQTT_USERNAME") or os.environ.get("MQTT_PASSWORD"):
                 problems.append(f"a password would go to {host} in the clear: set tls = true")
-            elif commands:
+            elif self.commands:
                 problems.append(f"commands by way of {host} need tls = true and MQTT_USERNAME, MQTT_PASSWORD")
         return problems
 
     def on_start(self) -> None:
-        """Raises ParameterError for what `check_parameters` finds, and in virtual time."""
-        host, port, tls, ca_file = self.place
-        topics = self.topics
-        problems = self.check_parameters(
-            host, port, topics.site, topics.robot, self.commands, self.discovery, tls, ca_file
-        )
+        """Raises ParameterError for its `problems`, and in virtual time."""
+        problems = self.problems()
         if self.clock.is_virtual:
             problems.append("a broker lives in real time; run without --virtual, or without this node")
         if problems:

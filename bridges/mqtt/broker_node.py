@@ -28,11 +28,9 @@ class MqttBroker(Node):
     def __init__(self, host: str = "127.0.0.1", port: int = 1883, cert_file: str = "", key_file: str = "") -> None:
         self.place = (host, port, cert_file, key_file)
 
-    @classmethod
-    def check_parameters(
-        cls, host: str = "127.0.0.1", port: int = 1883, cert_file: str = "", key_file: str = ""
-    ) -> list[str]:
+    def problems(self) -> list[str]:
         """What is missing or taken, and what would be open to everybody on the network."""
+        host, port, cert_file, key_file = self.place
         problems = []
         if importlib.util.find_spec("amqtt") is None:
             problems.append("amqtt is not installed; the broker needs it: pip install 'polyrhythm[broker]'")
@@ -51,12 +49,12 @@ class MqttBroker(Node):
         return problems
 
     def on_start(self) -> None:
-        """Raises ParameterError for what `check_parameters` finds, and in virtual time."""
+        """Raises ParameterError for its `problems`, and in virtual time."""
         if self.clock.is_virtual:
             raise ParameterError(
                 f"node {self.name}: a broker lives in real time; run without --virtual, or without this node"
             )
-        problems = self.check_parameters(*self.place)
+        problems = self.problems()
         if problems:
             raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
 

@@ -85,19 +85,19 @@ class Camera(Node):
         self._fault: str | None = None  # "" while all is well, None before it is known
         self._is_closing = False
 
-    @classmethod
-    def check_parameters(cls, source: str | int = 0, calibration: str = "", **_: object) -> list[str]:
+    def problems(self) -> list[str]:
         """A file that is not there, or no calibration; whether a device works is known when it runs."""
         problems = []
-        if _is_file(str(source)) and not Path(str(source)).is_file():
-            problems.append(f"source is {source!r}: there is no such video file; devices are numbers or /dev/video*")
-        if calibration and not Path(calibration).is_file():
-            problems.append(f"calibration is {calibration!r}: there is no such file")
-        elif calibration:
+        if _is_file(self.source) and not Path(self.source).is_file():
+            why = "there is no such video file; devices are numbers or /dev/video*"
+            problems.append(f"source is {self.source!r}: {why}")
+        if self.calibration and not Path(self.calibration).is_file():
+            problems.append(f"calibration is {self.calibration!r}: there is no such file")
+        elif self.calibration:
             from nodes.camera.calibration import Lens
 
             try:
-                Lens.load(calibration, 0, (0, 0))
+                Lens.load(self.calibration, 0, (0, 0))
             except ParameterError as problem:
                 problems.append(str(problem))
         return problems
@@ -106,7 +106,7 @@ class Camera(Node):
         """Read the calibration. Raises ParameterError where it cannot be used."""
         from nodes.camera.calibration import Lens
 
-        problems = self.check_parameters(self.source, self.calibration)
+        problems = self.problems()
         if problems:
             raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
         self._lens = Lens.load(self.calibration, self.rotate_deg, self.size)

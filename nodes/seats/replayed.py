@@ -43,10 +43,9 @@ class Replayed(Node):
         self.score: RecordedTrack | None = None
         self.began_ns = 0  # 0: it does not play
 
-    @classmethod
-    def check_parameters(cls, recording: str, from_s: float = 0.0) -> list[str]:
-        """What these parameters lack, in sentences."""
-        return [] if Path(recording).is_file() else [f"recording is {recording!r}; there is no such file"]
+    def problems(self) -> list[str]:
+        """A recording that is not there."""
+        return [] if self.path.is_file() else [f"recording is {str(self.path)!r}; there is no such file"]
 
     def on_start(self) -> None:
         seat = type(self).seat

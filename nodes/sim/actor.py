@@ -89,22 +89,6 @@ class Actor(Node):
         self.lively_ns = 0  # when somebody last spoke or something moved
         self.stood_m: dict[str, float] = {}  # thing -> height at the start
 
-    @classmethod
-    def check_parameters(
-        cls,
-        cues: tuple[str, ...] = (),
-        order: str = "",
-        binned: tuple[str, ...] = (),
-        left: tuple[str, ...] = (),
-        patience_s: float = 240.0,
-    ) -> list[str]:
-        """What is wrong with these parameters, in sentences."""
-        try:
-            cls(cues, order, binned, left, patience_s)
-        except UserError as problem:
-            return [str(problem)]
-        return []
-
     @on(said)
     def listen(self, utterance: Utterance) -> None:
         """What the robot says."""

@@ -99,36 +99,23 @@ class Loudspeaker(Node):
         self.bell = WakeUp()
         self.closing: asyncio.Task[None] | None = None
 
-    @classmethod
-    def check_parameters(
-        cls,
-        by: str = "command",
-        command: str = ESPEAK,
-        model: str = "",
-        base_url: str = "",
-        device: str = "",
-        deadline_s: float = 10.0,
-        max_calls: int = 2000,
-        **_: object,
-    ) -> list[str]:
-        """What these parameters and this machine lack, in sentences; whether a device works is known when it runs."""
+    def problems(self) -> list[str]:
+        """What its parameters and this machine lack; whether a device works is known when it runs."""
         found = []
-        is_silent = by == "command" and command == "" and device == NOWHERE
+        is_silent = self.by == "command" and self.command == "" and self.device == NOWHERE
         if not is_silent and find_spec("miniaudio") is None:
             found.append("a loudspeaker needs miniaudio: pip install 'polyrhythm[voice]'")
-        if by == "api":
+        if self.by == "api":
             from nodes.voice.speaking.speech_api import speech_settings
 
-            found += speech_settings(model, base_url, deadline_s, max_calls).problems()
+            found += speech_settings(self.model, self.base_url, self.deadline_s, self.max_calls).problems()
         elif not is_silent:
-            found += voice_problems(command)
+            found += voice_problems(self.command)
         return found
 
     def on_start(self) -> None:
         """Choose voice and device. Raises ParameterError where they cannot be used."""
-        problems = self.check_parameters(
-            self.by, self.command, self.model, self.base_url, self.device, self.deadline_s, self.max_calls
-        )
+        problems = self.problems()
         if self.clock.is_virtual and self.device != NOWHERE:
             problems.append(
                 f"device is {self.device!r}: a loudspeaker does not wait for virtual time; give device = {NOWHERE!r}, "
@@ -142,8 +129,6 @@ class Loudspeaker(Node):
             self.voice = self._api()
         elif self.command:
             self.voice = ProgramVoice(self.command, self.deadline_s)
-        if not isinstance(self.voice, SilentVoice):
-            pass
 
     def _api(self) -> Voice:
         from nodes.voice.speaking.speech_api import SpeechApi, speech_settings

@@ -85,21 +85,21 @@ class Microphone(Node):
         self._fault: str | None = None  # "" while all is well, None before it is known
         self._is_over = False
 
-    @classmethod
-    def check_parameters(cls, source: str = "", **_: object) -> list[str]:
+    def problems(self) -> list[str]:
         """A sound file that is not there, or packages that are not; whether a device works is known when it runs."""
         try:
             from nodes.voice import devices  # noqa: F401  # whether it can be loaded
             from nodes.voice.hearing import activity  # noqa: F401
         except ImportError as problem:
             return [f"{problem.name} is not installed: pip install 'polyrhythm[voice]'"]
-        if _is_file(source) and not Path(source).is_file():
-            return [f"source is {source!r}: there is no such sound file; a microphone is named by a part of its name"]
+        if _is_file(self.source) and not Path(self.source).is_file():
+            why = "there is no such sound file; a microphone is named by a part of its name"
+            return [f"source is {self.source!r}: {why}"]
         return []
 
     def on_start(self) -> None:
         """Load the detector. Raises UserError where a file cannot be read, or for a device in virtual time."""
-        problems = self.check_parameters(self.source)
+        problems = self.problems()
         if problems:
             raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
         if self.clock.is_virtual and not _is_file(self.source):

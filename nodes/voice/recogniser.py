@@ -88,23 +88,13 @@ class Recogniser(Node):
         self.has_told_scarce = False
         self._closing: asyncio.Task[None] | None = None
 
-    @classmethod
-    def check_parameters(
-        cls,
-        by: str = "api",
-        model: str = "",
-        base_url: str = "",
-        command: str = "",
-        deadline_s: float = 5.0,
-        max_calls: int = MOST_CALLS,
-        latency_s: float = 0.4,
-        **_: object,
-    ) -> list[str]:
-        """What these parameters and this environment lack, in sentences."""
-        found = [] if latency_s >= 0 else [f"latency_s is {latency_s}; expected 0 or more"]
-        if by == "command":
-            return found + command_problems(command, "reads WAV and writes text, such as a script around whisper.cpp")
-        return found + _settings(model, base_url, deadline_s, max_calls).problems()
+    def problems(self) -> list[str]:
+        """What its parameters and this environment lack."""
+        found = [] if self.latency_s >= 0 else [f"latency_s is {self.latency_s}; expected 0 or more"]
+        if self.by == "command":
+            task = "reads WAV and writes text, such as a script around whisper.cpp"
+            return found + command_problems(self.command, task)
+        return found + self.settings.problems()
 
     def on_start(self) -> None:
         from nodes.voice.hearing.recognition import recognition

@@ -321,13 +321,10 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         except GraphError as problem:
             problems.append(f"remap: {problem}")
     if not problems and spec.instance is None:
-        problems.extend(node.problems())
+        problems.extend(node.problems() or node.seat_problems(seats))
     check = getattr(spec.cls, "check_parameters", None)
     if check is not None and not problems and spec.instance is None:
         problems.extend(check(**values))
-    check_seats = getattr(spec.cls, "check_seats", None)  # what its parameters say of the graph's seats
-    if check_seats is not None and not problems and spec.instance is None:
-        problems.extend(check_seats(seats, **values))
     return problems
 
 

@@ -98,8 +98,7 @@ class Console(ConsolePorts):
         self._is_stop = load_stop_words(stop_words)
         self._canned = Canned(read_canned(Path(utterances) if utterances else CANNED))
 
-    @classmethod
-    def check_parameters(cls, **_: object) -> list[str]:
+    def problems(self) -> list[str]:
         """Which libraries its pages miss here."""
         return missing_libraries()
 

@@ -68,8 +68,7 @@ class PersonAtPage(Node):
         self._briefing: Briefing | None = None
         self._question: Observation | None = None
 
-    @classmethod
-    def check_parameters(cls, **_: object) -> list[str]:
+    def problems(self) -> list[str]:
         """Which libraries its pages miss here."""
         return missing_libraries()
 

@@ -125,16 +125,13 @@ class Study(VoicePorts, TalkPorts):
         self._keeper: SessionKeeper | None = None
         self._epoch_s = 0.0
 
-    @classmethod
-    def check_parameters(cls, **_: object) -> list[str]:
+    def problems(self) -> list[str]:
         """Which libraries its pages miss here."""
         return missing_libraries()
 
-    @classmethod
-    def check_seats(cls, seats: Mapping[str, tuple[str, ...]], protocol: str = "", **_: object) -> list[str]:
+    def seat_problems(self, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
         """What the protocol's conditions name that the launch file does not have."""
-        found = _read(protocol)
-        return seat_problems(found.condition, seats, found.path)
+        return seat_problems(self._protocol.condition, seats, self._protocol.path)
 
     def on_start(self) -> None:
         """Open the pages, and the session that was left unfinished. Raises UserError where that cannot be."""
@@ -149,7 +146,7 @@ class Study(VoicePorts, TalkPorts):
             self.log.warning("a study needs real time; nobody can take part in virtual time")
             return
         seats = {name: (seat["holder"], *seat.get("shadows", ())) for name, seat in info.get("seats", {}).items()}
-        for problem in seat_problems(self._protocol.condition, seats, self._protocol.path):
+        for problem in self.seat_problems(seats):
             raise UserError(problem)
         self._epoch_s = (wall_time_ns() - self.clock.now_ns()) * 1e-9
         self._pictures = JpegCache()

@@ -36,13 +36,12 @@ class Agent(Node):
         agent._brain = brain
         return agent
 
-    @classmethod
-    def check_parameters(cls, brain: str = "rules", temperature: float = 0.7) -> list[str]:
-        """What is wrong with these parameters, in sentences."""
-        if not 0.0 <= temperature <= 2.0:
-            return [f"temperature is {temperature:g}; expected 0 to 2"]
+    def problems(self) -> list[str]:
+        """What is wrong with its temperature or its brain."""
+        if not 0.0 <= self._temperature <= 2.0:
+            return [f"temperature is {self._temperature:g}; expected 0 to 2"]
         try:
-            make_brain(brain, temperature=temperature)
+            make_brain(self._spec, temperature=self._temperature)
         except UserError as problem:
             return [str(problem)]
         return []

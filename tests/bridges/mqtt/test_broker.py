@@ -42,17 +42,17 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
 
 
 def test_what_would_be_open_to_others_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (problem,) = MqttBroker.check_parameters(host="0.0.0.0", port=free_port())
+    (problem,) = MqttBroker(host="0.0.0.0", port=free_port()).problems()
     assert problem == "at 0.0.0.0 others reach it: give cert_file, key_file and MQTT_USERNAME, MQTT_PASSWORD"
     certificate = {"cert_file": str(make_certificate(tmp_path)), "key_file": str(tmp_path / "key.pem")}
-    assert MqttBroker.check_parameters(host="0.0.0.0", port=free_port(), **certificate) == [problem]
+    assert MqttBroker(host="0.0.0.0", port=free_port(), **certificate).problems() == [problem]
     monkeypatch.setenv("MQTT_USERNAME", "fleet")
     monkeypatch.setenv("MQTT_PASSWORD", "right")
-    assert MqttBroker.check_parameters(host="0.0.0.0", port=free_port(), **certificate) == []
+    assert MqttBroker(host="0.0.0.0", port=free_port(), **certificate).problems() == []
 
 
 def test_mistakes_are_sentences() -> None:
-    texts = MqttBroker.check_parameters(port=0, cert_file="none.pem")
+    texts = MqttBroker(port=0, cert_file="none.pem").problems()
     assert texts == [
         "cert_file is 'none.pem': there is no such file",
         "cert_file and key_file belong together: give both or neither",
@@ -64,7 +64,7 @@ def test_mistakes_are_sentences() -> None:
 
 def test_a_port_that_is_taken_is_said_before_anything_starts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        (problem,) = MqttBroker.check_parameters(port=other.getsockname()[1])
+        (problem,) = MqttBroker(port=other.getsockname()[1]).problems()
     assert "Address already in use" in problem
     assert "does a broker run there already?" in problem
 

@@ -223,10 +223,10 @@ def test_a_calibration_that_is_none_is_refused_in_words(tmp_path: Path, text: st
 
 def test_files_that_are_not_there_or_hold_no_calibration_are_known_before_the_start(tmp_path: Path) -> None:
     (tmp_path / "lens.toml").write_text("x = 1\n")
-    assert "expected width, height, focal_px" in Camera.check_parameters(0, str(tmp_path / "lens.toml"))[0]
-    problems = Camera.check_parameters(source="nowhere.mp4", calibration="no.toml")
+    assert "expected width, height, focal_px" in Camera(calibration=str(tmp_path / "lens.toml")).problems()[0]
+    problems = Camera(source="nowhere.mp4", calibration="no.toml").problems()
     assert len(problems) == 2
-    assert Camera.check_parameters(source=0) == Camera.check_parameters(source="rtsp://a:b@c/d") == []
+    assert Camera(source=0).problems() == Camera(source="rtsp://a:b@c/d").problems() == []
 
 
 def test_an_address_is_told_without_its_password(caplog: pytest.LogCaptureFixture) -> None:

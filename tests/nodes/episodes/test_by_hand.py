@@ -256,5 +256,5 @@ def test_an_episode_is_played_at_a_terminal(tmp_path: Path) -> None:
 def test_a_person_is_not_offered_to_a_launch_file() -> None:
     from nodes.episodes.agents.agent import Agent
 
-    (problem,) = Agent.check_parameters(brain="human")
+    (problem,) = Agent(brain="human").problems()
     assert "bridges.web.episode.node:PersonAtPage" in problem

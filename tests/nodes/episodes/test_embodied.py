@@ -89,7 +89,7 @@ def test_each_embodied_scenario_is_played_by_people_who_say_its_lines(scenario: 
     assert changes["collaborator.use"] == "nodes.sim.actor:Actor"
     cues = msgspec.json.decode(changes["collaborator.cues"], type=tuple[str, ...])
     wanted = [msgspec.json.decode(changes[f"collaborator.{name}"], type=tuple[str, ...]) for name in ("binned", "left")]
-    assert Actor.check_parameters(cues, binned=wanted[0], left=wanted[1]) == []
+    assert Actor(cues, binned=wanted[0], left=wanted[1]).problems() == []
     assert wanted[0] or wanted[1]
     things = set(starter_library().scenarios[scenario].objects)
     assert {*wanted[0], *wanted[1]} <= things

@@ -235,7 +235,7 @@ def test_each_seat_has_its_own_replay(tmp_path: Path) -> None:
 
 
 def test_a_recording_that_is_not_there_is_told_before_anything_starts(tmp_path: Path) -> None:
-    assert ReplayedPolicy.check_parameters(str(tmp_path / "no.mcap")) == [
+    assert ReplayedPolicy(str(tmp_path / "no.mcap")).problems() == [
         f"recording is {str(tmp_path / 'no.mcap')!r}; there is no such file"
     ]
     with pytest.raises(ParameterError, match="from_s is -1"):

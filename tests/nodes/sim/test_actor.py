@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.sim.actor import Actor, ActorLine, outcome
+from nodes.sim.actor import Actor, outcome
 from nodes.sim.messages import ObjectTruth, Truth
 from runtime import Simulation
 from runtime.errors import UserError
@@ -85,5 +85,4 @@ def test_what_fell_is_neither_done_nor_left() -> None:
 )
 def test_a_cue_of_another_shape_is_refused_in_a_sentence(line: str) -> None:
     with pytest.raises(UserError, match=r"expected KIND\[:WHAT\] \| SECONDS \| WHO \| TEXT"):
-        ActorLine.parse(line)
-    assert Actor.check_parameters((line,))
+        Actor((line,))

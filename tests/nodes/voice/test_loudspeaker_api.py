@@ -177,13 +177,13 @@ def test_words_that_no_server_makes_sound_are_told_as_cut_and_the_next_ones_are_
 def test_settings_come_from_the_environment_and_a_missing_key_is_known_before_the_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert Loudspeaker.check_parameters(by="api", device="none") == []
+    assert Loudspeaker(by="api", device="none").problems() == []
     monkeypatch.delenv("VOICE_API_KEY")
-    (problem,) = Loudspeaker.check_parameters(by="api", device="none")
+    (problem,) = Loudspeaker(by="api", device="none").problems()
     assert problem == "VOICE_API_KEY is not set; set it, or VOICE_BASE_URL to a server that needs no key"
     monkeypatch.setenv("VOICE_BASE_URL", "http://127.0.0.1:8880/v1")
     monkeypatch.setenv("VOICE_MODEL", "kokoro")
-    assert Loudspeaker.check_parameters(by="api", device="none") == []
+    assert Loudspeaker(by="api", device="none").problems() == []
     assert speech_settings("", "", 5.0, 10).model == "kokoro"
 
 

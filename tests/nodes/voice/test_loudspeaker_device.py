@@ -193,7 +193,7 @@ class Room:
         self.told: list[Saying] = []
         self.states: list[LoudspeakerState] = []
         monkeypatch.setattr(output_device, "open_device", self.open)
-        monkeypatch.setattr(Loudspeaker, "check_parameters", lambda *_: [])
+        monkeypatch.setattr(Loudspeaker, "problems", lambda *_: [])
         self.node = Loudspeaker(command="")
         for port in (self.node.saying, self.node.state):
             port.sink = self.hear

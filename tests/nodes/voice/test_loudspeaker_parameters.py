@@ -38,24 +38,24 @@ def test_a_real_loudspeaker_is_refused_in_virtual_time() -> None:
 
 
 def test_no_command_is_enough_only_where_nothing_is_played() -> None:
-    assert Loudspeaker.check_parameters(command="", device="none") == []
-    assert Loudspeaker.check_parameters(command="") == [
+    assert Loudspeaker(command="", device="none").problems() == []
+    assert Loudspeaker(command="").problems() == [
         "command is empty; name a program that reads text and writes WAV, such as espeak-ng --stdin --stdout"
     ]
 
 
 def test_a_program_that_is_not_there_is_known_before_the_start() -> None:
-    assert Loudspeaker.check_parameters(command="no-such-voice --loud") == [
+    assert Loudspeaker(command="no-such-voice --loud").problems() == [
         "the command's program 'no-such-voice' is not there: install it, or name another that reads "
         "text and writes WAV, such as espeak-ng --stdin --stdout"
     ]
-    (problem,) = Loudspeaker.check_parameters(command="'unclosed")
+    (problem,) = Loudspeaker(command="'unclosed").problems()
     assert problem.startswith('command is "\'unclosed", which is no command line')
 
 
 def test_espeak_that_is_not_installed_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    (problem,) = Loudspeaker.check_parameters(device="none")
+    (problem,) = Loudspeaker(device="none").problems()
     assert problem == (
         "the command's program 'espeak-ng' is not there: apt install espeak-ng, or name another that "
         "reads text and writes WAV, such as espeak-ng --stdin --stdout"

@@ -180,7 +180,7 @@ def with_ears(*said: tuple[float, bytes], ends_s: float) -> tuple[list[Sound], l
     sim = Simulation(microphone)
     recorded = sim.record(Microphone.speech), sim.record(Microphone.activity)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Microphone, "check_parameters", lambda *_: [])
+        patch.setattr(Microphone, "problems", lambda *_: [])
         patch.setattr(Microphone, "_try", lambda self: None)
         microphone._open = Ears(microphone.clock, *said, ends_s=ends_s)
         sim.run(seconds=1e-6)
@@ -323,8 +323,8 @@ def test_what_is_no_sound_is_named(data: bytes) -> None:
 
 
 def test_a_file_that_is_not_there_is_known_before_the_start() -> None:
-    assert "there is no such sound file" in Microphone.check_parameters(source="none.wav")[0]
-    assert Microphone.check_parameters(source="Yeti") == []
+    assert "there is no such sound file" in Microphone(source="none.wav").problems()[0]
+    assert Microphone(source="Yeti").problems() == []
 
 
 def test_a_device_is_refused_in_virtual_time() -> None:

@@ -316,8 +316,8 @@ def test_the_last_calls_are_for_whole_speech(caplog: pytest.LogCaptureFixture) -
 def test_what_is_lacking_is_known_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPEECH_API_KEY", raising=False)
     monkeypatch.delenv("SPEECH_BASE_URL", raising=False)
-    assert "SPEECH_API_KEY is not set" in Recogniser.check_parameters()[0]
-    assert Recogniser.check_parameters(base_url="http://127.0.0.1:8000/v1") == []
+    assert "SPEECH_API_KEY is not set" in Recogniser().problems()[0]
+    assert Recogniser(base_url="http://127.0.0.1:8000/v1").problems() == []
     with pytest.raises(ParameterError, match="by is 'ear'; known: api, command"):
         Recogniser(by="ear")  # type: ignore[arg-type]  # the mistake
 
@@ -359,7 +359,7 @@ def test_a_program_that_fails_is_told_and_nothing_is_heard(tmp_path: Path, body:
 
 
 def test_a_program_that_is_not_there_is_known_before_the_start() -> None:
-    (problem,) = Recogniser.check_parameters(by="command", command="no-such-ear --model x")
+    (problem,) = Recogniser(by="command", command="no-such-ear --model x").problems()
     assert problem.startswith("the command's program 'no-such-ear' is not there")
-    assert "command is empty" in Recogniser.check_parameters(by="command")[0]
-    assert "no command line" in Recogniser.check_parameters(by="command", command="ear 'open")[0]
+    assert "command is empty" in Recogniser(by="command").problems()[0]
+    assert "no command line" in Recogniser(by="command", command="ear 'open").problems()[0]

@@ -59,9 +59,8 @@ class Picky(Node):
     def __init__(self, model: str = "") -> None:
         self.model = model
 
-    @staticmethod
-    def check_parameters(model: str = "") -> list[str]:
-        return [f"model {model!r} does not exist"] if model else []
+    def problems(self) -> list[str]:
+        return [f"model {self.model!r} does not exist"] if self.model else []
 
 
 def spec(name: str, cls: type[Node], **fields: Any) -> NodeSpec:
