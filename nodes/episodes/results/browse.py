@@ -8,11 +8,11 @@ from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from nodes.episodes.evaluation.averages import mean_scores, overall
 from nodes.episodes.results.show import transcript
-from nodes.episodes.results.store import EpisodeRow, Store
+from nodes.episodes.results.store import Store
 from runtime.errors import PolyrhythmError, UserError
 
 _STYLE = (
@@ -98,17 +98,14 @@ def answer(store: Store, target: str) -> str:
     raise UserError(f"there is no page {parts.path[:80]!r}; known: /, /episode?id=..., /compare?a=...&b=...")
 
 
-def matches(store: Store, row: EpisodeRow, query: dict[str, str]) -> bool:
-    """Whether an episode passes the filters."""
-    wanted = {key: query[key].strip().lower() for key in FILTERS if query.get(key, "").strip()}
-    fields = {"task": row.task, "agent": " ".join(row.agents), "state": row.state, "end": row.reason}
-    if any(wanted[key] not in fields[key].lower() for key in wanted if key != "text"):
-        return False
-    return "text" not in wanted or any(wanted["text"] in turn.argument.lower() for turn in store.turns(row.id))
+PAGE = 100
+"""So many episodes stand on one page of the list."""
 
 
 def _list(store: Store, query: dict[str, str]) -> str:
-    rows = [row for row in store.episodes() if matches(store, row, query)]
+    wanted = {key: query[key].strip() for key in FILTERS if query.get(key, "").strip()}
+    first = int(query["from"]) if query.get("from", "").isdecimal() else 0
+    rows, count = store.matching(wanted, first, PAGE)
     inputs = "".join(
         f"<input name='{key}' placeholder='{key}' value='{escape(query.get(key, ''), quote=True)}'>" for key in FILTERS
     )
@@ -120,7 +117,7 @@ def _list(store: Store, query: dict[str, str]) -> str:
             for name in row.names
             if name in scores
         )
-        link = f"<a href='/episode?id={quote(row.id)}'>{escape(row.id)}</a>"
+        link = f"<a href='/episode?id={quote(row.id)}'>{escape(row.label)}</a>"
         agents = dict.fromkeys(row.agents)
         cells = (", ".join(row.names), ", ".join(agents), row.transparency, alls, row.reason or row.state)
         picks = "".join(
@@ -135,7 +132,16 @@ def _list(store: Store, query: dict[str, str]) -> str:
     form = f"<form>{inputs}<button>filter</button></form>"
     compare = "<form id='compare' action='/compare'><button>compare a and b side by side</button></form>"
     table = f"<div class='wide'><table>{head}{''.join(lines)}</table></div>"
-    return f"<h1>Episodes</h1>{form}<p>{len(rows)} episodes</p>{compare}{table}"
+    pages = "".join(
+        f"<a href='/?{urlencode(wanted | {'from': str(at)})}'>{text}</a> "
+        for text, at, is_there in (
+            ("before", max(0, first - PAGE), first > 0),
+            ("next", first + PAGE, first + PAGE < count),
+        )
+        if is_there
+    )
+    shown = f", {first + 1} to {first + len(rows)} shown" if count > len(rows) else ""
+    return f"<h1>Episodes</h1>{form}<p>{count} episodes{shown} {pages}</p>{compare}{table}"
 
 
 def _episode(store: Store, name: str) -> str:
@@ -153,7 +159,7 @@ def _episode(store: Store, name: str) -> str:
         for one in store.scores(name)
         for score in one.scores
     )
-    row = next(row for row in store.episodes() if row.id == name)
+    row = store.episode(name)
     return (
         f"<h2>{escape(name)}</h2><p>{escape(plan.context)}</p>{people}<hr>{text}"
         f"<p>End: {escape(row.reason or row.state)}</p><table>{scores}</table>"

@@ -112,17 +112,16 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
     dimensions += (OVERALL,) if OVERALL in named else ()
     kinds = {row.id: store.plan(row.id).kind or "other" for row in rows}
     hard = {model: _hard(values, model) for model in models}
-    is_by_rules = all(one.judge == RULES_JUDGE for row in rows for one in store.scores(row.id) if one.state == "done")
+    is_by_rules = set(store.judges()) <= {RULES_JUDGE}
     ends: dict[str, int] = {}
     for row in rows:
         end = row.reason.partition(":")[0] if row.reason else row.state
         ends[end] = ends.get(end, 0) + 1
-    evaluations = [one for row in rows for one in store.scores(row.id)]
     return ReportFigures(
         episodes=len(rows),
         done=sum(row.state == "done" for row in rows),
         failed=sum(row.state == "failed" for row in rows),
-        failed_evaluations=sum(one.state == "failed" for one in evaluations),
+        failed_evaluations=store.failed_evaluations(),
         models=models,
         dimensions=dimensions,
         table=_table(values, dimensions, lambda value: value.model, is_by_rules=is_by_rules),

@@ -23,9 +23,7 @@ def report(asked: argparse.Namespace) -> int:
     with Store.read(asked.run) as store:
         figures = figures_of(store, asked.judge)
         card = store.card
-        judges = (
-            {one.judge for row in store.episodes() for one in store.scores(row.id)} if not figures.models else set()
-        )
+        judges = store.judges() if not figures.models else []
     if judges and asked.judge:
         raise UserError(f"{asked.run}: no scores by judge {asked.judge!r}; there are those by {choices(judges)}")
     if not figures.models:

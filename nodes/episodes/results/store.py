@@ -7,8 +7,9 @@ answers and is played again as it was.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,7 +22,19 @@ from nodes.models.chat_format import ModelAnswer
 from runtime.errors import UserError
 from runtime.msgs.episode import Outcome, Turn
 
-TABLES = ("episodes", "turns", "prompts", "calls", "texts", "steps", "evaluations", "judgements", "checks", "ratings")
+TABLES = (
+    "episodes",
+    "plans",
+    "turns",
+    "prompts",
+    "calls",
+    "texts",
+    "steps",
+    "evaluations",
+    "judgements",
+    "checks",
+    "ratings",
+)
 """What a run's file holds besides its spec and card."""
 
 
@@ -70,37 +83,39 @@ class Store(Evaluations):
                 to_json(plan.names),
                 "waiting",
                 plan.codename,
-                to_json(plan),
+                _packed_plan(plan),
             )
             for number, plan in enumerate(plans)
         ]
         with self._db:
+            self._db.executemany("INSERT OR IGNORE INTO plans VALUES (?,?)", [(row[0], row[-1]) for row in rows])
             self._db.executemany(
                 "INSERT OR IGNORE INTO episodes (id, number, task, scenario, seed, mode, transparency, turn_order,"
-                " agents, names, state, codename, plan) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
-                rows,
+                " agents, names, state, codename) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+                [row[:-1] for row in rows],
             )
 
     def plan(self, episode: str) -> EpisodePlan:
         """The plan of an episode. Raises UserError where there is none of that name."""
-        row = self._db.execute("SELECT plan FROM episodes WHERE id = ?", (episode,)).fetchone()
+        row = self._db.execute("SELECT plan FROM plans WHERE episode = ?", (episode,)).fetchone()
         if row is None:
             raise UserError(
                 f"{self.path}: there is no episode {episode[:80]!r}; polyrhythm episodes show RUN lists them"
             )
-        return msgspec.json.decode(row[0], type=EpisodePlan)
+        return _unpacked_plan(row[0])
 
     def set_plan(self, plan: EpisodePlan) -> None:
         """Keep what became known of an episode since it was planned: who plays it."""
         with self._db:
-            self._db.execute(
-                "UPDATE episodes SET agents = ?, plan = ? WHERE id = ?", (to_json(plan.agents), to_json(plan), plan.id)
-            )
+            self._db.execute("UPDATE episodes SET agents = ? WHERE id = ?", (to_json(plan.agents), plan.id))
+            self._db.execute("UPDATE plans SET plan = ? WHERE episode = ?", (_packed_plan(plan), plan.id))
 
     def unfinished(self) -> list[EpisodePlan]:
         """The episodes that are waiting or have failed, in order."""
-        rows = self._db.execute("SELECT plan FROM episodes WHERE state != 'done' ORDER BY number")
-        return [msgspec.json.decode(row[0], type=EpisodePlan) for row in rows]
+        rows = self._db.execute(
+            "SELECT plan FROM plans JOIN episodes ON id = episode WHERE state != 'done' ORDER BY number"
+        )
+        return [_unpacked_plan(row[0]) for row in rows]
 
     def unjudged(self, judge: str, dimensions: Sequence[str] = ()) -> list[str]:
         """The episodes that are done and have no good evaluation by that judge, or not on all these dimensions."""
@@ -129,12 +144,39 @@ class Store(Evaluations):
 
     def episodes(self) -> list[EpisodeRow]:
         """All episodes in order."""
+        return self._rows("ORDER BY number", ())
+
+    def matching(self, wanted: Mapping[str, str], offset: int, most: int) -> tuple[list[EpisodeRow], int]:
+        """So many of the episodes whose task, agent, state, end or text holds what is wanted; and their number."""
+        columns = {"task": "task || ' ' || codename", "agent": "agents", "state": "state", "end": "reason"}
+        tests = [f"instr(lower({columns[key]}), ?)" for key in wanted if key in columns]
+        values = [value.lower() for key, value in wanted.items() if key in columns]
+        if text := wanted.get("text"):
+            tests.append("EXISTS (SELECT 1 FROM turns WHERE episode = id AND instr(lower(argument), ?))")
+            values.append(text.lower())
+        where = f"WHERE {' AND '.join(tests)}" if tests else ""
+        (count,) = self._db.execute(f"SELECT count(*) FROM episodes {where}", values).fetchone()
+        return self._rows(f"{where} ORDER BY number LIMIT ? OFFSET ?", (*values, most, offset)), count
+
+    def episode(self, name: str) -> EpisodeRow:
+        """The episode of that name, which there is."""
+        return self._rows("WHERE id = ?", (name,))[0]
+
+    def failed_evaluations(self) -> int:
+        """How many evaluations have failed."""
+        return int(self._db.execute("SELECT count(*) FROM judgements WHERE state = 'failed'").fetchone()[0])
+
+    def judges(self) -> list[str]:
+        """Who has judged something."""
+        return [row[0] for row in self._db.execute("SELECT DISTINCT judge FROM judgements WHERE state = 'done'")]
+
+    def _rows(self, how: str, values: Sequence[object]) -> list[EpisodeRow]:
         fields = ", ".join(EpisodeRow.__struct_fields__)
         found = []
-        for row in self._db.execute(f"SELECT {fields} FROM episodes ORDER BY number"):
-            values = dict(zip(EpisodeRow.__struct_fields__, row, strict=True))
-            values["agents"], values["names"] = json_list(values["agents"]), json_list(values["names"])
-            found.append(EpisodeRow(**values))
+        for row in self._db.execute(f"SELECT {fields} FROM episodes {how}", values):
+            fields_of = dict(zip(EpisodeRow.__struct_fields__, row, strict=True))
+            fields_of["agents"], fields_of["names"] = json_list(fields_of["agents"]), json_list(fields_of["names"])
+            found.append(EpisodeRow(**fields_of))
         return found
 
     def turns(self, episode: str) -> list[Turn]:
@@ -273,6 +315,14 @@ class Store(Evaluations):
                 for t in turns
             ],
         )
+
+
+def _packed_plan(plan: EpisodePlan) -> bytes:
+    return zlib.compress(msgspec.json.encode(plan), 6)  # a third: profiles and rules are much alike
+
+
+def _unpacked_plan(packed: bytes) -> EpisodePlan:
+    return msgspec.json.decode(zlib.decompress(packed), type=EpisodePlan)
 
 
 class EpisodeAnswers:
