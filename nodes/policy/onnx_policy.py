@@ -51,6 +51,7 @@ from runtime.qos import RELIABLE
 
 if TYPE_CHECKING:
     from nodes.policy.onnx_session import PolicySession
+    from nodes.policy.openpi import OpenPiSession
     from nodes.policy.remote_session import RemoteSession
 
 RATE_HZ = 20
@@ -135,7 +136,7 @@ class OnnxPolicy(ForRobot, Node):
         self.done_at = done_at
         self.done_chunks = done_chunks
         self.limit_s = limit_s
-        self.session: PolicySession | RemoteSession | None = None
+        self.session: PolicySession | RemoteSession | OpenPiSession | None = None
         # Written by the plain handlers only, as whole values: the worker reads them.
         self.is_active = not needs_action
         self.under_way: UnderWay | None = None
