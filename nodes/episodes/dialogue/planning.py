@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 import msgspec
 
 from nodes.episodes.dialogue.plan import MODES, EpisodePlan, GroundTruth, Mode
 from nodes.episodes.dialogue.rules import ORDERS, EpisodeRules, Order, WinCheck
-from nodes.episodes.scenarios.library import Library, starter
+from nodes.episodes.scenarios.library import Library, read_folder, starter
 from nodes.episodes.scenarios.markup import EVERYONE, text_for
 from nodes.episodes.scenarios.profiles import Task, Win
 from nodes.episodes.scenarios.sampling import sample_constrained
@@ -154,7 +155,13 @@ def plan_of_task(
     wins: Sequence[str] = (),
     library: Library | None = None,
 ) -> EpisodePlan:
-    """The plan of one named task of the starter set, for a launch file. Raises UserError with the names there are."""
+    """The plan of one named task, for a launch file: of the starter set, or "FOLDER#TASK" of one's own.
+
+    Raises UserError with the names there are.
+    """
+    folder, is_own, name = task.rpartition("#")
+    if is_own:
+        task, library = name, read_folder(Path(folder))
     library = library or starter_library()
     tasks = {each.id: each for each in tasks_of(library)}
     by_scenario = {each.scenario: each for each in reversed(tasks.values())}

@@ -1,0 +1,89 @@
+"""`polyrhythm new`: write a small project of your own: package, nodes, launch file, test."""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from runtime.commands.command_line import answered
+from runtime.errors import UserError
+
+TEMPLATES = Path(__file__).parent / "templates"
+PLAIN = "node"
+KINDS = {
+    PLAIN: "two nodes of your own and a message",
+    "robot": "limits and class of a robot, its driver behind a guard, and a policy that waves",
+    "scenario": "two people with goals of their own, an episode of them, and a measure of it",
+}
+"""What can be made, by the names of the folders in `templates`; each folder is laid over `templates/common`."""
+NAME, CLASS = "my_robot", "MyRobot"
+"""What the templates call the project; every place of these two words is given the user's name."""
+OURS = ("runtime", "nodes", "bridges", "polyrhythm")
+
+
+def main(argv: list[str]) -> int:
+    """0 where the project stands there; 2 where its name or its folder cannot be had."""
+    asked = _parser().parse_args(argv)
+    return answered("polyrhythm new", lambda: _new(asked.name, asked.kind))
+
+
+def _new(name: str, kind: str) -> int:
+    check_name(name)
+    folder = Path(name)
+    if folder.exists() or folder.is_symlink():
+        raise UserError(f"{folder} is there already, and nothing in it is touched; take another name or folder")
+    try:
+        written = write_project(folder, name, kind)
+    except OSError as problem:
+        raise UserError(f"{folder}: cannot be written: {problem.strerror}; start from another folder") from problem
+    for file in written:
+        print(f"  {file}")
+    print(f"\nnext:  cd {name}\n       polyrhythm check {name}.toml\n       polyrhythm run {name}.toml --for 5")
+    return 0
+
+
+def check_name(name: str) -> None:
+    """Raise UserError where a package of that name cannot be imported, or would hide one that is needed."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,49}", name) or keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        raise UserError(
+            f"{name!r} is no name of a Python package; expected a-z, 0-9 and _, beginning with a letter: my_robot"
+        )
+    if name in OURS:
+        raise UserError(f"a package {name!r} would hide Polyrhythm's own; take another name, such as my_{name}")
+    if name in sys.stdlib_module_names or name == "test":
+        raise UserError(f"a package {name!r} would hide Python's own module; take another name, such as my_{name}")
+    if name in ("tests", "pytest", "mypy") or (find_spec(name) is not None and not Path(name).is_dir()):
+        raise UserError(f"a package {name!r} would hide one that is installed; take another name, such as my_{name}")
+
+
+def write_project(folder: Path, name: str, kind: str) -> list[Path]:
+    """Write the files of a kind of project; those that were written, in order. Raises OSError."""
+    class_name = "".join(part.capitalize() for part in name.split("_"))
+    written = []
+    for source in (TEMPLATES / "common", TEMPLATES / kind):
+        for template in sorted(source.rglob("*.txt")):
+            place = str(template.relative_to(source)).removesuffix(".txt").replace(NAME, name)
+            text = template.read_text(encoding="utf-8").replace(NAME, name).replace(CLASS, class_name)
+            file = folder / place
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+            written.append(file)
+    return sorted(written)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm new",
+        description="Write a small project: a package, typed nodes, a launch file, a test in virtual time, a README.",
+        epilog="example: polyrhythm new my_robot --with robot",
+    )
+    parser.add_argument("name", help="of the folder and of the package in it")
+    parser.add_argument(
+        "--with", dest="kind", choices=tuple(KINDS), default=PLAIN,
+        help="; ".join(f"{kind}: {what}" for kind, what in KINDS.items()) + f" (default: {PLAIN})",
+    )  # fmt: skip
+    return parser
