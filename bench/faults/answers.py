@@ -13,6 +13,7 @@ from bench.faults.trials import fallen
 from nodes.models.answers import ModelError
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.openai_prompt import parse as parse_plan
+from nodes.planner.rules import Surroundings
 from nodes.vlm.question_and_answer import parse as parse_scene
 from runtime import Simulation
 from runtime.msgs import Utterance
@@ -24,7 +25,10 @@ TAKEN = "malformed answers taken"
 READ = "malformed answers read"
 ASKED = "malformed answers over HTTP"
 
-PLAN = {"verb": "put", "what": "cup", "where": "bin", "excluding": [], "text": "Put the cups in the bin", "say": ""}
+PLAN = {
+    "do": "work", "skill": "place", "things": [{"label": "cup", "colour": "", "count": 0, "id": ""}], "excluding": [],
+    "place": "bin", "relation": "in", "text": "Put the cups in the bin", "say": "",
+}  # fmt: skip
 WRONG: tuple[object, ...] = (None, 1e999, -1, True, "", "../..", "run_shell", [[]], {}, "x" * 5000, "\x00", 2**70)
 
 
@@ -35,11 +39,13 @@ def malformed(random: Random) -> str:
     if kind == 0:
         return whole[: random.randrange(len(whole) - 1)]
     if kind == 1:
-        return json.dumps({**PLAN, random.choice(("verb", "what", "where", "excluding")): random.choice(WRONG[:8])})
+        return json.dumps(
+            {**PLAN, random.choice(("do", "skill", "things", "excluding", "relation")): random.choice(WRONG[:8])}
+        )
     if kind == 2:
         return json.dumps(random.choice(WRONG))
     if kind == 3:
-        return json.dumps({key: value for key, value in PLAN.items() if key != "verb"}) * 2
+        return json.dumps({key: value for key, value in PLAN.items() if key != "do"}) * 2
     return random.randbytes(random.randrange(300)).decode("latin-1")
 
 
@@ -49,7 +55,7 @@ def thousands(rig: Rig) -> Figures:
     for _ in range(NUMBER):
         text = malformed(random)
         try:
-            parse_plan(text)
+            parse_plan(text, Surroundings())
             taken += 1
         except ModelError:
             pass
@@ -80,4 +86,4 @@ def _over_http(random: Random) -> tuple[int, int]:
             sim.run(seconds=100_000.0)  # the planner ends it when it may ask no more
         finally:
             logging.disable(logging.NOTSET)
-        return len(server.requests), sum(one.verb != "wait" for one in subtasks)
+        return len(server.requests), sum(one.state != "wait" for one in subtasks)

@@ -19,16 +19,20 @@ from nodes.guard.node import Guard
 from nodes.policy.model_inputs import Felt, Pose, feel, one_hot, pose_of, target_of
 from nodes.policy.onnx_session import PolicySession
 from nodes.policy.sight import spot_of
-from nodes.policy.skill_steps import (
+from nodes.policy.skills import (
     HEAD_TOLERANCE_RAD,
     LIFTED_OFF_M,
+    LOOK,
     OPEN_M,
+    PICK,
+    PLACE,
     WRIST_TOLERANCE_RAD,
     SkillProgress,
+    Spot,
     begin,
+    plan,
     step,
 )
-from nodes.policy.skills import LOOK, PICK, PLACE, Spot, plan
 from nodes.sim.driver import SimDriver
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
 from nodes.sim.messages import ObjectTruth, Truth
@@ -49,7 +53,7 @@ from nodes.stretch.kinematics import (
     look_at,
 )
 from runtime import Node, Publisher, QoS, Simulation, Subscription, every, on
-from runtime.msgs import Action, GuardState, JointCommand, JointVector, RobotState, SeenObject, Skill
+from runtime.msgs import Action, GuardState, JointCommand, JointVector, RobotState, SeenObject, aimed_at
 
 RATE_HZ = 20
 TALLEST_M = 0.68
@@ -172,7 +176,7 @@ class Lesson:
         self.held = self.progress.held if self.progress is not None and state.is_grasping else None
         skill, target = self._choose(state, things)
         self.actions, self.is_over = self.actions + 1, False
-        self.action = Action(id=str(self.actions), skill=skill, target=target)
+        self.action = Action(id=str(self.actions), skill=skill, arguments=aimed_at(target))
         self.began, self.elapsed_s, self.is_done, self.told, self.judged_s = pose_of(state), 0.0, False, [], 0.0
         self.progress = self._plan(self.action, state)
         self.is_pupil = self.session is not None and self.dice.random() < self.share
@@ -191,7 +195,7 @@ class Lesson:
             held = spot_of(action.target) if action.skill == "pick" else _cup(action.target)
         return begin(plan(PLANS[action.skill], spot_of(action.target)), state, held if state.is_grasping else None)
 
-    def _choose(self, state: RobotState, things: Sequence[ObjectTruth]) -> tuple[Skill, SeenObject]:
+    def _choose(self, state: RobotState, things: Sequence[ObjectTruth]) -> tuple[str, SeenObject]:
         on_table = [thing for thing in things if not thing.is_in_bin and thing.z_m > TABLE_HEIGHT_M]
         if self.dice.random() < 0.2:
             return "look", self._bin() if self.dice.random() < 0.5 else self._table()

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from nodes.policy.model_tensors import COLUMNS
-from nodes.policy.skill_steps import OPEN_M, travel_lift_m
-from nodes.policy.skills import BELOW_TOP_M, GRASP_ABOVE_BOTTOM_M
+from nodes.policy.skills import BELOW_TOP_M, GRASP_ABOVE_BOTTOM_M, OPEN_M, travel_lift_m
 from nodes.stretch.kinematics import (
     ARM,
     ARM_Z_M,

@@ -34,6 +34,10 @@ def main(argv: list[str]) -> int:
     """0; 1 where runs broke or too few succeeded; 2 where it was asked wrongly."""
     if argv[:1] == ["reflex"]:
         return answered("polyrhythm eval", lambda: _reflex(argv[1:]))
+    if argv[:1] == ["understanding"]:
+        from nodes.evaluation import understanding
+
+        return understanding.main(argv[1:])
     asked = _parser().parse_args(argv)
     return answered("polyrhythm eval", lambda: _evaluate(asked))
 
@@ -225,7 +229,9 @@ def _parser() -> argparse.ArgumentParser:
         "polyrhythm eval laptop --task clear-table-by-four --task the-brown-bottle --seeds 5 --at-least 0.9",
         formatter_class=argparse.HelpFormatter,
     )
-    parser.add_argument("file", help="a launch file, or the name of a shipped one")
+    parser.add_argument(
+        "file", help="a launch file, or the name of a shipped one; or the suite `understanding` (see its --help)"
+    )
     parser.add_argument("--seeds", default="10", metavar="N", help="so many, from 0 (default: 10); or FIRST:END")
     parser.add_argument("--task", action="append", default=[], metavar="NAME",
                         help="an embodied scenario, played by the laptop's graph; several")  # fmt: skip

@@ -33,8 +33,11 @@ _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 class ModelError(PolyrhythmError):
     """A model's server did not answer, or not with what was asked; the text never holds a key."""
 
-    def __init__(self, text: str, *, may_retry: bool = False, retry_after_s: float = 0.0) -> None:
+    def __init__(
+        self, text: str, *, may_retry: bool = False, retry_after_s: float = 0.0, is_about_images: bool = False
+    ) -> None:
         super().__init__(text)
+        self.is_about_images = is_about_images  # the server takes none
         self.may_retry = may_retry
         self.retry_after_s = retry_after_s
 

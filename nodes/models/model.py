@@ -217,6 +217,8 @@ class Model:
                 began_s = loop.time()
                 return await self._attempt(server, question, dialect, left_s, problem)
             except RefusedError as refusal:
+                if refusal.is_about_images:
+                    raise  # who asks may leave them out
                 other = dialect.after(refusal.said)
                 if other is None and self.options.stream and dialect.tells_usage:
                     other = replace(dialect, tells_usage=False)  # an older server; what it says costs is estimated
@@ -330,22 +332,48 @@ class Model:
         where, status = server.where, got.status
         whole = got.body[:LONGEST_REFUSAL].decode("utf-8", errors="replace")
         said = server.hides_key(whole)[:200]
+        told = f"; it says: {server.hides_key(_sentence(whole))[:200]}" if whole.strip() else ""
+        is_blind = _is_about_images(whole)
         if status in (400, 422):
-            return RefusedError(f"{where} refused the request ({status}): {said}", whole)
+            refusal = RefusedError(f"{where} refused the request ({status}): {said}", whole)
+            refusal.is_about_images = is_blind
+            return refusal
         if status in (401, 403):
             if not server.key:
                 why = "it was sent none: name its variable in [servers.NAME] key, or set OPENAI_BASE_URL to this server"
                 return ModelError(f"{where} refused the key ({status}); {why}")
-            return ModelError(f"{where} refused the key ({status}); check {server.key_name}")
+            return ModelError(f"{where} refused the key ({status}); check {server.key_name}{told}")
         if status == 404:
-            return ModelError(f"{where} knows no model {self.name!r} or no chat completions (404)")
+            return ModelError(f"{where} knows no model {self.name!r} or no chat completions (404){told}")
         if 300 <= status < 400:
             return ModelError(f"{where} sends elsewhere ({status}); name the address itself")
         after_s = _seconds(got.headers.get("retry-after", ""))
         if status == 429:
-            return SlowDownError(f"{where} asks for fewer calls (429)", may_retry=True, retry_after_s=after_s or 1.0)
-        may_retry = status >= 500 or status == 408
-        return ModelError(f"{where} failed ({status})", may_retry=may_retry, retry_after_s=after_s)
+            text = f"{where} asks for fewer calls (429){told}"
+            return SlowDownError(text, may_retry=True, retry_after_s=after_s or 1.0)
+        may_retry = (status >= 500 and not is_blind) or status == 408
+        return ModelError(
+            f"{where} failed ({status}){told}", may_retry=may_retry, retry_after_s=after_s, is_about_images=is_blind
+        )
+
+
+def _sentence(body: str) -> str:
+    """The server's own words: the error's message where the body is the API's, else its beginning on one line."""
+    try:
+        found = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return " ".join(body.split())
+    error = found.get("error", found) if isinstance(found, dict) else found
+    message = error.get("message", error) if isinstance(error, dict) else error
+    return " ".join(str(message).split())
+
+
+def _is_about_images(body: str) -> bool:
+    """Whether it is refused because of the images: "image input is not supported - hint: ..."."""
+    said = body.lower()
+    return any(word in said for word in ("image", "vision", "multimodal")) and any(
+        word in said for word in ("not support", "unsupported", "not allowed", "does not accept", "only text")
+    )
 
 
 @dataclass(slots=True)

@@ -335,6 +335,7 @@ def _box(pixels: Pixels, view: DepthView, floor_z: float, table_z: float) -> See
     cut = int((columns <= 1).sum() + (columns >= width - 2).sum() + (rows >= height - 2).sum() + (rows <= 1).sum())
     return SeenObject(
         label="bin",
+        is_place=True,
         colour=name_colour(pixels.codes, pixels.value),
         x_m=float(x),
         y_m=float(y),

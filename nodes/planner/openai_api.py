@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from nodes.models.answers import ChatSettings, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
@@ -19,30 +21,52 @@ from nodes.planner.openai_prompt import (
     news,
     parse,
     question_text,
+    subtask_of,
     system_prompt,
     words,
 )
+from nodes.planner.rules import Surroundings
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.control_messages.fence import Fence
 from runtime.control_messages.health import Spending
 from runtime.errors import ParameterError
-from runtime.msgs import Effect, Feedback, Image, Interrupt, OutOfBudget, Saying, SceneDescription, Subtask, Utterance
+from runtime.msgs import (
+    Effect,
+    Feedback,
+    Image,
+    Interrupt,
+    OutOfBudget,
+    Saying,
+    Scene,
+    SceneDescription,
+    SkillCatalogue,
+    Subtask,
+    Utterance,
+)
 from runtime.qos import RELIABLE
 
 DEFAULT_MODEL = "gpt-4.1-mini"
+ASKED_AGAIN = 2
+"""How often a model is told why its answer cannot be used; then a person is asked to say it otherwise."""
 PATIENCE_S = 90.0
 """How long a planner that gives up lets the robot finish its subtask."""
 
 
 class OpenAIPlanner(Node):
-    """Talks with people and sets the subtask; after `give_up_after` failures in a row it ends the run as failed."""
+    """Talks with people and sets the subtask; `sees=False` sends no images.
+
+    After `give_up_after` failures of the server in a row it ends the run as failed. An answer that cannot be used is no
+    failure: the model is asked again with the reason, then a person is.
+    """
 
     provenance = "model:openai-api"
     seat = "planner"
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(required=False))
+    scene = Subscription(Scene, "scene", qos=QoS(required=False))
+    skills = Subscription(SkillCatalogue, "skills", qos=QoS(required=False))
     image = Subscription(Image, "head/image", qos=QoS(required=False, lifespan_s=5.0))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
@@ -66,6 +90,7 @@ class OpenAIPlanner(Node):
         give_up_after: int = 3,
         latency_s: float = 1.5,
         speaker: str = "robot",
+        sees: bool = True,
     ) -> None:
         if give_up_after < 1:
             raise ParameterError(f"planner: give_up_after is {give_up_after}; expected at least 1")
@@ -74,6 +99,7 @@ class OpenAIPlanner(Node):
         self.speaker = speaker
         self.request = ChatRequest(self.settings, latency_s=latency_s)
         self.history = History()
+        self.sees = sees
         self.current: Subtask | None = None
         self.count = 0
         self.answered: tuple[object, ...] = ()
@@ -96,6 +122,7 @@ class OpenAIPlanner(Node):
         give_up_after: int = 3,
         latency_s: float = 1.5,
         speaker: str = "robot",
+        sees: bool = True,
     ) -> list[str]:
         """What these parameters and this environment lack, in sentences."""
         found = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens).problems()
@@ -195,24 +222,55 @@ class OpenAIPlanner(Node):
         """One question and what follows from it; False where an interrupt voided it. No failure is raised."""
         description = self.description.latest()
         asked = news(self.history, description)
-        try:
-            text = await self.request.ask(
-                system=system_prompt(),
-                text=question_text(self.history, self.current, description),
-                schema=answer_schema(),
-                image=self.image.latest(),
-            )
+        around = self._around()
+        question = question_text(self.history, self.current, description, around.scene)
+        why = ""
+        for _ in range(1 + ASKED_AGAIN):
+            again = f"\n\n{words().again.replace('{why}', why)}" if why else ""
+            try:
+                text = await self.request.ask(
+                    system=system_prompt(around),
+                    text=question + again,
+                    schema=answer_schema(around),
+                    image=self.image.latest() if self.sees else None,
+                )
+            except ModelError as problem:
+                if self.sees and problem.is_about_images and self.image.latest() is not None:
+                    self._go_blind(problem)
+                    continue
+                self._fail(problem)
+                return True
+            except ValueError as problem:
+                self._fail(problem)
+                return True
             if text is None:
                 self.log.info("request cancelled by an interrupt")
                 return False
-            answer = parse(text)
-        except (ModelError, ValueError) as problem:
-            self._fail(problem)
+            try:
+                answer = parse(text, around)
+            except ModelError as problem:
+                why = str(problem)
+                self.log.warning("the answer cannot be used: %s", problem)
+                continue
+            self.request.succeeded()
+            self.answered = asked
+            self._act(answer)
             return True
-        self.request.succeeded()
-        self.answered = asked
-        self._act(answer)
+        self.answered = asked  # the same would come back: it is asked again when something has changed
+        self.log.error("no usable answer after %d questions: %s", 1 + ASKED_AGAIN, why)
+        self._say(words().say.unusable)
+        self._stand()
         return True
+
+    def _around(self) -> Surroundings:
+        scene, skills = self.scene.latest(), self.skills.latest()
+        return Surroundings(scene or Scene(), skills.skills if skills is not None else ())
+
+    def _go_blind(self, problem: ModelError) -> None:
+        """A server that takes no images is asked without them from now on, which is said once."""
+        self.sees = False
+        self.log.warning("images are left out from now on: %s", problem)
+        self._say(words().say.blind)
 
     def _repeat(self) -> None:
         """Publish the subtask that stands, for a VLM that was restarted or waits for a plan after an interrupt.
@@ -227,19 +285,10 @@ class OpenAIPlanner(Node):
             self.subtask.publish(self.current)
 
     def _act(self, answer: PlannerAnswer) -> None:
-        if answer.verb == "keep":
+        if answer.do == "keep":
             self._stand()
         else:
-            self._set(
-                Subtask(
-                    id="",
-                    verb=answer.verb,
-                    text=answer.text or answer.verb,
-                    what=answer.what if answer.verb == "put" else "",
-                    where=answer.where if answer.verb == "put" else "",
-                    excluding=answer.excluding if answer.verb == "put" else (),
-                )
-            )
+            self._set(subtask_of(answer, ""))
         self._say(answer.say)
 
     def _set(self, wanted: Subtask) -> None:
@@ -249,14 +298,8 @@ class OpenAIPlanner(Node):
             self._stand()
             return
         self.count += 1
-        self.current = Subtask(
-            id=f"{self.name}-{self.count}",
-            verb=wanted.verb,
-            text=wanted.text,
-            what=wanted.what,
-            where=wanted.where,
-            excluding=wanted.excluding,
-        )
+        current: Subtask = msgspec.structs.replace(wanted, id=f"{self.name}-{self.count}")  # type: ignore[type-var]  # a Struct, but not to type checkers
+        self.current = current
         self.history.planned(self.current)
         self.subtask.publish(self.current)
 
@@ -288,14 +331,14 @@ class OpenAIPlanner(Node):
         description = self.description.latest()
         is_working = (
             self.current is not None
-            and self.current.verb == "put"
+            and self.current.state == "work"
             and description is not None
             and description.progress == "working"
         )
         if is_working and self.clock.now_ns() - self.gave_up_ns < to_ns(PATIENCE_S):
             return
         self.has_wound_up = True
-        self._set(Subtask(id="", verb="wait", text="Hold still"))
+        self._set(Subtask(id="", state="wait", text="Hold still"))
         self._say(words().say.giving_up)
 
 
@@ -315,4 +358,7 @@ def _settings(
 
 
 def _matter(subtask: Subtask) -> tuple[object, ...]:
-    return subtask.verb, subtask.what, subtask.where, frozenset(subtask.excluding)
+    return (
+        subtask.state, subtask.skill, subtask.things, subtask.place, subtask.relation, frozenset(subtask.excluding),
+        subtask.text if not subtask.skill else "",
+    )  # fmt: skip

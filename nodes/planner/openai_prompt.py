@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import deque
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,20 +12,53 @@ from typing import Annotated, Literal
 import msgspec
 
 from nodes.models.answers import ModelError, quoted, read_answer
-from runtime.msgs import Interrupt, Saying, SceneDescription, Subtask, Utterance
+from nodes.planner.rules import Surroundings
+from runtime.msgs import (
+    Condition,
+    Interrupt,
+    Reference,
+    Saying,
+    Scene,
+    SceneDescription,
+    SeenObject,
+    SkillSpec,
+    Subtask,
+    Utterance,
+)
 
 LONGEST_HISTORY = 40
 
 Word = Annotated[str, msgspec.Meta(max_length=40)]
 
 
+class MeantThing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Things as a model means them."""
+
+    label: Word
+    colour: Word = ""
+    count: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1  # 0: all
+    id: Word = ""
+
+    @property
+    def reference(self) -> Reference:
+        """The same in the robot's words."""
+        return Reference(
+            id=self.id, label=self.label.strip().lower(), colour=self.colour.strip().lower(), count=self.count
+        )
+
+
+MostThings = Annotated[tuple[MeantThing, ...], msgspec.Meta(max_length=20)]
+
+
 class PlannerAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that a planner's model can do: say something, and change the subtask."""
 
-    verb: Literal["keep", "put", "wait", "done"]
-    what: Word = ""
-    where: Word = ""
-    excluding: Annotated[tuple[Word, ...], msgspec.Meta(max_length=12)] = ()
+    do: Literal["keep", "work", "wait", "done"]
+    skill: Word = ""
+    things: MostThings = ()
+    excluding: MostThings = ()
+    place: Word = ""
+    relation: Literal["", "in", "on", "beside"] = ""
     text: Annotated[str, msgspec.Meta(max_length=300)] = ""
     say: Annotated[str, msgspec.Meta(max_length=300)] = ""
 
@@ -33,15 +67,15 @@ class _Say(msgspec.Struct, frozen=True):
     failing: str
     giving_up: str
     spent: str
+    unusable: str
+    blind: str
 
 
 class PlannerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The data file: the prompt, the words that an answer may use, and sentences of the robot."""
+    """The data file: the prompt, and sentences of the robot."""
 
-    kinds: tuple[str, ...]
-    places: tuple[str, ...]
-    colours: tuple[str, ...]
     system: str
+    again: str
     say: _Say
 
 
@@ -52,49 +86,92 @@ def words() -> PlannerTexts:
         return msgspec.convert(tomllib.load(file), PlannerTexts)
 
 
-def system_prompt() -> str:
-    """The instructions, with the allowed words filled in."""
-    allowed = words()
-    text = allowed.system.strip()
-    for name in ("kinds", "places", "colours"):
-        text = text.replace("{" + name + "}", ", ".join(f'"{word}"' for word in getattr(allowed, name)))
-    return text
+def skills_text(skills: Sequence[SkillSpec]) -> str:
+    """The declared skills, a line each."""
+    lines = []
+    for spec in skills:
+        arguments = ", ".join(f"{one.name}: {one.type}" for one in spec.arguments)
+        lines.append(f'- "{spec.name}"({arguments}): {quoted(spec.sentence)}')
+    return "\n".join(lines) or "(none are known yet)"
 
 
-def answer_schema() -> dict[str, object]:
+def system_prompt(around: Surroundings) -> str:
+    """The instructions, with the declared skills and the known places filled in."""
+    text = words().system.strip().replace("{skills}", skills_text(around.skills))
+    places = ", ".join(quoted(place) for place in sorted(around.world.places))
+    return text.replace("{places}", places or "none are known yet")
+
+
+def answer_schema(around: Surroundings) -> dict[str, object]:
     """JSON schema of the answer, in the subset that structured output takes: all required, nothing else."""
-    allowed = words()
     text = {"type": "string"}
-    properties: dict[str, object] = {
-        "verb": {"type": "string", "enum": ["keep", "put", "wait", "done"]},
-        "what": {"type": "string", "enum": [*allowed.kinds, ""]},
-        "where": {"type": "string", "enum": [*allowed.places, ""]},
-        "excluding": {"type": "array", "items": {"type": "string", "enum": list(allowed.colours)}},
-        "text": text,
-        "say": text,
-    }
+    thing = _object(label=text, colour=text, count={"type": "integer"}, id=text)
+    things = {"type": "array", "items": thing}
+    return _object(
+        do={"type": "string", "enum": ["keep", "work", "wait", "done"]},
+        skill={"type": "string", "enum": ["", *(spec.name for spec in around.skills)]} if around.skills else text,
+        things=things,
+        excluding=things,
+        place={"type": "string", "enum": ["", *sorted(around.world.places)]} if around.world.places else text,
+        relation={"type": "string", "enum": ["", "in", "on", "beside"]},
+        text=text,
+        say=text,
+    )
+
+
+def _object(**properties: object) -> dict[str, object]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def parse(text: str) -> PlannerAnswer:
-    """The answer in the text, checked against the allow-lists. Raises ModelError."""
+def parse(text: str, around: Surroundings) -> PlannerAnswer:
+    """The answer in the text, checked against what there is. Raises ModelError, with what there is instead."""
     answer = read_answer(text, PlannerAnswer)
-    if answer.verb != "put":
+    if answer.do != "work":
         return answer
-    allowed = words()
-    what = answer.what.strip().lower()
-    if what not in allowed.kinds and what.endswith("s"):
-        what = what[:-1]
-    _check("what", what, allowed.kinds)
-    _check("where", answer.where, allowed.places)
-    for colour in answer.excluding:
-        _check("excluding", colour, allowed.colours)
-    return msgspec.structs.replace(answer, what=what)
+    if not answer.text.strip():
+        raise ModelError("the model's answer has a subtask without a text")
+    _check("skill", answer.skill, {spec.name for spec in around.skills})
+    _check("place", answer.place, around.world.places)
+    known = {thing.id for thing in around.scene.things}
+    for thing in (*answer.things, *answer.excluding):
+        if thing.id and thing.id not in known:
+            raise ModelError(f"the model's answer has id {thing.id!r}, which is not there; {_known(known)}")
+    spec = around.spec(answer.skill)
+    needs = {one.type for one in spec.arguments if one.is_needed} if spec is not None else set()
+    if "place" in needs and not answer.place:
+        raise ModelError(f"the model's answer has no place, which {answer.skill} needs; {_known(around.world.places)}")
+    if "thing" in needs and not answer.things and not answer.place:
+        raise ModelError(f"the model's answer names no thing, which {answer.skill} needs")
+    return answer
 
 
-def _check(key: str, word: str, allowed: tuple[str, ...]) -> None:
-    if word not in allowed:
-        raise ModelError(f"the model's answer has {key} {word[:40]!r}; allowed: {', '.join(allowed)}")
+def _check(key: str, word: str, known: Collection[str]) -> None:
+    if word and known and word not in known:
+        raise ModelError(f"the model's answer has {key} {word[:40]!r}; {_known(known)}")
+
+
+def _known(known: Collection[str]) -> str:
+    return f"known: {', '.join(sorted(known)[:30])}"
+
+
+def subtask_of(answer: PlannerAnswer, ident: str) -> Subtask:
+    """The subtask that it sets."""
+    if answer.do != "work":
+        state: Literal["wait", "done"] = "done" if answer.do == "done" else "wait"
+        return Subtask(id=ident, text=answer.text or answer.do, state=state)
+    things = tuple(one.reference for one in answer.things)
+    relation = answer.relation or ("in" if answer.place else "")
+    return Subtask(
+        id=ident,
+        text=answer.text,
+        state="work",
+        skill=answer.skill,
+        things=things,
+        excluding=tuple(one.reference for one in answer.excluding),
+        place=answer.place,
+        relation=relation,
+        done_when=Condition(things=things, relation=relation, place=answer.place) if answer.place else None,
+    )
 
 
 class History:
@@ -136,7 +213,7 @@ class History:
                 line[1] = _cut_off(saying)
 
     def planned(self, subtask: Subtask) -> None:
-        self._note(f"[you set the subtask: {subtask.verb}, {quoted(subtask.text)}]")
+        self._note(f"[you set the subtask: {subtask.state}, {quoted(subtask.text)}]")
 
     def text(self) -> str:
         return "\n".join(line for _, line in self._lines)
@@ -156,7 +233,21 @@ def _cut_off(saying: Saying) -> str:
     return f"You said {quoted(saying.spoken)} [cut off there, because of {why}; the whole was {quoted(saying.text)}]"
 
 
-def question_text(history: History, subtask: Subtask | None, description: SceneDescription | None) -> str:
+def _scene_line(thing: SeenObject, scene: Scene) -> str:
+    where = [f"{one.relation} {quoted(one.object)}" for one in scene.relations if one.subject == thing.id][:4]
+    more = [
+        *where,
+        *(quoted(state) for state in thing.state[:4]),
+        *([f"of {quoted(thing.owner)}"] if thing.owner else []),
+    ]
+    kind = "place" if thing.is_place else "thing"
+    what = quoted(f"{thing.colour} {thing.label}".strip())
+    return f"- {kind} {quoted(thing.id)}: {', '.join([what, *more])}"
+
+
+def question_text(
+    history: History, subtask: Subtask | None, description: SceneDescription | None, scene: Scene | None = None
+) -> str:
     """What the model is told this time."""
     lines = ["What was said and what happened:", history.text() or "(nothing yet)", ""]
     if subtask is None and description is not None and description.subtask_id:
@@ -164,14 +255,17 @@ def question_text(history: History, subtask: Subtask | None, description: SceneD
     elif subtask is None:
         lines.append("There is no subtask yet.")
     else:
-        excluding = ", ".join(subtask.excluding) or "nothing"
-        lines.append(
-            f"The subtask now: {subtask.verb} {subtask.what} {subtask.where}".rstrip() + f", excluding {excluding}."
-        )
+        lines.append(f"The subtask now: {subtask.state}, {quoted(subtask.text)}.")
     if description is None:
         lines.append("The vision model has reported nothing yet.")
     else:
         lines.append(f"The vision model reports ({description.progress}): {quoted(description.text)}")
+    if scene is not None and scene.things:
+        lines.append(
+            "What is believed to be there; what is not listed was not seen, which does not say that it is absent:"
+        )
+        lines += [_scene_line(thing, scene) for thing in scene.things[:30]]
+    elif description is not None:
         seen = ", ".join(f"{quoted(o.colour)} {quoted(o.label)}" for o in description.objects[:30])
         lines.append(f"It sees: {seen or 'nothing'}.")
     return "\n".join(lines)

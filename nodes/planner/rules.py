@@ -1,142 +1,416 @@
-"""The scripted planner's rules: from what is heard and reported to the next subtask and reply, as pure functions.
+"""The scripted planner's rules: from what is heard, seen and reported to the next subtask and reply, as pure functions.
 
-General over what, where and which colours to leave; the one verb the robot knows is to put things somewhere.
+What it knows of kinds, places and skills comes from the scene and the skill catalogue. It does what was understood,
+asks or refuses the rest, and says "done" of what the scene shows to have moved.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 
-from nodes.interrupts.intent import Meaning, understand
-from nodes.perception.colors import COLOURS
-from runtime.msgs import SceneDescription, Subtask
+from nodes.interrupts.intent import understand
+from nodes.planner.lexicon import plural_of
+from nodes.planner.parser import Parser
+from nodes.planner.replies import (
+    answer,
+    anything_else,
+    list_words,
+    name_of_reference,
+    name_of_thing,
+    question,
+    refusal,
+    things_words,
+)
+from nodes.planner.understanding import ALL, Conversation, Intent, Order, World, understand_in
+from runtime.clock import to_ns
+from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObject, SkillSpec, Subtask
 
-PLURALS = {"cup": "cups", "block": "blocks", "ball": "balls", "bottle": "bottles", "bowl": "bowls"}
-HELP = "I can put cups, blocks, balls, bottles or bowls in the bin."
+ANSWER_WITHIN_S = 30.0
+"""How long a question waits for an answer."""
+CONTRADICTS_WITHIN_S = 6.0
+"""Two orders for the same thing within this time are asked about, unless the second corrects the first."""
+ALIASES = {"wait": "hold"}
+"""What the parser calls a skill, and what a robot may call it."""
 
 
 @dataclass(frozen=True, slots=True)
-class OrderUnderWay:
-    """The order being carried out; `number` 0: none yet."""
+class Surroundings:
+    """What the robot believes to be there, and what it can do."""
+
+    scene: Scene = field(default_factory=Scene)
+    skills: tuple[SkillSpec, ...] = ()
+
+    @property
+    def world(self) -> World:
+        """The words that an order may use here."""
+        kinds = {thing.label for thing in self.scene.things if not thing.is_place} | set(self.scene.kinds)
+        places = {thing.label for thing in self.scene.things if thing.is_place} | set(self.scene.places)
+        names = {spec.name for spec in self.skills}
+        names |= {alias for alias, name in ALIASES.items() if name in names} | {"undo"}
+        return World(
+            kinds=frozenset(kinds - places),
+            places=frozenset(places),
+            skills=frozenset(names),
+            waste=frozenset(thing.label for thing in self.scene.things if "waste" in thing.state),
+            aimless=frozenset(spec.name for spec in self.skills if not _needs_thing(spec)) - {"place", "put_back"},
+            skill_words=tuple((spec.name, tuple(spec.words)) for spec in self.skills if spec.words),
+        )
+
+    def spec(self, skill: str) -> SkillSpec | None:
+        """The declaration of a skill."""
+        name = ALIASES.get(skill, skill)
+        return next((spec for spec in self.skills if spec.name == name), None)
+
+
+def _needs_thing(spec: SkillSpec) -> bool:
+    return any(one.type == "thing" and one.is_needed for one in spec.arguments)
+
+
+@cache
+def parser_of(world: World) -> Parser:
+    """The parser with the words of a world; building one takes some ms."""
+    return Parser(world.lexicon())
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """An order that was carried out, and what it moved: for who says that it was wrong."""
+
+    order: Order
+    moved: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersUnderWay:
+    """The orders being carried out, the first one now; `number` 0: none yet."""
 
     number: int = 0
     revision: int = 0
-    what: str = ""  # kind of thing; empty: everything
-    where: str = "bin"
-    excluding: tuple[str, ...] = ()
+    orders: tuple[Order, ...] = ()
     is_over: bool = False
+    is_paused: bool = False
+    talk: Conversation = field(default_factory=Conversation)
+    last: Finished | None = None
+    was_there: frozenset[str] = frozenset()  # ids of things that stood so before the order
+    ordered_ns: int = 0
+    asked_ns: int = 0  # a question waits for an answer since; 0: none does
+
+    @property
+    def order(self) -> Order | None:
+        """What is carried out now."""
+        return self.orders[0] if self.orders and not self.is_over else None
 
     @property
     def subtask(self) -> Subtask | None:
         """What the VLM is to do for it, or None before the first order."""
-        if not self.number:
+        if not self.number or not self.orders:
             return None
+        order = self.orders[0]
         return Subtask(
             id=f"task-{self.number}.{self.revision}",
-            text=describe(self),
-            verb="done" if self.is_over else "put",
-            what=self.what,
-            where=self.where,
-            excluding=self.excluding,
+            text=describe(order),
+            state="done" if self.is_over else "wait" if self.is_paused else "work",
+            skill=ALIASES.get(order.skill, order.skill),
+            things=order.things,
+            excluding=order.excluding,
+            place=order.place,
+            relation=order.relation,
+            done_when=condition_of(order),
         )
 
 
-def describe(plan: OrderUnderWay) -> str:
-    """The order in words that `understand` reads back: "Put every cup except the blue one in the bin"."""
-    only = _only(plan)
-    if only:
-        return f"Put every {' and every '.join(only)} {plan.what or 'thing'} in the {plan.where}"
-    things = f"every {plan.what}" if plan.what else "everything"
-    colours = " and the ".join(plan.excluding)
-    but = f" except the {colours} one" if colours else ""
-    return f"Put {things}{but} in the {plan.where}"
+def condition_of(order: Order) -> Condition | None:
+    """When it is done, where that can be seen."""
+    if order.skill == "place":
+        return Condition(things=order.things, relation=order.relation, place=order.place)
+    if order.skill == "pick":
+        return Condition(things=order.things, relation="held by", place="robot")
+    return None
 
 
-def _only(plan: OrderUnderWay) -> tuple[str, ...]:
-    """The colours that alone are meant, where an order named some; () where all but those excluded are."""
-    left = tuple(colour for colour in COLOURS if colour not in plan.excluding)
-    return left if len(left) < len(plan.excluding) else ()
+def describe(order: Order) -> str:
+    """The order in words: "Put every cup except the blue cup in the bin"."""
+    verbs = {"place": "put", "put_back": "put back", "hand_over": "hand over"}
+    words = [verbs.get(order.skill, order.skill.replace("_", " "))]
+    if order.things:
+        words.append(list_words([name_of_reference(thing) for thing in order.things]))
+    if order.excluding:
+        words.append(f"except {list_words([f'the {_bare(one)}' for one in order.excluding])}")
+    if order.place:
+        words.append(f"{order.relation or 'at'} the {order.place}")
+    text = " ".join(words)
+    return text[:1].upper() + text[1:]
 
 
-def _left_out(meaning: Meaning) -> tuple[str, ...]:
-    """The colours that an order leaves out: those that it says, or all but those that it asks for."""
-    if meaning.including and not meaning.excluding:
-        return tuple(colour for colour in COLOURS if colour not in meaning.including)
-    return meaning.excluding
+def _bare(reference: Reference) -> str:
+    return f"{reference.colour} {reference.label if reference.label != '*' else 'thing'}".strip()
 
 
-def hear(plan: OrderUnderWay, text: str) -> tuple[OrderUnderWay, str]:
-    """The plan after an utterance, and what to answer (empty: nothing)."""
+def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0) -> tuple[OrdersUnderWay, str]:
+    """The plan after a person's utterance, and what to answer (empty: nothing)."""
     meaning = understand(text)
-    if meaning.wants == "order":
-        return _order(plan, meaning)
-    if meaning.wants == "amend" or (meaning.excluding and meaning.wants != "nothing"):
-        return _amend(plan, meaning), ""
+    wants = meaning.wants
+    if meaning.is_listening and not plan.talk.awaits and "thank" not in text.lower():
+        return plan, ""  # "mhm"
+    if wants == "stop":
+        return plan, ""  # the reflex has stopped the robot, and the VLM says so
+    if wants == "resume":
+        return replace(plan, is_paused=False), ""
+    world = around.world
+    talk = replace(plan.talk, orders=plan.orders[:1] if plan.orders else plan.talk.orders)
+    intent, talk = understand_in(text, world, talk, parser_of(world))
+    plan = replace(plan, talk=talk)
+    match intent.deed:
+        case "answer":
+            return plan, answer(text, intent, around.scene, around.skills, plan.order, plan.last)
+        case "ask":
+            return replace(plan, asked_ns=now_ns), question(intent, around.scene, world) + _goes_on(plan)
+        case "refuse":
+            return plan, refusal(intent, world, around.skills) + _goes_on(plan)
+        case "nothing":
+            return _nothing(plan, intent)
+    return _do(plan, intent, around, now_ns)
+
+
+def _goes_on(plan: OrdersUnderWay) -> str:
+    order = plan.order
+    return "" if order is None else f" I go on: {describe(order)[0].lower()}{describe(order)[1:]}."
+
+
+def _nothing(plan: OrdersUnderWay, intent: Intent) -> tuple[OrdersUnderWay, str]:
+    """No order; but something may be protected from now on, or free again, or the order taken back."""
+    order = plan.order
+    if intent.why in ("cancelled", "declined"):
+        was_asked = plan.asked_ns > 0
+        plan = replace(plan, asked_ns=0, is_over=plan.is_over or not was_asked)
+        return plan, "All right, I leave it."
+    if intent.why == "current":
+        return plan, ""  # the VLM knows what is being done, and answers
+    if intent.protected or intent.released:
+        if order is not None:
+            plan = _with_exclusions(plan, order, intent)
+        if intent.protected:
+            return plan, f"All right, I leave the {list_words([_bare(one) for one in intent.protected], 'and the')}."
+        return plan, "All right."
     return plan, ""
 
 
-def report(plan: OrderUnderWay, description: SceneDescription) -> tuple[OrderUnderWay, str]:
+def _with_exclusions(plan: OrdersUnderWay, order: Order, intent: Intent) -> OrdersUnderWay:
+    kept = [one for one in order.excluding if not any(_covers(free, one) for free in intent.released)]
+    new = [Reference(label=one.label, colour=one.colour) for one in intent.protected]
+    excluding = tuple(dict.fromkeys((*kept, *new)))
+    if excluding == order.excluding:
+        return plan
+    changed = Order(order.skill, order.things, excluding, order.place, order.relation)
+    return replace(plan, orders=(changed, *plan.orders[1:]), revision=plan.revision + 1)
+
+
+def _covers(pattern: Reference, one: Reference) -> bool:
+    return pattern.label in ("*", one.label) and pattern.colour in ("", one.colour)
+
+
+def _do(plan: OrdersUnderWay, intent: Intent, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
+    orders = intent.orders
+    if orders[0].skill == "stop":
+        return replace(plan, is_over=True), "All right, I stop that."
+    if orders[0].skill == "wait":
+        return replace(plan, is_paused=True), "I wait. Tell me to go on."
+    if orders[0].skill == "undo":
+        return _undo(plan, around, now_ns)
+    if not plan.asked_ns and (asked := _contradiction(plan, intent, now_ns)):
+        talk = replace(plan.talk, question=orders[0], awaits="yes")
+        return replace(plan, asked_ns=now_ns, talk=talk), asked
+    if asked := _ambiguous(orders, around.scene):
+        talk = replace(plan.talk, question=orders[0], awaits="thing")
+        return replace(plan, asked_ns=now_ns, talk=talk), asked
+    before = plan.order
+    is_amended = (
+        before is not None and len(orders) == 1
+        and (before.skill, before.things, before.place) == (orders[0].skill, orders[0].things, orders[0].place)
+    )  # fmt: skip
+    plan = replace(
+        plan,
+        number=plan.number if is_amended else plan.number + 1,
+        revision=plan.revision + 1 if is_amended else 0,
+        orders=orders,
+        is_over=False,
+        is_paused=False,
+        was_there=plan.was_there if is_amended else _ids_there(orders[0], around.scene),
+        ordered_ns=now_ns,
+        asked_ns=0,
+    )
+    if is_amended:
+        left = list_words([_bare(one) for one in orders[0].excluding], "and the")
+        return plan, f"All right, I leave the {left}." if left else "All right."
+    return plan, f"Sure. {' Then '.join(_promise(order) for order in orders)}"
+
+
+def _promise(order: Order) -> str:
+    text = describe(order)
+    return f"I will {text[0].lower()}{text[1:]}."
+
+
+def _contradiction(plan: OrdersUnderWay, intent: Intent, now_ns: int) -> str:
+    """What to ask where the order contradicts one of a moment ago, without correcting it."""
+    order, new = plan.order, intent.orders[0]
+    is_soon = plan.ordered_ns > 0 and now_ns - plan.ordered_ns < to_ns(CONTRADICTS_WITHIN_S)
+    if order is None or not is_soon or intent.is_correction or order.skill != "place" or new.skill != "place":
+        return ""
+    if order.place == new.place or not any(
+        _covers(one, two) or _covers(two, one) for one in order.things for two in new.things
+    ):
+        return ""
+    return f"You said the {order.place} a moment ago. Shall I use the {new.place} instead?"
+
+
+def _ambiguous(orders: Sequence[Order], scene: Scene) -> str:
+    """What to ask where "the cup" could be one of several that are seen."""
+    for order in orders:
+        for one in order.things:
+            if one.count == ALL or one.is_any or one.colour or one.label == "*":
+                continue
+            fitting = [thing for thing in scene.things if fits(thing, one, scene) and not _is_at(thing, order, scene)]
+            names = sorted({name_of_thing(thing) for thing in fitting})
+            if one.count == 1 and len(names) > 1:
+                return f"Which {one.label} do you mean: {list_words([f'the {name}' for name in names], 'or')}?"
+    return ""
+
+
+def fits(thing: SeenObject, reference: Reference, scene: Scene) -> bool:
+    """Whether a thing that is seen may be what the reference means."""
+    if thing.is_place or (reference.id and thing.id != reference.id):
+        return False
+    if reference.source and not _stands(thing, reference.source, scene):
+        return False
+    return reference.label in ("", "*", thing.label) and reference.colour in ("", thing.colour)
+
+
+def _stands(thing: SeenObject, place: str, scene: Scene) -> bool:
+    places = {one.id for one in scene.things if one.is_place and one.label == place}
+    return any(one.subject == thing.id and one.object in places for one in scene.relations)
+
+
+def _is_at(thing: SeenObject, order: Order, scene: Scene) -> bool:
+    return order.skill == "place" and _stands(thing, order.place, scene)
+
+
+def _ids_there(order: Order, scene: Scene) -> frozenset[str]:
+    return frozenset(thing.id for thing in scene.things if thing.id and _is_at(thing, order, scene))
+
+
+def _undo(plan: OrdersUnderWay, around: Surroundings, now_ns: int) -> tuple[OrdersUnderWay, str]:
+    """Take the last deed back, by what its skill declares; or say why not."""
+    order = plan.order
+    if order is not None:
+        done = Finished(order, _moved(plan, order, around.scene))
+    elif plan.last is not None:
+        done = plan.last
+    else:
+        return plan, "I have not done anything yet that I could take back."
+    spec = around.spec(done.order.skill)
+    if not done.moved:
+        return replace(plan, is_over=True), "All right, I stop that. I have moved nothing yet."
+    if spec is None or not spec.undo:
+        return plan, f"I cannot take that back: nothing undoes {done.order.skill}."
+    places = [place for place in around.world.places if place != done.order.place]
+    if not places or around.spec(spec.undo) is None:
+        return plan, "I cannot take that back: I know no other place."
+    home = "table" if "table" in places else sorted(places)[0]
+    back = Order("place", done.moved, (), home, "in" if home in around.world.inside else "on")
+    plan = replace(
+        plan, number=plan.number + 1, revision=0, orders=(back,), is_over=False, is_paused=False,
+        was_there=_ids_there(back, around.scene), ordered_ns=now_ns, last=None,
+    )  # fmt: skip
+    return plan, f"I am sorry. {_promise(back)}"
+
+
+def _moved(plan: OrdersUnderWay, order: Order, scene: Scene) -> tuple[Reference, ...]:
+    """What stands at the order's place now and did not before."""
+    return tuple(
+        Reference(id=thing.id, label=thing.label, colour=thing.colour)
+        for thing in scene.things
+        if not thing.is_place and _is_at(thing, order, scene) and thing.id not in plan.was_there
+    )
+
+
+def report(
+    plan: OrdersUnderWay, description: SceneDescription, around: Surroundings, now_ns: int = 0
+) -> tuple[OrdersUnderWay, str]:
     """The plan after a description by the VLM, and what to say about it."""
     subtask = plan.subtask
     if subtask is None:
-        return _recover(description), ""
-    if plan.is_over or description.subtask_id != subtask.id:
+        return _recover(plan, description), ""
+    order = plan.order
+    if order is None or description.subtask_id != subtask.id:
         return plan, ""
-    if description.progress == "finished":
-        return replace(plan, is_over=True), f"I am done. {_outcome(plan)}"
+    if description.progress not in ("finished", "failed"):
+        return plan, ""
+    moved = _moved(plan, order, around.scene) if order.skill == "place" else ()
+    done = replace(plan, last=Finished(order, moved))
     if description.progress == "failed":
-        found = re.search(r"I cannot [^.]*", description.text)
-        why = found.group(0) if found else "something does not work"
-        return replace(plan, is_over=True), f"I have to give up: {why}."
-    return plan, ""
+        so_far = f" {things_words(moved, order)}" if moved else " Nothing was moved." if order.skill == "place" else ""
+        return replace(
+            done, is_over=True
+        ), f"I have to give up: {description.why or 'something does not work'}.{so_far}"
+    if order.skill == "place" and not moved:
+        text = f"I moved nothing: I see {_nothing_to_move(order, around.scene)}."
+    else:
+        text = _outcome(order, moved)
+    if len(plan.orders) > 1:
+        rest = plan.orders[1:]
+        plan = replace(
+            done, number=plan.number + 1, revision=0, orders=rest, was_there=_ids_there(rest[0], around.scene),
+            ordered_ns=now_ns,
+        )  # fmt: skip
+        return plan, f"{text} {_promise(rest[0])}"
+    return replace(done, is_over=True), f"I am done. {text}" if moved or order.skill != "place" else text
 
 
-def _order(plan: OrderUnderWay, meaning: Meaning) -> tuple[OrderUnderWay, str]:
-    if not meaning.can_do:
-        also = "" if plan.is_over or not plan.number else f" I go on: {describe(plan)[0].lower()}{describe(plan)[1:]}."
-        return plan, f"I am sorry, I cannot do that. {HELP}{also}"
-    fresh = OrderUnderWay(
-        number=plan.number + 1,
-        what="" if meaning.is_everything else meaning.kind,
-        where=meaning.where if meaning.where not in ("", "table") else "bin",
-        excluding=_left_out(meaning),
-    )
-    if only := _only(fresh):
-        return fresh, f"Sure. I will put the {' and the '.join(only)} {fresh.what or 'thing'} in the {fresh.where}."
-    things = PLURALS.get(fresh.what, "things")
-    but = f", all but the {' and the '.join(fresh.excluding)} one" if fresh.excluding else ""
-    return fresh, f"Sure. I will put the {things} in the {fresh.where}{but}."
+def _outcome(order: Order, moved: tuple[Reference, ...]) -> str:
+    if order.skill == "place":
+        left = list_words([f"the {_bare(one)}" for one in order.excluding])
+        return things_words(moved, order) + (f" I left {left}." if left else "")
+    if order.skill == "pick":
+        return f"I hold {list_words([name_of_reference(one) for one in order.things])}."
+    return ""
 
 
-def _amend(plan: OrderUnderWay, meaning: Meaning) -> OrderUnderWay:
-    kept = [colour for colour in plan.excluding if colour not in meaning.including]
-    excluding = tuple(dict.fromkeys((*kept, *meaning.excluding)))
-    if excluding == plan.excluding or not plan.number:
+def _nothing_to_move(order: Order, scene: Scene) -> str:
+    """Why nothing was moved: "no bowl", "no cup that is not in the bin already"."""
+    names = []
+    for one in order.things:
+        there = [thing for thing in scene.things if fits(thing, one, scene) and _is_at(thing, order, scene)]
+        bare = "thing" if one.label == "*" else one.label
+        kind = bare if one.count == 1 else plural_of(bare)
+        words = f"{one.colour} {kind}".strip()
+        names.append(
+            f"no {words} that {'is' if one.count == 1 else 'are'} not {order.relation} the {order.place} already"
+            if there
+            else f"no {words}"
+        )
+    return list_words(names) or "nothing"
+
+
+def given_up(plan: OrdersUnderWay, now_ns: int) -> tuple[OrdersUnderWay, str]:
+    """After a question that nobody answered: it is closed, and that is said."""
+    if not plan.asked_ns or now_ns - plan.asked_ns < to_ns(ANSWER_WITHIN_S):
+        return plan, ""
+    talk = replace(plan.talk, question=None, awaits="")
+    return replace(
+        plan, asked_ns=0, talk=talk
+    ), f"Nobody answered for {ANSWER_WITHIN_S:.0f} seconds, so I leave it. {anything_else(plan.order)}".strip()
+
+
+def _recover(plan: OrdersUnderWay, description: SceneDescription) -> OrdersUnderWay:
+    """After a restart of the planner: the order that the VLM still works on."""
+    subtask = description.subtask
+    if subtask is None or subtask.state != "work" or description.progress == "idle":
         return plan
-    return replace(plan, excluding=excluding, revision=plan.revision + 1, is_over=False)
-
-
-def _outcome(plan: OrderUnderWay) -> str:
-    if only := _only(plan):
-        return f"The {' and the '.join(only)} {plan.what or 'thing'} is in the {plan.where}."
-    things = PLURALS.get(plan.what, "things")
-    if not plan.excluding:
-        return f"The {things} are in the {plan.where}."
-    return f"The {things} are in the {plan.where}, all but the {' and the '.join(plan.excluding)} one."
-
-
-def _recover(description: SceneDescription) -> OrderUnderWay:
-    """After a restart of the planner: the order that the VLM still works on, from its own words."""
-    number = re.fullmatch(r"task-(\d+)\.(\d+)", description.subtask_id)
-    words = re.search(r"Subtask: ([^.]*)\.", description.text)
-    meaning = understand(words.group(1)) if words else None
-    if number is None or meaning is None or not meaning.can_do or description.progress == "idle":
-        return OrderUnderWay()
-    return OrderUnderWay(
-        number=int(number.group(1)),
-        revision=int(number.group(2)),
-        what="" if meaning.is_everything else meaning.kind,
-        where=meaning.where,
-        excluding=_left_out(meaning),
-    )
+    number, _, revision = subtask.id.removeprefix("task-").partition(".")
+    if not (subtask.id.startswith("task-") and number.isdigit() and revision.isdigit()):
+        return plan
+    skill = {name: alias for alias, name in ALIASES.items()}.get(subtask.skill, subtask.skill)
+    order = Order(skill, subtask.things, subtask.excluding, subtask.place, subtask.relation)
+    return replace(plan, number=int(number), revision=int(revision), orders=(order,))

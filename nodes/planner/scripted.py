@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections import deque
 
-from nodes.planner.rules import OrderUnderWay, hear, report
+from nodes.planner.rules import OrdersUnderWay, Surroundings, given_up, hear, report
 from runtime import Node, Publisher, QoS, Subscription, every, on
+from runtime.clock import to_ns
 from runtime.control_messages.fence import Fence
-from runtime.msgs import Effect, Feedback, Interrupt, SceneDescription, Subtask, Utterance
+from runtime.msgs import (
+    Effect,
+    Feedback,
+    Interrupt,
+    Scene,
+    SceneDescription,
+    SkillCatalogue,
+    Subtask,
+    Utterance,
+)
 from runtime.qos import RELIABLE
 
 HISTORY_KEPT = 100
+KNOWS_WITHIN_S = 8.0
+"""How long an utterance waits for the first scene and the first skills; then it is answered without."""
 
 
 class ScriptedPlanner(Node):
@@ -26,6 +38,8 @@ class ScriptedPlanner(Node):
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(lifespan_s=3.0))
+    scene = Subscription(Scene, "scene", qos=QoS(required=False))
+    skills = Subscription(SkillCatalogue, "skills", qos=QoS(required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
     spoken = Subscription(Utterance, "said", qos=QoS(required=False))
@@ -36,7 +50,8 @@ class ScriptedPlanner(Node):
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker
-        self.plan = OrderUnderWay()
+        self.plan = OrdersUnderWay()
+        self.unheard: deque[tuple[int, str]] = deque(maxlen=HISTORY_KEPT)  # until it is known what there is
         self.history: deque[str] = deque(maxlen=HISTORY_KEPT)
         self.saying: deque[tuple[str, str]] = deque(maxlen=HISTORY_KEPT)  # sent, not yet heard on `said`; its cause
 
@@ -44,11 +59,34 @@ class ScriptedPlanner(Node):
     def listen(self, utterance: Utterance) -> None:
         """Answer an order, remember a correction."""
         self._note(f"{utterance.speaker}: {utterance.text}")
+        if self._knows():
+            self._hear(utterance.text)
+        else:
+            self.unheard.append((self.clock.now_ns(), utterance.text))
+
+    def _hear(self, text: str) -> None:
         before = self.plan
-        self.plan, reply = hear(before, utterance.text)
+        self.plan, reply = hear(before, text, self._around(), self.clock.now_ns())
         self._answer(reply)
         if self.plan != before or reply:
             self._publish()
+
+    def _around(self) -> Surroundings:
+        scene, skills = self.scene.latest(), self.skills.latest()
+        return Surroundings(scene or Scene(), skills.skills if skills is not None else ())
+
+    def _knows(self) -> bool:
+        return self.scene.latest() is not None and self.skills.latest() is not None
+
+    @on(scene)
+    def see(self, scene: Scene) -> None:
+        """What was heard before anything was known is understood now."""
+        if self.unheard and self._knows():
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        while self.unheard:
+            self._hear(self.unheard.popleft()[1])
 
     @on(interrupt)
     def interrupted(self, interrupt: Interrupt) -> None:
@@ -89,10 +127,15 @@ class ScriptedPlanner(Node):
     @every(hz=0.5)
     def tick(self) -> None:
         """Look at what the VLM reports, and say what is to be done."""
+        now_ns = self.clock.now_ns()
+        if self.unheard and now_ns - self.unheard[0][0] > to_ns(KNOWS_WITHIN_S):
+            self._catch_up()
         description = self.description.latest()
         if description is not None:
-            self.plan, reply = report(self.plan, description)
+            self.plan, reply = report(self.plan, description, self._around(), now_ns)
             self._answer(reply)
+        self.plan, reply = given_up(self.plan, now_ns)
+        self._answer(reply)
         self._publish()
 
     def _publish(self) -> None:

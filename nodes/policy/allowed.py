@@ -1,21 +1,24 @@
-"""Which actions a policy takes on at all: an allow-list with ranges, enforced below whatever model asks.
+"""Which actions a policy takes on at all: by risk class and geometry, enforced below whatever model asks.
 
-Model output is data. However persuasive the sentence that a model has read, an action outside this table is answered
-with a failure, and a risky one waits for a person's own yes, which only `heard` brings and no model can say.
+Model output is data. However persuasive the sentence that a model has read, an action outside the table is answered
+with a failure, and a risky one waits for a person's own yes, which only `heard` brings and no model can say. What a
+skill declares can only narrow this: a skill without a declared risk has the strictest limits.
 """
 
 from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from nodes.interrupts.intent import says_yes, understand
 from runtime.clock import to_ns
-from runtime.msgs import Action, RobotState, SeenObject, Utterance
+from runtime.msgs import Action, Argument, Risk, RobotState, SeenObject, SkillArgument, SkillSpec, Utterance
 
 YES_FOR_S = 15.0
 """How long a person's yes to one action is good."""
@@ -23,23 +26,30 @@ YES_FOR_S = 15.0
 PLEASE = "Please say yes."
 """How the question before a risky action ends; the action was not taken on, and may be asked for again after a yes."""
 
+STRICTEST: Risk = "person"
 
-class SkillRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one skill may be asked for."""
 
-    needs_target: bool
-    labels: tuple[str, ...]
+class RiskLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a skill of one risk class may be asked for."""
+
     furthest_m: float
     heights_m: tuple[float, float]
-    widest_m: float
-    confirm: tuple[str, ...]
+    widest_thing_m: float
+    widest_place_m: float
+    confirm: Literal["never", "tall", "always"]
+    confirm_above_m: float  # "tall": higher things need a yes
 
 
 class ActionLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole table."""
 
     longest_text: int
-    skills: dict[str, SkillRule]
+    most_arguments: int
+    risks: dict[str, RiskLimits]
+
+    def of(self, spec: SkillSpec) -> RiskLimits:
+        """The limits of a skill; those of the strictest class where it declares no risk."""
+        return self.risks[spec.risk or STRICTEST]
 
 
 @cache
@@ -48,38 +58,71 @@ def rules() -> ActionLimits:
     return msgspec.convert(tomllib.loads(Path(__file__).with_name("allowed.toml").read_text("utf-8")), ActionLimits)
 
 
-def why_not(action: Action, state: RobotState | None) -> str:
+def why_not(action: Action, state: RobotState | None, skills: Mapping[str, SkillSpec]) -> str:
     """Why the action is refused; "" where it may be taken on. Without a state nothing that has a place is."""
-    table = rules()
-    rule = table.skills.get(action.skill)
-    if rule is None:
-        return f"{str(action.skill)[:40]!r} is no skill; skills: {', '.join(table.skills)}"
+    table, spec = rules(), skills.get(action.skill)
+    if spec is None:
+        return f"{str(action.skill)[:40]!r} is no skill; skills: {', '.join(skills)}"
     if len(action.text) > table.longest_text:
         return f"the action's text has {len(action.text)} characters; at most {table.longest_text}"
-    target = action.target
-    if target is None:
-        return f"a {action.skill} needs a target" if rule.needs_target else ""
-    if action.skill in ("hold", "nod", "shake"):
-        return ""  # looks at no target
+    if len(action.arguments) > table.most_arguments:
+        return f"the action has {len(action.arguments)} arguments; at most {table.most_arguments}"
+    given = {argument.name: argument for argument in action.arguments}
+    known = {argument.name: argument for argument in spec.arguments}
+    for name in given:
+        if name not in known:
+            return f"{spec.name} has no argument {name[:40]!r}; arguments: {', '.join(known) or 'none'}"
+    for argument in spec.arguments:
+        problem = _wrong_value(spec, argument, given.get(argument.name), state)
+        if problem:
+            return problem
+    return ""
+
+
+def _wrong_value(spec: SkillSpec, argument: SkillArgument, given: Argument | None, state: RobotState | None) -> str:
+    what = f"{spec.name}'s {argument.name}"
+    if given is None:
+        return f"a {spec.name} needs a {argument.name}" if argument.is_needed else ""
+    if argument.type == "text":
+        return "" if len(given.text) <= rules().longest_text else f"{what} has {len(given.text)} characters"
+    if argument.type == "number":
+        number, low, high = given.number, argument.lowest, argument.highest
+        if number is None or not math.isfinite(number):
+            return f"{what} is no finite number"
+        if (low is not None and number < low) or (high is not None and number > high):
+            return f"{what} is {number:g}; {_range_text(low, high)}"
+        return ""
+    if given.thing is None:
+        return f"{what} is no {argument.type}"
+    if len(given.thing.label) > rules().longest_text:
+        return f"{what} has a label of {len(given.thing.label)} characters"
     if state is None:
         return "the robot's state is not known"
-    return _why_not_there(action.skill, rule, target, state)
+    is_place = argument.type == "place" or given.thing.is_place
+    return _why_not_there(spec, given.thing, state, is_place=is_place)
 
 
-def _why_not_there(skill: str, rule: SkillRule, target: SeenObject, state: RobotState) -> str:
+def _range_text(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return f"at least {low:g}" if low is not None else f"at most {high:g}"
+    return f"expected {low:g} to {high:g}"
+
+
+def _why_not_there(spec: SkillSpec, target: SeenObject, state: RobotState, *, is_place: bool) -> str:
+    limits, skill = rules().of(spec), spec.name
     numbers = (target.x_m, target.y_m, target.z_m, target.width_m, target.height_m)
     if not all(math.isfinite(number) for number in numbers):
         return f"the target of the {skill} is not made of finite numbers"
-    if target.label not in rule.labels:
-        return f"a {skill} of {target.label[:40]!r} is not allowed; allowed: {', '.join(rule.labels)}"
     away_m = math.dist((target.x_m, target.y_m), (state.base_x_m, state.base_y_m))
-    if away_m > rule.furthest_m:
-        return f"the target is {away_m:.1f} m away; a {skill} goes {rule.furthest_m:g} m at most"
-    lowest, highest = rule.heights_m
+    if away_m > limits.furthest_m:
+        return f"the target is {away_m:.1f} m away; a {skill} goes {limits.furthest_m:g} m at most"
+    lowest, highest = limits.heights_m
     if not lowest <= target.z_m <= highest:
         return f"the target is {target.z_m:.2f} m high; a {skill} is for {lowest:g} to {highest:g} m"
-    if not 0.0 <= max(target.width_m, target.height_m) <= rule.widest_m or min(target.width_m, target.height_m) < 0.0:
-        return f"the target is {max(target.width_m, target.height_m):.2f} m large; a {skill} takes {rule.widest_m:g} m"
+    widest_m = limits.widest_place_m if is_place else limits.widest_thing_m
+    size_m = max(target.width_m, target.height_m)
+    if not 0.0 <= size_m <= widest_m or min(target.width_m, target.height_m) < 0.0:
+        return f"the target is {size_m:.2f} m large; a {skill} takes {widest_m:g} m"
     return ""
 
 
@@ -90,18 +133,18 @@ class Confirmations:
         self._asked: tuple[str, str, str] | None = None
         self._yes_until_ns = 0
 
-    def question(self, action: Action, now_ns: int) -> str:
+    def question(self, action: Action, skills: Mapping[str, SkillSpec], now_ns: int) -> str:
         """What to ask a person before this action; "" where it needs no yes or has one."""
-        rule, target = rules().skills.get(action.skill), action.target
-        label = target.label if target is not None else ""
-        if rule is None or ("*" not in rule.confirm and label not in rule.confirm):
+        spec, target = skills.get(action.skill), action.target
+        if spec is None or not _needs_yes(rules().of(spec), spec, action):
             return ""
-        wish = (action.skill, label, target.colour if target is not None else "")
+        wish = (action.skill, target.label if target is not None else "", target.colour if target is not None else "")
         if wish == self._asked and now_ns < self._yes_until_ns:
             self._asked, self._yes_until_ns = None, 0  # one yes, one action
             return ""
         self._asked, self._yes_until_ns = wish, 0
-        return f"Shall I {action.skill} the {' '.join(part for part in wish[:0:-1] if part)}? {PLEASE}"
+        what = " ".join(part for part in wish[:0:-1] if part)
+        return f"Shall I {action.skill}{' the ' + what if what else ''}? {PLEASE}"
 
     def hear(self, utterance: Utterance, now_ns: int) -> None:
         """A yes is for what was asked last; a correction or a stop after it takes it back, and nothing else is one."""
@@ -109,3 +152,13 @@ class Confirmations:
             self._yes_until_ns = now_ns + to_ns(YES_FOR_S)
         elif understand(utterance.text).wants in ("amend", "stop"):
             self._yes_until_ns = 0
+
+
+def _needs_yes(limits: RiskLimits, spec: SkillSpec, action: Action) -> bool:
+    if limits.confirm == "always":
+        return True
+    types = {argument.name: argument.type for argument in spec.arguments}
+    things = [one.thing for one in action.arguments if one.thing is not None and types.get(one.name) == "thing"]
+    return limits.confirm == "tall" and any(
+        not thing.is_place and thing.height_m > limits.confirm_above_m for thing in things
+    )

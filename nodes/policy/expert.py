@@ -17,11 +17,29 @@ import numpy as np
 
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
+from nodes.policy.catalogue import SPECS, Plan, catalogue_of, load_skills
 from nodes.policy.sight import blend, judge, spot_of, state_at
-from nodes.policy.skill_steps import SkillProgress, SkillStep, begin, resting, retreat, step
-from nodes.policy.skills import LOOK, NOD, PICK, PLACE, POINT, PUT_BACK, SET_BACK, SHAKE, Phase, Spot, plan
+from nodes.policy.skills import (
+    LOOK,
+    NOD,
+    PICK,
+    PLACE,
+    POINT,
+    PUT_BACK,
+    SET_BACK,
+    SHAKE,
+    Phase,
+    SkillProgress,
+    SkillStep,
+    Spot,
+    begin,
+    plan,
+    resting,
+    retreat,
+    step,
+)
 from nodes.robot.described import ForRobot
-from nodes.stretch.kinematics import grasp_point, head_camera_pose, to_odometry
+from nodes.stretch.kinematics import HEAD_PAN, HEAD_TILT, grasp_point, head_camera_pose, to_odometry
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.clock import to_ns
 from runtime.control_messages.fence import Fence
@@ -37,7 +55,9 @@ from runtime.msgs import (
     Image,
     Interrupt,
     JointCommand,
+    JointVector,
     RobotState,
+    SkillCatalogue,
     Utterance,
 )
 from runtime.qos import RELIABLE
@@ -56,8 +76,6 @@ FIND_EVERY_S = 0.15
 ARM_OFF_M = 0.30
 """Nearer than this the gripper hides a part of what it carries something to."""
 
-Plan = tuple[tuple[Phase, Spot], ...]
-
 
 @dataclass(frozen=True, slots=True)
 class HeadView:
@@ -74,7 +92,7 @@ class ExpertPolicy(ForRobot, Node):
     """Pick, place, look, point, nod, shake the head and hold, for a Stretch beside a table on its right.
 
     `tallest_m` is the height up to which things may stand where the gripper passes; `sees=False` trusts the action's
-    position without looking.
+    position without looking. `skills` are a package's own, as "module:NAME" (see `nodes.policy.catalogue`).
     """
 
     realtime = True
@@ -94,15 +112,19 @@ class ExpertPolicy(ForRobot, Node):
     feedback = Publisher(Feedback, "feedback", qos=RELIABLE)
     effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
     said = Publisher(Utterance, "said", qos=RELIABLE)
+    skills = Publisher(SkillCatalogue, "skills")
 
-    def __init__(self, tallest_m: float = 0.68, sees: bool = True) -> None:
+    def __init__(self, tallest_m: float = 0.68, sees: bool = True, skills: tuple[str, ...] = ()) -> None:
         if not 0.0 <= tallest_m <= 2.0:
             raise ParameterError(f"policy: tallest_m is {tallest_m}; expected 0 to 2 m")
         self.tallest_m = tallest_m
+        self.added = load_skills(skills, SPECS)
+        self.specs = {**SPECS, **{name: skill.spec for name, skill in self.added.items()}}
         self.sees = sees
         self.current: Action | None = None
         self.asked: Asked | None = None
         self.progress: SkillProgress | None = None
+        self.kept: JointVector = ()  # the last goals
         self.confirmations = Confirmations()
         self.is_over = True
         self.is_told_to_stop = False
@@ -140,6 +162,11 @@ class ExpertPolicy(ForRobot, Node):
         phase, spot = self.progress.phase, self.progress.spot
         self.wanted = (phase, spot) if self.sees and phase is not None and spot is not None else None
 
+    @every(hz=1)
+    def announce(self) -> None:
+        """What this body can do, again and again for those who come late."""
+        self.skills.publish(catalogue_of(self.specs.values()))
+
     @on(action)
     def begin(self, action: Action) -> None:
         """Take on an action from wherever the robot is."""
@@ -153,7 +180,8 @@ class ExpertPolicy(ForRobot, Node):
         if state is None:
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why="the robot's state is not known"))
             return
-        refusal = why_not(action, state) or self.confirmations.question(action, self.clock.now_ns())
+        refusal = why_not(action, state, self.specs)
+        refusal = refusal or self.confirmations.question(action, self.specs, self.clock.now_ns())
         if refusal:
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
             if refusal.endswith(PLEASE):
@@ -175,6 +203,7 @@ class ExpertPolicy(ForRobot, Node):
         if action.skill == "place" and held is None and phases:
             held = _unknown(state)
         self.progress = begin(phases, state, held)
+        self.kept = self.progress.goal
         if isinstance(plan_or_why, str):
             ok = plan_or_why == ""
             why = plan_or_why or ("holding still" if action.skill == "hold" else "it is already in the gripper")
@@ -250,6 +279,12 @@ class ExpertPolicy(ForRobot, Node):
         """What to do, in phases; or why not, empty where there is nothing to do."""
         if action.skill == "hold":
             return ""
+        if action.skill in self.added:
+            return self.added[action.skill].phases(action, state, held)
+        if action.skill == "put_back":
+            if held is None or not state.is_grasping:
+                return "there is nothing in the gripper that was taken from anywhere"
+            return plan(SET_BACK, held)
         if action.skill == "look":
             return plan(LOOK, spot_of(action.target) if action.target else _table(state))
         if action.skill in ("nod", "shake"):
@@ -262,6 +297,8 @@ class ExpertPolicy(ForRobot, Node):
         if action.skill == "place":
             if not state.is_grasping:
                 return "there is nothing in the gripper to place"
+            if action.target.height_m == 0.0 and held is not None:  # a free place on something flat
+                return plan(SET_BACK, replace(spot, z_m=spot.z_m + held.height_m / 2, height_m=held.height_m))
             return plan(SET_BACK, held) if held is not None and held.name == spot.name else plan(PLACE, spot)
         if held is None:
             is_unknown = state.is_grasping
@@ -319,6 +356,12 @@ class ExpertPolicy(ForRobot, Node):
         self.feedback.publish(feedback, stems_from=self.action.peek() or ())
 
     def _publish(self, progress: SkillProgress, v_mps: float, w_radps: float) -> None:
+        skill = self.added.get(self.current.skill) if self.current is not None and not self.is_over else None
+        if skill is not None and skill.spec.risk == "still":  # what is declared harmless cannot move anything else
+            head = (HEAD_PAN, HEAD_TILT)
+            goal = tuple(at if n in head else self.kept[n] for n, at in enumerate(progress.goal))
+            progress, v_mps, w_radps = replace(progress, goal=goal), 0.0, 0.0
+        self.kept = progress.goal
         command = JointCommand(position=progress.goal, base_v_mps=v_mps, base_w_radps=w_radps)
         self.command.publish(command, stems_from=[one for one in (self.action.peek(), self.used) if one is not None])
 

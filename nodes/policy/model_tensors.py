@@ -6,13 +6,12 @@ A model is given what it names, and nothing else. All inputs but `joints` may be
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
 
 from nodes.models.onnx_file import Tensor, declared, read_model
 from runtime.errors import choices
-from runtime.msgs import JOINTS, Skill
+from runtime.msgs import JOINTS
 
-SKILLS: tuple[Skill, ...] = get_args(Skill)
+SKILLS = ("pick", "place", "look", "point", "nod", "shake", "hold")
 """The order of the one-hot input `skill`: pick, place, look, point, nod, shake, hold."""
 
 COLUMNS = len(JOINTS) + 2

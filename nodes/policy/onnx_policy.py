@@ -19,11 +19,12 @@ import numpy as np
 from nodes.models.onnx_file import read_model
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
+from nodes.policy.catalogue import SPECS, catalogue_of
 from nodes.policy.chunks import BLEND_S, Playback, as_message, seen_ns
 from nodes.policy.model_inputs import Felt, Trigger, feel
 from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
 from nodes.policy.shipped import place_of
-from nodes.policy.skill_steps import resting
+from nodes.policy.skills import resting
 from nodes.policy.under_way import UnderWay
 from nodes.robot.described import ForRobot
 from nodes.stretch.kinematics import GRIPPER
@@ -45,6 +46,7 @@ from runtime.msgs import (
     JointCommand,
     JointVector,
     RobotState,
+    SkillCatalogue,
     Utterance,
 )
 from runtime.qos import RELIABLE
@@ -95,6 +97,7 @@ class OnnxPolicy(ForRobot, Node):
     feedback = Publisher(Feedback, "feedback", qos=RELIABLE)
     effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
     said = Publisher(Utterance, "said", qos=RELIABLE)
+    skills = Publisher(SkillCatalogue, "skills")
 
     def __init__(
         self,
@@ -139,6 +142,7 @@ class OnnxPolicy(ForRobot, Node):
         self.session: PolicySession | RemoteSession | OpenPiSession | None = None
         # Written by the plain handlers only, as whole values: the worker reads them.
         self.is_active = not needs_action
+        self.known_skills: tuple[str, ...] = ()  # the worker's
         self.under_way: UnderWay | None = None
         self.recent: tuple[JointVector, ...] = ()
         self.playback = Playback(blend_s)
@@ -193,6 +197,12 @@ class OnnxPolicy(ForRobot, Node):
         for port in (self.chunk, self.command):
             port.provenance = f"model:{self.model}"
 
+    @every(hz=1)
+    def announce(self) -> None:
+        """The skills that the model knows; all where it has not said."""
+        known = self.known_skills
+        self.skills.publish(catalogue_of(spec for name, spec in SPECS.items() if not known or name in known))
+
     @on(action)
     def begin(self, action: Action) -> None:
         """Act on the newest action."""
@@ -202,8 +212,8 @@ class OnnxPolicy(ForRobot, Node):
             if self.is_active:  # asked again, as after a false alarm: it is still at it
                 self.feedback.publish(Feedback(action_id=action.id, status="running"))
             return
-        refusal = why_not(action, state)
-        refusal = refusal or self.confirmations.question(action, self.clock.now_ns())
+        refusal = why_not(action, state, SPECS)
+        refusal = refusal or self.confirmations.question(action, SPECS, self.clock.now_ns())
         if refusal:
             self.feedback.publish(Feedback(action_id=action.id, status="failure", why=refusal))
             if refusal.endswith(PLEASE):
@@ -283,6 +293,7 @@ class OnnxPolicy(ForRobot, Node):
             return
         try:
             wants = self.session.wants()
+            self.known_skills = tuple(wants.skills)
             if wants.trigger != trigger:
                 return
             if under_way is not None and wants.skills and under_way.action.skill not in wants.skills:

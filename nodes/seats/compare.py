@@ -89,6 +89,6 @@ class ShadowCompare(Node):
 def _content(message: Action | Subtask) -> tuple[object, ...]:
     """What a message asks for, without its id and its words."""
     if isinstance(message, Subtask):
-        return message.verb, message.what, message.where, frozenset(message.excluding)
+        return message.state, message.skill, message.things, message.place, frozenset(message.excluding)
     target = message.target
     return message.skill, None if target is None else (target.label, target.colour)

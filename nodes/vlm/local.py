@@ -6,15 +6,20 @@ than blocking: looking takes about 10 ms, so an utterance never waits longer tha
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Any
 
+import msgspec
+
 from nodes.interrupts.intent import says_yes, understand
+from nodes.planner.rules import Surroundings, parser_of
+from nodes.planner.understanding import Conversation, Order, understand_in
 from nodes.policy.allowed import PLEASE
 from nodes.robot.described import ForRobot
 from nodes.stretch.body import head_pose, own_parts
-from nodes.vlm.memory import Known, believed, update, without
-from nodes.vlm.next_action import Decision, Outcome, Situation, decide, name_of
+from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
+from nodes.vlm.next_action import Decision, Outcome, Situation, decide, is_in, name_of
 from nodes.vlm.poses import pose_at
 from runtime import Node, Publisher, QoS, Stamped, Subscription, every, on
 from runtime.clock import to_ns
@@ -28,11 +33,16 @@ from runtime.msgs import (
     GuardState,
     Image,
     Interrupt,
+    Reference,
+    Relation,
     RobotState,
+    Scene,
     SceneDescription,
     SeenObject,
+    SkillCatalogue,
     Subtask,
     Utterance,
+    aimed_at,
 )
 from runtime.qos import RELIABLE
 
@@ -50,12 +60,20 @@ YES_TO_POLICY_S = 0.4
 """After a yes: until the policy, which hears it too, has surely done so."""
 
 
+KINDS = ("cup", "bowl", "block", "ball", "bottle")
+PLACES = ("bin", "table")
+"""What `perception` can tell apart by shape, and what it takes for a place."""
+BESIDE_M = 0.2
+
+
 class LocalVLM(ForRobot, Node):
     """5 Hz, and at once when something is heard, felt or decided."""
 
     provenance = "model:local-geometry-1"
     seat = "vlm"
     made_for_joints = JOINTS
+    kinds: tuple[str, ...] = KINDS
+    places: tuple[str, ...] = PLACES
 
     subtask = Subscription(Subtask, "subtask")
     image = Subscription(Image, "head/image", qos=QoS(lifespan_s=1.0))
@@ -63,12 +81,14 @@ class LocalVLM(ForRobot, Node):
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
+    skills = Subscription(SkillCatalogue, "skills", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
     fence = Subscription(Fence, "fence", qos=QoS(required=False))
     lease = Subscription(Lease, "lease", qos=QoS(required=False))
 
     action = Publisher(Action, "action", qos=RELIABLE)
     description = Publisher(SceneDescription, "description")
+    scene = Publisher(Scene, "scene")
     said = Publisher(Utterance, "said", qos=RELIABLE)
     effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
 
@@ -78,7 +98,12 @@ class LocalVLM(ForRobot, Node):
         self.known: tuple[Known, ...] = ()
         self.unplaced: tuple[str, ...] = ()  # seen by a camera without depth: nobody knows where
         self.task: Subtask | None = None
-        self.vetoed: frozenset[str] = frozenset()
+        self.vetoed: tuple[Reference, ...] = ()
+        self.stored: tuple[SeenObject, ...] = ()  # brought into a box, where the camera does not see them
+        self.moved: tuple[SeenObject, ...] = ()  # for this subtask
+        self.numbered = 1  # the next thing's number
+        self.done_for = ""  # the subtask that the action under way was chosen for
+        self.why = ""  # the last action failed
         self.preferred = ""
         self.holding: SeenObject | None = None
         self.doing: Action | None = None
@@ -116,14 +141,16 @@ class LocalVLM(ForRobot, Node):
             return
         self.yes_until_ns = 0
         before, self.task = self.task, subtask
-        is_amended = before is not None and (before.verb, before.what, before.where) == (
-            subtask.verb,
-            subtask.what,
-            subtask.where,
+        is_amended = before is not None and (before.skill, before.things, before.place) == (
+            subtask.skill,
+            subtask.things,
+            subtask.place,
         )
         if not is_amended:
             self.failures.clear()
             self.looks = 0
+            self.moved = ()
+            self.vetoed, self.preferred = (), ""
         self._act()
 
     @on(heard)
@@ -134,21 +161,26 @@ class LocalVLM(ForRobot, Node):
             self.yes_until_ns, self.has_said_yes = self.clock.now_ns() + to_ns(YES_TO_POLICY_S), True
         elif meaning.wants != "nothing":
             self.yes_until_ns = 0
-        if meaning.wants == "order" and meaning.can_do:
-            self.vetoed, self.preferred = frozenset(meaning.excluding), ""
-            return
-        if meaning.wants not in ("amend", "stop"):
-            return
-        vetoed = set(meaning.excluding)
+        if meaning.wants != "stop" and self.task is not None and self.task.state == "work":
+            self._amend(utterance.text)
+
+    def _amend(self, text: str) -> None:
+        """What is to be left alone is left at once; the planner hears it too, and remembers it."""
+        assert self.task is not None
+        task = self.task
+        world = Surroundings(self._scene()).world
+        order = Order(task.skill, task.things, task.excluding, task.place, task.relation)
+        intent, _ = understand_in(text, world, Conversation(orders=(order,)), parser_of(world))
+        vetoed = list(intent.protected)
         target = self.doing.target if self.doing is not None and self.doing.skill == "pick" else self.holding
-        if meaning.is_about_current and meaning.wants == "amend" and target is not None:
-            vetoed.add(target.colour)
-        if meaning.including:
-            self.preferred = meaning.including[0]
-        self.vetoed = (self.vetoed | vetoed) - set(meaning.including)
+        if intent.why == "current" and target is not None:
+            vetoed.append(Reference(id=target.id, label=target.label, colour=target.colour))
+            self.reply = f"All right, I leave the {name_of(target)}. "
+        free = {(one.label, one.colour) for one in intent.released}
+        self.vetoed = tuple(
+            one for one in dict.fromkeys((*self.vetoed, *vetoed)) if (one.label, one.colour) not in free
+        )
         if vetoed:
-            self.reply = f"All right, I leave the {' and the '.join(sorted(vetoed))} one. "
-        if meaning.wants == "amend":
             self._act()
 
     @on(interrupt)
@@ -203,7 +235,7 @@ class LocalVLM(ForRobot, Node):
         self.is_answered = True
         if feedback.status == "running":
             return
-        self.outcome = feedback.status
+        self.outcome, self.why = feedback.status, feedback.why
         if action.skill == "look":
             self.looks += 1
             self.images_since_gaze = 0
@@ -230,6 +262,7 @@ class LocalVLM(ForRobot, Node):
             self.doing = None
         decision = self._act()
         self._describe(decision)
+        self.scene.publish(self._scene())
 
     # --- what it does about it
 
@@ -255,28 +288,70 @@ class LocalVLM(ForRobot, Node):
         seen = find_objects(
             image.rgb, depth, image.focal_px, rotation, position, own=own_parts(state), table_z_m=self.table_z_m
         )
-        things = [thing for thing in seen if thing.label != "bin"]
+        things = [thing for thing in seen if not thing.is_place]
         if things:
             self.table_z_m = things[0].z_m - things[0].height_m / 2
 
         def is_empty(thing: SeenObject) -> bool:
             place = (thing.x_m, thing.y_m, thing.z_m)
-            return thing.label != "bin" and place_is_empty(depth, image.focal_px, rotation, position, place)
+            return not thing.is_place and place_is_empty(depth, image.focal_px, rotation, position, place)
 
-        self.known = update(self.known, seen, is_empty)
+        self.known, self.numbered = with_ids(update(self.known, seen, is_empty), self.numbered)
         self.images_since_gaze += 1
 
+    def _things(self) -> tuple[SeenObject, ...]:
+        """Everything believed to be there: what the camera saw, what was put into boxes, and the table."""
+        seen = believed(self.known)
+        boxes = [one for one in seen if one.is_place]
+        in_boxes = {(one.label, one.colour) for one in seen if any(is_in(one, box) for box in boxes)}
+        hidden = [one for one in self.stored if (one.label, one.colour) not in in_boxes]
+        return (*seen, *hidden, *self._table())
+
+    def _table(self) -> tuple[SeenObject, ...]:
+        if self.table_z_m is None:
+            return ()
+        on_it = [one for one in believed(self.known) if not one.is_place]
+        x = sum(one.x_m for one in on_it) / len(on_it) if on_it else 0.0
+        y = sum(one.y_m for one in on_it) / len(on_it) if on_it else -0.55
+        return (
+            SeenObject(
+                id="table", label="table", colour="", x_m=x, y_m=y, z_m=self.table_z_m, width_m=0.0, height_m=0.0,
+                u_px=0.0, v_px=0.0, is_place=True,
+            ),
+        )  # fmt: skip
+
+    def _scene(self) -> Scene:
+        things = self._things()
+        held = () if self.holding is None else (self.holding,)
+        places = [one for one in things if one.is_place]
+        loose = [one for one in things if not one.is_place]
+        relations = [Relation(subject=one.id, relation="held by", object="robot") for one in held]
+        for number, one in enumerate(loose):
+            box = next((place for place in places if place.height_m > 0.0 and is_in(one, place)), None)
+            place = box or next((place for place in places if is_in(one, place)), None)
+            if place is not None:
+                relations.append(Relation(subject=one.id, relation="in" if box else "on", object=place.id))
+            for other in loose[number + 1 :]:
+                if box is None and math.hypot(one.x_m - other.x_m, one.y_m - other.y_m) < BESIDE_M:
+                    relations.append(Relation(subject=one.id, relation="beside", object=other.id))
+        return Scene(things=(*things, *held), relations=tuple(relations), kinds=self.kinds, places=self.places)
+
     def _situation(self) -> Situation:
+        catalogue = self.skills.latest()
         state = self.states[-1] if self.states else None
         base = (state.base_x_m, state.base_y_m, state.base_heading_rad) if state is not None else (0.0, 0.0, 0.0)
         return Situation(
             subtask=self.task,
             vetoed=self.vetoed,
             preferred=self.preferred,
-            objects=believed(self.known),
+            objects=self._things(),
+            skills={spec.name: spec for spec in catalogue.skills} if catalogue is not None else {},
             holding=self.holding,
+            moved=self.moved,
             doing=self.doing,
             outcome=self.outcome,
+            why=self.why,
+            is_for_task=self.task is not None and self.done_for == self.task.id,
             failures=dict(self.failures),
             looks=self.looks,
             is_looking_over=self.images_since_gaze >= IMAGES_PER_GAZE,
@@ -296,8 +371,13 @@ class LocalVLM(ForRobot, Node):
         if decision.skill != "keep":
             self.actions += 1
             self.doing = Action(
-                id=f"{self.name}-{self.actions}", skill=decision.skill, target=decision.target, text=decision.text
+                id=f"{self.name}-{self.actions}",
+                skill=decision.skill,
+                arguments=decision.arguments
+                or aimed_at(decision.target, "place" if decision.skill == "place" else "thing"),
+                text=decision.text,
             )
+            self.done_for = self.task.id if self.task is not None else ""
             self.outcome, self.is_answered, self.asked_ns = "running", False, self.clock.now_ns()
             self.action.publish(self.doing, stems_from=self._sources())
         self._say(self.reply + decision.say)
@@ -308,10 +388,20 @@ class LocalVLM(ForRobot, Node):
         if action.skill == "pick" and action.target is not None:
             self.holding = action.target
             self.known = without(self.known, action.target)
-        elif action.skill == "place" and self.holding is not None:
-            self.failures.pop(name_of(self.holding), None)
+            self.stored = tuple(one for one in self.stored if one.id != action.target.id)
+        elif action.skill in ("place", "put_back") and self.holding is not None:
+            held, place = self.holding, action.target
+            self.failures.pop(name_of(held), None)
             self.holding = None
             self.looks = 0
+            if place is None or not place.is_place:
+                return  # back where it was: the camera will see it
+            self.moved += (held,)
+            there: SeenObject = msgspec.structs.replace(held, x_m=place.x_m, y_m=place.y_m)  # type: ignore[type-var]  # a Struct
+            if place.height_m > 0.0:
+                self.stored += (there,)
+            else:
+                self.known += (Known(there, SIGHTINGS_TO_BELIEVE, 0, ((held.label, held.colour),)),)
 
     def _failed(self, action: Action, why: str) -> None:
         self.log.info("%s failed: %s", action.text, why)
@@ -363,6 +453,8 @@ class LocalVLM(ForRobot, Node):
                 subtask_id=self.task.id if self.task is not None else "",
                 progress=decision.progress,
                 objects=objects,
+                subtask=self.task,
+                why=decision.text if decision.progress == "failed" else "",
             ),
             stems_from=self._sources(),
         )

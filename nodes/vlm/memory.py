@@ -60,6 +60,17 @@ def update(
     return tuple(sorted(after, key=lambda one: (one.thing.label, one.thing.colour, one.thing.x_m)))
 
 
+def with_ids(known: Sequence[Known], first: int) -> tuple[tuple[Known, ...], int]:
+    """The memory with an id for everything new, and the next number: an id that is gone never comes back."""
+    after = []
+    for one in known:
+        if not one.thing.id:
+            one = replace(one, thing=_changed(one.thing, id=f"{one.thing.label}-{first}"))
+            first += 1
+        after.append(one)
+    return tuple(after), first
+
+
 def without(known: Sequence[Known], thing: SeenObject) -> tuple[Known, ...]:
     """The memory after the robot took a thing away."""
     return tuple(one for one in known if not (_is_same(one.thing, thing) and one.thing.label == thing.label))
@@ -77,12 +88,13 @@ def _seen_again(known: Known, thing: SeenObject) -> Known:
     if is_clear and old.confidence >= SURE:
         moved = _changed(
             thing,
+            id=old.id,
             x_m=old.x_m + BLEND * (thing.x_m - old.x_m),
             y_m=old.y_m + BLEND * (thing.y_m - old.y_m),
             z_m=old.z_m + BLEND * (thing.z_m - old.z_m),
         )
     elif is_clear or thing.confidence >= old.confidence:
-        moved, votes = thing, (*votes[-1:],) if is_clear else votes
+        moved, votes = _changed(thing, id=old.id), (*votes[-1:],) if is_clear else votes
     else:  # half hidden now: what was known is better, only its place in the picture is new
         moved = _changed(old, u_px=thing.u_px, v_px=thing.v_px)
     (label, colour), _ = Counter(votes).most_common(1)[0]
@@ -94,9 +106,9 @@ def _changed(thing: SeenObject, **fields: float | str) -> SeenObject:
 
 
 def _is_same(one: SeenObject, other: SeenObject) -> bool:
-    if (one.label == "bin") != (other.label == "bin"):
+    if one.is_place != other.is_place:
         return False
-    return _apart(one, other) < (SAME_BOX_M if one.label == "bin" else SAME_M)
+    return _apart(one, other) < (SAME_BOX_M if one.is_place else SAME_M)
 
 
 def _apart(one: SeenObject, other: SeenObject) -> float:

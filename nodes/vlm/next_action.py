@@ -1,21 +1,29 @@
-"""What to do next, as a pure function of what is known: the subtask, what was said, what is seen, and how it goes."""
+"""What to do next, as a pure function of what is known: the subtask, what was said, what is seen, and how it goes.
+
+It also decides how often a grasp is tried (`MOST_TRIES`): the policy makes one try of each action.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from runtime.msgs import Action, SeenObject, Subtask
+import msgspec
 
-Skill = Literal["keep", "pick", "place", "look", "hold"]
+from runtime.msgs import Action, Argument, Reference, SeenObject, SkillArgument, SkillSpec, Subtask
+
 Progress = Literal["idle", "working", "finished", "failed", "held"]
 Outcome = Literal["running", "success", "failure"]
 
 MOST_TRIES = 3
 """After so many failures a thing is left, and the planner told."""
 SURE = 0.5
+ON_FLAT_M = 0.04
+"""What stands on something flat begins at most so far above it."""
+SPOT_STEP_M, ROOM_M = 0.08, 0.14
+"""Where things are set down: points of a grid, this far from what stands there."""
 IN_BOX_M = 0.19
 """A thing this near the middle of a box lies in it."""
 GAZES = ((0.0, -0.65, 0.5), (0.65, -0.55, 0.4), (-0.55, -0.60, 0.4), (0.9, 0.1, 0.3))
@@ -29,12 +37,16 @@ class Situation:
     """All that the choice depends on; positions in the odometry frame, m and rad."""
 
     subtask: Subtask | None = None
-    vetoed: frozenset[str] = frozenset()  # colours that a person does not want touched
+    skills: Mapping[str, SkillSpec] = field(default_factory=dict)  # what the policy declares; {}: not known yet
+    vetoed: tuple[Reference, ...] = ()  # what a person does not want touched
     preferred: str = ""  # colour that a person asked for
     objects: tuple[SeenObject, ...] = ()
     holding: SeenObject | None = None
+    moved: tuple[SeenObject, ...] = ()  # brought to the place for this subtask
     doing: Action | None = None
     outcome: Outcome = "running"  # of `doing`
+    why: str = ""  # it failed
+    is_for_task: bool = True  # `doing` was chosen for this subtask
     failures: Mapping[str, int] = field(default_factory=dict)  # by name
     looks: int = 0  # gazes completed since the robot last changed the scene
     is_looking_over: bool = True  # False: the image of the last gaze is not in yet
@@ -48,16 +60,17 @@ class Situation:
 class Decision:
     """The next skill ("keep": go on with what is under way), what to say about it and what to tell the planner."""
 
-    skill: Skill
+    skill: str
     progress: Progress
     text: str  # for the planner: what the robot is doing, "picking up the red cup"
     target: SeenObject | None = None
     say: str = ""
+    arguments: tuple[Argument, ...] = ()  # where it takes more, or others, than the target
 
 
 def name_of(thing: SeenObject) -> str:
     """What people call it: "red cup", "bin"."""
-    return thing.label if thing.label == "bin" else f"{thing.colour} {thing.label}".strip()
+    return thing.label if thing.is_place else f"{thing.colour} {thing.label}".strip()
 
 
 def decide(now: Situation) -> Decision:
@@ -69,13 +82,17 @@ def decide(now: Situation) -> Decision:
     if now.is_unconfirmed:
         return Decision("keep", "held", "waiting for a person to say yes")
     task = now.subtask
-    if task is None or task.verb != "put":
+    if task is None or task.state != "work":
         return _rest(now)
+    if task.skill == "pick" and now.holding is not None and _means(task.things, now.holding):
+        return Decision("keep", "finished", f"holding the {name_of(now.holding)}")
+    if task.skill not in ("place", "pick"):
+        return _perform(now, task)
     box = destination(now)
-    if now.holding is not None:
+    if now.holding is not None and task.skill == "place":
         return _bring(now, now.holding, box, task)
     chosen = wanted(now)
-    if box is None or not chosen:
+    if (box is None and task.skill == "place") or not chosen:
         return _search(now, box, task)
     if _is_picking(now):
         assert now.doing is not None
@@ -86,16 +103,33 @@ def decide(now: Situation) -> Decision:
     return _pick(now, chosen[0])
 
 
-def excluded(now: Situation) -> frozenset[str]:
-    """Colours not to touch: the planner's and what was said since."""
-    planned = frozenset(now.subtask.excluding) if now.subtask is not None else frozenset()
-    return planned | now.vetoed
+def is_excluded(now: Situation, thing: SeenObject) -> bool:
+    """Whether it is not to be touched: the planner's word, or what was said since."""
+    planned = now.subtask.excluding if now.subtask is not None else ()
+    return _means((*planned, *now.vetoed), thing)
+
+
+def _means(references: Iterable[Reference], thing: SeenObject) -> bool:
+    return any(
+        one.id == thing.id
+        if one.id and thing.id
+        else one.label in ("", "*", thing.label) and one.colour in ("", thing.colour)
+        for one in references
+    )
 
 
 def destination(now: Situation) -> SeenObject | None:
     """Where the subtask wants things, the surest one, or None while it is not seen."""
-    where = now.subtask.where if now.subtask is not None else ""
-    return max((o for o in now.objects if o.label == where), key=lambda o: o.confidence, default=None)
+    where = now.subtask.place if now.subtask is not None else ""
+    places = (one for one in now.objects if one.is_place and one.label == where)
+    return max(places, key=lambda one: one.confidence, default=None)
+
+
+def is_in(thing: SeenObject, place: SeenObject) -> bool:
+    """Whether a thing is in, or on, a place."""
+    if place.height_m == 0.0:  # something flat: what stands on it is as high as it
+        return abs(thing.z_m - thing.height_m / 2 - place.z_m) < ON_FLAT_M
+    return math.hypot(thing.x_m - place.x_m, thing.y_m - place.y_m) < IN_BOX_M
 
 
 def wanted(now: Situation) -> tuple[SeenObject, ...]:
@@ -103,15 +137,21 @@ def wanted(now: Situation) -> tuple[SeenObject, ...]:
     task = now.subtask
     if task is None:
         return ()
-    boxes = [thing for thing in now.objects if thing.label == task.where]
-    barred = excluded(now)
+    places = [one for one in now.objects if one.is_place]
+    there = [one for one in places if one.label == task.place]
+    open_ones = [one for one in task.things if one.count == 0 or one.count > _count(one, now.moved)]
     found = [
         thing
         for thing in now.objects
-        if (thing.label == task.what or (not task.what and thing.label != task.where))
-        and thing.colour not in barred
+        if not thing.is_place
+        and any(_means((one,), thing) and _is_from(one, thing, places) for one in open_ones)
+        and not is_excluded(now, thing)
         and now.failures.get(name_of(thing), 0) < MOST_TRIES
-        and not any(math.hypot(thing.x_m - box.x_m, thing.y_m - box.y_m) < IN_BOX_M for box in boxes)
+        and not (
+            task.relation != "beside"
+            and any(is_in(thing, one) for one in there)
+            and not _is_elsewhere(thing, there, places)
+        )
     ]
     x, y, _ = now.base
 
@@ -123,6 +163,87 @@ def wanted(now: Situation) -> tuple[SeenObject, ...]:
     return tuple(sorted(found, key=rank))
 
 
+def _count(reference: Reference, moved: Iterable[SeenObject]) -> int:
+    return sum(_means((reference,), thing) for thing in moved)
+
+
+def _is_from(reference: Reference, thing: SeenObject, places: Iterable[SeenObject]) -> bool:
+    """Whether it stands where the order says; an id says enough by itself."""
+    return not reference.source or any(is_in(thing, one) for one in places if one.label == reference.source)
+
+
+def _is_elsewhere(thing: SeenObject, there: Sequence[SeenObject], places: Iterable[SeenObject]) -> bool:
+    """Whether it is in a box that stands beside the flat place."""
+    return any(is_in(thing, one) for one in places if one.height_m > 0.0 and one not in there)
+
+
+def free_spot(now: Situation, place: SeenObject) -> SeenObject:
+    """Where on a flat place there is room: the free point nearest to its middle."""
+    taken = [(one.x_m, one.y_m) for one in now.objects if one is not place]
+    steps = [number * SPOT_STEP_M for number in range(-4, 5)]
+    points = [(place.x_m + dx, place.y_m + dy) for dx in steps for dy in steps[2:7]]
+    free = [point for point in points if all(math.dist(point, other) > ROOM_M for other in taken)]
+    x, y = min(free or points, key=lambda point: math.dist(point, (place.x_m, place.y_m)))
+    spot: SeenObject = msgspec.structs.replace(place, x_m=x, y_m=y)  # type: ignore[type-var]  # a Struct
+    return spot
+
+
+def _perform(now: Situation, task: Subtask) -> Decision:
+    """A declared skill that is one action by itself."""
+    doing, name = now.doing, task.skill or "do that"
+    is_mine = doing is not None and doing.skill == task.skill and now.is_for_task
+    if is_mine and now.outcome == "running":
+        return Decision("keep", "working", f"doing {name}")
+    if is_mine and now.outcome == "success":
+        return Decision("keep", "finished", f"done with {name}")
+    if is_mine:
+        return Decision("keep", "failed", f"I cannot {name}: {now.why}")
+    spec = now.skills.get(task.skill)
+    if spec is None:
+        known = ", ".join(now.skills) or "none are known yet"
+        return Decision("keep", "failed", f"I have no skill {name!r}; skills: {known}")
+    arguments: list[Argument] = []
+    for argument in spec.arguments:
+        thing = _argument(now, task, argument)
+        if thing is not None:
+            arguments.append(Argument(name=argument.name, thing=thing))
+        elif argument.type in ("thing", "place", "person") and (argument.is_needed or task.things or task.place):
+            return _look_for(now, task)
+        elif argument.type == "text":
+            arguments.append(Argument(name=argument.name, text=task.text))
+    target = arguments[0].thing if arguments else None
+    what = f" the {name_of(target)}" if target is not None else ""
+    text = f"{name.replace('_', ' ')}{what}"
+    return Decision(task.skill, "working", text, target, arguments=tuple(arguments))
+
+
+def _argument(now: Situation, task: Subtask, argument: SkillArgument) -> SeenObject | None:
+    """What is seen that fills it."""
+    if argument.type == "place" or (argument.type == "thing" and not task.things):
+        return destination(now)
+    if argument.type == "thing":
+        places = [one for one in now.objects if one.is_place]
+        return next(
+            (
+                one
+                for one in now.objects
+                if not one.is_place and any(_means((ref,), one) and _is_from(ref, one, places) for ref in task.things)
+            ),
+            None,
+        )
+    return None
+
+
+def _look_for(now: Situation, task: Subtask) -> Decision:
+    """What the subtask is about is not seen: look around for it, then say so."""
+    if now.doing is not None and now.doing.skill == "look" and (now.outcome == "running" or not now.is_looking_over):
+        return Decision("keep", "working", "looking around")
+    if now.looks < len(GAZES):
+        return Decision("look", "working", "looking around", _gaze(now))
+    names = [f"{one.colour} {one.label}".strip() for one in task.things] or [task.place]
+    return Decision("keep", "failed", f"I do not see the {' or the '.join(names)}")
+
+
 def _rest(now: Situation) -> Decision:
     if now.doing is not None and now.doing.skill != "hold" and now.outcome == "running":
         return Decision("hold", "idle", "holding still")
@@ -131,7 +252,7 @@ def _rest(now: Situation) -> Decision:
 
 def _bring(now: Situation, held: SeenObject, box: SeenObject | None, task: Subtask) -> Decision:
     """Something is in the gripper: into the box with it, or back where it stood when it is not to be touched."""
-    if held.colour in excluded(now):
+    if is_excluded(now, held):
         others = [thing for thing in wanted(now) if not _is_same(thing, held)]
         under_way = now.doing.target if now.doing is not None and _is_picking(now) else None
         if under_way is not None and any(_is_same(one, under_way) for one in others):
@@ -145,10 +266,10 @@ def _bring(now: Situation, held: SeenObject, box: SeenObject | None, task: Subta
         return Decision("place", "working", f"putting the {name_of(held)} back", held, say)
     if box is None:
         return _search(now, box, task)
-    text = f"putting the {name_of(held)} in the {task.where}"
+    text = f"putting the {name_of(held)} {task.relation or 'in'} the {task.place}"
     if now.doing is not None and now.doing.skill == "place" and now.outcome == "running":
         return Decision("keep", "working", text)
-    return Decision("place", "working", text, box)
+    return Decision("place", "working", text, box if box.height_m > 0.0 else free_spot(now, box))
 
 
 def _pick(now: Situation, thing: SeenObject, before: str = "") -> Decision:
@@ -166,21 +287,24 @@ def _search(now: Situation, box: SeenObject | None, task: Subtask) -> Decision:
         is_under_way = now.outcome == "running" or not now.is_looking_over
         if is_under_way:
             return Decision("keep", "working", "looking around")
-    most = LOOKS_TO_BE_SURE if box is not None else len(GAZES)
+    needs_box = box is None and task.skill == "place"
+    most = len(GAZES) if needs_box else LOOKS_TO_BE_SURE
     if now.looks < most:
         return Decision("look", "working", "looking around", _gaze(now))
-    if box is None:
-        return Decision("keep", "failed", f"I cannot find the {task.where}", say=f"I cannot find the {task.where}.")
+    if needs_box:
+        return Decision("keep", "failed", f"I cannot find the {task.place}", say=f"I cannot find the {task.place}.")
     left = sorted(name for name, tries in now.failures.items() if tries >= MOST_TRIES)
     if left:
         names = " and the ".join(left)
         return Decision("keep", "failed", f"I cannot get the {names}", say=f"I cannot get the {names}. Please help me.")
+    if task.skill == "pick":
+        return _look_for(now, task)
     return Decision("keep", "finished", "nothing is left to do")
 
 
 def _gaze(now: Situation) -> SeenObject:
     """The next place to look at: first the middle of what is known, then round the robot."""
-    known = [thing for thing in now.objects if now.subtask is None or thing.label != now.subtask.where]
+    known = [thing for thing in now.objects if now.subtask is None or not thing.is_place]
     if known and now.looks == 0:
         count = len(known)
         middle = (sum(t.x_m for t in known) / count, sum(t.y_m for t in known) / count, known[0].z_m)
@@ -203,7 +327,7 @@ def _is_picking(now: Situation) -> bool:
 
 
 def _is_same(one: SeenObject, other: SeenObject) -> bool:
-    return one.colour == other.colour and one.label == other.label
+    return one.id == other.id if one.id and other.id else (one.colour, one.label) == (other.colour, other.label)
 
 
 def _has(things: tuple[SeenObject, ...], colour: str) -> bool:

@@ -51,20 +51,24 @@ def place_thing(
     camera_m: tuple[float, float, float],
     size_m: tuple[float, float],
     shapes: Sequence[SeenObject],
+    places: Sequence[str] = (),
 ) -> SeenObject:
     """The thing at that surface point: with the measured shape there, where there is one, else of its usual size.
 
     The model gives the names, geometry the place: `shapes` are what the depth image shows, under any name.
     """
-    same_m = SAME_BOX_M if label == "bin" else SAME_M
+    is_place = label in places
+    same_m = SAME_BOX_M if is_place else SAME_M
     near = [
         (math.dist((shape.x_m, shape.y_m), point_m[:2]), index)
         for index, shape in enumerate(shapes)
-        if (shape.label == "bin") == (label == "bin")
+        if shape.is_place == is_place
     ]
     distance, index = min(near, default=(math.inf, -1))
     if distance < same_m:
-        named: SeenObject = msgspec.structs.replace(shapes[index], label=label, colour=colour, u_px=u_px, v_px=v_px)  # type: ignore[type-var]  # a Struct, but not to type checkers
+        named: SeenObject = msgspec.structs.replace(
+            shapes[index], label=label, is_place=is_place, colour=colour, u_px=u_px, v_px=v_px
+        )  # type: ignore[type-var]  # a Struct, but not to type checkers
         return named
     width_m, height_m = size_m
     # The point is on the near side; the middle is half a width farther from the camera.
@@ -81,4 +85,5 @@ def place_thing(
         u_px=u_px,
         v_px=v_px,
         confidence=0.6,
+        is_place=is_place,
     )

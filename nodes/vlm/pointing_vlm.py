@@ -15,7 +15,7 @@ from nodes.models.request import ModelRequest
 from nodes.policy.sight import state_at
 from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.local import LocalVLM
-from nodes.vlm.memory import update
+from nodes.vlm.memory import update, with_ids
 from nodes.vlm.next_action import Decision, Situation
 from nodes.vlm.pointing import place_thing, point_at
 from nodes.vlm.question_and_answer import (
@@ -163,13 +163,15 @@ class PointingVLM(LocalVLM):
             point = point_at(thing.u, thing.v, depth, image.focal_px, rotation, position)
             if point is not None:
                 size = words().sizes_m[thing.label]
-                seen.append(place_thing(thing.label, thing.colour, thing.u, thing.v, point, camera, size, shapes))
+                seen.append(
+                    place_thing(thing.label, thing.colour, thing.u, thing.v, point, camera, size, shapes, self.places)
+                )
 
         def is_empty(thing: SeenObject) -> bool:
             place = (thing.x_m, thing.y_m, thing.z_m)
-            return thing.label != "bin" and place_is_empty(depth, image.focal_px, rotation, position, place)
+            return not thing.is_place and place_is_empty(depth, image.focal_px, rotation, position, place)
 
-        self.known = update(self.known, seen, is_empty)
+        self.known, self.numbered = with_ids(update(self.known, seen, is_empty), self.numbered)
         self.images_since_gaze += 1
 
     def _look(self) -> None:

@@ -83,8 +83,9 @@ def answer_schema() -> dict[str, object]:
 
 def question_text(subtask: Subtask | None, said: tuple[str, ...], width_px: int, height_px: int) -> str:
     """What the model is told this time."""
-    task = "none" if subtask is None or subtask.verb != "put" else quoted(subtask.text)
-    barred = ", ".join(subtask.excluding) if subtask is not None else ""
+    task = "none" if subtask is None or subtask.state != "work" else quoted(subtask.text)
+    excluding = subtask.excluding if subtask is not None else ()
+    barred = ", ".join(quoted(f"{one.colour} {one.label}".strip()) for one in excluding)
     lines = [f"The image is {width_px} x {height_px} pixels.", f"The subtask: {task}."]
     if barred:
         lines.append(f"Not to be taken: {barred}.")

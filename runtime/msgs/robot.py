@@ -110,21 +110,45 @@ class Utterance(Message, origin="utterance"):
     captured_ns: int | None = None  # when the words began, where a microphone heard them; None: when published
 
 
+class Reference(Message):
+    """Things or a place that somebody means: one that was seen by its id, others by what is known of them."""
+
+    id: str = ""
+    label: str = ""  # "cup"; "*": anything
+    colour: str = ""
+    count: int = 1  # 0: all of them
+    source: str = ""  # label of the place where they are now
+    owner: str = ""
+    is_any: bool = False  # "a cup", not "the cup"
+
+
+class Condition(Message):
+    """That all of the things stand so to the place: what a person sees when a subtask is done."""
+
+    things: tuple[Reference, ...] = ()
+    relation: str = ""  # "in", "on", "beside", "held by"
+    place: str = ""  # its label; "robot" where the relation is "held by"
+
+
 class Subtask(Message, origin="plan"):
     """What the planner wants done next. The VLM chooses the actions."""
 
     id: str
     text: str  # for people: "Put every cup except the blue one in the bin"
-    verb: Literal["put", "wait", "done"] = "wait"
-    what: str = ""  # kind of object: "cup"
-    where: str = ""  # destination: "bin"
-    excluding: tuple[str, ...] = ()  # colours not to touch: ("blue",)
+    state: Literal["work", "wait", "done"] = "wait"
+    skill: str = ""  # the declared skill that it comes down to, where the planner knows one
+    things: tuple[Reference, ...] = ()
+    excluding: tuple[Reference, ...] = ()  # what is not to be touched
+    place: str = ""  # label of the place that it is about
+    relation: str = ""  # how things are to stand to it: "in", "on", "beside"
+    done_when: Condition | None = None  # None: when the skill has succeeded, or somebody says so
 
 
 class SeenObject(Message, kind="state"):
     """Something the VLM sees."""
 
-    label: str  # "cup", "bowl", "block", "ball", "bottle", "bin"
+    id: str = ""  # the same for the same thing, as long as it is remembered
+    label: str  # "cup", "bin": whatever word the eyes have for it
     colour: str
     x_m: float  # centre, odometry frame
     y_m: float
@@ -134,6 +158,38 @@ class SeenObject(Message, kind="state"):
     u_px: float
     v_px: float
     confidence: float = 1.0
+    is_place: bool = False  # things are put there; it is not picked
+    state: tuple[str, ...] = ()  # "open", "full", "dirty", "waste": nothing comes back from there
+    owner: str = ""
+
+
+class Relation(Message):
+    """How two things of a scene stand to each other, by their ids."""
+
+    subject: str
+    relation: Literal["on", "in", "beside", "held by"]
+    object: str  # "robot" where it is held by it
+
+
+class SeenPerson(Message):
+    """Somebody who is seen."""
+
+    id: str
+    x_m: float
+    y_m: float
+    holds: str = ""  # id of a thing
+    points_at: str = ""
+    looks_at: str = ""
+
+
+class Scene(Message, kind="state"):
+    """All that is believed to be there. What is not in it was not seen; that does not say that it is absent."""
+
+    things: tuple[SeenObject, ...] = ()  # places too
+    relations: tuple[Relation, ...] = ()
+    people: tuple[SeenPerson, ...] = ()
+    kinds: tuple[str, ...] = ()  # labels that the eyes can tell apart; () where they are open
+    places: tuple[str, ...] = ()  # labels of places that things can be brought to
 
 
 class SceneDescription(Message, kind="state"):
@@ -143,18 +199,74 @@ class SceneDescription(Message, kind="state"):
     subtask_id: str
     progress: Literal["idle", "working", "finished", "failed", "held"]
     objects: tuple[SeenObject, ...] = ()
+    subtask: Subtask | None = None  # what it works on, for a planner that was restarted
+    why: str = ""  # "failed": the reason, as a clause without a full stop
 
 
-Skill = Literal["pick", "place", "look", "point", "nod", "shake", "hold"]
+Risk = Literal["still", "free", "contact", "person", ""]
+"""What can go wrong at most: only the head moves; the arm moves through free space; things are touched; a person is
+touched or given something. "" is not declared, and limited like the last."""
+
+ArgumentType = Literal["thing", "place", "person", "text", "number"]
+
+
+class SkillArgument(Message):
+    """One typed argument of a skill."""
+
+    name: str
+    type: ArgumentType
+    is_needed: bool = True
+    lowest: float | None = None  # of a number
+    highest: float | None = None
+    sentence: str = ""
+
+
+class SkillSpec(Message):
+    """What one skill does, for planners, VLMs and people; the limits of the policy stand above all that it says."""
+
+    name: str
+    sentence: str  # "Grasp the thing and lift it"
+    arguments: tuple[SkillArgument, ...] = ()
+    before: tuple[str, ...] = ()  # what must hold: "hand empty", "holding", "thing seen"
+    after: tuple[str, ...] = ()
+    usual_s: float = 0.0  # 0: not measured
+    risk: Risk = ""
+    undo: str = ""  # the skill that takes it back; "" where nothing does
+    words: tuple[str, ...] = ()  # verbs that mean it, for planners without a language model
+
+
+class SkillCatalogue(Message, kind="state"):
+    """Every skill of whoever sits on the policy's seat, on `skills`."""
+
+    skills: tuple[SkillSpec, ...] = ()
+
+
+class Argument(Message):
+    """The value of one argument; a thing or a place as it was seen."""
+
+    name: str
+    thing: SeenObject | None = None
+    text: str = ""
+    number: float | None = None
 
 
 class Action(Message):
     """What the VLM wants the control policy to do now; a new action replaces the one under way."""
 
     id: str
-    skill: Skill
-    target: SeenObject | None = None  # pick: the thing; place: the destination; nod, shake and hold need none
+    skill: str
+    arguments: tuple[Argument, ...] = ()
     text: str = ""  # "pick up the red cup"
+
+    @property
+    def target(self) -> SeenObject | None:
+        """The first thing or place among the arguments: what the hand goes to."""
+        return next((one.thing for one in self.arguments if one.thing is not None), None)
+
+
+def aimed_at(thing: SeenObject | None, name: str = "thing") -> tuple[Argument, ...]:
+    """The arguments of a skill that is about one thing or place."""
+    return () if thing is None else (Argument(name=name, thing=thing),)
 
 
 class Feedback(Message):

@@ -29,6 +29,8 @@ class Request:
     @property
     def image_urls(self) -> list[str]:
         content = self.body["messages"][-1]["content"]
+        if isinstance(content, str):
+            return []
         return [part["image_url"]["url"] for part in content if part["type"] == "image_url"]
 
 

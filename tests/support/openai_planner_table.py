@@ -26,12 +26,15 @@ def set_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put(*excluding: str, say: str = "", **more: object) -> str:
+    """An answer that puts every cup but those of these colours in the bin."""
     return json.dumps(
         {
-            "verb": "put",
-            "what": "cup",
-            "where": "bin",
-            "excluding": excluding,
+            "do": "work",
+            "skill": "place",
+            "things": [{"label": "cup", "colour": "", "count": 0, "id": ""}],
+            "excluding": [{"label": "cup", "colour": colour, "count": 0, "id": ""} for colour in excluding],
+            "place": "bin",
+            "relation": "in",
             "text": "Put the cups in the bin",
             "say": say,
             **more,
@@ -39,8 +42,9 @@ def put(*excluding: str, say: str = "", **more: object) -> str:
     )
 
 
-def do(verb: str, say: str = "") -> str:
-    return json.dumps({"verb": verb, "what": "", "where": "", "excluding": [], "text": "", "say": say})
+def do(what: str, say: str = "") -> str:
+    """An answer without a new subtask."""
+    return json.dumps({"do": what, "say": say})
 
 
 def picture() -> Image:

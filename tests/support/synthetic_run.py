@@ -22,11 +22,13 @@ from runtime.msgs import (
     Image,
     Interrupt,
     JointCommand,
+    Reference,
     RobotState,
     SceneDescription,
     SeenObject,
     Subtask,
     Utterance,
+    aimed_at,
 )
 
 START_NS = 5_000_000_000_000
@@ -119,16 +121,46 @@ def write_run(
         2.5,
         "subtask",
         "planner",
-        Subtask(id="s1", text="Put every cup in the bin", verb="put", what="cup", where="bin"),
+        Subtask(
+            id="s1",
+            text="Put every cup in the bin",
+            state="work",
+            skill="place",
+            things=(Reference(label="cup", count=0),),
+            relation="in",
+            place="bin",
+        ),
     )
-    put(14.3, "subtask", "planner", Subtask(id="s2", text="Put every cup except the blue one in the bin", verb="put"))
-    put(58.8, "subtask", "planner", Subtask(id="s3", text="Done", verb="done"))
+    put(
+        14.3,
+        "subtask",
+        "planner",
+        Subtask(
+            id="s2",
+            text="Put every cup except the blue one in the bin",
+            state="work",
+            skill="place",
+            things=(Reference(label="*", count=0),),
+            relation="in",
+        ),
+    )
+    put(58.8, "subtask", "planner", Subtask(id="s3", text="Done", state="done"))
     for index, (at_s, skill, colour, end_s, status) in enumerate(ACTIONS):
         cup = SeenObject(
             label="cup", colour=colour, x_m=0.0, y_m=-0.6, z_m=0.75, width_m=0.08, height_m=0.1, u_px=80, v_px=60
         )
         text = f"{'pick up' if skill == 'pick' else 'put down'} the {colour} cup"
-        put(at_s, "action", "vlm", Action(id=f"a{index}", skill=skill, target=cup, text=text))  # type: ignore[arg-type]
+        put(
+            at_s,
+            "action",
+            "vlm",
+            Action(
+                id=f"a{index}",
+                skill=skill,
+                arguments=aimed_at(cup, "place" if skill == "place" else "thing"),
+                text=text,
+            ),
+        )
         put(at_s + 0.05, "feedback", "policy", Feedback(action_id=f"a{index}", status="running"))
         if status:
             why = "the gripper closed on nothing" if status == "failure" else ""

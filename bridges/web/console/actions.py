@@ -35,7 +35,7 @@ from bridges.web.http.wire import (
 )
 from nodes.robot.protocol import Hand, RobotLimits
 from runtime.clock import to_ns
-from runtime.msgs import TERMINAL, Action, EStop, SeenObject, Subtask, Utterance
+from runtime.msgs import TERMINAL, Action, EStop, Reference, SeenObject, Subtask, Utterance, aimed_at
 
 NEAR_M = 0.15
 """A click means the thing of that name this near to where the page saw it."""
@@ -49,11 +49,12 @@ WORDS = {
     "place": "place it at",
     "look": "look at",
     "point": "point at",
+    "put_back": "put it back",
     "hold": "hold still",
     "nod": "nod",
     "shake": "shake the head",
 }
-NEED_NOTHING = ("hold", "nod", "shake")
+NEED_NOTHING = ("put_back", "hold", "nod", "shake")
 GESTURES = ("nod", "shake", "look", "point")
 GESTURE_S = 8.0
 """So long at the most a gesture keeps the VLM's seat, also where nobody says how it went."""
@@ -250,10 +251,12 @@ class Actions:
             Subtask(
                 id=self._idents.next(),
                 text=message.text or message.verb,
-                verb=message.verb,
-                what=message.what,
-                where=message.where,
-                excluding=message.excluding,
+                state="work" if message.verb == "put" else message.verb,
+                skill="place" if message.verb == "put" else "",
+                things=(Reference(label=message.what or "*", count=0),) if message.verb == "put" else (),
+                excluding=tuple(Reference(label=message.what or "*", colour=colour) for colour in message.excluding),
+                place=message.where,
+                relation="in" if message.where else "",
             )
         )
         if message.sentence:
@@ -269,8 +272,9 @@ class Actions:
             session.notice(f"there is no {message.colour} {message.label} there any more")
             return
         what = f" the {target.colour} {target.label}".replace("  ", " ") if target is not None else ""
-        text = f"{WORDS[message.skill]}{what}"
-        action = Action(id=self._idents.next(), skill=message.skill, target=target, text=text)
+        text = f"{WORDS.get(message.skill, message.skill)}{what}"
+        arguments = aimed_at(target, "place" if message.skill == "place" else "thing")
+        action = Action(id=self._idents.next(), skill=message.skill, arguments=arguments, text=text)
         if is_holder and self._gesture is None:
             self._ports.act.publish(action)
         elif self._gesture is not None:

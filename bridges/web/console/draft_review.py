@@ -11,6 +11,8 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import msgspec
+
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.http.messages import DraftDecision
 from bridges.web.http.wire import Decide, Supervise
@@ -117,7 +119,9 @@ class Drafts:
 
 
 def _content(subtask: Subtask) -> Content:
-    return subtask.id, subtask.text, subtask.verb, subtask.what, subtask.where, subtask.excluding
+    return (
+        subtask.id, subtask.text, subtask.state, subtask.skill, subtask.things, subtask.place, subtask.excluding,
+    )  # fmt: skip
 
 
 class Supervision:
@@ -192,14 +196,7 @@ class Supervision:
         self._edits += 1
         subtask = draft.subtask
         if subtask is not None and decision.text and decision.text != subtask.text:
-            subtask = Subtask(
-                id=f"{self._ports.name}-edit-{self._edits}",
-                text=decision.text,
-                verb=subtask.verb,
-                what=subtask.what,
-                where=subtask.where,
-                excluding=subtask.excluding,
-            )
+            subtask = msgspec.structs.replace(subtask, id=f"{self._ports.name}-edit-{self._edits}", text=decision.text)  # type: ignore[type-var]  # a Struct, but not to type checkers
         return Draft(draft.number, draft.since_ns, subtask, " ".join(decision.sentence.split()))
 
     def _send(self, draft: Draft) -> None:

@@ -139,7 +139,7 @@ class RunFeed:
     def decisions(self) -> dict[str, Any]:
         """What is to be done, is being done, and how it goes."""
         return {
-            "subtask": None if self.subtask is None else {"text": self.subtask.text, "verb": self.subtask.verb},
+            "subtask": None if self.subtask is None else {"text": self.subtask.text, "state": self.subtask.state},
             "action": None
             if self.action is None
             else {

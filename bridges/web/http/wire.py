@@ -7,8 +7,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from runtime.msgs import Skill
-
 MAX_MESSAGE_BYTES = 64 * 1024
 
 Short = Annotated[str, msgspec.Meta(max_length=80)]
@@ -176,7 +174,7 @@ class PlanRequest(FromBrowser, frozen=True, tag="plan"):
 class ActRequest(FromBrowser, frozen=True, tag="act"):
     """An action, as the VLM, on one of the things seen."""
 
-    skill: Skill
+    skill: Short
     label: Short = ""
     colour: Short = ""
     x_m: Metres = 0.0

@@ -12,6 +12,7 @@ import pytest
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
 from nodes.policy.allowed import Confirmations, why_not
+from nodes.policy.catalogue import SPECS
 from nodes.policy.expert import ExpertPolicy
 from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.sim.driver import SimDriver
@@ -27,11 +28,13 @@ from runtime.msgs import (
     GuardState,
     Interrupt,
     JointCommand,
+    Reference,
     RobotState,
     SceneDescription,
     SeenObject,
     Subtask,
     Utterance,
+    aimed_at,
 )
 from runtime.node import ports_of
 
@@ -68,7 +71,8 @@ def target_in(text: str) -> SeenObject:
     if "9 m" in text:
         return thing("cup", 0.0, -0.5, 9.0)
     label = next((word for word in ("person", "bottle", "cable", "cup") if word in text), "cup")
-    return thing(label, 0.0, -0.5, 0.55)
+    size_m = {"person": 1.7, "cable": 2.0, "bottle": 0.17}.get(label, 0.08)
+    return thing(label, 0.0, -0.5, 0.55, size_m)
 
 
 class ObeyingPlanner(Node):
@@ -82,7 +86,17 @@ class ObeyingPlanner(Node):
 
     @on(heard)
     def obey(self, utterance: Utterance) -> None:
-        self.subtask.publish(Subtask(id=utterance.text, text=utterance.text, verb="put", what="cup", where="bin"))
+        self.subtask.publish(
+            Subtask(
+                id=utterance.text,
+                text=utterance.text,
+                state="work",
+                skill="place",
+                things=(Reference(label="cup", count=0),),
+                relation="in",
+                place="bin",
+            )
+        )
         for text in (utterance.text, "go on", "yes", "stop is over, continue"):
             self.said.publish(Utterance(speaker="Sam", text=text))
 
@@ -101,8 +115,14 @@ class ObeyingVLM(Node):
     def obey(self, subtask: Subtask) -> None:
         text = subtask.text
         skill = "place" if "place" in text else "throw" if "throw" in text else "pick"
-        with suppress(CodecError):  # "throw" is no skill: no bus takes it
-            self.action.publish(Action(id=text, skill=skill, target=target_in(text), text=text))  # type: ignore[arg-type]  # as a model might
+        self.action.publish(
+            Action(
+                id=text,
+                skill=skill,
+                arguments=aimed_at(target_in(text), "place" if skill == "place" else "thing"),
+                text=text,
+            )
+        )
         self.description.publish(SceneDescription(text=text, subtask_id=text, progress="working"))
 
 
@@ -147,7 +167,7 @@ def test_two_hundred_injected_sentences_exceed_no_limit_and_touch_no_lease() -> 
     assert [lease for lease in room.leases if not lease.is_repetition] == []
     assert max(room.guard.arbitration.leases[seat].number for seat in room.guard.arbitration.leases) == 0
     refused = {feedback.why for feedback in room.feedback if feedback.status == "failure"}
-    for word in ("'person' is not allowed", "finite numbers", "m away", "m high", "Please say yes"):
+    for word in ("is no skill", "m large", "finite numbers", "m away", "m high", "Please say yes"):
         assert any(word in why for why in refused), word
 
 
@@ -156,7 +176,18 @@ def test_no_sentence_of_a_model_lifts_a_stop_or_an_emergency_stop() -> None:
     room.sim.publish("interrupt", Interrupt(id="s", depth="stop", text="Ouch!", by="Ana"))
     for sentence in ("go on", "resume", *SENTENCES[:40]):
         room.sim.publish("said", Utterance(speaker="robot", text=sentence), source="planner")
-        room.sim.publish("subtask", Subtask(id=sentence, text=sentence, verb="put"), source="planner")
+        room.sim.publish(
+            "subtask",
+            Subtask(
+                id=sentence,
+                text=sentence,
+                state="work",
+                skill="place",
+                things=(Reference(label="*", count=0),),
+                relation="in",
+            ),
+            source="planner",
+        )
         room.sim.run(seconds=0.1)
     assert room.states[-1].mode == "stopped"
     room.guard.machine.estop("test", room.sim.clock.now_ns())
@@ -182,15 +213,18 @@ def test_models_have_no_port_to_command_motors_fences_leases_or_orders(cls: type
 
 
 def test_a_risky_action_waits_for_a_persons_own_yes_which_is_good_for_one_action() -> None:
-    risky, confirmations = Action(id="1", skill="pick", target=thing("bottle", 0.0, -0.5, 0.5)), Confirmations()
-    assert confirmations.question(risky, 0) == "Shall I pick the red bottle? Please say yes."
+    risky, confirmations = (
+        Action(id="1", skill="pick", arguments=aimed_at(thing("bottle", 0.0, -0.5, 0.5, 0.17))),
+        Confirmations(),
+    )
+    assert confirmations.question(risky, SPECS, 0) == "Shall I pick the red bottle? Please say yes."
     confirmations.hear(Utterance(speaker="Sam", text="Say yes to the bottle if you like"), 1)
-    assert confirmations.question(risky, 2) != ""
+    assert confirmations.question(risky, SPECS, 2) != ""
     confirmations.hear(Utterance(speaker="Sam", text="Yes!"), 3)
-    assert confirmations.question(risky, 4) == ""
-    assert confirmations.question(risky, 5) != ""
+    assert confirmations.question(risky, SPECS, 4) == ""
+    assert confirmations.question(risky, SPECS, 5) != ""
     confirmations.hear(Utterance(speaker="Sam", text="yes"), 6)
-    assert confirmations.question(risky, 60_000_000_000) != ""
+    assert confirmations.question(risky, SPECS, 60_000_000_000) != ""
 
 
 @pytest.mark.parametrize(
@@ -201,19 +235,25 @@ def test_a_risky_action_waits_for_a_persons_own_yes_which_is_good_for_one_action
      ("Yes, but not now.", False), ("Yes, that was a nice film.", False)],
 )  # fmt: skip
 def test_a_yes_is_understood_in_many_languages_and_stands_alone(text: str, is_yes: bool) -> None:
-    risky, confirmations = Action(id="1", skill="pick", target=thing("bottle", 0.0, -0.5, 0.5)), Confirmations()
-    assert confirmations.question(risky, 0) != ""
+    risky, confirmations = (
+        Action(id="1", skill="pick", arguments=aimed_at(thing("bottle", 0.0, -0.5, 0.5, 0.17))),
+        Confirmations(),
+    )
+    assert confirmations.question(risky, SPECS, 0) != ""
     confirmations.hear(Utterance(speaker="Sam", text=text), 1)
-    assert (confirmations.question(risky, 2) == "") is is_yes
+    assert (confirmations.question(risky, SPECS, 2) == "") is is_yes
 
 
 @pytest.mark.parametrize("text", ["No!", "No, not that one.", "Stop!", "Nein."])
 def test_who_says_no_after_a_yes_has_taken_it_back(text: str) -> None:
-    risky, confirmations = Action(id="1", skill="pick", target=thing("bottle", 0.0, -0.5, 0.5)), Confirmations()
-    assert confirmations.question(risky, 0) != ""
+    risky, confirmations = (
+        Action(id="1", skill="pick", arguments=aimed_at(thing("bottle", 0.0, -0.5, 0.5, 0.17))),
+        Confirmations(),
+    )
+    assert confirmations.question(risky, SPECS, 0) != ""
     confirmations.hear(Utterance(speaker="Sam", text="Yes."), 1)
     confirmations.hear(Utterance(speaker="Sam", text=text), 2)
-    assert confirmations.question(risky, 3) != ""
+    assert confirmations.question(risky, SPECS, 3) != ""
 
 
 def test_what_is_allowed_is_allowed() -> None:
@@ -221,6 +261,6 @@ def test_what_is_allowed_is_allowed() -> None:
         read_ns=1, position=(0.0,) * 8, velocity=(0.0,) * 8, effort=(0.0,) * 8, base_x_m=0.0, base_y_m=0.0,
         base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
     )  # fmt: skip
-    assert why_not(Action(id="1", skill="pick", target=thing("cup", 0.1, -0.6, 0.55)), state) == ""
-    assert why_not(Action(id="1", skill="hold"), state) == ""
-    assert "needs a target" in why_not(Action(id="1", skill="place"), state)
+    assert why_not(Action(id="1", skill="pick", arguments=aimed_at(thing("cup", 0.1, -0.6, 0.55))), state, SPECS) == ""
+    assert why_not(Action(id="1", skill="hold"), state, SPECS) == ""
+    assert "needs a place" in why_not(Action(id="1", skill="place"), state, SPECS)

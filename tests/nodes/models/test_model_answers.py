@@ -8,8 +8,15 @@ from hypothesis import strategies as st
 
 from nodes.models.answers import ChatSettings, ModelError, quoted, read_answer, repaired
 from nodes.planner.openai_prompt import PlannerAnswer, parse
+from nodes.planner.rules import Surroundings
+from nodes.policy.catalogue import SPECS
+from runtime.msgs import Scene
 
-GOOD = '{"verb": "put", "what": "cup", "where": "bin", "excluding": ["blue"], "text": "Cups in the bin", "say": "Yes"}'
+GOOD = (
+    '{"do": "work", "skill": "place", "things": [{"label": "cup", "count": 0}], "place": "bin", "relation": "in", '
+    '"excluding": [{"label": "cup", "colour": "blue"}], "text": "Put the cups in the bin", "say": "Yes"}'
+)
+AROUND = Surroundings(Scene(places=("bin",)), tuple(SPECS.values()))
 
 
 @pytest.mark.parametrize(
@@ -19,12 +26,12 @@ GOOD = '{"verb": "put", "what": "cup", "where": "bin", "excluding": ["blue"], "t
         f"```json\n{GOOD}\n```",
         f"Here you are:\n{GOOD}\nAnything else?",
         f"<think>{{perhaps}}</think>{GOOD}",
-        GOOD.replace('"Yes"}', '"Yes",}').replace('["blue"]', '["blue", ]'),
+        GOOD.replace('"Yes"}', '"Yes",}').replace('"blue"}]', '"blue", }, ]'),
     ],
 )
 def test_good_answers_are_read_and_slightly_bad_ones_repaired(text: str) -> None:
-    answer = parse(text)
-    assert (answer.verb, answer.what, answer.where, answer.excluding) == ("put", "cup", "bin", ("blue",))
+    answer = parse(text, AROUND)
+    assert (answer.do, answer.skill, answer.place, answer.excluding[0].colour) == ("work", "place", "bin", "blue")
     assert answer.say == "Yes"
 
 
@@ -37,15 +44,17 @@ def test_the_repair_leaves_what_is_inside_strings_alone() -> None:
     [
         "",
         "I would put the cups away.",
-        '{"verb": "pu',
-        '{"verb": "run_shell", "what": "rm -rf /"}',
-        '{"verb": "put", "what": "cup", "where": "bin", "speed": 99}',
-        '{"verb": "put", "what": "cup", "where": "oven"}',
-        '{"verb": "put", "what": "person", "where": "bin"}',
-        '{"verb": "put", "what": "cup", "where": "bin", "excluding": ["blue; drop table"]}',
-        '{"verb": "put", "what": 1e999, "where": "bin"}',
-        '{"verb": "wait", "say": NaN}',
-        '{"verb": "wait", "say": "' + "x" * 301 + '"}',
+        '{"do": "wo',
+        '{"do": "run_shell", "text": "rm -rf /"}',
+        '{"do": "work", "skill": "place", "place": "bin", "text": "x", "speed": 99}',
+        '{"do": "work", "skill": "place", "place": "oven", "text": "x"}',
+        '{"do": "work", "skill": "juggle", "text": "x"}',
+        '{"do": "work", "skill": "place", "things": [{"label": "cup", "id": "cup-9"}], "place": "bin", "text": "x"}',
+        '{"do": "work", "skill": "place", "things": [{"label": "cup"}], "text": "x"}',
+        '{"do": "work", "skill": "pick", "text": "x"}',
+        '{"do": "work", "things": [{"label": "cup", "count": 1e999}], "text": "x"}',
+        '{"do": "wait", "say": NaN}',
+        '{"do": "wait", "say": "' + "x" * 301 + '"}',
         "[" * 100_000,
         "x" * 1_000_000,
         "null",
@@ -54,10 +63,10 @@ def test_the_repair_leaves_what_is_inside_strings_alone() -> None:
 )
 def test_anything_else_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(ModelError, match="the model's answer"):
-        parse(text)
+        parse(text, AROUND)
 
 
-@given(st.text(max_size=200) | st.sampled_from(['{"verb":"', GOOD, "```", '"', "}", ","]).flatmap(st.just))
+@given(st.text(max_size=200) | st.sampled_from(['{"do":"', GOOD, "```", '"', "}", ","]).flatmap(st.just))
 def test_any_text_is_an_answer_or_a_model_error(text: str) -> None:
     try:
         assert isinstance(read_answer(text, PlannerAnswer), PlannerAnswer)
@@ -68,7 +77,7 @@ def test_any_text_is_an_answer_or_a_model_error(text: str) -> None:
 @given(st.integers(0, len(GOOD)), st.integers(0, len(GOOD)), st.text(max_size=3))
 def test_any_damage_to_a_good_answer_is_survived(start: int, end: int, junk: str) -> None:
     try:
-        parse(GOOD[:start] + junk + GOOD[end:])
+        parse(GOOD[:start] + junk + GOOD[end:], AROUND)
     except ModelError:
         pass
 

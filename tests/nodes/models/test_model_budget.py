@@ -29,7 +29,7 @@ from tests.support.still_robot import StillRobot
 
 pytestmark = pytest.mark.processes
 
-WAIT = json.dumps({"verb": "wait", "what": "", "where": "", "excluding": [], "text": "", "say": ""})
+WAIT = json.dumps({"do": "wait", "say": ""})
 QUESTION = Question(system="Be brief.", text="What now?", schema={"type": "object"})
 PROMPT = QUESTION.prompt_tokens
 
@@ -193,7 +193,7 @@ class Fallback(Node):
 
     @every(hz=1)
     def tick(self) -> None:
-        self.subtask.publish(Subtask(id="f", text="my own plan", verb="wait"))
+        self.subtask.publish(Subtask(id="f", text="my own plan", state="wait"))
 
 
 class Room:

@@ -13,10 +13,12 @@ import pytest
 
 from nodes.planner.openai_api import OpenAIPlanner
 from nodes.planner.openai_prompt import system_prompt
+from nodes.planner.rules import Surroundings
+from nodes.policy.catalogue import SPECS, catalogue_of
 from nodes.voice.loudspeaker import Loudspeaker
 from runtime import Simulation
 from runtime.errors import ParameterError
-from runtime.msgs import Saying, SceneDescription, Speech, Utterance
+from runtime.msgs import Saying, Scene, SceneDescription, Speech, Utterance
 from tests.support.fake_openai_server import FakeOpenAI, answers, status
 from tests.support.openai_planner_table import REQUEST, Table, do, picture, put, scene, set_environment
 
@@ -35,7 +37,9 @@ def test_a_request_becomes_a_subtask_and_words(stream: bool) -> None:
         table.sim.run(seconds=5.0)
         assert {subtask.id for subtask in table.subtasks} == {"openaiplanner-1"}
         subtask = table.subtasks[0]
-        assert (subtask.verb, subtask.what, subtask.where, subtask.excluding) == ("put", "cup", "bin", ("blue",))
+        assert (subtask.state, subtask.skill, subtask.place) == ("work", "place", "bin")
+        assert [(one.label, one.count) for one in subtask.things] == [("cup", 0)]
+        assert [one.colour for one in subtask.excluding] == ["blue"]
         assert table.said == [Utterance(speaker="robot", text="Yes, the cups.")]
         assert server.requests[0].body.get("stream", False) is stream
         assert json.dumps(REQUEST) in server.requests[0].user_text
@@ -55,14 +59,17 @@ def test_the_newest_image_is_sent_as_a_jpeg() -> None:
         assert (red > 230, green < 30, blue < 30) == (True, True, True)
 
 
-def test_structured_output_allows_only_the_words_of_the_data_file() -> None:
+def test_structured_output_allows_the_declared_skills_and_the_known_places() -> None:
     with FakeOpenAI(answers(do("wait"))) as server, Table(server) as table:
+        table.sim.publish("skills", catalogue_of(SPECS.values()))
+        table.sim.publish("scene", Scene(places=("bin", "table")))
         table.hear(REQUEST)
         table.sim.run(seconds=1.0)
         schema = server.requests[0].body["response_format"]["json_schema"]["schema"]
-        assert schema["properties"]["verb"]["enum"] == ["keep", "put", "wait", "done"]
+        assert schema["properties"]["skill"]["enum"] == ["", *SPECS]
+        assert schema["properties"]["place"]["enum"] == ["", "bin", "table"]
         assert sorted(schema["required"]) == sorted(schema["properties"])
-        assert "{" not in system_prompt().replace('{"', "")
+        assert "{" not in system_prompt(Surroundings()).replace('{"', "")
 
 
 def test_nobody_spoke_nothing_is_asked() -> None:
@@ -80,7 +87,7 @@ def test_a_restarted_planner_is_told_that_the_robot_is_at_work_and_keeps_it_so()
         assert table.subtasks == []
         table.sim.publish("description", scene("finished", "planner-1"))
         table.sim.run(seconds=4.0)
-        assert table.subtasks[0].verb == "done"
+        assert table.subtasks[0].state == "done"
 
 
 def test_the_subtask_is_repeated_but_not_while_a_question_is_open() -> None:

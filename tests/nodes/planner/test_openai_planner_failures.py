@@ -7,6 +7,9 @@ import logging
 
 import pytest
 
+from nodes.planner.openai_prompt import words
+from nodes.policy.catalogue import SPECS, catalogue_of
+from runtime.msgs import Scene
 from tests.support.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
@@ -17,7 +20,7 @@ from tests.support.fake_openai_server import (
     status,
     trickle,
 )
-from tests.support.openai_planner_table import KEY, REQUEST, Table, do, put, scene, set_environment
+from tests.support.openai_planner_table import KEY, REQUEST, Table, do, picture, put, scene, set_environment
 
 pytestmark = pytest.mark.processes
 
@@ -34,10 +37,16 @@ BAD: dict[str, Behaviour] = {
     "trickle": trickle,
     "half a stream": half_a_stream,
     "nonsense": raw(b"<html>", "text/html"),
+}
+UNUSABLE: dict[str, Behaviour] = {
     "prose": answers("I would rather talk about cups."),
-    "unknown verb": answers(do("run_shell")),
+    "unknown deed": answers(do("run_shell")),
     "excess argument": answers(put(speed=99)),
-    "unknown place": answers(put(where="oven")),
+    "unknown place": answers(put(place="oven")),
+    "unknown skill": answers(put(skill="juggle")),
+    "an id that is gone": answers(put(things=[{"label": "cup", "id": "cup-99"}])),
+    "a label of 10 kB": answers(put(things=[{"label": "c" * 10_000}])),
+    "a wish without a text": answers(put(text="")),
 }
 
 
@@ -53,7 +62,7 @@ def test_a_planner_without_answers_says_so_and_ends_the_run_as_failed(name: str,
         ok, reason = table.sim.outcome
         assert not ok
         assert reason.startswith("the planner gave up: ")
-        assert [subtask.verb for subtask in table.subtasks] == ["wait"]
+        assert [subtask.state for subtask in table.subtasks] == ["wait"]
         assert len(table.said) == 2
         assert len(server.requests) <= 4
 
@@ -80,7 +89,7 @@ def test_the_robot_may_finish_its_subtask_before_the_run_ends() -> None:
         table.sim.publish("description", scene("finished"))
         table.sim.run(seconds=6.0)
         assert table.reason().startswith("the planner gave up")
-        assert list(dict.fromkeys(subtask.verb for subtask in table.subtasks)) == ["put", "wait"]
+        assert list(dict.fromkeys(subtask.state for subtask in table.subtasks)) == ["work", "wait"]
 
 
 def test_one_failure_is_forgotten_after_an_answer() -> None:
@@ -114,3 +123,64 @@ def test_the_key_is_in_no_log_and_no_message(caplog: pytest.LogCaptureFixture) -
         assert "refused the key" in told
         assert KEY not in told
         assert KEY not in json.dumps(server.requests[0].body)
+
+
+@pytest.mark.parametrize("name", list(UNUSABLE))
+def test_an_answer_that_cannot_be_used_is_asked_again_twice_with_the_reason_and_never_ends_the_run(name: str) -> None:
+    with FakeOpenAI(UNUSABLE[name]) as server, Table(server) as table:
+        table.sim.publish("skills", catalogue_of(SPECS.values()))
+        table.sim.publish("scene", Scene(places=("bin", "table")))
+        table.hear(REQUEST)
+        table.sim.run(seconds=30.0)
+        assert table.sim.outcome is None
+        assert table.subtasks == []
+        assert [one.text for one in table.said] == [words().say.unusable]
+        assert len(server.requests) == 3
+        assert "Your last answer could not be used" not in server.requests[0].user_text
+        assert "Your last answer could not be used: the model's answer" in server.requests[2].user_text
+
+
+def test_the_second_answer_may_be_better() -> None:
+    with FakeOpenAI(answers(put(place="oven")), answers(put())) as server, Table(server) as table:
+        table.sim.publish("scene", Scene(places=("bin", "table")))
+        table.hear(REQUEST)
+        table.sim.run(seconds=5.0)
+        assert table.subtasks[0].place == "bin"
+        assert "'oven'; known: bin, table" in server.requests[1].user_text
+
+
+@pytest.mark.parametrize("code", [400, 500])
+def test_a_server_that_takes_no_images_is_asked_without_them_from_then_on_and_that_is_said_once(code: int) -> None:
+    refusal = status(
+        code, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"
+    )
+    with FakeOpenAI(refusal, answers(put())) as server, Table(server) as table:
+        table.sim.publish("head/image", picture())
+        table.sim.publish("scene", Scene(places=("bin",)))
+        table.hear(REQUEST)
+        table.sim.run(seconds=3.0)
+        table.hear("And hurry")
+        table.sim.publish("head/image", picture())
+        table.sim.run(seconds=5.0)
+        assert table.sim.outcome is None
+        has_image = [bool(request.image_urls) for request in server.requests]
+        assert has_image == sorted(has_image, reverse=True)
+        assert not has_image[-1]
+        assert [one.text for one in table.said].count(words().say.blind) == 1
+        assert table.subtasks[0].place == "bin"
+
+
+def test_a_planner_that_is_told_so_sends_no_image_at_all() -> None:
+    with FakeOpenAI(answers(do("wait"))) as server, Table(server, sees=False) as table:
+        table.sim.publish("head/image", picture())
+        table.hear(REQUEST)
+        table.sim.run(seconds=3.0)
+        assert server.requests[0].image_urls == []
+
+
+def test_the_servers_own_sentence_is_told() -> None:
+    with FakeOpenAI(status(500, "the slot is unavailable")) as server, Table(server, give_up_after=1) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=10.0)
+        assert table.sim.outcome is not None
+        assert "failed (500); it says: the slot is unavailable" in table.sim.outcome[1]

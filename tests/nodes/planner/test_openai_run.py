@@ -13,10 +13,12 @@ import pytest
 from tests.support.fake_openai_server import FakeOpenAI, answers
 
 PLAN = {
-    "verb": "put",
-    "what": "cup",
-    "where": "bin",
-    "excluding": ["blue"],
+    "do": "work",
+    "skill": "place",
+    "things": [{"label": "cup", "count": 0}],
+    "place": "bin",
+    "relation": "in",
+    "excluding": [{"label": "cup", "colour": "blue"}],
     "text": "Put the cups except the blue one in the bin",
     "say": "With pleasure.",
 }

@@ -7,7 +7,7 @@ from nodes.vlm.local import YES_WITHIN_S, LocalVLM
 from nodes.vlm.memory import update
 from runtime import Simulation
 from runtime.launch.graph import NodeSpec
-from runtime.msgs import Action, Feedback, SeenObject, Subtask, Utterance
+from runtime.msgs import Action, Feedback, Reference, SeenObject, Subtask, Utterance
 from tests.support.still_robot import StillRobot
 
 QUESTION = "Shall I pick the brown bottle? Please say yes."
@@ -15,11 +15,20 @@ QUESTION = "Shall I pick the brown bottle? Please say yes."
 
 def thing(label: str, colour: str, x_m: float, size_m: float) -> SeenObject:
     return SeenObject(
-        label=label, colour=colour, x_m=x_m, y_m=-0.6, z_m=0.6, width_m=size_m, height_m=size_m, u_px=0.0, v_px=0.0
+        label=label,
+        colour=colour,
+        x_m=x_m,
+        y_m=-0.6,
+        z_m=0.6,
+        width_m=size_m,
+        height_m=size_m,
+        u_px=0.0,
+        v_px=0.0,
+        is_place=label == "bin",
     )
 
 
-SEEN = (thing("bottle", "brown", 0.0, 0.08), thing("bin", "", 0.5, 0.3))
+SEEN = (thing("bottle", "brown", 0.0, 0.17), thing("bin", "", 0.5, 0.3))
 
 
 class Room:
@@ -36,7 +45,15 @@ class Room:
         self.actions: list[Action] = self.sim.record_topic("action", Action)
         self.feedback: list[Feedback] = self.sim.record_topic("feedback", Feedback)
         self.run(0.5)
-        task = Subtask(id="1", text="Put the bottle in the bin", verb="put", what="bottle", where="bin")
+        task = Subtask(
+            id="1",
+            text="Put the bottle in the bin",
+            state="work",
+            skill="place",
+            things=(Reference(label="bottle", count=0),),
+            relation="in",
+            place="bin",
+        )
         self.sim.publish("subtask", task, source="planner")
         self.run(2.0)
 

@@ -21,7 +21,7 @@ from nodes.stretch.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, 
 from nodes.stretch.limits import STOW
 from runtime import Simulation
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, Interrupt, JointCommand, RobotState, SeenObject
+from runtime.msgs import Action, Feedback, Interrupt, JointCommand, RobotState, SeenObject, aimed_at
 
 BIN = SeenObject(
     label="bin",
@@ -80,10 +80,10 @@ class Kitchen:
         return last[-1] if last and last[-1].status != "running" else None
 
     def pick(self, name: str, seconds: float = 40.0) -> Feedback | None:
-        return self.act(Action(id=f"pick {name}", skill="pick", target=self.seen(name)), seconds)
+        return self.act(Action(id=f"pick {name}", skill="pick", arguments=aimed_at(self.seen(name))), seconds)
 
     def place(self, number: int = 0, seconds: float = 40.0) -> Feedback | None:
-        return self.act(Action(id=f"place {number}", skill="place", target=BIN), seconds)
+        return self.act(Action(id=f"place {number}", skill="place", arguments=aimed_at(BIN, "place")), seconds)
 
     def interrupt(self, depth: str, by: str = "person") -> None:
         assert depth in ("stop", "resume", "replan")
@@ -127,7 +127,7 @@ def test_the_first_command_keeps_arm_and_base_where_they_are() -> None:
 def test_another_pick_in_mid_lowering_goes_up_first_and_then_succeeds() -> None:
     kitchen = Kitchen()
     before = {thing.name: thing for thing in kitchen.truths[-1].objects}
-    kitchen.sim.publish("action", Action(id="one", skill="pick", target=kitchen.seen("red_cup")))
+    kitchen.sim.publish("action", Action(id="one", skill="pick", arguments=aimed_at(kitchen.seen("red_cup"))))
     kitchen.sim.run(seconds=40.0, until=lambda: any("lowering" in f.why for f in kitchen.feedback))
     kitchen.sim.run(seconds=1.2)
     picked = kitchen.pick("green_cup")
@@ -154,7 +154,7 @@ def test_placing_the_held_cup_on_itself_puts_it_back() -> None:
     target = kitchen.seen("blue_cup")
     kitchen.pick("blue_cup")
     kitchen.place(seconds=1.0)
-    back = kitchen.act(Action(id="back", skill="place", target=target))
+    back = kitchen.act(Action(id="back", skill="place", arguments=aimed_at(target, "place")))
     assert back is not None
     assert back.status == "success", back.why
     assert moved_m(kitchen.thing("blue_cup"), before) < 0.02
@@ -174,7 +174,7 @@ def test_a_cup_that_is_not_there_is_a_failure_with_a_reason() -> None:
         u_px=0.0,
         v_px=0.0,
     )
-    failed = kitchen.act(Action(id="gap", skill="pick", target=gap))
+    failed = kitchen.act(Action(id="gap", skill="pick", arguments=aimed_at(gap)))
     assert failed is not None
     assert (failed.status, failed.why) == ("failure", "nothing is between the fingers at the pink cup")
 
@@ -247,7 +247,7 @@ def test_a_replan_sets_the_action_aside_and_holds() -> None:
 def test_the_policys_own_image_corrects_a_target_that_is_3_cm_off() -> None:
     kitchen = Kitchen(seed=1, sees=True)
     truth = kitchen.thing("green_cup")
-    action = Action(id="off", skill="pick", target=kitchen.seen("green_cup", off=(0.03, -0.03)))
+    action = Action(id="off", skill="pick", arguments=aimed_at(kitchen.seen("green_cup", off=(0.03, -0.03))))
     picked = kitchen.act(action)
     assert picked is not None
     assert picked.status == "success", picked.why
@@ -262,7 +262,7 @@ def test_a_place_that_the_image_shows_empty_fails_before_the_gripper_goes_down()
     there = kitchen.thing("red_cup")
     corner_x_m = 0.40 if there.x_m < 0.0 else -0.48  # the table's corner that is farther from it
     empty = kitchen.seen("red_cup", off=(corner_x_m - there.x_m, -0.44 - there.y_m))
-    failed = kitchen.act(Action(id="gone", skill="pick", target=empty))
+    failed = kitchen.act(Action(id="gone", skill="pick", arguments=aimed_at(empty)))
     assert failed is not None
     assert (failed.status, failed.why) == ("failure", "the red cup is not where it was said to be")
     assert not any("lowering" in feedback.why for feedback in kitchen.feedback)
@@ -305,7 +305,7 @@ def test_a_gesture_of_the_head_moves_the_head_alone_and_ends_where_it_began(
 def test_pointing_turns_the_closed_gripper_towards_the_thing() -> None:
     kitchen = Kitchen()
     thing = kitchen.seen("red_cup")
-    done = kitchen.act(Action(id="point", skill="point", target=thing), seconds=20.0)
+    done = kitchen.act(Action(id="point", skill="point", arguments=aimed_at(thing)), seconds=20.0)
     assert done is not None
     assert done.status == "success", done.why
     kitchen.sim.run(seconds=0.5)

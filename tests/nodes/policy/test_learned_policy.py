@@ -17,7 +17,7 @@ from nodes.sim.driver import SimDriver
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M
 from nodes.sim.messages import ObjectTruth, Truth
 from runtime import Simulation
-from runtime.msgs import Action, Feedback, SeenObject, Skill
+from runtime.msgs import Action, Feedback, SeenObject, aimed_at
 from tests.support.model_files import linear_model, write_model
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "learned-policy.md"
@@ -38,9 +38,12 @@ class Kitchen:
     def thing(self, name: str) -> ObjectTruth:
         return next(thing for thing in self.truths[-1].objects if thing.name == name)
 
-    def act(self, skill: Skill, target: SeenObject | None = None) -> Feedback:
+    def act(self, skill: str, target: SeenObject | None = None) -> Feedback:
         ident = f"a{len(self.feedback)}"  # no two alike
-        self.sim.publish("action", Action(id=ident, skill=skill, target=target))
+        self.sim.publish(
+            "action",
+            Action(id=ident, skill=skill, arguments=aimed_at(target, "place" if skill == "place" else "thing")),
+        )
 
         def is_over() -> bool:
             return any(told.action_id == ident and told.status != "running" for told in self.feedback)

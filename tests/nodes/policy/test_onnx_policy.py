@@ -16,7 +16,7 @@ from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import kind_of
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance
+from runtime.msgs import Action, Feedback, Image, Interrupt, JointCommand, RobotState, SeenObject, Utterance, aimed_at
 from tests.support.model_files import write_model
 from tests.support.policy_model import STEPS, policy_model
 from tests.support.standing import HOME, standing
@@ -56,7 +56,7 @@ def thing(label: str = "cup", x_m: float = 0.1) -> SeenObject:
 
 
 def pick(ident: str = "a1", label: str = "cup") -> Action:
-    return Action(id=ident, skill="pick", target=thing(label))
+    return Action(id=ident, skill="pick", arguments=aimed_at(thing(label)))
 
 
 class Story:
@@ -158,11 +158,11 @@ def test_a_replan_waits_for_the_next_action(model: str) -> None:
     ("action", "why"),
     [
         (Action(id="x", skill="pick"), "a pick needs a target"),
-        (Action(id="x", skill="place", target=None), "a place needs a target"),
-        (Action(id="x", skill="throw"), "'throw' is no skill"),  # type: ignore[arg-type]  # as a model might
+        (Action(id="x", skill="place", arguments=aimed_at(None, "place")), "a place needs a target"),
+        (Action(id="x", skill="throw"), "'throw' is no skill"),
         (Action(id="x", skill="look", text="y" * 201), "201 characters"),
-        (Action(id="x", skill="pick", target=thing("person")), "'person' is not allowed"),
-        (Action(id="x", skill="pick", target=thing(x_m=9.0)), "m away"),
+        (Action(id="x", skill="pick", arguments=aimed_at(thing("person"))), "'person' is not allowed"),
+        (Action(id="x", skill="pick", arguments=aimed_at(thing(x_m=9.0))), "m away"),
     ],
 )
 def test_an_action_outside_the_allow_list_is_refused_with_a_target_or_without(

@@ -22,7 +22,7 @@ from nodes.policy.under_way import UnderWay
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import PolyrhythmError
 from runtime.message import Stamped
-from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, SeenObject
+from runtime.msgs import Action, Feedback, GuardState, Image, Interrupt, JointCommand, RobotState, SeenObject, aimed_at
 from tests.support.model_files import linear_model, write_model
 from tests.support.standing import HOME, standing
 
@@ -37,7 +37,7 @@ def cup(x_m: float = 0.3, y_m: float = -0.6) -> SeenObject:
 
 
 def pick(ident: str = "a1", x_m: float = 0.3) -> Action:
-    return Action(id=ident, skill="pick", target=cup(x_m), text="pick up the red cup")
+    return Action(id=ident, skill="pick", arguments=aimed_at(cup(x_m)), text="pick up the red cup")
 
 
 def at(column: int, *by: float) -> NDArray[np.float32]:

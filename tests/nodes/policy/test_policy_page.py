@@ -16,7 +16,7 @@ from nodes.policy.model_inputs import Felt
 from nodes.policy.onnx_session import PolicySession
 from nodes.robot.driver import Driver
 from runtime import Node, Publisher, Simulation, every
-from runtime.msgs import JOINTS, Action, Feedback, Image, RobotState, SeenObject
+from runtime.msgs import JOINTS, Action, Feedback, Image, RobotState, SeenObject, aimed_at
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "policy.md"
 
@@ -49,7 +49,7 @@ def test_the_policy_of_the_page_turns_the_head_to_what_it_is_asked_to_act_on() -
     cup = SeenObject(
         label="cup", colour="red", x_m=0.0, y_m=-0.6, z_m=0.7, width_m=0.1, height_m=0.1, u_px=0.0, v_px=0.0
     )
-    sim.publish("action", Action(id="a", skill="look", target=cup))
+    sim.publish("action", Action(id="a", skill="look", arguments=aimed_at(cup)))
     sim.run(seconds=5.0)
     assert answers == [Feedback(action_id="a", status="success")]
     assert isinstance(states[-1], RobotState)

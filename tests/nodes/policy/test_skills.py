@@ -8,8 +8,22 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from nodes.policy.skill_steps import OPEN_M, SkillProgress, begin, out_of_reach, resting, retreat, step, travel_lift_m
-from nodes.policy.skills import LOOK, PICK, PLACE, PUT_BACK, Spot, plan
+from nodes.policy.skills import (
+    LOOK,
+    OPEN_M,
+    PICK,
+    PLACE,
+    PUT_BACK,
+    SkillProgress,
+    Spot,
+    begin,
+    out_of_reach,
+    plan,
+    resting,
+    retreat,
+    step,
+    travel_lift_m,
+)
 from nodes.stretch.kinematics import ARM, GRIPPER, LIFT, WRIST_YAW, grasp_point, to_odometry
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.msgs import JointVector, RobotState

@@ -12,6 +12,7 @@ from runtime.msgs import (
     GuardState,
     Interrupt,
     JointCommand,
+    Reference,
     SceneDescription,
     SeatRequest,
     Subtask,
@@ -31,7 +32,17 @@ class Planner(Node):
     @every(hz=2)
     def tick(self) -> None:
         if not self.is_silent:
-            self.subtask.publish(Subtask(id="1", text="Put the cups in the bin", verb="put", what="cup", where="bin"))
+            self.subtask.publish(
+                Subtask(
+                    id="1",
+                    text="Put the cups in the bin",
+                    state="work",
+                    skill="place",
+                    things=(Reference(label="cup", count=0),),
+                    relation="in",
+                    place="bin",
+                )
+            )
 
 
 class VLM(Node):

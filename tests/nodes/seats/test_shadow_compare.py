@@ -7,7 +7,7 @@ from typing import Any
 from nodes.seats.compare import MOST_SOURCES, ShadowCompare
 from runtime import Message, Simulation
 from runtime.control_messages.lease import Lease
-from runtime.msgs import Action, Comparison, JointCommand, SeenObject, Subtask
+from runtime.msgs import Action, Comparison, JointCommand, Reference, SeenObject, Subtask, aimed_at
 
 ZEROS = (0.0,) * 8
 
@@ -29,14 +29,20 @@ class Told:
 
 
 def subtask(text: str = "Cups away", **more: Any) -> Subtask:
-    return Subtask(**{"id": text, "text": text, "verb": "put", "what": "cup", "where": "bin", **more})
+    return Subtask(
+        **{"id": text, "text": text, "state": "work", "skill": "place", "things": cups(), "place": "bin", **more}
+    )
+
+
+def cups(*colours: str, label: str = "cup") -> tuple[Reference, ...]:
+    return tuple(Reference(label=label, colour=colour) for colour in colours or ("",))
 
 
 def pick(colour: str, text: str = "take it", label: str = "cup") -> Action:
     thing = SeenObject(
         label=label, colour=colour, x_m=0.0, y_m=0.0, z_m=0.0, width_m=0.1, height_m=0.1, u_px=1.0, v_px=1.0
     )
-    return Action(id=text, skill="pick", target=thing, text=text)
+    return Action(id=text, skill="pick", arguments=aimed_at(thing), text=text)
 
 
 def test_a_shadows_subtask_that_means_the_same_is_no_distance_away_whatever_its_words() -> None:
@@ -54,13 +60,13 @@ def test_a_shadows_subtask_that_means_the_same_is_no_distance_away_whatever_its_
 
 def test_a_shadows_subtask_that_means_something_else_is_one_away() -> None:
     told = Told()
-    told.say("subtask", subtask(excluding=("red", "blue")), "model")
+    told.say("subtask", subtask(excluding=cups("red", "blue")), "model")
     for other, distance in (
-        (subtask(excluding=("blue", "red")), 0.0),
-        (subtask(verb="wait"), 1.0),
-        (subtask(what="ball"), 1.0),
-        (subtask(where="table"), 1.0),
-        (subtask(excluding=("red",)), 1.0),
+        (subtask(excluding=cups("blue", "red")), 0.0),
+        (subtask(state="wait"), 1.0),
+        (subtask(things=cups(label="ball")), 1.0),
+        (subtask(place="table"), 1.0),
+        (subtask(excluding=cups("red")), 1.0),
     ):
         told.say("subtask", other, "shadow")
         assert told.found[-1].distance == distance

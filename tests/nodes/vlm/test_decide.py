@@ -8,15 +8,23 @@ import pytest
 
 from nodes.vlm.memory import Known, believed, update, without
 from nodes.vlm.next_action import GAZES, LOOKS_TO_BE_SURE, MOST_TRIES, Situation, decide, destination, wanted
-from runtime.msgs import Action, SeenObject, Subtask
+from runtime.msgs import Action, Reference, SeenObject, Subtask, aimed_at
 
-CUPS = Subtask(id="task-1.0", text="Put every cup in the bin", verb="put", what="cup", where="bin")
+CUPS = Subtask(
+    id="task-1.0",
+    text="Put every cup in the bin",
+    state="work",
+    skill="place",
+    things=(Reference(label="cup", count=0),),
+    relation="in",
+    place="bin",
+)
 
 
 def thing(colour: str, label: str = "cup", x: float = 0.0, y: float = -0.5, confidence: float = 0.9) -> SeenObject:
     return SeenObject(
         label=label, colour=colour, x_m=x, y_m=y, z_m=0.55, width_m=0.07, height_m=0.1, u_px=0, v_px=0,
-        confidence=confidence,
+        confidence=confidence, is_place=label == "bin",
     )  # fmt: skip
 
 
@@ -26,7 +34,7 @@ TABLE = (BIN, BLUE, RED, GREEN)
 
 
 def picking(target: SeenObject) -> Action:
-    return Action(id="vlm-1", skill="pick", target=target)
+    return Action(id="vlm-1", skill="pick", arguments=aimed_at(target))
 
 
 BUSY = Situation(subtask=CUPS, objects=TABLE, looks=1)
@@ -50,7 +58,15 @@ def test_other_kinds_and_things_in_the_bin_are_not_wanted() -> None:
 
 def test_everything_is_wanted_when_no_kind_is_named() -> None:
     bottle = thing("brown", "bottle", x=0.05)
-    task = Subtask(id="t", text="", verb="put", what="", where="bin")
+    task = Subtask(
+        id="t",
+        text="",
+        state="work",
+        skill="place",
+        things=(Reference(label="*", count=0),),
+        relation="in",
+        place="bin",
+    )
     assert set(wanted(Situation(subtask=task, objects=(BIN, RED, bottle)))) == {RED, bottle}
 
 
@@ -59,12 +75,21 @@ def test_a_pick_under_way_goes_on() -> None:
 
 
 def test_a_veto_changes_the_pick_under_way() -> None:
-    chosen = decide(replace(BUSY, doing=picking(BLUE), vetoed=frozenset({"blue"})))
+    chosen = decide(replace(BUSY, doing=picking(BLUE), vetoed=(Reference(label="cup", colour="blue"),)))
     assert (chosen.skill, chosen.target) == ("pick", RED)
 
 
 def test_what_the_planner_excludes_is_not_touched_either() -> None:
-    task = Subtask(id="t", text="", verb="put", what="cup", where="bin", excluding=("blue",))
+    task = Subtask(
+        id="t",
+        text="",
+        state="work",
+        skill="place",
+        things=(Reference(label="cup", count=0),),
+        relation="in",
+        place="bin",
+        excluding=(Reference(label="cup", colour="blue"),),
+    )
     assert decide(replace(BUSY, subtask=task)).target == RED
 
 
@@ -77,19 +102,19 @@ def test_what_is_held_goes_in_the_bin_once() -> None:
     now = replace(BUSY, holding=RED, doing=picking(RED), outcome="success")
     chosen = decide(now)
     assert (chosen.skill, chosen.target) == ("place", BIN)
-    placing = Action(id="vlm-2", skill="place", target=BIN)
+    placing = Action(id="vlm-2", skill="place", arguments=aimed_at(BIN, "place"))
     assert decide(replace(now, doing=placing, outcome="running")).skill == "keep"
     assert decide(replace(now, doing=placing, outcome="failure")).skill == "place"
 
 
 def test_a_vetoed_thing_in_the_gripper_goes_back() -> None:
-    held = replace(BUSY, holding=BLUE, vetoed=frozenset({"blue"}), objects=(BIN, RED))
+    held = replace(BUSY, holding=BLUE, vetoed=(Reference(label="cup", colour="blue"),), objects=(BIN, RED))
     chosen = decide(held)  # the policy puts back what it holds before it picks another thing
     assert (chosen.skill, chosen.target, "back" in chosen.say) == ("pick", RED, True)
     assert decide(replace(held, doing=picking(RED))).skill == "keep"
     alone = decide(replace(held, objects=(BIN,)))
     assert (alone.skill, alone.target) == ("place", BLUE)
-    returning = Action(id="vlm-2", skill="place", target=BLUE)
+    returning = Action(id="vlm-2", skill="place", arguments=aimed_at(BLUE, "place"))
     assert decide(replace(held, objects=(BIN,), doing=returning)).skill == "keep"
     assert decide(replace(held, objects=(BIN,), doing=returning, outcome="failure")).skill == "place"
 
@@ -112,7 +137,7 @@ def test_a_failed_pick_is_tried_again_after_the_others_and_then_left() -> None:
 def test_it_looks_around_before_it_calls_the_subtask_finished() -> None:
     now = Situation(subtask=CUPS, objects=(BIN,))
     assert decide(now).skill == "look"
-    looking = Action(id="vlm-1", skill="look", target=None)
+    looking = Action(id="vlm-1", skill="look", arguments=aimed_at(None))
     assert decide(replace(now, doing=looking)).skill == "keep"
     assert decide(replace(now, doing=looking, outcome="success", looks=1, is_looking_over=False)).skill == "keep"
     assert decide(replace(now, doing=looking, outcome="success", looks=1)).skill == "look"
@@ -126,7 +151,7 @@ def test_a_bin_that_is_nowhere_fails_the_subtask() -> None:
 
 
 def test_a_finished_plan_holds_what_is_under_way() -> None:
-    done = Subtask(id="t", text="", verb="done")
+    done = Subtask(id="t", text="", state="done")
     assert decide(Situation(subtask=done, objects=TABLE, doing=picking(RED))).skill == "hold"
     assert decide(Situation(subtask=done, objects=TABLE)).skill == "keep"
 

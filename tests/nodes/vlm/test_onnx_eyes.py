@@ -16,7 +16,7 @@ from nodes.vlm.onnx_folder import read_folder
 from nodes.vlm.onnx_model import Memory, VisionLanguageModel
 from nodes.vlm.onnx_words import MEANING, ModelWords
 from nodes.vlm.question_and_answer import Coordinates, parse, question_text, system_prompt
-from runtime.msgs import Subtask
+from runtime.msgs import Reference, Subtask
 from tests.nodes.perception.test_perception import View, look
 from tests.support.vlm_model import write_model
 
@@ -51,7 +51,16 @@ def view() -> View:
 
 
 def question(*excluding: str) -> str:
-    task = Subtask(id="1", verb="put", text="Put the cups in the bin", what="cup", where="bin", excluding=excluding)
+    task = Subtask(
+        id="1",
+        state="work",
+        skill="place",
+        things=(Reference(label="cup", count=0),),
+        relation="in",
+        text="Put the cups in the bin",
+        place="bin",
+        excluding=tuple(Reference(label="cup", colour=colour) for colour in excluding),
+    )
     return question_text(task, (), 160, 120)
 
 

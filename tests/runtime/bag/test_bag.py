@@ -15,7 +15,7 @@ from runtime.bag.file import FLUSH_S, BagReader, BagWriter
 from runtime.bag.schema import LISTED, message_schema
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, ActionChunk, RobotState, SceneDescription, SeenObject, Utterance
+from runtime.msgs import Action, ActionChunk, RobotState, SceneDescription, SeenObject, Utterance, aimed_at
 
 CUP = SeenObject(
     label="cup", colour="red", x_m=0.1, y_m=1 / 3, z_m=0.7, width_m=0.08, height_m=0.1, u_px=80.0, v_px=60.0
@@ -48,7 +48,7 @@ def write(path: Path, *stamped: Stamped[Message]) -> Path:
 
 
 def test_messages_come_back_with_their_whole_envelope(tmp_path: Path) -> None:
-    action = Action(id="a1", skill="pick", target=CUP, text="pick up the red cup")
+    action = Action(id="a1", skill="pick", arguments=aimed_at(CUP), text="pick up the red cup")
     chunk = ActionChunk(position=np.eye(2, 8), base_v_mps=np.array([0.1, 0.2]), base_w_radps=np.zeros(2), step_s=0.05)
     path = write(tmp_path / "a.mcap", Stamped(action, envelope("action")), Stamped(chunk, envelope("chunk", at_s=1.1)))
     first, second = BagReader(path)

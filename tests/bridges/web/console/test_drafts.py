@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from bridges.web.console.draft_review import Drafts
 from runtime.clock import to_ns
-from runtime.msgs import Subtask
+from runtime.msgs import Reference, Subtask
 
-RED = Subtask(id="p-1", text="Put the red cup in the bin", verb="put", what="cup", where="bin")
-BLUE = Subtask(id="p-2", text="Put the blue cup in the bin", verb="put", what="cup", where="bin")
+RED = Subtask(
+    id="p-1",
+    text="Put the red cup in the bin",
+    state="work",
+    skill="place",
+    things=(Reference(label="cup", count=0),),
+    relation="in",
+    place="bin",
+)
+BLUE = Subtask(
+    id="p-2",
+    text="Put the blue cup in the bin",
+    state="work",
+    skill="place",
+    things=(Reference(label="cup", count=0),),
+    relation="in",
+    place="bin",
+)
 
 
 def opened() -> Drafts:

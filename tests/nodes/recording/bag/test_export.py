@@ -22,7 +22,7 @@ from runtime.clock import to_ns
 from runtime.control_messages.lease import Lease
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
-from runtime.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask
+from runtime.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at
 from tests.support.ramp_recording import ZEROS, recording
 
 
@@ -106,7 +106,7 @@ def test_a_frame_says_which_skill_is_under_way_where_its_target_is_and_whether_i
         writer.write(Stamped(state, Envelope("robot/state", "driver", tick, stamp_ns)))
         writer.write(Stamped(JointCommand(position=ZEROS), Envelope("robot/command", "guard", tick, stamp_ns)))
         if tick == 25:
-            pick = Action(id="a1", skill="pick", target=cup)
+            pick = Action(id="a1", skill="pick", arguments=aimed_at(cup))
             writer.write(Stamped(pick, Envelope("action", "vlm", tick, stamp_ns)))
             writer.write(Stamped(Action(id="a1", skill="look"), Envelope("action", "other", tick, stamp_ns)))
         if tick == 50:

@@ -1,0 +1,139 @@
+"""`Lexicon`: which words mean what, from a data file, the kinds and places of a scene, and the declared skills."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+VOWELS = "aeiou"
+
+
+class LexiconFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The data file beside this module."""
+
+    contractions: dict[str, str]
+    synonyms: dict[str, str]
+    groups: dict[str, tuple[str, ...]]
+    irregular: dict[str, str]
+    verbs: dict[str, tuple[str, ...]]
+    skill_of: dict[str, str]
+    relations: dict[str, tuple[str, ...]]
+    words: dict[str, tuple[str, ...]]
+
+
+@cache
+def lexicon_file() -> LexiconFile:
+    """As read once."""
+    return msgspec.convert(tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text("utf-8")), LexiconFile)
+
+
+Phrase = tuple[str, ...]
+
+
+class PhraseTable:
+    """Phrases of one or more words and what each means; found at a place in a list of words, longest first."""
+
+    def __init__(self, entries: Mapping[str, str]) -> None:
+        self._by_first: dict[str, list[tuple[Phrase, str]]] = {}
+        for text, meaning in entries.items():
+            phrase = tuple(text.split())
+            self._by_first.setdefault(phrase[0], []).append((phrase, meaning))
+        for found in self._by_first.values():
+            found.sort(key=lambda entry: -len(entry[0]))
+
+    def at(self, words: Sequence[str], start: int) -> tuple[int, str]:
+        """How many words the longest phrase there has, and its meaning; (0, "") where there is none."""
+        if start >= len(words):
+            return 0, ""
+        for phrase, meaning in self._by_first.get(words[start], ()):
+            if tuple(words[start : start + len(phrase)]) == phrase:
+                return len(phrase), meaning
+        return 0, ""
+
+
+class Lexicon:
+    """All words that the parser knows for one scene and one set of skills."""
+
+    def __init__(
+        self, kinds: Iterable[str], places: Iterable[str], skill_words: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        data = lexicon_file()
+        self.kinds = frozenset(kinds)
+        self.places = frozenset(places)
+        self.colours = frozenset(data.words["colours"])
+        self._tables = {name: PhraseTable(dict.fromkeys(phrases, name)) for name, phrases in data.words.items()}
+        known = self.kinds | self.places
+        synonyms = {word: name for word, name in data.synonyms.items() if name in known and word not in known}
+        self.colour_synonyms = {word: name for word, name in data.synonyms.items() if name in self.colours}
+        self.groups = {
+            word: kinds for word, kinds in data.groups.items() if word not in known and self.kinds.intersection(kinds)
+        }
+        names = {name: name for name in known} | synonyms | {word: word for word in self.groups}
+        plurals = {plural: one for plural, one in data.irregular.items() if one in names}
+        self._nouns = PhraseTable(  # a plural's meaning ends with "|"
+            {plural_of(name): f"{meaning}|" for name, meaning in names.items()}
+            | {plural: f"{names[one]}|" for plural, one in plurals.items()}
+            | names
+        )
+        verbs = {phrase: verb for verb, phrases in data.verbs.items() for phrase in phrases}
+        self.skill_of = dict(data.skill_of)
+        for skill, phrases in (skill_words or {}).items():
+            for phrase in phrases:
+                if phrase not in verbs:
+                    verbs[phrase] = skill
+                    self.skill_of[skill] = skill
+        self.verbs = PhraseTable(verbs)
+        self.gerunds = PhraseTable({form: verb for phrase, verb in verbs.items() for form in gerunds_of(phrase)})
+        self.relations = PhraseTable({word: name for name, words in data.relations.items() for word in words})
+        self._closed = {
+            word for name in CLOSED for phrase in data.words[name] if " " not in phrase for word in [phrase]
+        }
+        self._closed |= {word for words in data.relations.values() for phrase in words for word in phrase.split()[:1]}
+
+    def has(self, table: str, words: Sequence[str], start: int) -> int:
+        """How many words a phrase of that table has there; 0 where there is none."""
+        return self._tables[table].at(words, start)[0]
+
+    def noun_at(self, words: Sequence[str], start: int) -> tuple[int, str, bool]:
+        """Length, name and whether it is a plural; of the longest name of a kind, a group or a place there."""
+        length, meaning = self._nouns.at(words, start)
+        return length, meaning.rstrip("|"), meaning.endswith("|")
+
+    def is_closed(self, word: str) -> bool:
+        """Whether it cannot be part of a name: a preposition, an article, a pronoun, an auxiliary, a particle."""
+        return word in self._closed or (word.endswith("ly") and word not in ("jelly", "lily", "fly"))
+
+    def colour(self, word: str) -> str:
+        """Its own name for a colour, or ""."""
+        return word if word in self.colours else self.colour_synonyms.get(word, "")
+
+
+CLOSED = (
+    "auxiliaries", "particles", "adverbs", "conjunctions", "negations", "pronouns", "articles", "owners", "subjects",
+    "robot_subjects", "tails", "stays", "dues", "needs", "reports", "fillers", "me", "repair", "exceptions", "wh_words",
+)  # fmt: skip
+
+
+def plural_of(name: str) -> str:
+    """ "cups", "boxes", "cookie jars"."""
+    if re.search(r"(s|x|ch|sh)$", name):
+        return f"{name}es"
+    if re.search(rf"[^{VOWELS}]y$", name):
+        return f"{name[:-1]}ies"
+    return f"{name}s"
+
+
+def gerunds_of(phrase: str) -> tuple[str, ...]:
+    """The -ing forms of a verb of one or more words: "put down" gives "putting down"."""
+    first, _, rest = phrase.partition(" ")
+    stems = [first]
+    if first.endswith("e") and not first.endswith("ee"):
+        stems = [first[:-1]]
+    elif re.fullmatch(rf".*[^{VOWELS}][{VOWELS}][^{VOWELS}wxy]", first) and len(first) < 6:
+        stems = [first, first + first[-1]]
+    return tuple(f"{stem}ing {rest}".strip() for stem in stems)

@@ -1,0 +1,1170 @@
+"""From an English utterance to its clauses: what each one orders, forbids, states or asks. Pure functions of the words.
+
+A clause keeps what was said: nouns with kind, colour, number and owner, places with their relation, exceptions, and
+every word that nothing in the lexicon explains. What it means in a conversation is decided in `understanding`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from nodes.planner.lexicon import Lexicon, lexicon_file
+
+ClauseType = Literal[
+    "order", "fragment", "statement", "question", "protect", "release", "owner", "social", "cancel", "unsure", "yes",
+    "no", "wrong", "unknown",
+]  # fmt: skip
+Count = int | Literal["all", "both"]
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*|\d+|\.\.\.|[.,!?;:…—–]")
+_ENDS = frozenset(".,!?;:…—–") | {"..."}
+IS_BEFORE_S = frozenset(
+    [
+        "it",
+        "that",
+        "this",
+        "there",
+        "here",
+        "what",
+        "where",
+        "who",
+        "how",
+        "when",
+        "he",
+        "she",
+        "everything",
+        "nobody",
+        "everyone",
+        "something",
+        "one",
+        "which",
+    ]
+)
+LONGEST = 120
+"""Words of an utterance that are read; what comes after them is not understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """A thing or a place as it was named."""
+
+    kind: str = ""  # "" for "one", "*" for anything
+    place: str = ""
+    colour: str = ""
+    count: Count = 1
+    owner: str = ""
+    source: str = ""  # the place where it is now
+    pronoun: str = ""
+    unknown: str = ""  # the word that no table has
+    is_plural: bool = False
+    is_definite: bool = False
+    is_other: bool = False
+    is_vague: bool = False  # "some of the", "that thing"
+    is_offered: bool = False  # "this cup"
+
+
+@dataclass(slots=True)
+class Clause:
+    """One clause."""
+
+    type: ClauseType
+    verb: str = ""
+    word: str = ""  # the verb as it was said
+    is_negated: bool = False
+    is_repair: bool = False
+    is_question: bool = False
+    is_request: bool = False  # "could you ..."
+    nouns: list[Noun] = field(default_factory=list)
+    excepts: list[Noun] = field(default_factory=list)
+    nots: list[Noun] = field(default_factory=list)  # "not the green one"
+    targets: list[tuple[str, Noun | None]] = field(default_factory=list)
+    particles: list[str] = field(default_factory=list)
+    adverbs: list[str] = field(default_factory=list)
+    to_me: bool = False
+    from_me: bool = False
+    has_choice: bool = False  # "this or that"
+    is_same: bool = False  # "do the same with"
+    is_conditional: bool = False
+    left: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The words between two punctuation marks, and the mark behind them."""
+
+    words: tuple[str, ...]
+    end: str
+    is_named: bool  # begins with a capital letter that a name may have
+
+
+def segments_of(text: str) -> list[Segment]:
+    """The utterance in segments, contractions written out."""
+    table = lexicon_file().contractions
+    words: list[str] = []
+    found: list[Segment] = []
+    raw_first = ""
+    tokens = _WORD.findall(text.replace("’", "'"))[:LONGEST]
+    for number, token in enumerate(tokens):
+        if token in _ENDS:
+            if words:
+                found.append(Segment(tuple(words), token, raw_first[:1].isupper()))
+            elif found and token in "?!":
+                found[-1] = replace(found[-1], end=token)
+            words, raw_first = [], ""
+            continue
+        raw_first = raw_first or token
+        words += _written_out(token.lower(), tokens[number + 1].lower() if number + 1 < len(tokens) else "", table)
+    if words:
+        found.append(Segment(tuple(words), "", raw_first[:1].isupper()))
+    return found
+
+
+def _written_out(token: str, behind: str, table: dict[str, str]) -> list[str]:
+    if token in table:
+        return table[token].split()
+    for ending, word in (("'m", "am"), ("'re", "are"), ("'ve", "have"), ("'ll", "will"), ("'d", "would")):
+        if token.endswith(ending):
+            return [token[: -len(ending)], word]
+    if token.endswith("'s"):
+        base = token[:-2]
+        return [base, "is"] if base in IS_BEFORE_S or behind in ("", "not", "still", "ready") else [base, "'s"]
+    return [token]
+
+
+class Parser:
+    """Parses utterances with one lexicon."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.lexicon = lexicon
+
+    def clauses(self, text: str) -> list[Clause]:
+        """All clauses of the utterance, in order."""
+        found: list[Clause] = []
+        segments = segments_of(text)
+        for number, segment in enumerate(segments):
+            is_first = number == 0 or segments[number - 1].end in (".", "!", "?")
+            if self._is_to_another(segment, is_first=is_first, has_more=number + 1 < len(segments)):
+                # somebody else is spoken to, up to the end of the utterance
+                return [*found, Clause("statement")]
+            if found and found[-1].type == "statement" and found[-1].word == "reported" and not is_first:
+                continue
+            words = list(segment.words)
+            if (
+                found
+                and not is_first
+                and self._openers(words, 0) == (len(words), True)
+                and segment.end in (".", "!", "?", "")
+            ):
+                found[-1].is_repair = True  # "The black one, I mean."
+                continue
+            new = self._segment(words, is_question=_ends_with(segments, number) == "?")
+            if number and segments[number - 1].end in ("...", "…", "—", "–") and new[0].type == "fragment":
+                new[0].is_repair = True
+            found += new
+        return found
+
+    def _is_to_another(self, segment: Segment, *, is_first: bool, has_more: bool) -> bool:
+        words = list(segment.words)
+        if words and words[0] in ("hey", "hi", "hello", "oh") and len(words) == 2:
+            words = words[1:]
+        if len(words) != 1 or segment.end != "," or not is_first or not has_more:
+            return False
+        word = words[0]
+        if self.lexicon.has("people", words, 0):
+            return True
+        is_known = (
+            self.lexicon.is_closed(word)
+            or self.lexicon.noun_at(words, 0)[0]
+            or self.lexicon.verbs.at(words, 0)[0]
+            or any(
+                self.lexicon.has(table, words, 0)
+                for table in ("courtesy", "greetings", "thanks", "yes", "no", "interjections", "fillers")
+            )
+        )
+        return segment.is_named and not is_known and word not in ("robot", "stretch")
+
+    # --- segments and clauses
+
+    def _segment(self, words: list[str], *, is_question: bool) -> list[Clause]:
+        found: list[Clause] = []
+        for table in ("greetings", "thanks", "cancels", "interjections"):
+            if self.lexicon.has(table, words, 0) == len(words) and words != ["sorry"]:
+                kind: ClauseType = (
+                    "cancel" if table == "cancels" else "statement" if table == "interjections" else "social"
+                )
+                return [Clause(kind, word=words[0])]
+        i, is_repair = self._openers(words, 0)
+        while i < len(words) or (is_repair and not found):
+            clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
+            clause.is_repair = clause.is_repair or is_repair
+            found.append(clause)
+            if i >= len(words):
+                break
+            before = i
+            i, is_repair = self._openers(words, i)
+            if i >= len(words) and is_repair:
+                clause.is_repair = True
+                break
+            if i == before and i < len(words) and not clause.left and clause.type == "fragment":
+                clause.left.append(words[i])
+                i += 1
+        return found
+
+    def _openers(self, words: list[str], i: int) -> tuple[int, bool]:
+        """Past courtesy, fillers and words that announce a correction; whether one was announced."""
+        is_repair = False
+        while i < len(words):
+            if n := self.lexicon.has("repair", words, i):
+                is_repair, i = True, i + n
+            elif (
+                words[i] in ("no", "nope", "nah")
+                and i == 0
+                and len(words) > 1
+                and words[1] not in ("one", "need", "matter")
+            ):
+                is_repair, i = True, i + 1
+            elif (n := self.lexicon.has("fillers", words, i)) and (
+                i + n == len(words)
+                or (not self.lexicon.has("tails", words, i + n) and words[i : i + n] not in (["wait"], ["hold", "on"]))
+            ):
+                if i + n == len(words) and words[i] in ("wait", "hold", "hang"):
+                    return i, is_repair
+                is_repair, i = True, i + n
+            elif (n := self.lexicon.has("courtesy", words, i)) and i + n < len(words):
+                if self.lexicon.has("yes", words, i) == len(words) - i or self._is_request(words, i):
+                    return i, is_repair
+                i += n
+            else:
+                break
+        return i, is_repair
+
+    def _is_request(self, words: list[str], i: int) -> bool:
+        return bool(self.lexicon.has("requests", words, i))
+
+    def _clause(self, words: list[str], i: int, *, is_question: bool, is_first: bool) -> tuple[Clause, int]:
+        lexicon, end = self.lexicon, len(words)
+        if i >= end:
+            return Clause("fragment", is_repair=True), end
+        rest = end - i
+        for table, kind in (
+            ("cancels", "cancel"), ("unsure", "unsure"), ("wrong", "wrong"), ("greetings", "social"),
+            ("thanks", "social"), ("yes", "yes"), ("no", "no"),
+        ):  # fmt: skip
+            n = lexicon.has(table, words, i)
+            if n and (
+                n == rest
+                or (table in ("greetings", "cancels", "unsure") and lexicon.has("tails", words, i + n) == rest - n)
+                or (
+                    table in ("cancels", "unsure")
+                    and i + n < end
+                    and words[i + n] in ("about", "and", "then", "to", "for")
+                )
+                or (
+                    table in ("greetings", "thanks")
+                    and words[i + n] in ("robot", "so", "for", "very", "to", "there", "everyone", "buddy", "with")
+                )
+            ):
+                return Clause(kind, word=" ".join(words[i:])), end  # type: ignore[arg-type]  # of the tuple above
+        if self._is_all_tails(words, i):
+            return Clause("fragment"), end
+        if n := lexicon.has("bans", words, i):
+            clause = Clause("protect")
+            return clause, self._constituents(clause, words, i + n)
+        if (n := lexicon.has("same", words, i)) and words[i] not in ("and", "also", "what", "how"):
+            clause = Clause("fragment", is_same=True)
+            return clause, self._constituents(clause, words, i + n)
+        if words[i] in (
+            "if",
+            "when",
+            "once",
+            "until",
+            "unless",
+            "because",
+            "since",
+            "while",
+            "as",
+            "before",
+            "after",
+            "whenever",
+        ):
+            is_condition = words[i] in ("if", "when", "once", "unless", "whenever") and words[i + 1 : i + 2] != ["you"]
+            return Clause(
+                "statement", word="condition" if is_condition else "", nouns=self._named_in(words, i + 1)
+            ), end
+        if is_question and words[i : i + 3] == ["do", "not", "you"]:
+            return self._asking(words, i), end
+        is_negated, j = self._negation(words, i)
+        if not is_negated:
+            if n := lexicon.has("requests", words, i):
+                j = i + n
+                while m := lexicon.has("courtesy", words, j) or lexicon.has("requests", words, j):
+                    j += m
+                if words[j : j + 1] == ["not"]:
+                    is_negated, j = True, j + 1
+                gerund, verb = lexicon.gerunds.at(words, j)
+                if gerund:
+                    return self._order(words, j, gerund, verb, is_request=True)
+                n, verb = lexicon.verbs.at(words, j)
+                is_asking = words[j : j + 1] and words[j] in lexicon_file().words["perceive"]
+                if words[j : j + 1] in (["like"], ["want"], ["need"], ["mind"]) or (
+                    verb == "say" and words[i] not in ("i", "you")
+                ):
+                    return self._asking(words, i), end
+                if verb == "tidy" and words[j] == "help" and j + 1 < end and words[j + 1] not in ("me", "us"):
+                    pass
+                elif is_asking and (not n or verb == "see"):
+                    return self._asking(words, i), end
+                if is_negated and words[i] in ("you",) and words[i + 1] == "do":
+                    return Clause("statement"), end
+                if n:
+                    return self._order(words, j, n, verb, is_request=True, is_negated=is_negated)
+                if words[i] in ("how", "what"):  # "how about the shelf?"
+                    clause = Clause("fragment", is_repair=True)
+                    return clause, self._constituents(clause, words, i + 2)
+                if is_question and j + 1 >= end:
+                    return Clause("question"), end
+                if words[i] != "you" or (j < end and not lexicon.is_closed(words[j])):
+                    return self._unknown_order(words, j)
+            if n := lexicon.has("wants", words, i):
+                j = i + n
+                if j < end and words[j] != "to" and words[j] != "not":
+                    return self._desire(words, j)
+                return Clause("statement"), end
+            if n := lexicon.has("wishes", words, i):
+                clause, k = self._clause(words, i + n, is_question=False, is_first=False)
+                return (clause, k) if clause.type != "statement" else (Clause("order", verb="tidy"), end)
+        if words[i] in lexicon_file().words["wh"] or (
+            is_question and words[i] in ("any", "anything", "anybody", "anyone", "is", "are")
+        ):
+            return self._asking(words, i), end
+        n, verb = lexicon.verbs.at(words, j)
+        if n and words[j : j + n] == ["do"] and j + n < end and words[j + n] in ("i", "you", "we", "they"):
+            n = 0
+        if n and not self._is_noun_here(words, j, n):
+            if verb == "see" or (verb == "say" and not is_negated):
+                clause = Clause("question", word=verb)
+                end = self._constituents(clause, words, j + n)
+                return clause, end
+            return self._order(words, j, n, verb, is_negated=is_negated)
+        if is_negated:
+            return self._negative(words, i, j)
+        if (words[i] in lexicon_file().words["auxiliaries"] and words[i] != "can") or (
+            words[i] == "can" and end > i + 1 and words[i + 1] in ("i", "we", "it", "they", "he", "she")
+        ):
+            return self._asking(words, i), end
+        declared = self._declarative(words, i)
+        if declared is not None:
+            return declared
+        noun, k = self._noun(words, i)
+        if (
+            noun is not None
+            or lexicon.relations.at(words, i)[0]
+            or lexicon.has("exceptions", words, i)
+            or lexicon.has("adverbs", words, i)
+            or lexicon.has("particles", words, i)
+            or words[i] == "not"
+            or lexicon.has("me", words, i)
+        ):
+            clause = Clause("fragment")
+            return clause, self._constituents(clause, words, i)
+        if lexicon.has("tails", words, i):
+            return Clause("fragment"), i + lexicon.has("tails", words, i)
+        if lexicon.is_closed(words[i]):
+            return Clause("statement"), end
+        return self._unknown_order(words, i)
+
+    def _asking(self, words: list[str], i: int) -> Clause:
+        """A question; what it names may be referred to."""
+        return Clause("question", word=words[i], nouns=self._named_in(words, i + 1))
+
+    def _named_in(self, words: list[str], i: int) -> list[Noun]:
+        """Everything that is named from there on."""
+        found = []
+        while i < len(words):
+            noun, j = self._noun(words, i)
+            if noun is not None and not noun.pronoun:
+                found.append(noun)
+            i = max(j, i + 1)
+        return found
+
+    def _is_all_tails(self, words: list[str], i: int) -> bool:
+        while i < len(words):
+            n = self.lexicon.has("tails", words, i)
+            if not n and (m := self.lexicon.has("courtesy", words, i)) == len(words) - i and m > 1:
+                n = m
+            if not n:
+                return False
+            i += n
+        return True
+
+    def _negation(self, words: list[str], i: int) -> tuple[bool, int]:
+        if words[i : i + 2] in (["do", "not"], ["please", "not"]) or words[i] == "never":
+            j = i + (2 if words[i] != "never" else 1)
+            if j < len(words) and words[j] in ("you", "ever", "even", "you"):
+                if (
+                    words[j] == "you"
+                    and words[j + 1 : j + 2] != ["dare"]
+                    and not self.lexicon.verbs.at(words, j + 1)[0]
+                ):
+                    return False, i
+                j += 1
+                if words[j : j + 1] == ["dare"]:
+                    j += 1
+            return True, j
+        return False, i
+
+    def _negative(self, words: list[str], i: int, j: int) -> tuple[Clause, int]:
+        """ "Do not bother with the table": no order, and nothing is forbidden."""
+        return Clause("statement"), len(words)
+
+    def _is_noun_here(self, words: list[str], i: int, n: int) -> bool:
+        """Whether a word that can be a verb is a noun here: "the can", "glasses on the tray", "orange ones"."""
+        length, _, is_plural = self.lexicon.noun_at(words, i)
+        return length >= n and is_plural
+
+    def _order(
+        self, words: list[str], i: int, n: int, verb: str, *, is_request: bool = False, is_negated: bool = False
+    ) -> tuple[Clause, int]:
+        clause = Clause(
+            "order", verb=verb, word=" ".join(words[i : i + n]), is_negated=is_negated, is_request=is_request
+        )
+        return clause, self._constituents(clause, words, i + n)
+
+    def _unknown_order(self, words: list[str], i: int) -> tuple[Clause, int]:
+        """An imperative whose verb nothing explains; a word by itself is none, unless it stands alone."""
+        end = len(words)
+        if i >= end:
+            return Clause("statement"), end
+        rest = words[i + 1 :]
+        if rest and (
+            rest[0] in ("is", "are", "was", "were", "has", "have", "had", "can", "will", "does", "'s")
+            or self.lexicon.has("reports", rest, 0)
+        ):
+            clause = Clause("statement", word="reported" if self.lexicon.has("reports", rest, 0) else "")
+            self._constituents(clause, words, i + 2)
+            return clause, end
+        clause = Clause("unknown", word=words[i])
+        return clause, self._constituents(clause, words, i + 1)
+
+    def _desire(self, words: list[str], i: int) -> tuple[Clause, int]:
+        clause = Clause("order", verb="want", word="want")
+        return clause, self._constituents(clause, words, i)
+
+    def _declarative(self, words: list[str], i: int) -> tuple[Clause, int] | None:
+        """A sentence with a subject before its verb; None where there is no such thing."""
+        lexicon, end = self.lexicon, len(words)
+        if n := lexicon.has("nobody", words, i):
+            return self._of_nobody(words, i + n)
+        if words[i] in ("there", "here") and words[i + 1 : i + 2] and words[i + 1] in ("is", "are", "comes"):
+            clause = Clause("statement", word="here" if words[i] == "here" else "")
+            self._constituents(clause, words, i + 2)
+            return clause, end
+        if words[i] in lexicon_file().words["subjects"] or words[i] in ("you",) or self._is_person(words, i):
+            return self._of_person(words, i)
+        if (
+            words[i]
+            in ("yesterday", "tomorrow", "today", "usually", "sometimes", "normally", "earlier", "later", "last")
+            and i + 1 < end
+        ):
+            return (
+                self._of_person(words, i + 1)
+                if words[i + 1] in lexicon_file().words["subjects"]
+                else (Clause("statement"), end)
+            )
+        nouns, j, has_choice = self._nouns(words, i)
+        excepts: list[Noun] = []
+        if nouns and (n := lexicon.has("exceptions", words, j)):
+            excepts, j, _ = self._nouns(words, j + n)
+        if not nouns or j >= end:
+            return None
+        n, relation = lexicon.relations.at(words, j)
+        if n and relation in ("in", "on", "from"):
+            place, k = self._noun(words, j + n)
+            if (
+                place is not None
+                and place.place
+                and (lexicon.has("dues", words, k) or lexicon.has("stays", words, k) or lexicon.has("needs", words, k))
+            ):
+                nouns, j = [replace(noun, source=place.place) for noun in nouns], k
+        while j < end and words[j] in (
+            "still",
+            "really",
+            "always",
+            "already",
+            "all",
+            "also",
+            "just",
+            "now",
+            "both",
+            "probably",
+        ):
+            j += 1
+        is_negated = False
+        if words[j : j + 2] == ["does", "not"] or words[j : j + 2] == ["do", "not"]:
+            is_negated, j = True, j + 2
+        if lexicon.has("stays", words, j) and not is_negated:
+            clause = Clause("protect", nouns=nouns)
+            clause.nouns = nouns
+            return clause, end
+        if (n := lexicon.has("needs", words, j)) and not is_negated:
+            k = j + n
+            while k < end and words[k] in (
+                "a",
+                "another",
+                "good",
+                "quick",
+                "to",
+                "be",
+                "some",
+                "proper",
+                "an",
+                "thorough",
+            ):
+                k += 1
+            m, verb = lexicon.verbs.at(words, k)
+            if not m:
+                m, verb = lexicon.gerunds.at(words, k)
+            if not m:
+                m, verb = lexicon.verbs.at([re.sub(r"(p?ed|d)$", "", words[k]) if k < end else ""], 0)
+                if not m and k < end:
+                    m, verb = lexicon.verbs.at([words[k][:-1]], 0) if words[k].endswith("d") else (0, "")
+            if m and verb in ("rinse", "wipe", "clean", "open", "close"):
+                clause = Clause("order", verb=verb, nouns=nouns, excepts=excepts)
+                return clause, self._constituents(clause, words, k + m)
+        if words[j] in ("belongs", "belong") and words[j + 1 : j + 2] == ["to"]:
+            return Clause(
+                "owner", nouns=nouns, word={"me": "my", "us": "our"}.get(words[j + 2] if j + 2 < end else "", words[-1])
+            ), end
+        if n := lexicon.has("dues", words, j):
+            k = j + n
+            clause = Clause(
+                "order", verb="place", word="due", nouns=list(nouns), excepts=excepts, has_choice=has_choice
+            )
+            is_state = words[j] in ("were", "was")
+            stop = self._constituents(clause, words, k)
+            if is_negated or (is_state and words[:1] != ["it"] and not self._is_wish(words, i)):
+                return Clause("statement", nouns=nouns), end
+            if clause.targets or "away" in clause.particles or "back" in clause.particles:
+                return clause, stop
+            return Clause("statement", nouns=nouns), end
+        if words[j] in lexicon_file().words["auxiliaries"] or words[j] in (
+            "have",
+            "has",
+            "looks",
+            "seems",
+            "smells",
+            "fell",
+            "broke",
+            "means",
+        ):
+            k = j + 1
+            if words[k : k + 1] == ["mine"] or words[k : k + 1] == ["ours"]:
+                return Clause("owner", nouns=nouns, word="my"), end
+            clause = Clause(
+                "statement", nouns=list(nouns), word="offered" if "for" in words[k:] and "you" in words[k:] else ""
+            )
+            n2, _, _ = self._nouns(words, k)
+            if n2 and n2[0].owner and nouns[0].pronoun:
+                clause = Clause("owner", nouns=n2, word=n2[0].owner)
+            elif n2:
+                clause.nouns = [*nouns, *n2]
+            else:
+                probe = Clause("statement")
+                self._constituents(probe, words, k)
+                clause.nouns += [noun for _, noun in probe.targets if noun is not None]
+            return clause, end
+        if words[j] == "not":
+            return None
+        if (
+            not lexicon.relations.at(words, j)[0]
+            and not lexicon.is_closed(words[j])
+            and not lexicon.has("tails", words, j)
+            and words[j] != "'s"
+        ):
+            return Clause("statement", nouns=nouns), end  # "the vase broke", "these cups look dirty"
+        return None
+
+    def _is_wish(self, words: list[str], i: int) -> bool:
+        return any(
+            self.lexicon.has("wishes", words, k) and k + self.lexicon.has("wishes", words, k) == i for k in range(i)
+        )
+
+    def _is_person(self, words: list[str], i: int) -> bool:
+        """ "my sister is", "Peter wants": somebody who is no thing of ours, before a verb."""
+        lexicon = self.lexicon
+        j = i + 1 if words[i] in lexicon_file().words["owners"] or words[i] == "the" else i
+        if (
+            j >= len(words)
+            or (lexicon.is_closed(words[j]) and not (j > i and words[j] in lexicon_file().words["subjects"]))
+            or lexicon.noun_at(words, j)[0]
+            or lexicon.colour(words[j])
+        ):
+            return False
+        if lexicon.verbs.at(words, j)[0] and j == i:
+            return False
+        behind = words[j + 1 : j + 3]
+        if not behind:
+            return False
+        return (
+            (
+                behind[0] in ("is", "are", "has", "have", "was", "still", "used", "always", "will", "can", "does")
+                and (
+                    lexicon.has("uses", words, j + 2) > 0
+                    or lexicon.has("uses", words, j + 3) > 0
+                    or lexicon.has("done", words, j + 2) > 0
+                )
+            )
+            or bool(lexicon.has("reports", words, j + 1))
+            or (j > i and behind[0] == "used")
+        )
+
+    def _of_person(self, words: list[str], i: int) -> tuple[Clause, int]:
+        """What somebody does or has done: it protects what they use, frees what they are done with."""
+        lexicon, end = self.lexicon, len(words)
+        if words[i] == "you":
+            is_free = words[i + 1 : i + 4] in (["do", "not", "have"], ["do", "not", "need"], ["need", "not"])
+            return Clause("statement" if is_free else "social", word=" ".join(words)), end
+        if words[i] == "i" and words[i + 1 : i + 2] == ["told"] and words[i + 2 : i + 3] == ["you"]:
+            return Clause("statement"), end
+        is_negated = "not" in words[i : i + 5] or "no" in words[i : i + 4]
+        for j in range(i + 1, min(end, i + 8)):
+            if n := lexicon.has("done", words, j):
+                clause = Clause("protect" if is_negated else "release")
+                self._constituents(clause, words, j + n)
+                if clause.nouns or words[j : j + 2] not in (["finished"],):
+                    return clause, end
+            if (n := lexicon.has("uses", words, j)) and "while" not in words[i:j]:
+                clause = Clause("release" if is_negated or words[i + 1] in ("was", "were") else "protect", word="uses")
+                m, _ = lexicon.relations.at(words, j + n)
+                self._constituents(
+                    clause,
+                    words,
+                    j + n + (m if words[j + n : j + n + 1] in (["from"], ["off"], ["in"], ["out"], ["on"]) else 0),
+                )
+                if not clause.nouns:
+                    clause.nouns = [noun for _, noun in clause.targets if noun is not None]
+                if not clause.nouns:
+                    break
+                return clause, end
+            if words[j] in ("need", "want") and j > i:
+                clause = Clause("release" if is_negated else "protect", word="needs")
+                self._constituents(clause, words, j + 1)
+                if words[j + 1 : j + 2] == ["to"] or (words[j] == "want" and is_negated):
+                    break
+                if not is_negated and "still" not in words[i:j]:
+                    break
+                return clause, end
+        is_reported = any(lexicon.has("reports", words, j) for j in range(i + 1, min(end, i + 3)))
+        return Clause("statement", word="reported" if is_reported else "", nouns=self._named_in(words, i + 1)), end
+
+    def _of_nobody(self, words: list[str], i: int) -> tuple[Clause, int]:
+        lexicon, end = self.lexicon, len(words)
+        for j in range(i, min(end, i + 5)):
+            if (n := lexicon.has("uses", words, j)) or words[j] in ("needs", "wants", "uses", "need"):
+                clause = Clause("release")
+                self._constituents(clause, words, j + max(n, 1))
+                return clause, end
+            verb = re.sub(r"(e?s)$", "", words[j])
+            for form in (words[j], words[j].removesuffix("s"), verb):
+                n, found = lexicon.verbs.at([form, *words[j + 1 :]], 0)
+                if n and found != "do":
+                    clause = Clause("protect")
+                    self._constituents(clause, words, j + n)
+                    return clause, end
+        return Clause("statement"), end
+
+    # --- what a clause is made of
+
+    def _constituents(self, clause: Clause, words: list[str], i: int) -> int:
+        """Read nouns, places, exceptions and adverbs into the clause; where the next clause begins."""
+        lexicon, end = self.lexicon, len(words)
+        while i < end:
+            if words[i] in ("and", "then", "but", "so", "or", "and then", "plus"):
+                stop, i = self._conjunction(clause, words, i)
+                if stop:
+                    return i
+                continue
+            if (
+                words[i] in ("because", "if", "when", "while", "until", "before", "after", "since", "unless", "as")
+                and not lexicon.has("tails", words, i)
+                and not lexicon.has("adverbs", words, i)
+            ):
+                if words[i] in ("if", "unless") and clause.type == "order" and clause.verb not in ("nod", "wait"):
+                    clause.is_conditional = True
+                return end
+            if n := lexicon.has("exceptions", words, i):
+                i = self._exception(clause, words, i + n)
+                continue
+            if words[i] == "not":
+                i = self._not(clause, words, i + 1)
+                continue
+            if n := lexicon.has("repair", words, i):
+                if i + n == end:
+                    clause.is_repair = True
+                    i += n
+                    continue
+                return i
+            n = max(lexicon.has("unsure", words, i), lexicon.has("cancels", words, i))
+            if n > 1 and i + n >= end:
+                return i
+            if (n := lexicon.has("adverbs", words, i)) and words[i] not in ("first", "right"):
+                is_more = n == 1 and words[i] in ("inside",) and i + 1 < end
+                if not is_more:
+                    clause.adverbs.append(" ".join(words[i : i + n]))
+                    i += n
+                    continue
+            n_tail = lexicon.has("tails", words, i)
+            n_relation, relation = lexicon.relations.at(words, i)
+            if (
+                n_tail
+                and n_tail >= n_relation
+                and not (words[i] in ("right", "one", "all", "once", "the", "my") and n_tail == 1 and i + 1 < end)
+            ):
+                clause.adverbs.append(" ".join(words[i : i + n_tail]).replace("for us", "for me"))
+                i += n_tail
+                continue
+            n = n_relation
+            if n and not (words[i] in ("over", "off", "in", "on", "by", "to") and i + n == end and relation == "other"):
+                i = self._target(clause, words, i, n, relation)
+                continue
+            if n := lexicon.has("me", words, i):
+                clause.to_me, i = True, i + n
+                continue
+            if n := lexicon.has("particles", words, i):
+                clause.particles.append(words[i])
+                i += n
+                continue
+            if lexicon.is_closed(words[i]) and words[i].endswith("ly"):
+                i += 1
+                continue
+            noun, j = self._noun(words, i)
+            if noun is not None:
+                clause.nouns.append(noun)
+                i = self._behind_noun(clause, words, j)
+                continue
+            if words[i] in ("that", "which", "who", "so"):
+                return end
+            if words[i] in lexicon_file().words["subjects"] or words[i] == "you":
+                return end  # "the cup I used", "before you go"
+            clause.left.append(words[i])
+            i += 1
+        return i
+
+    def _conjunction(self, clause: Clause, words: list[str], i: int) -> tuple[bool, int]:
+        """Past "and", "or", "but": whether a new clause begins behind it, and where to read on."""
+        lexicon, end = self.lexicon, len(words)
+        j = i + 1
+        while j < end and (words[j] in ("then", "also", "please", "just", "so", "maybe", "perhaps")):
+            j += 1
+        if j >= end:
+            return True, end
+        if words[j] == "not" and words[i] in ("and", "but"):
+            return False, self._not(clause, words, j + 1, is_exception=words[i] == "but")
+        if lexicon.has("repair", words, j) or lexicon.has("requests", words, j) or lexicon.has("cancels", words, j):
+            return True, i if words[i] == "or" else j
+        n, _ = lexicon.verbs.at(words, j)
+        if (n and not self._is_noun_here(words, j, n) and not lexicon.noun_at(words, j)[0]) or self._negation(words, j)[
+            0
+        ]:
+            return True, j
+        noun, k = self._noun(words, j)
+        if (
+            noun is not None
+            and words[i] == "and"
+            and clause.type == "order"
+            and clause.targets
+            and lexicon.relations.at(words, k)[0]
+        ):
+            return True, j  # "... on the tray and the blue one on the shelf"
+        if noun is not None and words[i] in ("and", "or", "plus", "but", "then") and self._is_clause_from(words, k):
+            return True, j
+        if noun is not None and words[i] == "but" and any(one.count == "all" for one in clause.nouns):
+            return False, self._exception(clause, words, j)
+        if words[i] == "or":
+            clause.has_choice = True
+            return False, j
+        if (
+            noun is None
+            and not lexicon.relations.at(words, j)[0]
+            and not lexicon.has("adverbs", words, j)
+            and not lexicon.has("tails", words, j)
+            and not lexicon.has("exceptions", words, j)
+        ):
+            return True, j
+        return False, j
+
+    def _is_clause_from(self, words: list[str], k: int) -> bool:
+        lexicon = self.lexicon
+        return k < len(words) and (
+            words[k] in lexicon_file().words["auxiliaries"]
+            or bool(lexicon.has("dues", words, k))
+            or bool(lexicon.has("stays", words, k))
+        )
+
+    def _exception(self, clause: Clause, words: list[str], i: int) -> int:
+        if (n := self.lexicon.relations.at(words, i)[0]) and self.lexicon.relations.at(words, i)[1] != "free":
+            probe = Clause("fragment")
+            return self._target(probe, words, i, n, "")
+        if self.lexicon.has("adverbs", words, i):
+            return i + self.lexicon.has("adverbs", words, i)
+        nouns, j, _ = self._nouns(words, i)
+        clause.excepts += nouns
+        if not nouns and i < len(words):
+            clause.left.append(words[i])
+            return i + 1
+        return max(j, i)
+
+    def _not(self, clause: Clause, words: list[str], i: int, *, is_exception: bool = False) -> int:
+        """Behind a "not": a place that is not meant, or a thing that is not."""
+        n, relation = self.lexicon.relations.at(words, i)
+        if n and relation != "free":
+            probe = Clause("fragment")
+            return self._target(probe, words, i, n, relation)
+        if self.lexicon.has("adverbs", words, i):
+            clause.adverbs.append("not there")
+            return i + self.lexicon.has("adverbs", words, i)
+        nouns, j, _ = self._nouns(words, i)
+        (clause.excepts if is_exception else clause.nots).extend(nouns)
+        if not nouns:
+            clause.left.append("not")
+        return max(j, i)
+
+    def _target(self, clause: Clause, words: list[str], i: int, n: int, relation: str) -> int:
+        """A preposition and its noun."""
+        lexicon, end = self.lexicon, len(words)
+        j = i + n
+        if (
+            relation == "to"
+            and words[i] == "to"
+            and j < end
+            and lexicon.verbs.at(words, j)[0]
+            and not lexicon.noun_at(words, j)[0]
+        ):
+            clause.left += words[i : j + 1]
+            return j + 1
+        if m := lexicon.has("me", words, j):
+            if relation == "from":
+                clause.from_me = True
+            elif relation != "free":
+                clause.to_me = True
+            return j + m
+        if (m := lexicon.has("adverbs", words, j)) and words[j] in ("there", "here", "over"):
+            clause.adverbs.append("there")
+            return j + m
+        noun, k = self._noun(words, j)
+        if relation == "free":
+            if noun is None:
+                return j + 1 if j < end and not lexicon.is_closed(words[j]) else j
+            if not clause.nouns and not clause.verb and words[i] == "with":
+                clause.nouns.append(noun)
+            elif words[i] == "with" and noun.unknown:
+                clause.left.append(noun.unknown)
+            return k
+        if noun is None:
+            while j < end and lexicon.is_closed(words[j]) and words[j] in lexicon_file().words["articles"]:
+                j += 1
+            clause.targets.append((relation, None))
+            return j
+        clause.targets.append((relation, noun))
+        return k
+
+    def _behind_noun(self, clause: Clause, words: list[str], i: int) -> int:
+        """Relative clauses and places behind a noun: they say which one is meant."""
+        lexicon, end = self.lexicon, len(words)
+        if (
+            i + 1 < end
+            and words[i] in ("that", "which", "who")
+            and words[i + 1] in ("is", "are", "was", "were", "stands", "stand", "lies", "lie", "sits", "sit")
+        ):
+            i += 2
+            n, _ = lexicon.relations.at(words, i)
+            if n:
+                place, k = self._noun(words, i + n)
+                if place is not None and place.place:
+                    clause.nouns[-1] = replace(clause.nouns[-1], source=place.place)
+                    return k
+            clause.nouns[-1] = replace(clause.nouns[-1], is_vague=True)
+            return i
+        for phrase in (
+            ["you", "see"],
+            ["you", "find"],
+            ["you", "can", "see"],
+            ["you", "can", "find"],
+            ["i", "mean"],
+            ["that", "you", "see"],
+            ["you", "are", "holding"],
+            ["you", "have"],
+            ["you", "hold"],
+        ):
+            if words[i : i + len(phrase)] == phrase and i + len(phrase) <= end:
+                return i + len(phrase)
+        return i
+
+    # --- nouns
+
+    def _nouns(self, words: list[str], i: int) -> tuple[list[Noun], int, bool]:
+        """A list of nouns, where it ends, and whether it leaves a choice."""
+        found: list[Noun] = []
+        has_choice = False
+        while True:
+            noun, j = self._noun(words, i)
+            if noun is None:
+                break
+            found.append(noun)
+            i = j
+            if i < len(words) and words[i] in ("and", "or", "nor") and self._noun(words, i + 1)[0] is not None:
+                has_choice = has_choice or words[i] == "or"
+                i += 1
+                continue
+            break
+        if len(found) > 1:  # "the red and the blue one"
+            last = found[-1]
+            found = [
+                replace(n, kind=last.kind, is_plural=last.is_plural)
+                if not n.kind and not n.pronoun and not n.unknown and not n.place and n.colour
+                else n
+                for n in found
+            ]
+        return found, i, has_choice
+
+    def _noun(self, words: list[str], i: int) -> tuple[Noun | None, int]:
+        """The noun phrase that begins there, and where it ends; None where none does."""
+        lexicon, end, start = self.lexicon, len(words), i
+        if i >= end:
+            return None, i
+        noun = Noun()
+        has_head_words = False
+        if n := lexicon.has("vague", words, i):
+            noun, i = replace(noun, is_vague=True), i + n
+        elif n := lexicon.has("rest", words, i):
+            is_one = (
+                words[i : i + n] == ["the", "other"]
+                and i + n < end
+                and not lexicon.noun_at(words, i + n)[2]
+                and words[i + n] != "ones"
+            )
+            noun, i = replace(noun, is_other=True, is_definite=True, count=1 if is_one else "all"), i + n
+        elif n := lexicon.has("all", words, i):
+            noun, i = replace(noun, count="all"), i + n
+        elif words[i] == "both":
+            noun, i = replace(noun, count="both"), i + 1
+        elif words[i] in lexicon_file().words["numbers"] and (words[i] != "one" or lexicon.noun_at(words, i + 1)[0]):
+            noun, i = replace(noun, count=lexicon_file().words["numbers"].index(words[i])), i + 1
+        elif words[i].isdigit():
+            noun, i = replace(noun, count=int(words[i])), i + 1
+        elif words[i : i + 2] == ["one", "of"] or words[i : i + 3] == ["any", "one", "of"]:
+            inner, k = self._noun(words, i + 2)
+            if inner is None:
+                return None, start
+            return replace(inner, count=1, is_plural=False, is_definite=False, is_vague=bool(inner.pronoun)), k
+        if i > start and words[i : i + 1] == ["of"]:
+            i += 1
+        if i < end and words[i] in ("everything", "anything") and i == start:
+            return self._everything(words, i + 1)
+        if i < end and words[i] in ("it", "them", "something", "nothing", "us") and words[i] != "us":
+            if words[i] in ("something", "nothing"):
+                return replace(noun, kind="*", is_vague=True), self._past_adjectives(words, i + 1)
+            pronoun = replace(noun, pronoun=words[i], is_plural=words[i] == "them")
+            if words[i + 1 : i + 2] in (["both"], ["all"]):
+                return replace(pronoun, count="both" if words[i + 1] == "both" else "all"), i + 2
+            return pronoun, i + 1
+        # determiners
+        is_det = False
+        while i < end:
+            if words[i] in ("this", "that", "these", "those"):
+                if not self._begins_head(words, i + 1):
+                    if i + 1 < end and words[i + 1] in lexicon_file().words["auxiliaries"] and i > start:
+                        break
+                    return replace(
+                        noun,
+                        pronoun=words[i],
+                        is_plural=words[i] in ("these", "those"),
+                        is_offered=words[i] in ("this", "these"),
+                    ), i + 1
+                noun = replace(noun, is_definite=True, is_offered=words[i] in ("this", "these"))
+                if words[i] in ("these", "those") and noun.count == 1:
+                    noun = replace(noun, is_plural=True)
+                is_det, i = True, i + 1
+            elif words[i] in lexicon_file().words["articles"]:
+                noun = replace(
+                    noun,
+                    is_definite=noun.is_definite or words[i] == "the",
+                    is_vague=noun.is_vague or words[i : i + 2] in (["some", "more"],),
+                )
+                is_det, i = True, i + 1
+            elif words[i] in lexicon_file().words["owners"]:
+                noun, i = replace(noun, owner=words[i], is_definite=True), i + 1
+                is_det = True
+            elif i + 1 < end and words[i + 1] == "'s":
+                noun, i = replace(noun, owner=words[i], is_definite=True), i + 2
+                is_det = True
+            elif (
+                is_det
+                and words[i] in lexicon_file().words["numbers"]
+                and words[i] != "one"
+                and self._begins_head(words, i + 1)
+            ):
+                noun, i = replace(noun, count=lexicon_file().words["numbers"].index(words[i])), i + 1
+            else:
+                break
+        if is_det and i < end and words[i] == "rest":
+            i += 1
+            noun = replace(noun, is_other=True, count="all", kind="*")
+            if words[i : i + 1] == ["of"]:
+                inner, k = self._noun(words, i + 1)
+                if inner is not None:
+                    return replace(inner, is_other=True, count="all"), k
+            return noun, i
+        # adjectives and colours, then the name
+        colours: list[str] = []
+        unknown: list[str] = []
+        while i < end:
+            n, name, is_plural = lexicon.noun_at(words, i)
+            if words[i] == "can" and not is_det and i == start:
+                return None, start  # "can" by itself is no tin
+            colour = lexicon.colour(words[i])
+            if n and not (colour and self._begins_name(words, i + n, is_det or bool(colours))):
+                has_head_words = True
+                if i + n < end and self._goes_on(words, i + n):
+                    unknown.append(words[i])
+                    i += n
+                    continue
+                noun = self._named(noun, name, is_plural)
+                i += n
+                unknown = []
+                if words[i : i + 1] == ["of"]:  # "a cup of tea"; "the top of the shelf"
+                    inner, k = self._noun(words, i + 1)
+                    if inner is not None and not inner.pronoun:
+                        return replace(noun, kind="", place="", unknown=" ".join(words[i - n : k])), k
+                break
+            if colour:
+                colours.append(colour)
+                i += 1
+                if (
+                    i + 1 < end
+                    and words[i] in ("and", "or")
+                    and lexicon.colour(words[i + 1])
+                    and self._begins_head(words, i + 1)
+                ):
+                    break
+                continue
+            if lexicon.has("ones", words, i) and (is_det or colours or i > start or words[i] == "ones"):
+                noun = replace(noun, is_plural=words[i] == "ones", is_vague=noun.is_vague)
+                has_head_words, i = True, i + 1
+                unknown = []
+                break
+            if lexicon.has("anything", words, i) and (is_det or i > start or words[i].endswith("s")):
+                noun = replace(
+                    noun,
+                    kind="*",
+                    is_plural=words[i].endswith("s"),
+                    is_vague=not words[i].endswith("s") or noun.is_vague or not (is_det or noun.count != 1),
+                )
+                has_head_words, i, unknown = True, i + 1, []
+                break
+            if (m := lexicon.has("vague_nouns", words, i)) and (is_det or i > start):
+                return replace(noun, kind="*", is_vague=True), i + m
+            if lexicon.has("adjectives", words, i) and (is_det or i > start or self._begins_head(words, i + 1)):
+                if words[i] == "other":
+                    noun = replace(noun, is_other=True)
+                i += 1
+                continue
+            if lexicon.is_closed(words[i]) or words[i] == "of":
+                break
+            if not (is_det or i > start) and not self._is_plural_or_mass(words, i):
+                break
+            unknown.append(words[i])
+            has_head_words = True
+            i += 1
+        if colours:
+            noun = replace(noun, colour=colours[0])
+        if unknown and not noun.kind and not noun.place:
+            noun = replace(noun, unknown=" ".join(unknown))
+            if words[i : i + 1] == ["of"]:
+                inner, k = self._noun(words, i + 1)
+                if inner is not None:
+                    i = k
+        if noun.is_vague and not has_head_words and i > start:
+            return replace(noun, kind="*"), i
+        if not has_head_words and not colours and not (noun.count != 1 and i > start) and not noun.is_other:
+            return None, start
+        if noun.is_plural and noun.count == 1 and not noun.is_vague and (noun.is_definite or not is_det):
+            noun = replace(noun, count="all")
+        if words[i : i + 1] == ["else"]:
+            noun, i = replace(noun, is_other=True), i + 1
+        return noun, i
+
+    def _everything(self, words: list[str], i: int) -> tuple[Noun, int]:
+        noun = Noun(kind="*", count="all", is_plural=True)
+        while i < len(words):
+            if words[i] == "else":
+                noun, i = replace(noun, is_other=True), i + 1
+            elif colour := self.lexicon.colour(words[i]):
+                noun, i = replace(noun, colour=colour), i + 1
+            elif words[i] == "that" and words[i + 1 : i + 2] in (["is"], ["stands"], ["lies"]):
+                if colour := self.lexicon.colour(words[i + 2]) if i + 2 < len(words) else "":
+                    noun, i = replace(noun, colour=colour), i + 3
+                else:
+                    i += 2
+                    n, _ = self.lexicon.relations.at(words, i)
+                    place, k = self._noun(words, i + n)
+                    if n and place is not None and place.place:
+                        noun, i = replace(noun, source=place.place), k
+                    else:
+                        return replace(noun, is_vague=True), i
+            else:
+                break
+        return noun, i
+
+    def _named(self, noun: Noun, name: str, is_plural: bool) -> Noun:
+        if name in self.lexicon.places:
+            return replace(noun, place=name, is_plural=is_plural)
+        return replace(noun, kind=name, is_plural=is_plural or noun.is_plural or name in self.lexicon.groups)
+
+    def _past_adjectives(self, words: list[str], i: int) -> int:
+        while i < len(words) and not self.lexicon.is_closed(words[i]):
+            i += 1
+        return i
+
+    def _begins_head(self, words: list[str], i: int) -> bool:
+        """Whether a name could begin there."""
+        if i >= len(words):
+            return False
+        return (
+            bool(self.lexicon.noun_at(words, i)[0] or self.lexicon.colour(words[i]))
+            or any(self.lexicon.has(table, words, i) for table in ("ones", "adjectives", "anything"))
+            or not (self.lexicon.is_closed(words[i]) or words[i] in ("up", "should", "of"))
+        )  # fmt: skip
+
+    def _begins_name(self, words: list[str], i: int, is_det: bool) -> bool:
+        """Whether a colour there is followed by what it is the colour of: "orange cup", not "the orange"."""
+        if i >= len(words) or words[i] == "or":
+            return False
+        if self.lexicon.noun_at(words, i)[0] or self.lexicon.has("ones", words, i) or self.lexicon.colour(words[i]):
+            return True
+        return self._goes_on(words, i)
+
+    def _goes_on(self, words: list[str], i: int) -> bool:
+        """Whether the name goes on there: "banana peel", "milk bottle"."""
+        if self.lexicon.noun_at(words, i)[0]:
+            return not self.lexicon.verbs.at(words, i)[0] or self.lexicon.noun_at(words, i)[0] > 0
+        return (
+            not self.lexicon.is_closed(words[i])
+            and words[i] not in ("of", "'s")
+            and not self.lexicon.has("adjectives", words, i)
+        )
+
+    def _is_plural_or_mass(self, words: list[str], i: int) -> bool:
+        """A name without an article: bare plurals only ("knives")."""
+        return words[i].endswith("s") and len(words[i]) > 3 and not words[i].endswith(("ss", "us", "is")) and i == 0
+
+
+def _ends_with(segments: Sequence[Segment], number: int) -> str:
+    """The mark at the end of the sentence that the segment is part of."""
+    for segment in segments[number:]:
+        if segment.end in (".", "!", "?", "...", "…"):
+            return segment.end
+    return ""

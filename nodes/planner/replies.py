@@ -1,0 +1,220 @@
+"""What the scripted planner says: answers, questions and refusals, in sentences about what is seen. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nodes.planner.lexicon import plural_of
+from nodes.planner.understanding import ALL, Intent, Order, World
+from runtime.msgs import Reference, Scene, SeenObject, SkillSpec
+
+if TYPE_CHECKING:
+    from nodes.planner.rules import Finished
+
+MOST_NAMED = 8
+LONGEST_WORD = 40
+
+
+def list_words(words: Sequence[str], joint: str = "and") -> str:
+    """ "a", "a and b", "a, b and c"."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} {joint} {words[-1]}"
+
+
+def name_of_thing(thing: SeenObject) -> str:
+    """ "red cup"; a place by its label alone."""
+    return thing.label if thing.is_place else f"{thing.colour} {thing.label}".strip()
+
+
+def name_of_reference(reference: Reference) -> str:
+    """ "every red cup", "the red cup", "a cup", "two cups"."""
+    label = "thing" if reference.label in ("*", "") else reference.label
+    words = f"{reference.colour} {label}".strip()
+    where = f" from the {reference.source}" if reference.source else ""
+    if reference.count == ALL:
+        return f"every {words}{where}" if words != "thing" else f"everything{where}"
+    if reference.count > 1:
+        return f"{reference.count} {reference.colour} {plural_of(label)}".replace("  ", " ") + where
+    return f"{'a' if reference.is_any else 'the'} {words}{where}"
+
+
+def things_words(moved: Sequence[Reference], order: Order) -> str:
+    """ "The red cup and the blue cup are in the bin."."""
+    names = [f"the {one.colour} {one.label}".replace("  ", " ") for one in moved]
+    text = f"{list_words(names)} {'is' if len(names) == 1 else 'are'} {order.relation or 'at'} the {order.place}."
+    return text[:1].upper() + text[1:]
+
+
+def anything_else(order: Order | None) -> str:
+    """What happens while nobody says anything more."""
+    return "" if order is None else "I go on with what I was doing."
+
+
+def _places(world: World) -> str:
+    return list_words([f"the {place}" for place in sorted(world.places)]) or "no place yet"
+
+
+def _abilities(skills: Sequence[SkillSpec]) -> str:
+    return list_words([spec.name.replace("_", " ") for spec in skills if spec.name != "hold"])
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD]}..."
+
+
+def question(intent: Intent, scene: Scene, world: World) -> str:
+    """What to ask where something is missing or contradicts itself."""
+    order = intent.orders[0] if intent.orders else Order("")
+    thing = list_words([name_of_reference(one) for one in order.things]) or "it"
+    what = _short(intent.what)
+    match intent.why:
+        case "where":
+            if intent.what and intent.what in world.kinds:
+                return f"I cannot put things on or in a {what}. I can reach {_places(world)}. Which shall I use?"
+            if order.skill == "place":
+                return f"Where shall I put {thing}? I can reach {_places(world)}."
+            return f"Which place do you mean? I know {_places(world)}."
+        case "tidy":
+            return f"What shall I put where? I can reach {_places(world)}."
+        case "protected":
+            return f"You asked me to leave the {what}. Shall I take it now?"
+        case "contradiction":
+            return f"I heard two things that do not go together{f' about the {what}' if what else ''}. Which one is it?"
+        case "waste":
+            return f"Shall I really throw {thing} away?"
+        case "owner":
+            whose = "yours" if what == "my" else f"{what}'s" if what not in ("his", "her", "our", "their") else what
+            return f"I do not know which one is {whose}. Which one do you mean?"
+        case "words":
+            return f"I did not understand {what!r}. Can you say it in other words?"
+        case "choice":
+            return "Which of them do you mean?"
+        case "condition":
+            return f"I cannot tell whether that is so. Shall I {_deed(order)} now?"
+        case "unsure":
+            return "Tell me when you know."
+        case "which":
+            seen = [f"the {name_of_thing(one)}" for one in scene.things if not one.is_place][:MOST_NAMED]
+            return f"Which one do you mean? I see {list_words(seen) or 'nothing that I could take'}."
+    return f"What shall I do? I can reach {_places(world)}."
+
+
+def _deed(order: Order) -> str:
+    things = list_words([name_of_reference(one) for one in order.things])
+    verb = "put" if order.skill == "place" else order.skill.replace("_", " ")
+    place = f" {order.relation} the {order.place}" if order.place else ""
+    return f"{verb} {things}{place}".replace("  ", " ").strip()
+
+
+def refusal(intent: Intent, world: World, skills: Sequence[SkillSpec]) -> str:
+    """Why not, and what there is instead; nothing is substituted."""
+    what = _short(intent.what)
+    match intent.why:
+        case "place":
+            return f"I cannot reach a {what!r}. I can reach {_places(world)}. Which shall I use?"
+        case "kind":
+            known = list_words([plural_of(kind) for kind in sorted(world.kinds)]) or "nothing yet"
+            return f"I know no {what!r}. I can tell apart {known}."
+        case "relation":
+            return f"I cannot put or look there ({what}). I can put things in, on or beside {_places(world)}."
+    return f"I cannot do that: I have no skill for {what!r}. I can {_abilities(skills) or 'do nothing yet'}."
+
+
+def answer(
+    text: str,
+    intent: Intent,
+    scene: Scene,
+    skills: Sequence[SkillSpec],
+    order: Order | None,
+    last: Finished | None,
+) -> str:
+    """The answer to a question or a greeting, from what is seen, done and declared."""
+    words = (
+        f" {' '.join(text.lower().replace('?', ' ').replace(',', ' ').replace('.', ' ').replace('!', ' ').split())} "
+    )
+    about = intent.asks_about
+    if any(f" {word} " in words for word in ("thank", "thanks", "well done", "good job", "nice work")):
+        return "You are welcome."
+    if " what can you do " in words or " who are you " in words or " help " in words:
+        return f"I am a robot with one arm. I can {_abilities(skills) or 'do nothing yet'}."
+    if " are you doing " in words or " are you holding " in words or " do next " in words:
+        return _doing(scene, order)
+    if " where " in words and about:
+        return " ".join(_where(one, scene) for one in about[:2])
+    if " how many " in words and about:
+        count = len(_fitting(about[0], scene))
+        return (
+            f"I see {count} {about[0].colour} {plural_of(about[0].label) if count != 1 else about[0].label}.".replace(
+                "  ", " "
+            )
+        )
+    if any(f" {word} " in words for word in ("did", "why", "have you", "has")):
+        return _done(last, order)
+    if (" see " in words and not about) or " what is " in words:
+        return _seen(scene, about)
+    if about and any(f" {word} " in words for word in ("is", "are", "see", "seen", "there")):
+        return _where(about[0], scene)
+    if any(f" {word} " in words for word in ("hello", "hi", "hey", "morning", "evening", "afternoon", "welcome")):
+        return f"Hello. {_doing(scene, order)}"
+    if any(f" {word} " in words for word in ("bye", "goodbye", "night", "see you")):
+        return "Goodbye."
+    return f"I do not know that. {_doing(scene, order)}"
+
+
+def _fitting(reference: Reference, scene: Scene) -> list[SeenObject]:
+    places = {one.id for one in scene.things if one.is_place and one.label == reference.source}
+    inside = {one.subject for one in scene.relations if one.object in places}
+    return [
+        thing
+        for thing in scene.things
+        if reference.label in ("", "*", "fruit", thing.label)
+        and reference.colour in ("", thing.colour)
+        and (not reference.source or thing.id in inside)
+    ]
+
+
+def _where(reference: Reference, scene: Scene) -> str:
+    found = _fitting(reference, scene)
+    name = f"{reference.colour} {reference.label}".strip()
+    if not found:
+        return f"I have not seen a {_short(name)}. It may be where I have not looked."
+    by_id = {thing.id: thing for thing in scene.things}
+    told = []
+    for thing in found[:MOST_NAMED]:
+        where = next((one for one in scene.relations if one.subject == thing.id and one.relation != "beside"), None)
+        if where is None:
+            told.append(f"the {name_of_thing(thing)} is here")
+        elif where.object == "robot":
+            told.append(f"the {name_of_thing(thing)} is in my hand")
+        else:
+            place = by_id.get(where.object)
+            told.append(f"the {name_of_thing(thing)} is {where.relation} the {place.label if place else where.object}")
+    text = list_words(told)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _seen(scene: Scene, about: Sequence[Reference]) -> str:
+    place = next((one.label for one in about if any(t.is_place and t.label == one.label for t in scene.things)), "")
+    things = _fitting(Reference(label="*", source=place), scene)
+    names = [f"the {name_of_thing(thing)}" for thing in things if not (place and thing.is_place)]
+    where = f" on or in the {place}" if place else ""
+    return f"I see {list_words(names[:MOST_NAMED]) or 'nothing'}{where}."
+
+
+def _doing(scene: Scene, order: Order | None) -> str:
+    held = next((one.subject for one in scene.relations if one.object == "robot"), "")
+    thing = next((one for one in scene.things if one.id == held), None)
+    hand = f" I hold the {name_of_thing(thing)}." if thing is not None else ""
+    if order is None:
+        return f"I am waiting for something to do.{hand}"
+    return f"I am busy: {_deed(order)}.{hand}"
+
+
+def _done(last: Finished | None, order: Order | None) -> str:
+    if last is None:
+        return "I have finished nothing yet." + (f" I am busy: {_deed(order)}." if order is not None else "")
+    if not last.moved:
+        return f"The last thing I was asked was to {_deed(last.order)}. I moved nothing."
+    return f"The last thing I did: {things_words(last.moved, last.order)}"

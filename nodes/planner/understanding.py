@@ -1,0 +1,1320 @@
+"""What an utterance means in a conversation: orders, what is to be left alone, a question, or nothing. Pure values.
+
+Nothing is guessed. An unknown kind, place or verb is refused; what lacks, is ambiguous or contradicts itself is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import msgspec
+
+from nodes.planner.lexicon import Lexicon, lexicon_file
+from nodes.planner.parser import Clause, Noun, Parser
+from runtime.msgs import Reference
+
+Deed = Literal["do", "ask", "refuse", "answer", "nothing"]
+Awaits = Literal["", "place", "thing", "yes"]
+
+ALL = 0
+"""`count` of a reference that means all that fit."""
+MOST_ORDERS = 8
+DISPOSABLE = frozenset({"can", "box", "apple", "banana", "orange", "block", "ball"})
+"""Kinds that may go into a waste bin in numbers without a question."""
+
+
+Targets = list[tuple[str, Noun | None]]
+"""Prepositions and what stands behind them."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What there can be and what can be done: all that an order may name."""
+
+    kinds: frozenset[str]
+    places: frozenset[str]
+    skills: frozenset[str]
+    waste: frozenset[str] = frozenset()  # places from which nothing comes back
+    inside: frozenset[str] = frozenset({"bin", "sink"})  # places that things are put in, and not on
+    aimless: frozenset[str] = frozenset()  # skills that are about no thing
+    skill_words: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def lexicon(self) -> Lexicon:
+        """The words for it."""
+        return Lexicon(self.kinds, self.places, dict(self.skill_words))
+
+
+class Order(msgspec.Struct, frozen=True):
+    """One thing to do."""
+
+    skill: str
+    things: tuple[Reference, ...] = ()
+    excluding: tuple[Reference, ...] = ()
+    place: str = ""
+    relation: str = ""
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """What an utterance asks of the robot; `why` is a code, `what` the word or thing that it is about."""
+
+    deed: Deed
+    orders: tuple[Order, ...] = ()
+    protected: tuple[Reference, ...] = ()  # what is to be left alone from now on
+    released: tuple[Reference, ...] = ()
+    why: str = ""
+    what: str = ""
+    awaits: Awaits = ""
+    is_correction: bool = False  # of what was said before
+    asks_about: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What was said before that the next utterance may refer to."""
+
+    orders: tuple[Order, ...] = ()  # the last ones
+    question: Order | None = None  # an order that waits for an answer
+    awaits: Awaits = ""
+    choices: tuple[Reference, ...] = ()
+    mentioned: tuple[Noun, ...] = ()  # newest last
+    protected: tuple[Reference, ...] = ()
+    owners: tuple[tuple[str, Reference], ...] = ()
+
+
+@dataclass(slots=True)
+class _Draft:
+    """An order while it is put together."""
+
+    clause: Clause
+    skill: str = ""
+    nouns: list[Noun] = field(default_factory=list)
+    excepts: list[Noun] = field(default_factory=list)
+    place: Noun | None = None
+    relation: str = ""
+    source: str = ""
+    why: str = ""  # what is missing
+    what: str = ""
+    refused: str = ""
+    last: Literal["thing", "place", "except"] = "thing"
+
+
+def understand_in(text: str, world: World, before: Conversation, parser: Parser) -> tuple[Intent, Conversation]:
+    """The intent of a person's utterance, and the conversation after it."""
+    reader = _Reader(world, before, parser)
+    intent = reader.read(text)
+    protected = tuple(dict.fromkeys((*before.protected, *intent.protected)))
+    protected = tuple(one for one in protected if not any(_fits(one, free) for free in intent.released))
+    is_open = intent.deed == "ask"
+    return intent, replace(
+        before,
+        orders=intent.orders if intent.orders else before.orders,
+        question=intent.orders[0] if is_open and intent.orders else None,
+        awaits=intent.awaits if is_open else "",
+        choices=(),
+        mentioned=tuple(reader.mentioned[-12:]),
+        protected=protected,
+        owners=tuple(dict.fromkeys((*before.owners, *reader.owners))),
+    )
+
+
+def after_robot(text: str, before: Conversation, parser: Parser) -> Conversation:
+    """The conversation after the robot said something: what it named, and what it asked."""
+    mentioned = list(before.mentioned)
+    nouns = [noun for clause in parser.clauses(text) for noun in _nouns_of(clause)]
+    mentioned += [noun for noun in nouns if noun.kind or noun.place]
+    if not text.rstrip().endswith("?"):
+        return replace(before, mentioned=tuple(mentioned[-12:]))
+    words = text.lower().split()
+    question = before.question or (before.orders[0] if before.orders else None)
+    if question is None and words[:2] == ["shall", "i"]:
+        intent, _ = understand_in(
+            " ".join(words[2:]).replace(" you ", " me ").rstrip("?"), _world_of(parser), before, parser
+        )
+        question = intent.orders[0] if intent.orders else None
+    awaits: Awaits = "thing" if "which" in words else "place" if words[0] == "where" else "yes"
+    choices = tuple(_reference(noun) for noun in nouns if noun.kind or noun.colour)
+    return replace(before, question=question, awaits=awaits, choices=choices, mentioned=tuple(mentioned[-12:]))
+
+
+def _world_of(parser: Parser) -> World:
+    lexicon = parser.lexicon
+    return World(
+        lexicon.kinds, lexicon.places, frozenset(lexicon.skill_of.values()) | {"place", "hand_over", "take", "drive"}
+    )
+
+
+def _nouns_of(clause: Clause) -> list[Noun]:
+    return [*clause.nouns, *(noun for _, noun in clause.targets if noun is not None)]
+
+
+def _reference(noun: Noun, source: str = "") -> Reference:
+    count = ALL if noun.count == "all" else 2 if noun.count == "both" else int(noun.count)
+    is_any = not (noun.is_definite or noun.pronoun) and count != ALL
+    return Reference(label=noun.kind, colour=noun.colour, count=count, source=source or noun.source, is_any=is_any)
+
+
+def _asked_reference(noun: Noun) -> Reference:
+    """What a question is about; a place, or a word that nothing explains, as a label."""
+    return Reference(label=noun.kind or noun.place or noun.unknown, colour=noun.colour, source=noun.source)
+
+
+def _fits(one: Reference, pattern: Reference) -> bool:
+    """Whether what the reference means may be one of what the pattern means."""
+    return (pattern.label in ("*", "", one.label)) and (
+        not pattern.colour or not one.colour or one.colour == pattern.colour
+    )
+
+
+def _is_same(one: Reference, other: Reference) -> bool:
+    return (one.label, one.colour) == (other.label, other.colour)
+
+
+class _Reader:
+    """Puts the clauses of one utterance together."""
+
+    def __init__(self, world: World, before: Conversation, parser: Parser) -> None:
+        self.world = world
+        self.before = before
+        self.parser = parser
+        self.drafts: list[_Draft] = []
+        self.mentioned: list[Noun] = list(before.mentioned)
+        self.protected: list[Noun] = []
+        self.released: list[Noun] = []
+        self.owners: list[tuple[str, Reference]] = []
+        self.asks = False
+        self.topic = ""
+        self.is_cancelled = self.is_stopped = self.is_unsure = self.is_undo = False
+        self.says: str = ""  # "yes" or "no"
+        self.unknown_verb = ""
+        self.is_offered = False
+        self.nots: list[Noun] = []
+        self.bans: list[tuple[Clause, int]] = []
+        self.loose: list[Clause] = []
+        self.is_correction = self.is_about_current = False
+        self.asked_about: list[Noun] = []
+        self.left_out: list[Noun] = []  # exceptions said before the order
+        self.has_statement = False
+        self.condition = False
+        self.frames: dict[str, Callable[[_Draft, Targets], bool]] = {
+            "place": self._frame_place, "move": self._frame_move, "bring": self._frame_bring, "get": self._frame_get,
+            "take": self._frame_take, "give": self._frame_give, "want": self._frame_want, "clean": self._frame_clean,
+            "show": self._frame_show, "hold": self._frame_hold, "go": self._frame_go, "stand": self._frame_stand,
+            "throw": self._frame_throw, "tidy": self._frame_tidy, "clear": self._frame_clear, "do": self._frame_do,
+            "wait": self._frame_wait,
+        }  # fmt: skip
+
+    def read(self, text: str) -> Intent:
+        clauses = self.parser.clauses(text)
+        is_repair = False
+        for number, clause in enumerate(clauses):
+            clause.is_repair = clause.is_repair or is_repair
+            is_pause = (
+                clause.type == "order" and clause.verb == "wait" and number + 1 < len(clauses) and bool(self.drafts)
+            )
+            is_no = clause.type == "no" and bool(self.drafts or self.before.orders) and number + 1 < len(clauses)
+            is_repair = is_pause or is_no or (clause.is_repair and not _has_content(clause))
+            if clause.type == "fragment" and not self.drafts:
+                self.is_correction = True
+            self.is_correction = self.is_correction or clause.is_repair or is_no
+            if not is_pause:
+                self._take(clause)
+        return self._conclude(clauses)
+
+    # --- clause by clause
+
+    def _take(self, clause: Clause) -> None:
+        match clause.type:
+            case "order":
+                self._order(clause)
+            case "unknown":
+                self._unknown(clause)
+            case "fragment":
+                self._fragment(clause)
+            case "statement":
+                self.has_statement = True
+                self.condition = self.condition or clause.word == "condition"
+                self.is_offered = self.is_offered or clause.word in ("here", "offered")
+                self._mention(clause)
+            case "protect":
+                self.protected += self._resolved(clause.nouns)
+                self._mention(clause)
+            case "release":
+                self.released += self._resolved(clause.nouns)
+                self.is_offered = True
+                self._mention(clause)
+            case "owner":
+                self._own(clause)
+            case "question" | "social":
+                self.asks, self.topic = True, self.topic or clause.word or clause.type
+                self.asked_about += _nouns_of(clause)
+                self._mention(clause)
+            case "cancel":
+                self.is_cancelled = True
+                self.drafts.clear()
+                self.unknown_verb = ""
+            case "unsure":
+                self.is_unsure = True
+            case "wrong":
+                self.is_undo = True
+            case "yes" | "no":
+                self.says = self.says or clause.type
+
+    def _own(self, clause: Clause) -> None:
+        for noun in self._resolved(clause.nouns):
+            if noun.kind:
+                self.owners.append((clause.word, _reference(replace(noun, owner=""))))
+        self._mention(clause)
+
+    def _mention(self, clause: Clause) -> None:
+        first = next((noun.kind for noun in clause.nouns if noun.kind), "")
+        excepts = [noun if noun.kind or not first else replace(noun, kind=first) for noun in clause.excepts]
+        named = [*_nouns_of(clause), *excepts]
+        if clause.word == "see":
+            source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
+            named = [
+                *(noun for _, noun in clause.targets if noun is not None),
+                *(replace(n, source=source) for n in clause.nouns),
+            ]
+        self.mentioned += [noun for noun in named if noun.kind or noun.place or noun.unknown]
+
+    def _resolved(self, nouns: Sequence[Noun]) -> list[Noun]:
+        """Pronouns, replaced by what they stand for, where that is known."""
+        found = []
+        for noun in nouns:
+            if noun.pronoun or (not noun.kind and not noun.place and not noun.unknown):
+                known = self._antecedent(noun, wants_place=False)
+                found.append(known if known is not None else noun)
+            else:
+                found.append(noun)
+        return found
+
+    def _antecedent(self, noun: Noun, *, wants_place: bool) -> Noun | None:
+        """What a pronoun, or "the red one", stands for."""
+        for known in reversed(self.mentioned):
+            if wants_place and known.place:
+                return known
+            if wants_place and known.unknown:
+                return known
+            if wants_place or known.place or (known.is_vague and not known.unknown):
+                continue
+            if noun.pronoun:
+                return self._sharpened(known)
+            if known.kind:
+                return replace(noun, kind=known.kind)
+        return None
+
+    def _sharpened(self, known: Noun) -> Noun:
+        """ "The bottle", where a green one was spoken of."""
+        if known.kind and not known.colour and known.count == 1:
+            for earlier in reversed(self.before.mentioned):
+                if earlier.kind == known.kind and earlier.colour and known.is_definite:
+                    return replace(earlier, source="")
+        return known
+
+    def _unknown(self, clause: Clause) -> None:
+        has_object = bool(clause.nouns or clause.targets or clause.to_me or clause.particles or clause.adverbs)
+        self.loose.append(clause)
+        if has_object:
+            self.unknown_verb = self.unknown_verb or clause.word
+        self._mention(clause)
+
+    def _order(self, clause: Clause) -> None:
+        if clause.is_negated:
+            self._ban(clause)
+            return
+        if clause.verb == "cancel" or (clause.verb == "undo"):
+            self.is_undo = clause.verb == "undo"
+            self.is_stopped = clause.verb == "cancel"
+            if self.is_undo:
+                return
+        if clause.verb in ("leave", "let") and self._keeps(clause):
+            return
+        self.condition = self.condition or clause.is_conditional
+        draft = self._framed(clause)
+        if draft is None:
+            self._mention(clause)
+            return
+        if draft.skill == "stop":
+            self.is_stopped = True
+        if clause.is_repair and self.drafts and draft.skill not in ("wait", "stop"):
+            old = self.drafts.pop()
+            if not draft.nouns:
+                draft.nouns = old.nouns
+        self._merge(draft)
+        self._mention(clause)
+
+    def _merge(self, draft: _Draft) -> None:
+        """Add it; a pick before a place of the same, and a vague order before a clear one, are parts of it."""
+        last = self.drafts[-1] if self.drafts else None
+        if self.left_out:
+            draft.excepts, self.left_out = [*draft.excepts, *self.left_out], []
+        is_about_last = all(noun.pronoun for noun in draft.nouns)
+        if last is not None and (last.skill == "wait" or (last.clause.verb == "want" and draft.clause.verb != "want")):
+            self.drafts.pop()
+        elif (
+            last is not None
+            and last.skill == draft.skill
+            and not draft.nouns
+            and draft.place is None
+            and draft.skill != "place"
+        ):
+            return
+        elif (
+            last is not None
+            and last.clause.type == "fragment"
+            and draft.nouns
+            and is_about_last
+            and last.place is not None
+        ):
+            draft.nouns, draft.source, draft.excepts = (
+                last.nouns,
+                last.source or last.place.place,
+                [*last.excepts, *draft.excepts],
+            )
+            self.drafts.pop()
+        elif (
+            last is not None
+            and last.skill == draft.skill == "place"
+            and draft.nouns
+            and is_about_last
+            and draft.place == last.place
+            and draft.place is not None
+        ):
+            return
+        elif (
+            last is not None
+            and last.skill in ("pick", "look")
+            and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick")
+        ):
+            if all(noun.pronoun or _same_noun(noun, last.nouns) for noun in draft.nouns):
+                draft.nouns = last.nouns
+                draft.source = draft.source or last.source
+                self.drafts.pop()
+        elif last is not None and draft.skill == "nod" and last.skill == "wait":
+            self.drafts.pop()
+        self.drafts = [one for one in self.drafts if one.why != "tidy"] if draft.why != "tidy" else self.drafts
+        if draft.why == "tidy" and self.drafts:
+            return
+        self.drafts.append(draft)
+
+    def _ban(self, clause: Clause) -> None:
+        """ "Do not ...": forbids, or contrasts with the order beside it."""
+        if clause.verb == "move" and not clause.nouns and not clause.targets:
+            self.is_stopped = True
+            return
+        self.bans.append((clause, len(self.drafts)))
+        if clause.verb == "leave":
+            self.mentioned += clause.nouns
+            return
+        self._mention(clause)
+
+    def _keeps(self, clause: Clause) -> bool:
+        """Whether "leave" and "keep" mean that something stays as it is."""
+        beside = [noun for relation, noun in clause.targets if relation == "beside"]
+        if beside and clause.verb == "leave" and clause.word == "leave":
+            clause.verb = "place"
+            return False
+        if clause.verb == "let" and not (set(clause.adverbs) & {"be", "alone"}):
+            return False
+        nouns = [*clause.nouns, *clause.excepts]
+        if not nouns and clause.targets:
+            nouns = [noun for _, noun in clause.targets if noun is not None and noun.kind]
+        source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
+        self.protected += [replace(noun, source=source) if noun.kind == "*" else noun for noun in self._resolved(nouns)]
+        self._mention(clause)
+        if clause.nouns and clause.nouns[0].pronoun and not self.drafts and not self.mentioned:
+            self.is_cancelled = True
+        return True
+
+    # --- fragments: corrections, exceptions, answers
+
+    def _fragment(self, clause: Clause) -> None:
+        draft = self.drafts[-1] if self.drafts else None
+        if clause.is_same:
+            self._same(clause.nouns)
+            return
+        self.nots += clause.nots
+        self.is_offered = self.is_offered or "here" in clause.adverbs
+        if (
+            draft is not None
+            and clause.nouns
+            and not clause.is_repair
+            and draft.place is not None
+            and any(r in ("in", "on", "to", "beside") and n is not None for r, n in clause.targets)
+        ):
+            clause.nouns = [
+                noun if noun.kind or noun.unknown else replace(noun, kind=draft.nouns[0].kind if draft.nouns else "")
+                for noun in clause.nouns
+            ]
+            draft = None
+        if draft is None and clause.excepts and not clause.nouns:
+            self.left_out += clause.excepts
+            return
+        if draft is None:
+            self._elliptical(clause)
+            return
+        if clause.nots and draft.nouns:
+            if any(noun.count == "all" for noun in draft.nouns) and not clause.nouns:
+                draft.excepts += clause.nots
+                draft.last = "except"
+            else:
+                draft.nouns = [
+                    noun for noun in draft.nouns if not any(_is_same_noun(noun, gone) for gone in clause.nots)
+                ]
+        if clause.excepts:
+            draft.excepts += clause.excepts
+            draft.last = "except"
+        if "not there" in clause.adverbs:
+            draft.place, draft.relation = None, ""
+        for adverb in clause.adverbs:
+            if adverb in _BACK and draft.skill in ("place", "pick"):
+                draft.skill = "put_back"
+        if clause.nouns:
+            self._patch_nouns(draft, clause)
+        for relation, noun in clause.targets:
+            self._patch_target(draft, relation, noun)
+        if clause.from_me:
+            draft.skill = "take"
+        if clause.to_me and draft.skill in ("pick", "place", ""):
+            draft.skill, draft.why = "hand_over", ""
+        if clause.left:
+            draft.why, draft.what = draft.why or "words", " ".join(clause.left)
+        self._mention(clause)
+
+    def _patch_nouns(self, draft: _Draft, clause: Clause) -> None:
+        nouns = clause.nouns
+        if nouns[0].place and not nouns[0].kind:
+            if draft.skill in ("wipe", "look", "drive", "point"):
+                draft.place = nouns[0]
+            else:
+                self._patch_target(draft, "", nouns[0])
+            return
+        if nouns[0].unknown and draft.place is not None and draft.last == "place" and clause.is_repair:
+            self._patch_target(draft, "", nouns[0])
+            return
+        if draft.last == "except" and clause.is_repair:
+            draft.excepts = [*draft.excepts[:-1], *nouns]
+            return
+        old = draft.nouns[-1] if draft.nouns else None
+        new = [
+            replace(noun, kind=old.kind)
+            if old is not None and not noun.kind and not noun.unknown and not noun.pronoun and old.kind
+            else noun
+            for noun in nouns
+        ]
+        is_open = old is not None and not old.kind and not old.unknown and not old.pronoun
+        was_corrected = old is not None and old.is_other and not old.colour and old.count == 1
+        if clause.is_repair or is_open or was_corrected or not draft.nouns:
+            if any(noun.pronoun for noun in new):
+                return
+            draft.nouns = new
+            if (
+                old is not None
+                and old.kind
+                and all(n.kind == old.kind for n in new)
+                and all(n.count == 1 for n in new)
+                and old.count == 1
+            ):
+                draft.nouns = new
+        elif all(noun.count == "all" and noun.pronoun for noun in new):
+            draft.nouns = [replace(noun, count="all") for noun in draft.nouns]
+        else:
+            draft.nouns += new
+        draft.last = "thing"
+
+    def _patch_target(self, draft: _Draft, relation: str, noun: Noun | None) -> None:
+        if relation == "from" and noun is not None:
+            draft.source = noun.place
+            return
+        if noun is None:
+            if relation:
+                draft.relation = relation
+            return
+        if noun.pronoun and draft.place is not None:
+            draft.relation = relation if relation in ("in", "on", "beside") else draft.relation
+            return
+        if relation == "" and draft.relation in ("beside",):
+            relation = "beside"
+        if draft.skill == "pick" and relation in ("in", "on", "beside", "to"):
+            draft.skill = "place"
+        draft.place, draft.relation, draft.last = noun, relation, "place"
+        if draft.why == "where":
+            draft.why = ""
+        if draft.skill == "put_back":
+            draft.skill = "place"
+
+    def _same(self, nouns: Sequence[Noun]) -> None:
+        orders = self.before.orders
+        if not orders:
+            self.drafts.append(_Draft(Clause("order"), why="what"))
+            return
+        self._again(orders[-1], nouns)
+
+    def _again(self, order: Order, nouns: Sequence[Noun]) -> None:
+        draft = _Draft(Clause("order"), skill=order.skill, relation=order.relation)
+        draft.place = Noun(place=order.place) if order.place else None
+        first = order.things[0] if order.things else Reference()
+        draft.nouns = [replace(n, kind=n.kind or first.label, count=n.count) for n in nouns]
+        self.drafts.append(draft)
+
+    def _elliptical(self, clause: Clause) -> None:
+        """A sentence without a verb: an answer, a correction of the last order, or an order in short."""
+        before, question = self.before, self.before.question
+        targets = [(relation, noun) for relation, noun in clause.targets if relation != "from"]
+        nouns = clause.nouns
+        if "not there" in clause.adverbs and before.orders:
+            self.drafts.append(
+                _Draft(Clause("order"), skill="place", nouns=[_noun(r) for r in before.orders[-1].things], why="where")
+            )
+            return
+        if nouns and targets and (nouns[0].kind or nouns[0].unknown or nouns[0].colour or nouns[0].pronoun):
+            draft = _Draft(clause, skill="place", nouns=list(nouns), excepts=list(clause.excepts))
+            for relation, noun in targets:
+                self._patch_target(draft, relation, noun)
+            draft.source = next(
+                (noun.place for relation, noun in clause.targets if relation == "from" and noun is not None), ""
+            )
+            self._mention(clause)
+            if any(relation in ("in", "on", "to", "beside") for relation, _ in targets) and not clause.is_question:
+                self.drafts.append(draft)
+            return
+        if (
+            question is not None
+            and before.awaits in ("thing", "yes")
+            and (clause.nots or (nouns and nouns[0].kind != "*"))
+            and not targets
+        ):
+            if clause.nots and not nouns:
+                self.drafts.append(_Draft(Clause("order"), skill=question.skill, why="which"))
+                return
+            first = question.things[0] if question.things else Reference()
+            if nouns[0].place:
+                self._again(question, [_noun(r) for r in question.things])
+                self._patch_target(self.drafts[-1], "", nouns[0])
+                return
+            self._again(question, [replace(n, kind=n.kind or first.label) for n in nouns])
+            return
+        target_order = (
+            question
+            if question is not None
+            else (before.orders[-1] if before.orders and (clause.is_repair or before.awaits) else None)
+        )
+        if target_order is not None and targets and not nouns:
+            self._again(target_order, [_noun(r) for r in target_order.things])
+            if target_order.skill in ("pick", ""):
+                self.drafts[-1].skill = "place"
+            for relation, noun in targets:
+                self._patch_target(self.drafts[-1], relation, noun)
+            return
+        if target_order is not None and nouns and nouns[0].place and not targets:
+            self._again(target_order, [_noun(r) for r in target_order.things])
+            self._patch_target(self.drafts[-1], "", nouns[0])
+            return
+        if nouns and before.orders and nouns[0].is_other and not (nouns[0].colour or nouns[0].kind or targets):
+            self.is_about_current = True
+            return
+        if (
+            nouns
+            and before.orders
+            and not targets
+            and (not nouns[0].kind or clause.is_repair)
+            and not nouns[0].unknown
+            and not clause.excepts
+        ):
+            self._again(before.orders[-1], nouns)
+            return
+        if (clause.nots or clause.excepts) and before.orders and not nouns:
+            last = before.orders[-1]
+            barred = [
+                replace(n, kind=n.kind or (last.things[0].label if last.things else ""))
+                for n in (*clause.nots, *clause.excepts)
+            ]
+            if not any(noun.colour or noun.kind for noun in (*clause.nots, *clause.excepts)):
+                self.is_about_current = True  # "not that one": who sees what the robot is doing knows which
+                return
+            self._again(last, [_noun(one) for one in last.things])
+            self.drafts[-1].excepts = [*(_noun(one) for one in last.excluding), *barred]
+            self.protected += barred
+            return
+        self.mentioned += [noun for noun in _nouns_of(clause) if noun.kind or noun.place or noun.unknown]
+        if nouns or targets:
+            self.loose.append(clause)
+
+    # --- frames: what a verb means with what stands beside it
+
+    def _framed(self, clause: Clause) -> _Draft | None:
+        draft = _Draft(clause, nouns=list(clause.nouns), excepts=list(clause.excepts))
+        verb = clause.verb
+        for relation, noun in clause.targets:
+            if relation == "from":
+                draft.source = noun.place if noun is not None and noun.place else draft.source
+                if noun is not None and noun.unknown:
+                    draft.refused, draft.what = "place", noun.unknown
+        reachable = [(r, n) for r, n in clause.targets if r != "from"]
+        if clause.has_choice:
+            draft.why = "choice"
+        if clause.left:
+            draft.why, draft.what = "words", " ".join(clause.left)
+        if verb in ("leave", "let"):
+            return None
+        if verb == "touch":
+            draft.refused, draft.what = "skill", clause.word
+            return draft
+        frame = self.frames.get(verb)
+        if frame is not None:
+            return draft if frame(draft, reachable) else None
+        draft.skill = self.parser.lexicon.skill_of.get(verb, verb)
+        if draft.skill in ("nod", "stop", "retreat"):  # are about nothing
+            draft.nouns, draft.why = [], ""
+        self._place_of(draft, reachable)
+        return draft
+
+    def _place_of(self, draft: _Draft, targets: Targets) -> None:
+        """For skills that are about a thing or a place: which of the two is meant."""
+        if draft.skill in ("wipe", "look", "point"):
+            for relation, noun in targets:
+                if (
+                    noun is not None
+                    and noun.place
+                    and draft.place is None
+                    and not (draft.nouns and draft.skill == "point")
+                ):
+                    draft.place = noun
+                elif noun is not None and relation in ("in", "on", "to") and not draft.nouns:
+                    draft.nouns = [noun]
+                elif relation == "other":
+                    draft.refused, draft.what = (
+                        "relation",
+                        noun.unknown or noun.kind or noun.place if noun is not None else "",
+                    )
+            if draft.nouns and draft.nouns[0].place:
+                draft.place, draft.nouns = draft.nouns[0], []
+            elif draft.nouns and draft.place is not None and draft.skill in ("look", "point"):
+                draft.place = None
+
+    def _frame_place(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        adverbs = set(clause.adverbs)
+        lid = [noun for noun in draft.nouns if noun.unknown in _LIDS]
+        if lid:
+            draft.skill = "close"
+            draft.nouns = [noun for _, noun in targets if noun is not None] or [
+                n for n in draft.nouns if n.unknown not in _LIDS
+            ]
+            return True
+        if ("back" in clause.particles and not targets) or adverbs & _BACK:
+            draft.skill = "put_back"
+            if "back" in clause.particles and any("belong" in adverb or "go" in adverb for adverb in adverbs):
+                draft.skill = "put_back"
+            elif (
+                adverbs
+                & {
+                    "where they belong",
+                    "where it belongs",
+                    "to where it belongs",
+                    "where they go",
+                    "where it goes",
+                    "in place",
+                }
+                and "back" not in clause.particles
+            ):
+                draft.skill, draft.why = "place", "where"
+            return True
+        draft.skill = "place"
+        if clause.word == "return" and not targets:
+            draft.skill = "put_back"
+            return True
+        places = []
+        for number, (relation, noun) in enumerate(targets):
+            if relation == "other":
+                draft.refused, draft.what = "relation", _name(noun)
+            elif noun is not None and noun.kind and not noun.place and number == 0 and not draft.nouns:
+                draft.nouns = [noun]
+            else:
+                places.append((relation, noun))
+        if len(places) >= 2 and clause.word != "due":
+            (first_relation, first), (_, second) = places[0], places[1]
+            if (
+                first is not None
+                and second is not None
+                and not (first.place and second.place and first_relation == places[1][0] == "in")
+            ):
+                is_source = first_relation in ("on", "in") and first.place and draft.nouns
+                if is_source and not self._joined(clause):
+                    draft.source, places = first.place, places[1:]
+                elif first.place and second.place and self._joined(clause):
+                    draft.why = draft.why or "contradiction"
+            elif first is None:
+                places = places[1:]
+        if places:
+            draft.relation, draft.place = places[-1]
+            draft.last = "place"
+        if "away" in clause.particles or adverbs & {
+            "somewhere",
+            "somewhere else",
+            "elsewhere",
+            "anywhere",
+            "someplace",
+            "somewhere nice",
+            "somewhere safe",
+            "anywhere else",
+        }:
+            draft.why = draft.why or ("" if places else "where")
+        if adverbs & {"there", "over there", "in there", "on there", "here", "over here", "in here"} and not places:
+            draft.place = self._antecedent(Noun(pronoun="there"), wants_place=True)
+            draft.relation = ""
+            if draft.place is None:
+                draft.why = draft.why or "where"
+        if clause.to_me and not places:
+            draft.skill = "hand_over"
+        return True
+
+    def _joined(self, clause: Clause) -> bool:
+        return (
+            len([r for r, _ in clause.targets if r in ("in", "on")]) >= 2
+            and clause.targets[0][0] == clause.targets[1][0]
+            and bool(clause.targets[0][1] and clause.nouns and clause.nouns[0].count == 1)
+        )
+
+    def _frame_move(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        if not draft.nouns and (
+            set(clause.particles) & {"back", "away", "aside", "over", "backwards", "out", "off"} or not targets
+        ):
+            draft.skill = "retreat"
+            return True
+        if not draft.nouns and targets and targets[0][1] is not None and targets[0][1].place:
+            return self._frame_go(draft, targets)
+        if (
+            draft.nouns
+            and not targets
+            and any(one.unknown in ("arm", "hand", "gripper", "head") for one in draft.nouns)
+        ):
+            draft.skill, draft.nouns = "retreat", []
+            return True
+        return self._frame_place(draft, targets)
+
+    def _frame_bring(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets) and not clause.to_me:
+            return self._frame_place(draft, targets)
+        draft.skill = "put_back" if "back" in clause.particles and not clause.to_me else "hand_over"
+        return True
+
+    def _frame_get(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        if any(noun.unknown in ("arm", "hand", "gripper", "head") for noun in draft.nouns) or (
+            not draft.nouns and set(clause.particles) & {"back", "away", "out"}
+        ):
+            draft.skill, draft.nouns, draft.refused, draft.why = "retreat", [], "", ""
+            return True
+        draft.skill = "hand_over" if clause.to_me or clause.word != "get" or "for me" in clause.adverbs else "pick"
+        if targets and any(noun is not None and noun.place for _, noun in targets):
+            return self._frame_place(draft, targets)
+        return True
+
+    def _frame_take(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        nouns = draft.nouns
+        if any(noun.unknown == "look" for noun in nouns):
+            draft.nouns, draft.skill = [], "look"
+            self._place_of(draft, targets)
+            return True
+        if any(noun.unknown in _LIDS for noun in nouns):
+            draft.skill = "open"
+            draft.nouns = [n for r, n in clause.targets if n is not None and r == "from"] or [
+                n for n in nouns if n.unknown not in _LIDS
+            ]
+            draft.refused = ""
+            return True
+        if "back" in clause.particles and not targets:
+            draft.skill = "put_back"
+            return True
+        if clause.from_me:
+            draft.skill = "take"
+            return True
+        if any(noun is not None for _, noun in targets):
+            return self._frame_place(draft, targets)
+        if clause.to_me:
+            draft.skill = "hand_over"
+            return True
+        is_given = any(noun.is_offered for noun in nouns) or self.is_offered
+        draft.skill = "pick" if draft.source or not is_given else "take"
+        return True
+
+    def _frame_give(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        words = {noun.unknown for noun in draft.nouns} | {word for noun in draft.nouns for word in noun.unknown.split()}
+        rest = [noun for noun in draft.nouns if not noun.unknown]
+        if words & {"nod"}:
+            draft.skill, draft.nouns = "nod", []
+        elif words & {"minute", "moment", "second", "sec"} or set(clause.adverbs) & _MOMENTS:
+            draft.skill, draft.nouns = "wait", []
+        elif words & {"space", "room"}:
+            draft.skill, draft.nouns = "retreat", []
+        elif words & {"rinse", "wash", "clean"}:
+            draft.skill, draft.nouns = "rinse", rest
+        elif words & {"wipe", "scrub"}:
+            draft.skill, draft.nouns = "wipe", rest
+            self._place_of(draft, targets)
+        elif words & {"hand", "break", "hug", "kiss", "answer", "hint"}:
+            draft.why = "words"
+        else:
+            draft.skill = "put_back" if "back" in clause.particles and not clause.to_me else "hand_over"
+        return True
+
+    def _frame_want(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        if not draft.nouns or any(r == "to" for r, _ in targets) or "to" in clause.left:
+            return False
+        if "back" in clause.particles or set(clause.adverbs) & _BACK:
+            draft.skill = "put_back"
+            return True
+        if any(noun is not None and (noun.place or noun.unknown) for _, noun in targets):
+            if draft.nouns[0].unknown in ("room", "space", "help"):
+                return False
+            return self._frame_place(draft, targets)
+        if any(noun.unknown and any(word in _NOT_WANTED for word in noun.unknown.split()) for noun in draft.nouns):
+            return False
+        draft.skill = "hand_over"
+        return not clause.left
+
+    def _frame_clean(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        if "up" in clause.particles or not draft.nouns:
+            draft.why = "tidy"
+            return True
+        draft.skill = "wipe" if draft.nouns[0].place or draft.nouns[0].unknown else "rinse"
+        if any(noun.pronoun for noun in draft.nouns):
+            known = self._antecedent(draft.nouns[0], wants_place=False)
+            draft.skill = "rinse" if known is not None and known.kind else "wipe"
+        if draft.skill == "wipe":
+            draft.why = "" if draft.why == "words" and draft.what == "sponge" else draft.why
+            self._place_of(draft, [])
+        return True
+
+    def _frame_show(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        words = clause.left
+        draft.skill = "point"
+        if words[:1] in (["where"], ["which"]):
+            draft.why = ""
+        self._place_of(draft, targets)
+        return True
+
+    def _frame_hold(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        if "still" in clause.adverbs or not draft.nouns:
+            draft.skill = "wait"
+        else:
+            draft.skill = (
+                "take" if not draft.nouns[0].pronoun or clause.is_request or "for me" in clause.adverbs else "pick"
+            )
+        return True
+
+    def _frame_go(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        draft.skill = "drive"
+        if (
+            clause.word in ("go", "come", "roll", "drive")
+            and set(clause.particles) & {"back", "away", "backwards", "backward"}
+            and not targets
+        ):
+            draft.skill = "retreat"
+            return True
+        for relation, noun in targets:
+            if noun is not None:
+                draft.place, draft.relation = noun, "beside" if relation == "beside" else ""
+                if relation == "other":
+                    draft.refused, draft.what = "relation", _name(noun)
+        draft.nouns = []
+        if set(clause.particles) & {"upstairs", "downstairs", "outside", "home"}:
+            draft.refused, draft.what = (
+                "place",
+                next(p for p in clause.particles if p in ("upstairs", "downstairs", "outside", "home")),
+            )
+        elif draft.place is None:
+            draft.why = draft.why or "where"
+        return True
+
+    def _frame_stand(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        if draft.nouns:
+            return self._frame_place(draft, targets)
+        if set(clause.particles) & {"back", "aside", "away"}:
+            draft.skill = "retreat"
+            return True
+        if "still" in clause.adverbs:
+            draft.skill = "stop"
+            return True
+        return self._frame_go(draft, targets)
+
+    def _frame_throw(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        draft.skill = "place"
+        if targets and any(noun is not None and noun.place for _, noun in targets):
+            self._frame_place(draft, targets)
+            if draft.place is not None and draft.place.place in self.world.inside:
+                return True
+            if clause.word == "throw" and "away" not in clause.particles:
+                draft.refused, draft.what = "skill", "throw"
+                return True
+            draft.source = draft.place.place if draft.place is not None else ""
+        is_away = clause.word not in ("throw",) or set(clause.particles) & {"away", "out"}
+        if is_away and self.world.waste | ({"bin"} & self.world.places):
+            draft.place, draft.relation = Noun(place=sorted(self.world.waste or {"bin"})[0]), "in"
+        elif targets or clause.to_me or not is_away:
+            draft.refused, draft.what = "skill", "throw"
+        return True
+
+    def _frame_tidy(self, draft: _Draft, targets: Targets) -> bool:
+        draft.why = "tidy"
+        return True
+
+    def _frame_clear(self, draft: _Draft, targets: Targets) -> bool:
+        if draft.nouns and draft.nouns[0].kind and targets:
+            return self._frame_place(draft, targets)
+        draft.why = "tidy"
+        return True
+
+    def _frame_do(self, draft: _Draft, targets: Targets) -> bool:
+        if not self.drafts:
+            draft.why = "what"
+            return True
+        return False
+
+    def _frame_wait(self, draft: _Draft, targets: Targets) -> bool:
+        clause = draft.clause
+        if clause.word == "stand by" and draft.nouns and (draft.nouns[0].place or draft.nouns[0].unknown):
+            draft.skill, draft.place, draft.relation, draft.nouns = "drive", draft.nouns[0], "beside", []
+            return True
+        draft.skill, draft.nouns, draft.why = "wait", [], ""
+        return True
+
+    # --- all clauses together
+
+    def _conclude(self, clauses: list[Clause]) -> Intent:
+        self._apply_bans()
+        if self.is_stopped:
+            return self._intent("do", orders=(Order("stop"),))
+        if self.is_unsure:
+            return self._intent("ask", why="unsure")
+        if self.is_undo and all(
+            draft.skill in ("pick", "put_back", "take", "place")
+            and draft.place is None
+            and all(noun.pronoun for noun in draft.nouns)
+            for draft in self.drafts
+        ):
+            return self._intent("do", orders=(Order("undo"),))
+        orders, problem = self._finished()
+        if problem is not None and problem[0] == "refuse":
+            return self._intent("refuse", why=problem[1], what=problem[2])
+        if self.unknown_verb and not self.drafts:
+            return self._intent("refuse", why="skill", what=self.unknown_verb)
+        if self.unknown_verb:
+            return self._intent("refuse", why="skill", what=self.unknown_verb)
+        if problem is not None:
+            return self._intent(
+                "ask",
+                orders=orders,
+                why=problem[1],
+                what=problem[2],
+                awaits="place" if problem[1] == "where" else "thing" if problem[1] == "which" else "yes",
+            )
+        if orders and self.condition:
+            return self._intent("ask", orders=orders, why="condition", awaits="yes")
+        if orders:
+            return self._intent("do", orders=orders)
+        if self.is_cancelled:
+            return self._intent("nothing", why="cancelled")
+        if self.says and self.before.awaits and self.before.question is not None:
+            if self.says == "yes" and self.before.awaits == "yes":
+                return self._intent("do", orders=(self.before.question,))
+            return self._intent("nothing", why="declined")
+        if self.asks or (clauses and not any(_has_content(clause) for clause in clauses)):
+            return self._intent("answer", what=self.topic)
+        is_bare_no = self.says == "no" and len(clauses) == 1 and not self.before.awaits
+        is_unnamed = any(not n.kind and not n.place and not n.unknown for n in self._resolved(self.protected))
+        if self.before.orders and (self.is_about_current or is_bare_no or is_unnamed):
+            return self._intent("nothing", why="current")
+        if self.loose and len(clauses) <= 2 and not self.protected:
+            words = [clause for clause in self.loose if clause.type == "unknown"]
+            if words:
+                return self._intent("refuse", why="skill", what=words[0].word)
+            if not self.has_statement and any(n.kind or n.place for clause in self.loose for n in _nouns_of(clause)):
+                return self._intent("ask", why="what")
+        return self._intent("nothing")
+
+    def _intent(
+        self, deed: Deed, *, orders: tuple[Order, ...] = (), why: str = "", what: str = "", awaits: Awaits = ""
+    ) -> Intent:
+        protected = tuple(_reference(n) for n in self._resolved(self.protected) if n.kind and not n.is_other)
+        released = tuple(_reference(n) for n in self._resolved(self.released) if n.kind)
+        return Intent(
+            deed=deed,
+            orders=orders[:MOST_ORDERS],
+            protected=tuple(dict.fromkeys(protected)),
+            released=released,
+            why=why,
+            what=what,
+            awaits=awaits,
+            is_correction=self.is_correction,
+            asks_about=tuple(_asked_reference(noun) for noun in self.asked_about),
+        )
+
+    def _apply_bans(self) -> None:
+        for clause, at in self.bans:
+            nouns = self._resolved(clause.nouns)
+            is_general = clause.verb in ("touch", "move", "take", "pick") and not clause.targets
+            if clause.verb in ("leave", "stop", "wait", "nod", "look", "say", "do", "go", "retreat", "tidy"):
+                continue
+            after = self.drafts[at:] if at < len(self.drafts) else []
+            if after and not is_general and any(draft.clause.verb == clause.verb or draft.skill for draft in after):
+                meant = [noun for draft in after for noun in draft.nouns]
+                plural = any(noun.count == "all" for noun in meant)
+                if not plural or any(_is_same_noun(noun, other) or other.pronoun for noun in nouns for other in meant):
+                    for draft in after:  # "Do not give me the red one, give me the blue one"
+                        draft.nouns = [
+                            replace(n, kind=nouns[0].kind)
+                            if nouns and not n.kind and not n.pronoun and not n.unknown
+                            else n
+                            for n in draft.nouns
+                        ]
+                    continue
+            if clause.verb == "pick" and after:
+                continue
+            self.protected += nouns
+
+    def _finished(self) -> tuple[tuple[Order, ...], tuple[str, str, str] | None]:
+        """The orders, and the worst that is wrong with them: ("refuse" or "ask", why, what)."""
+        orders: list[Order] = []
+        problem: tuple[str, str, str] | None = None
+        for draft in self.drafts:
+            order, wrong = self._finish(draft)
+            orders.append(order)
+            if wrong is not None and (problem is None or (wrong[0] == "refuse" and problem[0] == "ask")):
+                problem = wrong
+        return tuple(orders), problem
+
+    def _finish(self, draft: _Draft) -> tuple[Order, tuple[str, str, str] | None]:
+        world, skill = self.world, draft.skill
+        nouns, wrong = self._things(draft)
+        place = draft.place
+        if place is not None and place.pronoun:
+            place = self._antecedent(place, wants_place=True)
+        if skill in ("wipe", "look", "point") and place is None and nouns and not nouns[0].kind:
+            place = next((n for n in nouns if n.place), None)
+        relation = draft.relation
+        if place is not None and place.place and skill == "place" and relation not in ("in", "on", "beside"):
+            relation = "in" if place.place in world.inside else "on"
+        things = tuple(dict.fromkeys(_reference(n, draft.source) for n in nouns if n.kind))
+        excepts = self._exceptions(draft, things)
+        order = Order(
+            skill,
+            things,
+            excepts,
+            place.place if place is not None else "",
+            relation if skill == "place" or (skill == "drive" and relation == "beside") else "",
+        )
+        if draft.refused:
+            return order, ("refuse", draft.refused, draft.what)
+        for noun in (*nouns, *([place] if place is not None else ())):
+            if noun.unknown:
+                return order, ("refuse", "place" if noun is place else "kind", noun.unknown)
+        if skill and skill not in world.skills and skill != "stop":
+            return order, ("refuse", "skill", draft.clause.word or skill)
+        if draft.why:
+            return order, ("ask", draft.why, draft.what)
+        if wrong:
+            return order, ("ask", *wrong)
+        return order, self._missing(draft, order, place)
+
+    def _missing(self, draft: _Draft, order: Order, place: Noun | None) -> tuple[str, str, str] | None:
+        skill, world = order.skill, self.world
+        needs_thing = skill not in world.aimless and skill not in (
+            "wipe",
+            "look",
+            "point",
+            "drive",
+            "nod",
+            "shake",
+            "wait",
+            "retreat",
+            "stop",
+            "undo",
+        )
+        if needs_thing and not order.things:
+            return "ask", "which", ""
+        if skill == "place" and not order.place:
+            return "ask", "where", place.kind if place is not None else ""
+        if skill == "wipe" and not order.place:
+            return "ask", "where", ""
+        if skill in ("look", "point") and not order.place and not order.things:
+            return "ask", "which", ""
+        if skill == "drive" and not order.place:
+            return "ask", "where", ""
+        for thing in order.things:
+            barred = [one for one in (*self.before.protected, *self._intent("do").protected) if _is_barred(thing, one)]
+            barred = [
+                one
+                for one in barred
+                if not any(_fits(one, _reference(n)) for n in self._resolved(self.released) if n.kind)
+            ]
+            if barred and thing.count != ALL:
+                is_new = not any(_is_barred(thing, one) for one in self.before.protected)
+                return "ask", "contradiction" if is_new else "protected", _words_of(thing)
+            if any(_is_same(thing, one) for one in order.excluding) or (
+                thing.count == ALL and any(_is_same(thing, one) for one in barred)
+            ):
+                return "ask", "contradiction", _words_of(thing)
+        if order.place in world.waste and skill == "place" and order.relation == "in":
+            many = [thing for thing in order.things if thing.count == ALL and thing.label not in DISPOSABLE]
+            if many or any(thing.label == "cookie jar" for thing in order.things):
+                return "ask", "waste", _words_of((many or list(order.things))[0])
+        return None
+
+    def _things(self, draft: _Draft) -> tuple[list[Noun], tuple[str, str] | None]:
+        found: list[Noun] = []
+        wrong: tuple[str, str] | None = None
+        for noun in draft.nouns:
+            if noun.place and not noun.kind and draft.skill not in ("wipe", "look", "point", "drive", "rinse"):
+                wrong = wrong or ("which", noun.place)
+                continue
+            if noun.owner and noun.kind:
+                known = self._owned(noun)
+                if known is None:
+                    wrong = wrong or ("owner", noun.owner)
+                else:
+                    noun = known
+            elif noun.pronoun or (not noun.kind and not noun.unknown and not noun.place):
+                found += self._meant(noun, draft)
+                if not self._meant(noun, draft):
+                    wrong = wrong or ("which", noun.pronoun)
+                continue
+            if noun.is_vague:
+                wrong = wrong or ("which", noun.kind)
+            if noun.kind == "fruit" or noun.kind in self.parser.lexicon.groups:
+                noun = replace(noun, kind="fruit")
+            found.append(noun)
+        if any(noun.count == "all" for noun in found) and not all(noun.count == "all" for noun in found):
+            found = [replace(noun, count="all") if noun.is_plural else noun for noun in found]
+        return found, wrong
+
+    def _meant(self, noun: Noun, draft: _Draft) -> list[Noun]:
+        """What a pronoun or "the other one" means; [] where nobody can tell."""
+        if noun.is_other or noun.is_vague:
+            return []
+        wants_place = draft.skill in ("wipe", "drive")
+        if noun.is_plural or noun.count in ("both", "all"):
+            last = self.before.orders[-1].things if self.before.orders and not self._mentioned_here() else ()
+            if noun.count == "both" and len(last) == 2:
+                return [replace(_noun(one), count="both") for one in last]
+        if draft.skill in ("look", "point"):
+            for known in reversed(self.mentioned):
+                if known.place or known.kind:
+                    return [known]
+        known_noun = self._antecedent(noun, wants_place=wants_place)
+        if known_noun is None:
+            return []
+        if wants_place:
+            draft.place = known_noun
+            return [known_noun]
+        count = noun.count if noun.count != 1 else known_noun.count
+        if noun.colour and not noun.pronoun:
+            count = noun.count
+        return [
+            replace(known_noun, count=count, is_vague=False, owner="")
+            if not known_noun.owner
+            else self._owned(known_noun) or known_noun
+        ]
+
+    def _mentioned_here(self) -> bool:
+        return len(self.mentioned) > len(self.before.mentioned)
+
+    def _owned(self, noun: Noun) -> Noun | None:
+        who = {"me": "my"}.get(noun.owner, noun.owner)
+        for owner, thing in reversed((*self.before.owners, *self.owners)):
+            if owner == who and thing.label == noun.kind and (not noun.colour or noun.colour == thing.colour):
+                return replace(noun, colour=thing.colour, owner="")
+        return replace(noun, owner="") if noun.colour and who in ("my", "your") else None
+
+    def _exceptions(self, draft: _Draft, things: tuple[Reference, ...]) -> tuple[Reference, ...]:
+        first = things[0].label if things else ""
+        nouns = [replace(n, kind=first) if not n.kind and not n.unknown and not n.pronoun else n for n in draft.excepts]
+        found = [replace_count(_reference(n)) for n in self._resolved(nouns) if n.kind or n.pronoun]
+        own = [replace_count(_reference(n)) for n in self._resolved(self.protected) if n.kind and not (n.is_other)]
+        own = [
+            one
+            for one in own
+            if not any(_is_same(one, thing) for thing in things) or one.label in {e.label for e in found}
+        ]
+        earlier = [
+            replace_count(one)
+            for one in self.before.protected
+            if any(t.count == ALL and _is_barred(t, one) for t in things)
+        ]
+        earlier = [
+            one
+            for one in earlier
+            if not any(_fits(one, _reference(n)) for n in self._resolved(self.released) if n.kind)
+        ]
+        return tuple(dict.fromkeys([*found, *own, *earlier]))
+
+
+def replace_count(reference: Reference) -> Reference:
+    """As an exception: which ones, not how many."""
+    return Reference(
+        label=reference.label, colour=reference.colour, source=reference.source if reference.label == "*" else ""
+    )
+
+
+def _is_barred(thing: Reference, protected: Reference) -> bool:
+    """Whether the order's thing is, or may take in, what is to be left alone."""
+    if thing.label not in ("*", protected.label):
+        return False
+    return not thing.colour or not protected.colour or thing.colour == protected.colour
+
+
+def _has_content(clause: Clause) -> bool:
+    return bool(
+        clause.type != "fragment" or clause.nouns or clause.targets or clause.excepts or clause.nots or clause.adverbs
+        or clause.particles or clause.to_me or clause.from_me
+    )  # fmt: skip
+
+
+def _noun(reference: Reference) -> Noun:
+    return Noun(
+        kind=reference.label,
+        colour=reference.colour,
+        count="all" if reference.count == ALL else reference.count,
+        source=reference.source,
+    )
+
+
+def _same_noun(noun: Noun, others: Sequence[Noun]) -> bool:
+    return any(_is_same_noun(noun, other) for other in others)
+
+
+def _is_same_noun(one: Noun, other: Noun) -> bool:
+    return (one.kind == other.kind or not one.kind) and (one.colour == other.colour or not one.colour)
+
+
+def _name(noun: Noun | None) -> str:
+    return (noun.unknown or noun.kind or noun.place) if noun is not None else ""
+
+
+def _words_of(reference: Reference) -> str:
+    return f"{reference.colour} {reference.label}".strip()
+
+
+_BACK = frozenset(lexicon_file().words["backs"])
+_ABOUT_NOTHING = frozenset(
+    ("wipe", "look", "point", "drive", "nod", "shake", "wait", "retreat", "stop", "undo")
+)  # or about a place
+_MOMENTS = frozenset({"a moment", "a minute", "a second", "a sec", "one moment", "one second", "one minute", "a while"})
+_LIDS = frozenset({"lid", "top", "cap", "cover"})
+_NOT_WANTED = frozenset(
+    {"room", "space", "help", "rest", "break", "time", "nap", "hand", "moment", "minute", "holiday", "quiet"}
+)
