@@ -262,7 +262,7 @@ class LocalVLM(ForRobot, Node):
             self.doing = None
         decision = self._act()
         self._describe(decision)
-        self.scene.publish(self._scene())
+        self.scene.publish(self._scene(), stems_from=self._sources())
 
     # --- what it does about it
 

@@ -85,7 +85,8 @@ def question_text(subtask: Subtask | None, said: tuple[str, ...], width_px: int,
     """What the model is told this time."""
     task = "none" if subtask is None or subtask.state != "work" else quoted(subtask.text)
     excluding = subtask.excluding if subtask is not None else ()
-    barred = ", ".join(quoted(f"{one.colour} {one.label}".strip()) for one in excluding)
+    words_left = dict.fromkeys(one.colour or one.label for one in excluding)
+    barred = ", ".join(word if word.isalpha() else quoted(word) for word in words_left)
     lines = [f"The image is {width_px} x {height_px} pixels.", f"The subtask: {task}."]
     if barred:
         lines.append(f"Not to be taken: {barred}.")

@@ -1,0 +1,42 @@
+"""Claims about `polyrhythm eval understanding`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nodes.evaluation.understanding import FOLDER, LabelledUtterance, figures_of_scores, main, read_set, score
+
+
+def test_the_tuning_half_is_understood_without_a_wrong_deed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["count"] == 440
+    assert figures["right"]["share"] >= 0.98
+    assert figures["wrong_deeds"]["count"] == 0
+
+
+def test_the_held_out_half_is_the_one_whose_hash_was_committed() -> None:
+    import hashlib
+
+    told = (FOLDER.parents[2] / "docs" / "decisions" / "held-out-sets.md").read_text("utf-8")
+    assert hashlib.sha256((FOLDER / "understanding_heldout.jsonl").read_bytes()).hexdigest() in told
+
+
+def test_doing_what_nobody_asked_for_is_a_wrong_deed_and_asking_is_none() -> None:
+    done = score(LabelledUtterance(text="Put the red cup in the sink.", deed="nothing"))
+    assert done.is_wrong_deed
+    asked = score(LabelledUtterance(text="Move the red cup.", deed="do", skill="place"))
+    assert asked.wrong == ("deed",)
+    assert not asked.is_wrong_deed
+    figures = figures_of_scores([done, asked])
+    assert figures["wrong_deeds"] == pytest.approx({"count": 1, "share": 0.5, "low": 0.0945, "high": 0.9055}, abs=1e-3)
+
+
+def test_a_field_that_a_label_does_not_state_is_not_compared() -> None:
+    (line,) = read_set(
+        b'{"text": "Put all the cups in the sink.", "deed": "do", "skill": "place", '
+        b'"things": [{"kind": "cup"}], "place": "sink"}'
+    )
+    assert score(line).wrong == ()
