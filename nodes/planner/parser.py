@@ -223,7 +223,7 @@ class Parser:
                 words[i] in ("no", "nope", "nah")
                 and i == 0
                 and len(words) > 1
-                and words[1] not in ("one", "need", "matter")
+                and words[1] not in ("one", "need", "matter", "more", "longer")
             ):
                 is_repair, i = True, i + 1
             elif (n := self.lexicon.has("fillers", words, i)) and (
@@ -476,7 +476,8 @@ class Parser:
             )
         nouns, j, has_choice = self._nouns(words, i)
         excepts: list[Noun] = []
-        if nouns and (n := lexicon.has("exceptions", words, j)):
+        is_but = bool(nouns) and words[j : j + 1] == ["but"] and nouns[-1].count == "all"
+        if nouns and (n := 1 if is_but else lexicon.has("exceptions", words, j)):
             excepts, j, _ = self._nouns(words, j + n)
         if not nouns or j >= end:
             return None
@@ -1025,6 +1026,8 @@ class Parser:
             n, name, is_plural = lexicon.noun_at(words, i)
             if words[i] == "can" and not is_det and i == start:
                 return None, start  # "can" by itself is no tin
+            if self._is_modal(words, i):
+                break
             colour = lexicon.colour(words[i])
             if n and not (colour and self._begins_name(words, i + n, is_det or bool(colours))):
                 has_head_words = True
@@ -1052,7 +1055,7 @@ class Parser:
                     break
                 continue
             if lexicon.has("ones", words, i) and (is_det or colours or i > start or words[i] == "ones"):
-                noun = replace(noun, is_plural=words[i] == "ones", is_vague=noun.is_vague)
+                noun = replace(noun, is_plural=words[i] != "one", is_other=noun.is_other or words[i] == "others")
                 has_head_words, i = True, i + 1
                 unknown = []
                 break
@@ -1149,12 +1152,26 @@ class Parser:
 
     def _goes_on(self, words: list[str], i: int) -> bool:
         """Whether the name goes on there: "banana peel", "milk bottle"."""
+        if self._is_modal(words, i):
+            return False
         if self.lexicon.noun_at(words, i)[0]:
             return not self.lexicon.verbs.at(words, i)[0] or self.lexicon.noun_at(words, i)[0] > 0
         return (
             not self.lexicon.is_closed(words[i])
             and words[i] not in ("of", "'s")
             and not self.lexicon.has("adjectives", words, i)
+        )
+
+    def _is_modal(self, words: list[str], i: int) -> bool:
+        """ "The sponge can go there": no tin."""
+        behind = words[i + 1 : i + 2]
+        return (
+            words[i : i + 1] == ["can"]
+            and bool(behind)
+            and (
+                self.lexicon.verbs.at(words, i + 1)[0] > 0
+                or behind[0] in ("be", "not", "all", "both", "i", "you", "we")
+            )
         )
 
     def _is_plural_or_mass(self, words: list[str], i: int) -> bool:

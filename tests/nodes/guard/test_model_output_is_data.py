@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -19,7 +18,6 @@ from nodes.sim.driver import SimDriver
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, QoS, Simulation, Subscription, on
 from runtime.control_messages.lease import Lease
-from runtime.errors import CodecError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.msgs import (
