@@ -32,7 +32,7 @@ def fits_plan(kind: str, subtask: Subtask, it: str) -> bool:
     """Whether a subtask is what the words ask for."""
     colour = it.partition("_")[0]
     if kind in ("retraction", "burst"):
-        return colour in subtask.excluding
+        return any(one.colour == colour for one in subtask.excluding)
     if kind in ("revision", "addition"):
-        return subtask.what in ("ball", "")
+        return any(one.label in ("ball", "*", "") for one in subtask.things)
     return False

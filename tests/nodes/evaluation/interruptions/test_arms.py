@@ -16,13 +16,13 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.launch.seats_table import SeatTable
 from runtime.message import Message
-from runtime.msgs import Action, Feedback, GuardState, Interrupt, JointCommand, SeenObject, Subtask, Utterance
+from runtime.msgs import Action, Feedback, GuardState, Interrupt, JointCommand, SeenObject, Subtask, Utterance, aimed_at
 from tests.support.standing import HOME
 from tests.support.still_robot import StillRobot
 
 
 def pick_of(thing: SeenObject | None) -> Action:
-    return Action(id="a1", skill="pick", target=thing, text="picking up the blue cup")
+    return Action(id="a1", skill="pick", arguments=aimed_at(thing), text="picking up the blue cup")
 
 
 PICK = pick_of(None)
