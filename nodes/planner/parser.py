@@ -568,7 +568,14 @@ class Parser:
                 "statement", nouns=list(nouns), word="offered" if "for" in words[k:] and "you" in words[k:] else ""
             )
             n2, _, _ = self._nouns(words, k)
-            if n2 and n2[0].owner and nouns[0].pronoun:
+            if words[k + 1 :] == ["is"] and nouns[0].kind:  # "the red mug is Anna's"
+                clause = Clause("owner", nouns=nouns, word=words[k])
+            elif (
+                n2 and nouns[0].owner and nouns[0].kind and n2[0].colour and not n2[0].kind
+            ):  # "my cup is the blue one"
+                known = replace(nouns[0], colour=n2[0].colour, owner="")
+                clause = Clause("owner", nouns=[known], word=nouns[0].owner)
+            elif n2 and n2[0].owner and nouns[0].pronoun:
                 clause = Clause("owner", nouns=n2, word=n2[0].owner)
             elif n2:
                 clause.nouns = [*nouns, *n2]

@@ -194,6 +194,7 @@ class _Reader:
         self.loose: list[Clause] = []
         self.is_correction = self.is_about_current = False
         self.asked_about: list[Noun] = []
+        self.together: list[Noun] = []  # what was named side by side: "them"
         self.left_out: list[Noun] = []  # exceptions said before the order
         self.has_statement = False
         self.condition = False
@@ -278,6 +279,8 @@ class _Reader:
                 *(replace(n, source=source) for n in clause.nouns),
             ]
         self.mentioned += [noun for noun in named if noun.kind or noun.place or noun.unknown]
+        if clause.nouns and not clause.nouns[0].pronoun:
+            self.together = [noun for noun in clause.nouns if noun.kind]
 
     def _resolved(self, nouns: Sequence[Noun]) -> list[Noun]:
         """Pronouns, replaced by what they stand for, where that is known."""
@@ -436,6 +439,7 @@ class _Reader:
             self._same(clause.nouns)
             return
         self.nots += clause.nots
+        self.mentioned += [noun for noun in clause.nots if noun.kind]
         self.is_offered = self.is_offered or "here" in clause.adverbs
         if (
             draft is not None
@@ -1211,6 +1215,8 @@ class _Reader:
             last = self.before.orders[-1].things if self.before.orders and not self._mentioned_here() else ()
             if noun.count == "both" and len(last) == 2:
                 return [replace(_noun(one), count="both") for one in last]
+        if noun.is_plural and len(self.together) > 1:
+            return self.together
         if draft.skill in ("look", "point"):
             for known in reversed(self.mentioned):
                 if known.place or known.kind:
