@@ -1,24 +1,62 @@
-"""`Moderator`: holds the turn order on the bus. `LiveModerator` also starts by itself and notices a seat that is dead.
+"""`Moderator`: holds the turn order on the bus; with a log it is killed and started again and goes on.
 
-The decisions are `conduct.py`'s (turn-based) and `floor.py`'s (asynchronous); this is their shell.
+The decisions are `turn_based.py`'s and `asynchronous.py`'s; this is their shell.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import msgspec
 
 from nodes.episodes.dialogue.asynchronous import AsynchronousDialogue
 from nodes.episodes.dialogue.messages import BeginEpisode, Pause
 from nodes.episodes.dialogue.plan import EpisodePlan
-from nodes.episodes.dialogue.turn_based import Sent, TurnBasedDialogue
-from runtime import Node, Publisher, QoS, Subscription, every, on
+from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
+from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.control_messages.fence import FENCE_TOPIC, Fence, raised
 from runtime.message import Epochs
 from runtime.msgs import Interrupt
 from runtime.msgs.episode import Observation, Outcome, Reply, Scores, Turn
 from runtime.msgs.interrupt import PREEMPTS
 from runtime.qos import RELIABLE, URGENT
+
+
+class LoggedStep(msgspec.Struct, frozen=True):
+    """What moved the episode on: a reply, or the pause of that token that was over."""
+
+    at_s: float
+    reply: Reply | None = None
+    token: int = 0
+
+
+class StepLog(Protocol):
+    """Keeps an episode as it happens: each step is committed before anything follows from it."""
+
+    steps: list[LoggedStep]
+    turns: list[Turn]
+
+    def note(self, step: LoggedStep) -> None:
+        """Commit a step."""
+        ...
+
+    def note_player(self, seat: int, provenance: str) -> None:
+        """Keep who really answers for a seat, as the envelope says."""
+        ...
+
+    def save_turns(self, turns: Sequence[Turn]) -> None:
+        """Keep turns as they happen."""
+        ...
+
+    def save_played(self, turns: Sequence[Turn], prompts: Sequence[PromptRecord], outcome: Outcome) -> None:
+        """Keep the whole episode."""
+        ...
+
+    def save_scores(self, scores: Scores) -> None:
+        """Keep what the judge says."""
+        ...
 
 
 class Moderator(Node):
@@ -49,10 +87,17 @@ class Moderator(Node):
     seat14 = Publisher(Observation, "episode/seat14", qos=RELIABLE)
     seat15 = Publisher(Observation, "episode/seat15", qos=RELIABLE)
 
-    def __init__(self, plan: EpisodePlan, answer_s: float = 0.0) -> None:
-        """`answer_s` is how long a seat has for its answer; 0: for ever."""
+    def __init__(
+        self, plan: EpisodePlan, answer_s: float = 0.0, *, awaits_judge: bool = False, tells_all: bool = False
+    ) -> None:
+        """`answer_s` is how long a seat has for its answer; 0: for ever. With a judge its scores end the run; with
+        `tells_all` each seat hears at once what it is not asked about, as people want to."""
         self.plan = plan
         self.answer_s = answer_s
+        self.log_of_steps: StepLog | None = None
+        self._awaits_judge = awaits_judge
+        self._tells_all = tells_all
+        self._ended: Outcome | None = None
         self.conduct: TurnBasedDialogue = TurnBasedDialogue(plan.id, plan.briefings, plan.rules, self.random)
         self._began_ns = 0
         self._pause_token = 0
@@ -76,23 +121,47 @@ class Moderator(Node):
             self.begin_talk()
 
     def begin_talk(self) -> None:
-        """The first observations go out."""
-        self._began_ns = self.clock.now_ns()
-        self._send(self.conduct.begin(0.0))
+        """The first observations go out; where the log holds steps already, those that follow from them."""
+        log = self.log_of_steps
+        if log is None or not log.steps:
+            self._began_ns = self.clock.now_ns()
+            self._send(self.conduct.begin(0.0))
+            return
+        sent = self._taken_again(log.steps)
+        if self.conduct.turns[: len(log.turns)] != log.turns:
+            reason = "the log's turns do not follow from its answers; was it begun with another --seed?"
+            self.log.error("%s", reason)
+            self.finish(ok=False, reason=reason)
+            return
+        self.log.info("goes on after %d turns", len(self.conduct.turns))
+        self._send(sent)
 
-    def happens(self, at_s: float, *, reply: Reply | None = None, token: int = 0) -> None:
-        """Called before a reply, or the end of a pause, has any effect."""
-
-    def plays(self, seat: int, provenance: str) -> None:
-        """Called with who answers for a seat, before the answer has any effect."""
+    def _taken_again(self, steps: Sequence[LoggedStep]) -> Sent:
+        """Bring the conduct to where the stored steps led; what everybody is to be told then."""
+        asked: dict[int, Observation] = {}
+        sent = self.conduct.begin(0.0)
+        pause = None
+        for step in [None, *steps]:
+            if step is not None and step.reply is not None:
+                sent = self.conduct.reply(step.reply, step.at_s)
+            elif step is not None:
+                pause = None
+                sent = self.conduct.waited(step.token, step.at_s)
+            asked.update(sent.observations)
+            pause = sent.pause or pause
+        self._began_ns = self.clock.now_ns() - round(steps[-1].at_s * 1e9)
+        if self.conduct.outcome is None:
+            return Sent(self.conduct.again(asked), list(self.conduct.turns), pause=pause)
+        return Sent(turns=list(self.conduct.turns), outcome=self.conduct.outcome)
 
     @on(reply)
     def answered(self, reply: Reply) -> None:
         at_s = self.seconds
-        if self.conduct.expects(reply):
+        if self.log_of_steps is not None and self.conduct.expects(reply):
             if self.context.trigger is not None:
-                self.plays(reply.seat, self.context.trigger.envelope.provenance)
-            self.happens(at_s, reply=reply)
+                self.log_of_steps.note_player(reply.seat, self.context.trigger.envelope.provenance)
+            if not reply.failure:  # that a seat could not be asked is no answer, and it is asked again
+                self.log_of_steps.note(LoggedStep(at_s, reply))
         self._send(self.conduct.reply(reply, at_s))
 
     @on(pause)
@@ -106,10 +175,13 @@ class Moderator(Node):
                 await self._voided.wait()
         except TimeoutError:
             at_s = self.seconds
-            self.happens(at_s, token=pause.token)
+            if self.log_of_steps is not None:
+                self.log_of_steps.note(LoggedStep(at_s, token=pause.token))
             self._send(self.conduct.waited(pause.token, at_s))
 
     def _send(self, sent: Sent) -> None:
+        if self.log_of_steps is not None and sent.turns:
+            self.log_of_steps.save_turns(sent.turns)
         for turn in sent.turns:
             self.turn.publish(turn)
         for interrupt in sent.interrupts:
@@ -122,7 +194,9 @@ class Moderator(Node):
             self.pause_out.publish(sent.pause)
         if sent.outcome is not None:
             self.outcome.publish(sent.outcome)
-            self.ended(sent.outcome)
+            self._end(sent.outcome)
+        if self._tells_all:
+            self._publish_to_seats(self.conduct.telling(sent))
 
     def _raise(self, interrupt: Interrupt) -> None:
         """Void what all others are about to say: whoever answered the ask behind this interrupt knows of it."""
@@ -144,62 +218,18 @@ class Moderator(Node):
         for seat, observation in observations:
             self._seats[seat].publish(observation)
 
-    def ended(self, outcome: Outcome) -> None:
-        """The episode is over, and so is the run."""
-        self.finish(ok=outcome.state == "done", reason=outcome.reason)
-
-
-class LiveModerator(Moderator):
-    """The moderator of a launch file: names its task, starts when the graph runs, waits for the judge."""
-
-    scores = Subscription(Scores, "episode/scores", qos=QoS(required=False))
-
-    def __init__(
-        self,
-        task: str,
-        order: str = "round-robin",
-        mode: str = "AGENTS",
-        max_turns: int = 20,
-        answer_s: float = 300.0,
-        has_judge: bool = True,
-        wins: tuple[str, ...] = (),
-    ) -> None:
-        from nodes.episodes.dialogue.planning import plan_of_task
-
-        super().__init__(plan_of_task(task, order=order, mode=mode, max_turns=max_turns, wins=wins), answer_s)
-        self._has_judge = has_judge
-        self._asked_ns = 0
-        self._asked: tuple[str, ...] = ()
-        self._ended: Outcome | None = None
-
-    @every(hz=2)
-    def watch(self) -> None:
-        """Start when all are there; end the episode as failed where a seat does not answer at all."""
-        if any(self._epochs):
-            self.fence.publish(Fence(epochs=self._epochs))  # for whoever joined late
-        if self.conduct.number == 0:
-            self.start(BeginEpisode())
-        waiting = self.conduct.is_waiting_for
-        if waiting != self._asked:
-            self._asked, self._asked_ns = waiting, self.clock.now_ns()
-        elif waiting and (self.clock.now_ns() - self._asked_ns) * 1e-9 > self.answer_s:
-            self._send(self.conduct.fail(f"{waiting[0]} did not answer within {self.answer_s:g} s", self.seconds))
-
-    def _send(self, sent: Sent) -> None:
-        super()._send(sent)
-        self._publish_to_seats(self.conduct.telling(sent))
-
-    @on(scores)
-    def scored(self, scores: Scores) -> None:
-        if self._ended is not None:
-            self.judged(scores)
+    def _end(self, outcome: Outcome) -> None:
+        """The episode is over, and so is the run where no judge is awaited."""
+        self._ended = outcome
+        if self.log_of_steps is not None:
+            self.log_of_steps.save_played(self.conduct.turns, self.conduct.prompts, outcome)
+        if not self._awaits_judge:
+            self.finish(ok=outcome.state == "done", reason=outcome.reason)
 
     def judged(self, scores: Scores) -> None:
         """The judge has spoken, and the run is over."""
-        assert self._ended is not None
+        if self._ended is None:
+            return
+        if self.log_of_steps is not None:
+            self.log_of_steps.save_scores(scores)
         self.finish(ok=self._ended.state == "done" and scores.state == "done", reason=self._ended.reason)
-
-    def ended(self, outcome: Outcome) -> None:
-        self._ended = outcome
-        if not self._has_judge:
-            super().ended(outcome)

@@ -11,24 +11,18 @@ from pathlib import Path
 
 import msgspec
 
+from nodes.episodes.agents.agent_spec import agent_of
+from nodes.episodes.dialogue.moderator import LoggedStep
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.run_file import to_json
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError
-from runtime.msgs.episode import Outcome, Reply, Scores, Turn
+from runtime.msgs.episode import Outcome, Scores, Turn
 
 UNKNOWN = "nobody yet"
 """Who plays a seat that has not answered."""
-
-
-class LoggedStep(msgspec.Struct, frozen=True):
-    """What moved the episode on: a reply, or the pause of that token that was over."""
-
-    at_s: float
-    reply: Reply | None = None
-    token: int = 0
 
 
 class LiveLog:
@@ -48,8 +42,9 @@ class LiveLog:
             self._store._db.execute("INSERT INTO steps VALUES (?,?,?)", (self._plan.id, self._count, to_json(step)))
         self._count += 1
 
-    def note_player(self, seat: int, agent: str) -> None:
-        """Keep who plays a seat; two that took turns at it are both named."""
+    def note_player(self, seat: int, provenance: str) -> None:
+        """Keep who plays a seat, which no launch file tells; two that took turns at it are both named."""
+        agent = agent_of(provenance)
         known = self._plan.agents[seat]
         if agent in known.split(" + "):
             return

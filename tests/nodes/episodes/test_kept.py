@@ -22,7 +22,7 @@ from nodes.episodes.dialogue.rules import Order
 from nodes.episodes.results.live import LiveLog
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner.judge import Judge
-from nodes.episodes.runner.kept import KeptModerator
+from nodes.episodes.runner.live_moderator import LiveModerator
 from runtime import Simulation, UserError
 from runtime.launch.graph import NodeSpec
 from runtime.msgs.episode import Turn
@@ -32,7 +32,7 @@ from tests.support.running import PATIENCE_S, Runs, eventually
 TASK = "cello-with-a-crack"
 LAUNCH = """
 [nodes.moderator]
-use    = "nodes.episodes.runner.kept:KeptModerator"
+use    = "nodes.episodes.runner.live_moderator:LiveModerator"
 params = {{ task = "{task}", max_turns = 9, log = "{log}" }}
 
 [nodes.seller]
@@ -150,9 +150,9 @@ def play(log: Path, seconds: float, order: Order, max_turns: int = 20) -> list[T
     names = {"task": TASK, "order": order, "max_turns": max_turns}
     seats = [NodeSpec(f"seat{seat}", Agent, remap={"episode/seat": f"episode/seat{seat}"}) for seat in range(2)]
     sim = Simulation(
-        NodeSpec("moderator", KeptModerator, {**names, "log": str(log)}), *seats, NodeSpec("judge", Judge, names)
+        NodeSpec("moderator", LiveModerator, {**names, "log": str(log)}), *seats, NodeSpec("judge", Judge, names)
     )
-    turns: list[Turn] = sim.record(KeptModerator.turn)
+    turns: list[Turn] = sim.record(LiveModerator.turn)
     sim.run(seconds=seconds)
     sim.close()
     return turns

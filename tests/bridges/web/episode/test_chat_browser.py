@@ -16,7 +16,7 @@ from tests.support.paging import MARKS, PHONE, a_browser, come, text, wait
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=document.title='taken'>"
 THREE = """
 [nodes.moderator]
-use    = "nodes.episodes.dialogue.moderator:LiveModerator"
+use    = "nodes.episodes.runner.live_moderator:LiveModerator"
 params = {{ task = "{task}", answer_s = 600.0, max_turns = 6 }}
 
 [nodes.first]
