@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nodes.episodes.dialogue.messages import Pause
-from nodes.episodes.dialogue.rules import EpisodeRules, problem_of, winner
+from nodes.episodes.dialogue.rules import EpisodeRules, addressed, problem_of, winner
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
 from runtime.msgs import Interrupt
 from runtime.msgs.episode import Act, Briefing, Observation, Reply, Timing, Turn
@@ -88,7 +88,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
         self.prompts.append(PromptRecord(reply.seat, reply.ask, self.number, reply.held, reply.prompt_sha))
         if reply.failure:
             return self.not_answered(reply, now_s, sent)
-        act, urgency = reply.act, min(1.0, max(0.0, reply.urgency))
+        act, urgency = addressed(reply.act, self.names), min(1.0, max(0.0, reply.urgency))
         present = [self.names[seat] for seat in self._present]
         problem = problem_of(act, self.names[reply.seat], present, self.names)
         if problem or reply.fault:
@@ -268,7 +268,7 @@ class AsynchronousDialogue(TurnBasedDialogue):
             speaker=self.names[seat],
             kind=act.kind,
             argument=act.argument,
-            to=act.to,
+            to=() if act.kind == "leave" else act.to,  # that somebody is gone all can see
             at_s=round(at_s, 3),
             lasts_s=round(lasts_s, 3),
             note=note,

@@ -66,9 +66,9 @@ def check(rules: EpisodeRules) -> None:
 
 
 def seats_to_ask(
-    rules: EpisodeRules, turn: int, present: Sequence[int], seats: int, chance: random.Random
+    rules: EpisodeRules, turn: int, present: Sequence[int], seats: int, chance: random.Random, last: int = -1
 ) -> tuple[int, ...]:
-    """The seats that act in that turn (from 1), of those that are present."""
+    """The seats that act in that turn (from 1), of those that are present; `last` is the seat that acted before."""
     if not present:
         return ()
     if rules.order == "simultaneous":
@@ -77,8 +77,20 @@ def seats_to_ask(
         return (chance.choice(list(present)),)
     if rules.order == "script":
         return (rules.script[turn - 1],) if turn <= len(rules.script) else ()
-    first = (turn - 1) % seats
+    first = (last + 1) % seats  # a vacant seat is passed over, and gives nobody a second turn
     return (min(present, key=lambda seat: (seat - first) % seats),)
+
+
+def addressed(act: Act, everyone: Sequence[str]) -> Act:
+    """The act with whole names in `to`, where a first name means one person."""
+    by_first: dict[str, list[str]] = {}
+    for name in everyone:
+        by_first.setdefault(name.split()[0].casefold(), []).append(name)
+    whole = tuple(
+        meant[0] if name not in everyone and len(meant := by_first.get(name.strip().casefold(), [])) == 1 else name
+        for name in act.to
+    )
+    return act if whole == act.to else Act(kind=act.kind, argument=act.argument, to=whole)
 
 
 def problem_of(act: Act, speaker: str, present: Sequence[str], everyone: Sequence[str]) -> str:

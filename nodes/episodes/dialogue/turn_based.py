@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from nodes.episodes.dialogue.messages import Pause
-from nodes.episodes.dialogue.rules import EpisodeRules, check, problem_of, seats_to_ask, why_ended
+from nodes.episodes.dialogue.rules import EpisodeRules, addressed, check, problem_of, seats_to_ask, why_ended
 from runtime.msgs import Interrupt
 from runtime.msgs.episode import Act, Asks, Briefing, FailureKind, Observation, Outcome, Reply, Turn
 
@@ -64,6 +64,7 @@ class TurnBasedDialogue:
         self._told = [0] * len(briefings)  # turns that the seat is known to know of
         self._sent = [0] * len(briefings)  # turns sent with its open ask; known when it replies, sent again if void
         self._has_replied = [False] * len(briefings)
+        self._last = -1  # the seat that was asked last
         self._waiting: dict[int, int] = {}  # seat -> its open ask
         self._answers: dict[int, Reply] = {}
         self._was_refused: set[int] = set()
@@ -117,7 +118,7 @@ class TurnBasedDialogue:
         return sent
 
     def _take(self, reply: Reply, sent: Sent) -> None:
-        seat, act, note, fault = reply.seat, reply.act, reply.note, reply.fault
+        seat, act, note, fault = reply.seat, addressed(reply.act, self.names), reply.note, reply.fault
         present = [self.names[one] for one in self._present]
         problem = problem_of(act, self.names[seat], present, self.names)
         if problem and seat not in self._was_refused:
@@ -139,7 +140,7 @@ class TurnBasedDialogue:
                 speaker=self.names[seat],
                 kind=act.kind,
                 argument=act.argument if act.kind not in ("none", "leave") else act.argument.strip(),
-                to=act.to,
+                to=() if act.kind == "leave" else act.to,  # that somebody is gone all can see
                 at_s=round(now_s, 3),
                 note=reply.note,
                 fault=reply.fault,
@@ -161,7 +162,8 @@ class TurnBasedDialogue:
 
     def _next_turn(self, sent: Sent, now_s: float) -> None:
         self.number += 1
-        seats = seats_to_ask(self.rules, self.number, self._present, len(self.names), self._chance)
+        seats = seats_to_ask(self.rules, self.number, self._present, len(self.names), self._chance, self._last)
+        self._last = seats[-1] if seats else self._last
         if not seats:
             self._end("the script is over", sent, now_s)
         for seat in seats:

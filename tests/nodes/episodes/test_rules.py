@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nodes.episodes.dialogue.rules import EpisodeRules, WinCheck, check, problem_of, seats_to_ask, why_ended
+from nodes.episodes.dialogue.rules import EpisodeRules, WinCheck, addressed, check, problem_of, seats_to_ask, why_ended
 from runtime import UserError
 from runtime.msgs.episode import Turn
 from tests.support.episode_cast import act
@@ -17,13 +17,24 @@ def turn(number: int, speaker: str, kind: str = "speak", text: str = "x") -> Tur
 
 
 def test_round_robin_goes_seat_by_seat_and_skips_who_left() -> None:
-    asked = [seats_to_ask(EpisodeRules(), number, (0, 1, 2), 3, random.Random(0)) for number in range(1, 6)]
-    assert asked == [(0,), (1,), (2,), (0,), (1,)]
-    assert [seats_to_ask(EpisodeRules(), number, (0, 2), 3, random.Random(0)) for number in (1, 2, 3)] == [
-        (0,),
-        (2,),
-        (2,),
-    ]
+    asked, last = [], -1
+    for number in range(1, 6):
+        (last,) = seats_to_ask(EpisodeRules(), number, (0, 1, 2), 3, random.Random(0), last)
+        asked.append(last)
+    assert asked == [0, 1, 2, 0, 1]
+
+
+def test_a_vacant_seat_gives_nobody_a_second_turn() -> None:
+    asked, last = [], 0
+    for number in range(2, 8):
+        (last,) = seats_to_ask(EpisodeRules(), number, (0, 2), 3, random.Random(0), last)
+        asked.append(last)
+    assert asked == [2, 0, 2, 0, 2, 0]
+
+
+def test_a_first_name_is_a_recipient_where_it_means_one_person() -> None:
+    everyone = ("Ana Ruiz", "Ben Okafor", "Ben Lund")
+    assert addressed(act("speak", "psst", ("ana", "Ben", "Ben Lund")), everyone).to == ("Ana Ruiz", "Ben", "Ben Lund")
 
 
 def test_simultaneous_asks_all_and_random_repeats_with_its_seed() -> None:
