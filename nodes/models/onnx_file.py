@@ -1,17 +1,22 @@
 """What is in a model file, as far as it decides whether the file may be loaded; reads bytes, runs nothing.
 
 ONNX lets a tensor live in another file, named by a path in the model, and such paths have led outside the model's
-folder more than once. A model here is one file: any mention of external data is refused before a runtime sees it.
+folder more than once. Here the weights of the main graph may live in files beside the model, where a hash over all of
+them is given; they are read here, and the runtime is handed their bytes. Any other mention of external data is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 LONGEST_FILE = 2**31 - 1  # a protocol buffer cannot be longer
+LARGEST_DATA = 2**33
+"""Bytes of all files beside a model."""
+
 DEEPEST = 32
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -28,6 +33,7 @@ _CHILDREN: dict[str, dict[int, str]] = {
     "tensor": {},
 }
 _EXTERNAL_DATA, _DATA_LOCATION = 13, 14  # of a tensor
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _KINDS = {1: "float", 6: "int32", 7: "int64", 8: "string", 9: "bool", 10: "float16", 11: "double"}
 
 
@@ -45,16 +51,81 @@ class Tensor:
         return f"tensor({self.kind}) of shape [{sizes}]"
 
     def fits(self, found: Tensor) -> bool:
-        """Whether a found one is of this type and has every size that both fix."""
-        if self.kind != found.kind or found.is_of_any_shape:
-            return self.kind == found.kind
+        """Whether a found one is of this type, or of half or double its width, and has every size that both fix."""
+        is_same_kind = self.kind == found.kind or (self.kind == "float" and found.kind in ("float16", "double"))
+        if not is_same_kind or found.is_of_any_shape:
+            return is_same_kind
+        if self.is_of_any_shape:
+            return True
         pairs = zip(self.shape, found.shape, strict=False)
         is_same = all(one is None or other is None or one == other for one, other in pairs)
         return is_same and len(self.shape) == len(found.shape)
 
 
 def read_model(path: str, sha256: str = "") -> tuple[bytes, list[str]]:
-    """The file's bytes and what speaks against loading them, in sentences; what is loaded must be these very bytes."""
+    """The file's bytes and what speaks against loading them, in sentences; what is loaded must be these very bytes.
+
+    A model with tensors in other files is refused.
+    """
+    data, problems = _read(path)
+    if problems:
+        return data, problems
+    if wrong := _unlike_hash(path, (data,), sha256):
+        return data, [wrong]
+    names, problems = _beside(path, data)
+    if problems or names:
+        return data, problems or [f"model {path!r} keeps tensors in other files; save it as one file"]
+    return data, []
+
+
+def read_model_with_data(path: str, sha256: str = "") -> tuple[bytes, dict[str, bytes], list[str]]:
+    """The same for a model that may keep tensors in files beside it; these by name.
+
+    `sha256` is that of the model and then of those files, in the order of their names, one after the other.
+    """
+    data, problems = _read(path)
+    if problems:
+        return data, {}, problems
+    names, problems = _beside(path, data)
+    if problems:
+        return data, {}, problems
+    files = [Path(path).parent / name for name in names]
+    lacking = [file.name for file in files if not file.is_file()]
+    if lacking:
+        return data, {}, [f"model {path!r} keeps tensors in {', '.join(lacking)}, which is not beside it"]
+    if sum(file.stat().st_size for file in files) > LARGEST_DATA:
+        return data, {}, [f"model {path!r} keeps more than {LARGEST_DATA >> 30} GiB in other files"]
+    beside = {file.name: file.read_bytes() for file in files}
+    if beside and not sha256:
+        whole = _sha256((data, *beside.values()))
+        listed = " ".join((Path(path).name, *beside))
+        return (
+            data,
+            {},
+            [
+                f"model {path!r} keeps tensors in {', '.join(beside)}; such a model needs its sha256, "
+                f"which is now {whole} (cat {listed} | sha256sum)"
+            ],
+        )
+    if wrong := _unlike_hash(path, (data, *beside.values()), sha256):
+        return data, {}, [wrong]
+    return data, beside, []
+
+
+def _sha256(parts: tuple[bytes, ...]) -> str:
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(part)
+    return whole.hexdigest()
+
+
+def _unlike_hash(path: str, parts: tuple[bytes, ...], sha256: str) -> str:
+    if sha256 and (found := _sha256(parts)) != sha256.lower():
+        return f"model {path!r} has sha256 {found}, expected {sha256.lower()}"
+    return ""
+
+
+def _read(path: str) -> tuple[bytes, list[str]]:
     file = Path(path)
     if not path:
         return b"", ["no model is named; set the parameter model to the path of an ONNX file"]
@@ -64,16 +135,35 @@ def read_model(path: str, sha256: str = "") -> tuple[bytes, list[str]]:
         return b"", [f"model {path!r} is not an ONNX file by its name; expected something.onnx"]
     if file.stat().st_size > LONGEST_FILE:
         return b"", [f"model {path!r} is longer than an ONNX file can be"]
-    data = file.read_bytes()
-    if sha256 and (found := hashlib.sha256(data).hexdigest()) != sha256.lower():
-        return data, [f"model {path!r} has sha256 {found}, expected {sha256.lower()}"]
+    return file.read_bytes(), []
+
+
+def _beside(path: str, data: bytes) -> tuple[list[str], list[str]]:
+    """The names of the files in which a model's main graph keeps weights, and what speaks against the model."""
     try:
-        is_external = _mentions_external_data(data, "model", 0)
+        is_hidden = _mentions_external_data(data, "model", 0)
+        named = {
+            name for graph in _parts(memoryview(data), 7) for part in _parts(graph, 5) for name in _locations(part)
+        }
     except ValueError as problem:
-        return data, [f"model {path!r} is no ONNX model: {problem}"]
-    if is_external:
-        return data, [f"model {path!r} keeps tensors in other files; save it as one file"]
-    return data, []
+        return [], [f"model {path!r} is no ONNX model: {problem}"]
+    if is_hidden:
+        return [], [f"model {path!r} keeps tensors in other files; save it as one file"]
+    wrong = sorted(name for name in named if not _PLAIN_NAME.fullmatch(name))
+    if wrong:
+        return [], [f"model {path!r} keeps tensors in {', '.join(map(repr, wrong))}; expected a file beside it"]
+    return sorted(named), []
+
+
+def _locations(tensor: memoryview) -> list[str]:
+    """The file that a tensor names. Raises ValueError where it is external and names none."""
+    entries = {_text(entry, 1): _text(entry, 2) for entry in _parts(tensor, _EXTERNAL_DATA)}
+    is_external = any(number == _DATA_LOCATION and value != 0 for number, value in _fields(tensor))
+    if not entries and not is_external:
+        return []
+    if "location" not in entries:
+        raise ValueError("a tensor is in another file that it does not name")
+    return [entries["location"]]
 
 
 def declared(data: bytes) -> tuple[list[Tensor], list[Tensor]]:
@@ -114,6 +204,7 @@ def _text(data: memoryview, field: int) -> str:
 
 
 def _mentions_external_data(data: bytes | memoryview, kind: str, depth: int) -> bool:
+    """Anywhere but in the weights of the main graph."""
     if depth > DEEPEST:
         raise ValueError("its graphs are nested too deeply")
     children = _CHILDREN[kind]
@@ -121,6 +212,8 @@ def _mentions_external_data(data: bytes | memoryview, kind: str, depth: int) -> 
         if kind == "tensor" and (number == _EXTERNAL_DATA or (number == _DATA_LOCATION and value != 0)):
             return True
         child = children.get(number)
+        if depth == 1 and kind == "graph" and child == "tensor":
+            continue
         if child is None:
             continue
         if isinstance(value, int):

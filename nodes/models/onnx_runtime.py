@@ -35,12 +35,18 @@ def why_no_provider(providers: tuple[str, ...]) -> str:
 
 
 def open_session(
-    model: bytes, *, name: str, providers: tuple[str, ...], threads: int = 1
+    model: bytes,
+    *,
+    name: str,
+    providers: tuple[str, ...],
+    threads: int = 1,
+    beside: Mapping[str, bytes] | None = None,
 ) -> tuple[InferenceSession, str]:
     """A session on the first of `providers` that can be had, and a sentence where that is not the first named, or "".
 
-    Raises PolyrhythmError, in a sentence that begins with the name, for bytes that are no model, and where none of the
-    providers can be had: the library itself would take the CPU and say nothing.
+    `beside` are the files, by name, in which the model keeps weights. Raises PolyrhythmError, in a sentence that begins
+    with the name, for bytes that are no model, and where none of the providers can be had: the library itself would
+    take the CPU and say nothing.
     """
     if missing := why_no_provider(providers):
         raise PolyrhythmError(f"{name}: {missing}")
@@ -52,6 +58,9 @@ def open_session(
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
+        if beside:
+            names, parts = list(beside), list(beside.values())
+            options.add_external_initializers_from_files_in_memory(names, parts, [len(part) for part in parts])
         session = onnxruntime.InferenceSession(model, options, providers=installed)
     except Exception as problem:  # the library has no exception class in common
         why = str(problem).strip().partition("\n")[0]

@@ -19,6 +19,9 @@ from runtime.msgs import Action, JointVector, RobotState
 Trigger = Literal["image", "wrist", "felt"]
 """What a model answers: each head image, where it sees none each wrist image, where it sees nothing the joints."""
 
+FLOATS: dict[str, type[np.floating[Any]]] = {"float": np.float32, "float16": np.float16, "double": np.float64}
+"""By the name of ONNX."""
+
 NOTHING: JointVector = (0.0,) * 8
 Pose = tuple[float, float, float]
 """x and y in m and heading in rad, odometry frame."""
@@ -58,6 +61,7 @@ class Felt(msgspec.Struct, frozen=True):
     skill: str = ""
     text: str = ""
     previous: tuple[tuple[float, ...], ...] = ()  # commands that are planned for now and later
+    seed: int = 0  # of the input "noise"
     frozen: float = 0.0  # how many of these will have been played when the answer comes
 
 
@@ -112,15 +116,24 @@ def one_hot(skill: str) -> tuple[float, ...]:
 
 
 def feed(tensors: Iterable[Tensor], images: Mapping[str, NDArray[np.float32]], felt: Felt) -> dict[str, NDArray[Any]]:
-    """The arrays that a model with these inputs is given; `images` has those of the cameras as they go in."""
-    return {tensor.name: images[tensor.name] if tensor.name in images else _array(tensor, felt) for tensor in tensors}
+    """The arrays that a model with these inputs is given; `images` has those of the cameras, normalised."""
+    return {
+        tensor.name: images[tensor.name].astype(FLOATS[tensor.kind], copy=False)
+        if tensor.name in images
+        else _array(tensor, felt)
+        for tensor in tensors
+    }
 
 
 def _array(tensor: Tensor, felt: Felt) -> NDArray[Any]:
     if tensor.name == "text":
         return words(felt.text, tensor.shape[1])
+    kind = FLOATS[tensor.kind]
+    if tensor.name == "noise":
+        shape = (1, *(size or 1 for size in tensor.shape[1:]))
+        return np.random.default_rng(felt.seed).standard_normal(shape).astype(kind)
     value = one_hot(felt.skill) if tensor.name == "skill" else getattr(felt, tensor.name)
-    return np.asarray([[value] if tensor.name in ("grasp", "frozen") else value], np.float32)
+    return np.asarray([[value] if tensor.name in ("grasp", "frozen") else value], kind)
 
 
 def words(text: str, length: int | None) -> NDArray[np.int64]:

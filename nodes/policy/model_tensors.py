@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodes.models.onnx_file import Tensor, declared, read_model
+from nodes.models.onnx_file import Tensor, declared, read_model_with_data
 from runtime.errors import choices
 from runtime.msgs import JOINTS
 
@@ -47,6 +47,7 @@ def known_inputs(width_px: int, height_px: int) -> dict[str, Tensor]:
         Tensor("size", "float", (1, 2)),
         Tensor("skill", "float", (1, len(SKILLS))),
         Tensor("text", "int64", (1, None)),
+        Tensor("noise", "float", (), is_of_any_shape=True),
     )
     return {tensor.name: tensor for tensor in found}
 
@@ -65,7 +66,7 @@ def problems(inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, width_px: i
         *_unlike(outputs, OUTPUTS, "output", "chunk"),
     ]
     for tensor in inputs:
-        if not found and tensor.name in ("wrist", "history", "previous") and None in tensor.shape[1:]:
+        if not found and tensor.name in ("wrist", "history", "previous", "noise") and None in tensor.shape[1:]:
             found.append(f"input {tensor.name!r} is {tensor}; the model must fix its sizes")
         if not found and tensor.name in LONGEST and not 1 <= (tensor.shape[1] or 0) <= LONGEST[tensor.name]:
             what = "postures" if tensor.name == "history" else "steps"
@@ -75,7 +76,7 @@ def problems(inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, width_px: i
 
 def problems_of(path: str, sha256: str, *, width_px: int, height_px: int) -> list[str]:
     """What speaks against a file as a policy's model, with an image of that size, in sentences; its tensors, too."""
-    data, found = read_model(path, sha256)
+    data, _, found = read_model_with_data(path, sha256)
     if found:
         return found
     try:

@@ -2,7 +2,7 @@
 
 The model says by its inputs what it is given (`model_tensors`; docs/policy.md): images of the head and the wrist, the
 joints and what else is felt, and the action: skill, target, words. Its output is `chunk` (1, steps, 10), joint
-positions, base v in m/s, base w in rad/s; and, where it can tell, `done` (1,). One file, no external data. Inference
+positions, base v in m/s, base w in rad/s; and, where it can tell, `done` (1,). Inference
 runs in the node's worker thread on the newest image, or the newest state where the model sees none. Chunks are played
 at 20 Hz (`chunks.Playback`) and never past their end: then nothing is published and the guard holds.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from nodes.models.onnx_file import read_model
+from nodes.models.onnx_file import read_model_with_data
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
 from nodes.policy.catalogue import SPECS, catalogue_of
@@ -182,7 +182,7 @@ class OnnxPolicy(ForRobot, Node):
     def on_start(self) -> None:
         from nodes.policy.onnx_session import PolicySession
 
-        data, problems = read_model(place_of(self.model), self.sha256)
+        data, beside, problems = read_model_with_data(place_of(self.model), self.sha256)
         if problems:
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         self.session = PolicySession(
@@ -191,6 +191,7 @@ class OnnxPolicy(ForRobot, Node):
             width_px=self.image_width_px,
             height_px=self.image_height_px,
             providers=self.providers,
+            beside=beside,
         )
         if self.session.fallback:
             self.log.warning("%s", self.session.fallback)
@@ -311,6 +312,8 @@ class OnnxPolicy(ForRobot, Node):
             if wants.previous:
                 since_ns = next((image.captured_ns for image in seen.values()), state.read_ns)
                 felt = self._with_previous(felt, since_ns, wants.previous)
+            if "noise" in wants.names:
+                felt = msgspec.structs.replace(felt, seed=self.random.getrandbits(63))
             answer = self.session.run({camera: image.rgb for camera, image in seen.items()}, felt)
             if wants.is_relative:
                 start = (*self.playback.anchor(state.position, state.read_ns), 0.0, 0.0)

@@ -18,14 +18,23 @@ from runtime.errors import PolyrhythmError, choices
 class PolicySession:
     """From images and what is felt to a chunk of commands (steps, 10), on one CPU thread unless told else."""
 
-    def __init__(self, model: bytes, *, name: str, width_px: int, height_px: int, providers: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        model: bytes,
+        *,
+        name: str,
+        width_px: int,
+        height_px: int,
+        providers: tuple[str, ...],
+        beside: Mapping[str, bytes] | None = None,
+    ) -> None:
         """Of `providers` the first that can be had does the work; `fallback` says so where it is not the first named.
 
         Raises PolyrhythmError, in a sentence that begins with the name, for a model that is no policy, and where none
         of the providers can be had: the library itself would take the CPU and say nothing.
         """
         self.name = name
-        self._session, self.fallback = open_session(model, name=name, providers=providers)
+        self._session, self.fallback = open_session(model, name=name, providers=providers, beside=beside)
         self._inputs = {tensor.name: tensor for tensor in map(_tensor, self._session.get_inputs())}
         outputs = [_tensor(arg) for arg in self._session.get_outputs()]
         wrong = problems(list(self._inputs.values()), outputs, width_px=width_px, height_px=height_px)
@@ -35,6 +44,10 @@ class PolicySession:
         cameras = [self._inputs[camera] for camera in CAMERAS if camera in self._inputs]
         self._sizes_px = {tensor.name: _size_px(tensor, width_px, height_px) for tensor in cameras}
         metadata = self._session.get_modelmeta().custom_metadata_map
+        self._mean = _of_colours(metadata.get("image_mean", ""), 0.0, f"{name}: metadata image_mean")
+        self._std = _of_colours(metadata.get("image_std", ""), 1.0, f"{name}: metadata image_std")
+        if not (self._std > 0).all():
+            raise PolyrhythmError(f"{name}: metadata image_std is {metadata['image_std']!r}; expected more than 0")
         self._wants = Wants(
             frozenset(self._inputs),
             history=self._rows("history"),
@@ -62,7 +75,10 @@ class PolicySession:
         lacking = self._sizes_px.keys() - images.keys()
         if lacking:
             raise PolyrhythmError(f"{self.name} was given no {choices(sorted(lacking))}")
-        seen = {camera: _pixels(images[camera], size_px) for camera, size_px in self._sizes_px.items()}
+        seen = {
+            camera: (_pixels(images[camera], size_px) - self._mean) / self._std
+            for camera, size_px in self._sizes_px.items()
+        }
         try:
             found = self._session.run(self._outputs, feed(self._inputs.values(), seen, felt))
         except Exception as problem:  # as above
@@ -82,6 +98,17 @@ def _pixels(rgb: NDArray[np.uint8], size_px: tuple[int, int]) -> NDArray[np.floa
     if (rgb.shape[1], rgb.shape[0]) != size_px:
         rgb = cv2.resize(rgb, size_px, interpolation=cv2.INTER_AREA).astype(np.uint8)
     return np.ascontiguousarray(rgb.transpose(2, 0, 1)[None], np.float32) / np.float32(255)
+
+
+def _of_colours(text: str, otherwise: float, what: str) -> NDArray[np.float32]:
+    """(3, 1, 1) from three numbers with commas between them. Raises PolyrhythmError."""
+    try:
+        numbers = [float(one) for one in text.split(",")] if text else [otherwise] * 3
+    except ValueError:
+        numbers = []
+    if len(numbers) != 3 or not np.isfinite(numbers).all():
+        raise PolyrhythmError(f"{what} is {text!r}; expected three numbers, like 0.485,0.456,0.406")
+    return np.array(numbers, np.float32)[:, None, None]
 
 
 def _size_px(tensor: Tensor, width_px: int, height_px: int) -> tuple[int, int]:

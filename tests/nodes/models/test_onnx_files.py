@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from nodes.models.onnx_file import read_model
+from nodes.policy.model_inputs import Felt
 from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.policy.onnx_session import PolicySession
 from runtime.errors import ParameterError, PolyrhythmError
@@ -114,7 +115,72 @@ def hidden_models() -> dict[str, onnx.ModelProto]:
 @pytest.mark.parametrize("place", list(hidden_models()))
 def test_external_data_is_refused_wherever_it_hides(tmp_path: Path, place: str) -> None:
     path = write_model(tmp_path, hidden_models()[place].SerializeToString())
-    assert OnnxPolicy.check_parameters(path) == [f"model {path!r} keeps tensors in other files; save it as one file"]
+    (problem,) = OnnxPolicy.check_parameters(path)
+    told = "'../secret'; expected a file beside it" if place == "initializer" else "other files; save it as one file"
+    assert problem == f"model {path!r} keeps tensors in {told}"
+
+
+def saved_with_data(folder: Path) -> str:
+    """As torch exports a larger model today: weights in a file beside it."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "policy.onnx"
+    onnx.save(
+        onnx.load_from_string(policy_model(steps=2)),
+        path,
+        save_as_external_data=True,
+        location="policy.onnx.data",
+        size_threshold=64,
+    )
+    return str(path)
+
+
+def hash_of(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes() + Path(path + ".data").read_bytes()).hexdigest()
+
+
+def test_weights_beside_the_model_are_taken_with_one_hash_over_both(tmp_path: Path) -> None:
+    path = saved_with_data(tmp_path)
+    whole = hash_of(path)
+    assert OnnxPolicy.check_parameters(path) == [
+        f"model {path!r} keeps tensors in policy.onnx.data; such a model needs its sha256, "
+        f"which is now {whole} (cat policy.onnx policy.onnx.data | sha256sum)"
+    ]
+    assert OnnxPolicy.check_parameters(path, sha256=whole) == []
+    policy = OnnxPolicy(path, sha256=whole)
+    policy.on_start()
+    assert isinstance(policy.session, PolicySession)
+    same = PolicySession(
+        policy_model(steps=2), name="it", width_px=160, height_px=120, providers=("CPUExecutionProvider",)
+    )
+    seen = {"image": np.full((120, 160, 3), 200, np.uint8)}
+    felt = Felt((0.1,) * 8)
+    assert policy.session.run(seen, felt).chunk == pytest.approx(same.run(seen, felt).chunk)
+
+
+@pytest.mark.parametrize("how", ["cut", "swapped"])
+def test_weights_that_were_cut_or_swapped_are_refused(tmp_path: Path, how: str) -> None:
+    path = saved_with_data(tmp_path)
+    whole, file = hash_of(path), Path(path + ".data")
+    data = file.read_bytes()
+    file.write_bytes(data[:-8] if how == "cut" else bytes([data[0] ^ 1]) + data[1:])
+    (problem,) = OnnxPolicy.check_parameters(path, sha256=whole)
+    assert problem == f"model {path!r} has sha256 {hash_of(path)}, expected {whole}"
+    if how == "cut":
+        with pytest.raises(PolyrhythmError, match="cannot be loaded"):
+            OnnxPolicy(path, sha256=hash_of(path)).on_start()
+
+
+def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
+    path = saved_with_data(tmp_path)
+    Path(path + ".data").unlink()
+    assert OnnxPolicy.check_parameters(path, sha256="0" * 64) == [
+        f"model {path!r} keeps tensors in policy.onnx.data, which is not beside it"
+    ]
+
+
+def test_a_model_in_one_file_is_asked_of_where_no_more_is_taken(tmp_path: Path) -> None:
+    path = saved_with_data(tmp_path)
+    assert read_model(path)[1] == [f"model {path!r} keeps tensors in other files; save it as one file"]
 
 
 def test_a_model_of_another_size_is_refused_with_both_shapes(model: str) -> None:

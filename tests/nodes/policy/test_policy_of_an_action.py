@@ -142,8 +142,10 @@ def test_every_input_can_be_asked_for_at_once(tmp_path: Path) -> None:
     shapes = {"image": (1, 3, 24, 32), "wrist": (1, 3, 12, 16), "joints": (1, 8), "velocity": (1, 8)}
     shapes |= {"effort": (1, 8), "grasp": (1, 1), "history": (1, 4, 8), "base": (1, 3), "target": (1, 3)}
     shapes |= {"size": (1, 2), "skill": (1, 7), "text": (1, 32), "previous": (1, 2, 10), "frozen": (1, 1)}
+    shapes |= {"noise": (1, 4, 3)}
     assert set(shapes) == set(known_inputs(32, 24)), "this test names them all"
-    seen = {name: shape for name, shape in shapes.items() if name not in ("previous", "frozen")}  # not fed back
+    left_out = ("previous", "frozen", "noise")  # not fed back, and by chance
+    seen = {name: shape for name, shape in shapes.items() if name not in left_out}
     sums = {name: at(PAN, *[1.0] * math.prod(shape)) for name, shape in seen.items()}
     story = Story(tmp_path, linear_model(shapes, sums), sees=True, image_width_px=32, image_height_px=24)
     story.sim.publish("action", pick())
@@ -347,3 +349,56 @@ def test_the_page_names_every_input_and_the_order_of_the_skills() -> None:
     assert ", ".join(SKILLS) in page
     for name in known_inputs(160, 120):
         assert f"| input `{name}` |" in page
+
+
+def test_half_precision_is_fed_and_read_as_such(tmp_path: Path) -> None:
+    model = onnx.load_from_string(linear_model({"joints": (1, 8)}, {"joints": np.eye(8, 10, dtype=np.float32)}))
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT16  # it casts to float inside
+    model.graph.output[0].name, model.graph.node[-1].output[0] = "half", "chunk as float"
+    cast = onnx.helper.make_node("Cast", ["chunk as float"], ["chunk"], to=onnx.TensorProto.FLOAT16)
+    model.graph.node.append(cast)
+    output = model.graph.output[0]
+    output.name, output.type.tensor_type.elem_type = "chunk", onnx.TensorProto.FLOAT16
+    data = model.SerializeToString()
+    assert OnnxPolicy.check_parameters(write_model(tmp_path, data)) == []
+    chunk = told(data).run({}, Felt(HOME)).chunk
+    assert chunk.dtype == np.float64
+    assert chunk[0, :8] == pytest.approx(HOME, abs=1e-3)
+
+
+def test_noise_is_new_for_each_answer_and_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    shapes = {"joints": (1, 8), "noise": (1, 2, 3)}
+    session = told(linear_model(shapes, {"noise": np.ones((6, 10), np.float32)}))
+    first, again, other = (session.run({}, Felt(HOME, seed=seed)).chunk[0, 0] for seed in (1, 1, 2))
+    assert first == again != other
+
+    def commanded(folder: str) -> list[float]:
+        place = tmp_path / folder
+        place.mkdir()
+        story = Story(place, linear_model(shapes, {"noise": np.ones((6, 10), np.float32)}))
+        story.sim.publish("action", pick())
+        story.sim.run(seconds=0.5)
+        return [command.position[0] for command in story.commands]
+
+    one = commanded("a")
+    assert len(set(one)) > 3
+    assert one == commanded("b")
+
+
+def test_images_are_normalised_as_the_metadata_says(tmp_path: Path) -> None:
+    by = {"image": at(PAN, *[1 / (3 * 8 * 8)] * (3 * 8 * 8))}
+    model = onnx.load_from_string(linear_model({"joints": (1, 8), "image": (1, 3, 8, 8)}, by))
+    onnx.helper.set_model_props(model, {"image_mean": "0.5,0.5,0.5", "image_std": "0.25,0.5,1"})
+
+    def session() -> PolicySession:
+        data = model.SerializeToString()
+        return PolicySession(data, name="it", width_px=8, height_px=8, providers=("CPUExecutionProvider",))
+
+    white = np.full((8, 8, 3), 255, np.uint8)
+    assert session().run({"image": white}, Felt(HOME)).chunk[0, PAN] == pytest.approx((2 + 1 + 0.5) / 3, abs=1e-4)
+    onnx.helper.set_model_props(model, {"image_mean": "half"})
+    with pytest.raises(PolyrhythmError, match="metadata image_mean is 'half'; expected three numbers"):
+        session()
+    onnx.helper.set_model_props(model, {"image_std": "1,1,0"})
+    with pytest.raises(PolyrhythmError, match="image_std is '1,1,0'; expected more than 0"):
+        session()
