@@ -129,10 +129,10 @@ def _report(asked: argparse.Namespace, scales: Questionnaire) -> int:
     if asked.json:
         print(json.dumps([asdict(one) for one in found]))
         return 0
-    print("dimension  raters  items  kappa (people)  Pearson (people, model)")
+    print("dimension  raters  items  kappa (people)  alpha (people)  Pearson (people, model)")
     for one in found:
         pearson = f"{_or_dash(one.pearson)} on {one.matched}" if one.matched else "it gave none"
-        print(f"{one.dimension:9}  {one.raters:6}  {one.items:5}  {_or_dash(one.kappa):>14}  {pearson}")
+        print(f"{one.dimension:9}  {one.raters:6}  {one.items:5}  {_or_dash(one.kappa):>14}  {_or_dash(one.alpha):>14}  {pearson}")
     if not found:
         print("nobody has rated anything yet")
     return 0

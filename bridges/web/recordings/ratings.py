@@ -13,7 +13,7 @@ import msgspec
 
 from bridges.web.http.jsonl import LineFile, read_lines
 from bridges.web.questionnaire.questionnaire import Item
-from nodes.statistics.agreement import five_point, pearson, randolph_kappa
+from nodes.statistics.agreement import five_point, krippendorff_alpha, pearson, randolph_kappa
 from runtime.errors import UserError
 
 CLASSES = 5
@@ -95,6 +95,7 @@ class RaterAgreement:
     raters: int
     items: int  # agents of recordings that somebody rated
     kappa: float | None
+    alpha: float | None  # Krippendorff's, ordinal, of the scores as they were given
     matched: int  # of these, how many the model scored, too
     pearson: float | None
 
@@ -125,6 +126,7 @@ def agreement(
                 len({rating.rater for rating in own}),
                 len(items),
                 randolph_kappa(classes, CLASSES),
+                krippendorff_alpha(list(items.values()), "ordinal"),
                 len(pairs),
                 pearson([human for human, _ in pairs], [machine for _, machine in pairs]),
             )

@@ -184,8 +184,8 @@ function progress() {
 }
 
 function agreement(list) {
-  const heads = ["dimension", "people", "items", "kappa", "Pearson with the model"], two = (value) => (value === null ? "–" : value.toFixed(2));
-  const table = make("table", "", make("thead", "", make("tr", "", ...heads.map((name) => { const one = make("th", "", name); one.scope = "col"; return one; }))), make("tbody", "", ...list.map((one) => make("tr", "", make("td", "", one.dimension), make("td", "", String(one.raters)), make("td", "", String(one.items)), make("td", "", two(one.kappa)), make("td", "", one.matched ? `${two(one.pearson)} on ${one.matched}` : "it gave none")))));
+  const heads = ["dimension", "people", "items", "kappa", "alpha", "Pearson with the model"], two = (value) => (value === null ? "–" : value.toFixed(2));
+  const table = make("table", "", make("thead", "", make("tr", "", ...heads.map((name) => { const one = make("th", "", name); one.scope = "col"; return one; }))), make("tbody", "", ...list.map((one) => make("tr", "", make("td", "", one.dimension), make("td", "", String(one.raters)), make("td", "", String(one.items)), make("td", "", two(one.kappa)), make("td", "", two(one.alpha)), make("td", "", one.matched ? `${two(one.pearson)} on ${one.matched}` : "it gave none")))));
   const box = $("#agreement"); if (box.hidden) { box.hidden = false; box.open = !person.may_rate; }
-  $("#agreement div").replaceChildren(list.length ? table : make("p", "soft", "Nobody has rated anything yet."), make("p", "soft small", "Randolph's kappa of people on five classes; Pearson of their means with the judge's scores."));
+  $("#agreement div").replaceChildren(list.length ? table : make("p", "soft", "Nobody has rated anything yet."), make("p", "soft small", "Randolph's kappa of people on five classes; Krippendorff's ordinal alpha of their scores; Pearson of their means with the judge's scores."));
 }

@@ -24,7 +24,7 @@ const trail = [];             // of the base
 const drawn = {};             // what the drawings show
 
 const link = new Link({
-  welcome: (message) => { welcome = message; document.body.dataset.role = message.role; sessionStorage.setItem("session", message.session); build(); watch(); talking.met(); },
+  welcome: (message) => { welcome = message; document.body.dataset.role = message.role; sessionStorage.setItem("session", message.session); if (message.role === "participant") voices(["collaborator"]); build(); watch(); talking.met(); },
   state: (message) => { state = { ...state, ...message, at: performance.now() }; if (message.robot === undefined) tell(message); else show(message); },
   frame: (header, bitmap) => { header.camera = header.camera.replace(" depth", ""); frames[header.camera]?.bitmap.close(); frames[header.camera] = { header, bitmap, at: performance.now() }; paint(header.camera); },
   cover: (text) => { $("#cover-text").textContent = text; $("#cover").dataset.off = text ? "false" : "true"; if (text) { holding.release(); talking.lost(); } },

@@ -208,6 +208,8 @@ def test_agreement_of_people_and_with_the_model() -> None:
     [found] = agreement(given, SCALES, model)
     assert (found.dimension, found.raters, found.items, found.matched) == ("BEL", 2, 4, 3)
     assert found.kappa == pytest.approx((0.75 - 0.2) / 0.8)
+    assert found.alpha is not None
+    assert found.alpha < 1.0
     assert found.pearson == pytest.approx(0.99992, abs=1e-4)
 
 
