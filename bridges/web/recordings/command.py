@@ -132,7 +132,8 @@ def _report(asked: argparse.Namespace, scales: Questionnaire) -> int:
     print("dimension  raters  items  kappa (people)  alpha (people)  Pearson (people, model)")
     for one in found:
         pearson = f"{_or_dash(one.pearson)} on {one.matched}" if one.matched else "it gave none"
-        print(f"{one.dimension:9}  {one.raters:6}  {one.items:5}  {_or_dash(one.kappa):>14}  {_or_dash(one.alpha):>14}  {pearson}")
+        people = f"{_or_dash(one.kappa):>14}  {_or_dash(one.alpha):>14}"
+        print(f"{one.dimension:9}  {one.raters:6}  {one.items:5}  {people}  {pearson}")
     if not found:
         print("nobody has rated anything yet")
     return 0

@@ -24,9 +24,9 @@ export class Link {
     socket.onmessage = (event) => (typeof event.data === "string" ? this.text(event.data) : this.binary(event.data));
     socket.onclose = (event) => {
       if (event.code === 4303) { location.replace(`${event.reason}${location.hash}`); return; }      // the token is for another page here
-      if (event.code === 4401) { this.hooks.cover(`Not let in: ${event.reason}`); return; }
-      if (event.code === 4503) this.hooks.cover(`Not let in yet: ${event.reason}.`);
-      else this.hooks.cover(`The link is gone${event.reason ? ` (${event.reason})` : ""}. Trying again…`);
+      if (event.code === 4401) { this.hooks.cover(`Not let in: ${event.reason}`, "refused"); return; }
+      if (event.code === 4503) this.hooks.cover(`Not let in yet: ${event.reason}.`, "full");
+      else this.hooks.cover(`The link is gone${event.reason ? ` (${event.reason})` : ""}. Trying again…`, "gone");
       setTimeout(() => this.again(), this.longer());
     };
   }
@@ -60,7 +60,9 @@ export class Link {
   }
 
   // What to say to who has stopped the robot and does not see what it does.
-  get stopWords() { return this.socket?.readyState === WebSocket.OPEN ? "The robot is told to stop." : "There is no link now: the robot is told to stop as soon as it is back."; }
+  get isOpen() { return this.socket?.readyState === WebSocket.OPEN; }
+
+  get stopWords() { return this.isOpen ? "The robot is told to stop." : "There is no link now: the robot is told to stop as soon as it is back."; }
 
   // A stop, and nothing else, that was pressed while there was no link is still meant when it is back.
   late() { const message = this.waiting; this.waiting = null; if (message) this.send(message); }

@@ -2,27 +2,32 @@
 import { Link } from "/static/link.js";
 import { hasKeys, stopKeys } from "/static/keyboard.js";
 import { $, cameIn, cover, isText, notice } from "/static/page.js";
+import { speak, words } from "/static/strings.js";
 import { participant } from "/static/study_participant.js";
 import { experimenter } from "/static/study_experimenter.js";
 
-let role = "", view = null, page = null;
+let role = "", view = null, page = null, early = null;
 const link = new Link({
-  welcome: (message) => {
-    cameIn(message); role = message.role;
+  welcome: async (message) => {
+    role = message.role;
+    if (role === "participant") await speak(message.lang);
+    cameIn(message);
     page ??= role === "experimenter" ? experimenter(link) : participant(link);
     page.met?.();
+    if (early) { const first = early; early = null; link.hooks.state(first); }
     if (role === "experimenter") link.send({ t: "watch", cameras: document.hidden ? [] : ["head"] });
   },
   state: (message) => {
     if (message.notices.length) notice(message.notices.at(-1));
+    if (!page) { early = { ...early, ...message, view: message.view ?? early?.view ?? null }; return; }      // the words are still on their way
     if (message.view) { view = message.view; $("#title").textContent = view.title; document.title = `${view.title} - ${role}`; page.show(view); }
     page.tick(message);
   },
   frame: (header, bitmap) => { page.frame?.(header, bitmap); },
-  cover: (text) => { cover(text); if (text) page?.lost?.(); },
+  cover: (text, kind) => { cover(role === "participant" && text ? words[kind] ?? text : text); if (text) page?.lost?.(); },
 });
 
-const stop = (why) => { notice(link.stopWords); link.send({ t: "stop", why }); };
+const stop = (why) => { notice(role !== "participant" ? link.stopWords : link.isOpen ? words.told : words.told_late); link.send({ t: "stop", why }); };
 $("#stop").addEventListener("pointerdown", () => stop("stop button"));
 $("#stop").addEventListener("click", (event) => { if (event.detail === 0) stop("stop button"); });
 $("#resume").addEventListener("click", () => link.send({ t: "resume" }));

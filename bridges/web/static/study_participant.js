@@ -1,5 +1,6 @@
 // What a participant sees: one step at a time. Every answer is sent as soon as it is given.
 import { $, button, make, notice, whenNew } from "/static/page.js";
+import { fill, words } from "/static/strings.js";
 import { Talking } from "/static/talking.js";
 import { unsaid } from "/static/unsaid.js";
 
@@ -7,8 +8,10 @@ export function participant(link) {
   const main = $("#participant");
   const talking = new Talking(link, () => false);
   let view = null;
+  $("#withdraw").textContent = words.withdraw; $("#participant").ariaLabel = words.study;
+  $("#stop").replaceChildren(`${words.stop} `, make("kbd", "", words.space));
 
-  const bar = () => { const inside = make("div"); inside.style.width = `${Math.round(100 * view.place / Math.max(1, view.count - 1))}%`; const box = make("div", "", inside); box.id = "bar"; box.setAttribute("role", "progressbar"); box.setAttribute("aria-label", "Progress"); box.setAttribute("aria-valuenow", String(view.place)); box.setAttribute("aria-valuemax", String(view.count - 1)); return box; };
+  const bar = () => { const inside = make("div"); inside.style.width = `${Math.round(100 * view.place / Math.max(1, view.count - 1))}%`; const box = make("div", "", inside); box.id = "bar"; box.setAttribute("role", "progressbar"); box.setAttribute("aria-label", words.progress); box.setAttribute("aria-valuenow", String(view.place)); box.setAttribute("aria-valuemax", String(view.count - 1)); return box; };
   const next = (text, act) => make("div", "next", button(text, act, "main"));
 
   function consent(step) {
@@ -18,10 +21,10 @@ export function participant(link) {
     });
     const agree = () => {
       const count = main.querySelectorAll(".tick input:checked").length;
-      if (count < ticks.length) { notice("Please tick every statement, or press “I want to stop”."); return; }
+      if (count < ticks.length) { notice(fill(words.tick, words)); return; }
       link.send({ t: "agree", ticked: count });
     };
-    return [make("h2", "", step.title), make("section", "", make("p", "text", step.text), ...ticks), next("I agree", agree)];
+    return [make("h2", "", words.consent), make("section", "", make("p", "text", step.text), ...ticks), next(words.agree, agree)];
   }
 
   function questionnaire(step) {
@@ -29,14 +32,14 @@ export function participant(link) {
     const submit = () => {
       const missing = step.items.filter((item) => item.required && !answered(item));
       for (const item of step.items) main.querySelector(`[data-item="${CSS.escape(item.id)}"]`).dataset.missing = String(missing.includes(item));
-      if (missing.length) { notice("Some questions still need an answer."); const first = main.querySelector("[data-missing=true]"); first.scrollIntoView({ block: "center" }); first.querySelector("input, textarea")?.focus(); return; }
+      if (missing.length) { notice(words.missing); const first = main.querySelector("[data-missing=true]"); first.scrollIntoView({ block: "center" }); first.querySelector("input, textarea")?.focus(); return; }
       flush();
       if (view.step?.ident === step.ident) for (const [item, value] of unsaid(step.items, given, view.step.answers)) link.send({ t: "answer", step: step.ident, item, value });
       link.send({ t: "submit", step: step.ident });
     };
     const parts = [make("h2", "", step.title)];
     if (step.intro) parts.push(make("p", "soft", step.intro));
-    parts.push(make("section", "", ...items), next("Continue", submit));
+    parts.push(make("section", "", ...items), next(words.next, submit));
     if (step.source) parts.push(make("p", "soft small", step.source));
     return parts;
   }
@@ -58,9 +61,9 @@ export function participant(link) {
       const input = make(item.kind === "text" ? "textarea" : "input"); input.id = `item-${item.id}`; input.value = value ?? "";
       if (item.kind === "number") { Object.assign(input, { type: "number", min: item.low, max: item.high, step: item.step }); } else { input.rows = 4; input.maxLength = 4000; }
       input.addEventListener("input", () => { if (item.kind === "text") later(step.ident, item.id, input.value); else if (input.value === "") later(step.ident, item.id, ""); else if (input.validity.valid) later(step.ident, item.id, Number(input.value)); });
-      input.addEventListener("change", () => { flush(); if (item.kind === "number" && !input.validity.valid) { notice(`Please give a number from ${item.low} to ${item.high}.`); input.value = ""; } });
-      const label = make("label", "", item.text, item.required ? null : make("span", "soft", " (if you like)")); label.htmlFor = input.id;
-      const box = make("div", "item", label, input); box.dataset.item = item.id; return box;
+      input.addEventListener("change", () => { flush(); if (item.kind === "number" && !input.validity.valid) { notice(fill(words.range, item)); input.value = ""; } });
+      const label = make("label", "", item.text, item.required ? null : make("span", "soft", ` ${words.optional}`)); label.htmlFor = input.id;
+      const box = make("div", "item", label, input); box.dataset.item = item.id; label.dataset.please = words.please; return box;
     }
     const isScale = item.kind === "scale", values = isScale ? Array.from({ length: (item.high - item.low) / item.step + 1 }, (_, place) => item.low + place * item.step) : item.choices;
     const choices = make("div", isScale ? "choices scale" : "choices options", ...values.map((one) => {
@@ -68,22 +71,23 @@ export function participant(link) {
       input.addEventListener("change", () => { link.send({ t: "answer", step: step.ident, item: item.id, value: one }); box.dataset.missing = "false"; });
       return make("label", "", input, make("span", "", String(one).replace("-", isScale ? "−" : "-")));
     }));
-    const box = make("fieldset", "item", make("legend", "", item.text, item.required ? null : make("span", "soft", " (if you like)")), choices); box.dataset.item = item.id;
+    const legend = make("legend", "", item.text, item.required ? null : make("span", "soft", ` ${words.optional}`)); legend.dataset.please = words.please;
+    const box = make("fieldset", "item", legend, choices); box.dataset.item = item.id;
     if (isScale) box.append(make("div", "ends", make("span", "", item.low_label), make("span", "", item.high_label)));
     return box;
   }
 
   function trial(step) {
     const parts = [make("h2", "", step.title), make("section", "", make("p", "text", step.text))];
-    if (!view.running) { parts.push(make("section", "wait soft", "The experimenter will start this part in a moment.")); return parts; }
+    if (!view.running) { parts.push(make("section", "wait soft", words.soon)); return parts; }
     const talk = make("section"); talk.id = "talk";
-    if (step.lines) { const story = make("ol", "story"); const box = make("div", "", story); box.setAttribute("role", "log"); box.setAttribute("aria-label", "What is said"); box.tabIndex = 0; talk.append(box); }
+    if (step.lines) { const story = make("ol", "story"); const box = make("div", "", story); box.setAttribute("role", "log"); box.setAttribute("aria-label", words.spoken); box.tabIndex = 0; talk.append(box); }
     if (step.speak) {
-      const words = make("input"); Object.assign(words, { id: "words", maxLength: 1000, placeholder: "Say something", autocomplete: "off" });
-      const label = make("label", "hidden", "Your words"); label.htmlFor = "words";
-      const send = make("button", "main", "Say"); send.type = "submit";
-      const form = make("form", "", label, words, send);
-      form.addEventListener("submit", (event) => { event.preventDefault(); const text = words.value.trim(); if (text) { link.send({ t: "say", text }); words.value = ""; } });
+      const input = make("input"); Object.assign(input, { id: "words", maxLength: 1000, placeholder: words.say_hint, autocomplete: "off" });
+      const label = make("label", "hidden", words.your_words); label.htmlFor = "words";
+      const send = make("button", "main", words.say); send.type = "submit";
+      const form = make("form", "", label, input, send);
+      form.addEventListener("submit", (event) => { event.preventDefault(); const text = input.value.trim(); if (text) { link.send({ t: "say", text }); input.value = ""; } });
       talk.append(form, talking.box);
     }
     parts.push(talk);
@@ -92,28 +96,28 @@ export function participant(link) {
 
   function lines(step) {
     const story = main.querySelector(".story"); if (!story || !step.lines) return;
-    story.replaceChildren(...step.lines.map((line) => { const one = make("li", line.how === "heard" ? "mine" : "", make("span", "who", make("b", "", line.how === "heard" ? (line.who === "collaborator" ? "You" : line.who) : line.who)), line.text); return one; }));
+    story.replaceChildren(...step.lines.map((line) => { const one = make("li", line.how === "heard" ? "mine" : "", make("span", "who", make("b", "", line.how === "heard" ? (line.who === "collaborator" ? words.you : line.who || words.somebody) : line.who || words.somebody)), line.text); return one; }));
     story.parentElement.scrollTop = story.parentElement.scrollHeight;
   }
 
   $("#withdraw").addEventListener("click", () => {
     const sure = $("#withdraw").dataset.sure === "true"; $("#withdraw").dataset.sure = String(!sure);
-    $("#withdraw").textContent = sure ? "I want to stop" : "Yes, I want to stop";
-    if (sure) link.send({ t: "withdraw" }); else notice("Press again to end your part. You need give no reason.");
+    $("#withdraw").textContent = sure ? words.withdraw : words.withdraw_sure;
+    if (sure) link.send({ t: "withdraw" }); else notice(words.withdraw_again);
   });
 
   return {
     show(found) {
       view = found;
       const step = view.step;
-      $("#where").textContent = step ? view.withdrawn ? "You have stopped" : step.title : "Welcome";
+      $("#where").textContent = step ? view.withdrawn ? words.stopped : words[step.kind] ?? step.title : words.welcome;
       $("#where").dataset.mode = view.running ? "running" : view.over ? "over" : "";
       $("#withdraw").hidden = !step || view.over; $("#stop").hidden = !(view.stop && view.running);
       whenNew("step", [step?.ident, view.running, view.withdrawn, view.code], () => {
         notice("");
-        if (!step) main.replaceChildren(make("section", "wait soft", "Welcome. The experimenter will begin in a moment."));
-        else if (view.withdrawn) main.replaceChildren(make("h2", "", "You have stopped."), make("section", "wait", "Thank you for your time. Please call the experimenter."));
-        else if (step.kind === "thanks") main.replaceChildren(bar(), make("h2", "", "Thank you"), make("section", "", make("p", "text", step.text)));
+        if (!step) main.replaceChildren(make("section", "wait soft", words.waiting));
+        else if (view.withdrawn) main.replaceChildren(make("h2", "", `${words.stopped}.`), make("section", "wait", words.call));
+        else if (step.kind === "thanks") main.replaceChildren(bar(), make("h2", "", words.thanks), make("section", "", make("p", "text", step.text)));
         else main.replaceChildren(bar(), ...(step.kind === "consent" ? consent(step) : step.kind === "questionnaire" ? questionnaire(step) : trial(step)));
         main.querySelector("h2")?.setAttribute("tabindex", "-1"); main.querySelector("#words")?.focus();
         scrollTo(0, 0);

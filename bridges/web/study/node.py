@@ -269,7 +269,7 @@ class Study(VoicePorts, TalkPorts):
 
     def welcome(self, session: Session) -> dict[str, Any]:
         """All that a page needs to know once."""
-        return {"t": "welcome", "role": session.role, "session": session.ident}
+        return {"t": "welcome", "role": session.role, "session": session.ident, "lang": self._protocol.language}
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
         """What this person may see, where their page does not have it yet."""

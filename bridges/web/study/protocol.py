@@ -19,6 +19,9 @@ EXAMPLE = Path(__file__).with_name("clear-the-table.toml")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
+Language = Literal["en", "de", "es", "ja"]
+
+
 class Consent(Table, frozen=True):
     """What a participant reads first, and the statements that each need a tick."""
 
@@ -74,6 +77,7 @@ class Written(Table, frozen=True):
     task: tuple[StudyTask, ...]
     condition: tuple[Condition, ...]
     code: str = "P{number:02}"
+    language: Language = "en"  # of the participant's page; texts of the protocol are in it already
     thanks: str = "Thank you. You are done; please call the experimenter."
     agents: tuple[str, ...] = ("the robot",)
     design: Design = Design()

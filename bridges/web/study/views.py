@@ -9,8 +9,8 @@ from bridges.web.study.session import Story
 
 SPOKEN = ("said",)
 ROLES = ("operator", "viewer", "experimenter")
-SOMEBODY = "somebody else"
-"""Whom participants are shown where a person of the study speaks beside the robot; a wizard is never told of."""
+SOMEBODY = ""
+"""A person of the study who speaks beside the robot; the page says it in its language, and never tells of a wizard."""
 
 
 def participant_view(protocol: Protocol, story: Story | None) -> dict[str, Any]:

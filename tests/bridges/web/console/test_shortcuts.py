@@ -25,3 +25,7 @@ def run_story(name: str, folder: Path) -> None:
 
 def test_keys_follow_the_layout_stop_twice_and_take_a_seat_only_when_held(tmp_path: Path) -> None:
     run_story("shortcuts.test.js", tmp_path)
+
+
+def test_the_participant_s_page_says_everything_in_each_language(tmp_path: Path) -> None:
+    run_story("strings.test.js", tmp_path)

@@ -1,0 +1,11 @@
+// The page's words in one language, from a file of that language; {name} in them is filled in.
+import english from "/static/strings_en.js";
+
+export let words = english;
+
+export async function speak(language) {
+  words = (await import(`/static/strings_${language}.js`)).default;
+  document.documentElement.lang = language;
+}
+
+export const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);

@@ -1,0 +1,70 @@
+"""The participant's page in their language, in a real browser."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from bridges.web.http.listener import PageHost
+from bridges.web.http.page import Room
+from bridges.web.study import wire
+from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
+from bridges.web.study.session import Event, Story
+from bridges.web.study.views import participant_view
+from runtime.clock import SystemClock
+from tests.bridges.web.http.test_rooms import Desk
+from tests.support.axe import findings
+from tests.support.browsing import MARKS, a_browser, text, visit, wait
+from tests.support.ports import free_ports
+
+pytestmark = MARKS
+CONSENT = {"de": "Einwilligung", "es": "Consentimiento", "ja": "同意"}
+AGREE = {"de": "Ich stimme zu", "es": "Acepto", "ja": "同意します"}
+
+
+class OneStep(Desk):
+    """A session that is at its first step."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.story = Story.of(protocol, Event("begin", 0.0, number=1, protocol=protocol.sha))
+
+    def welcome(self, session: Any) -> dict[str, Any]:
+        return {"t": "welcome", "role": session.role, "session": session.ident, "lang": self.protocol.language}
+
+    def state(self, session: Any, now_ns: int) -> dict[str, Any]:
+        view = participant_view(self.protocol, self.story)
+        return {"t": "state", "n": session.state_number, "notices": [], "view": view, "elapsed_s": None}
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with a_browser() as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("language", CONSENT)
+def test_the_page_speaks_the_language_of_the_protocol_and_says_which(chromium: Any, language: str) -> None:
+    protocol = msgspec.structs.replace(read_protocol(EXAMPLE), language=language)
+    port = free_ports(1)
+    pages = PageHost("127.0.0.1", port)
+    room = Room("study", "Study", "study.html", OneStep(protocol), wire.decode, {"participant": "participant"})
+    pages.start(room, SystemClock(), logging.getLogger("pages"))
+    context = chromium.new_context(viewport={"width": 390, "height": 844})
+    try:
+        page = context.new_page()
+        visit(page, f"http://127.0.0.1:{port}/study#{pages.token('participant')}")
+        wait(page, lambda: text(page, "#where") == CONSENT[language], "the step has its name")
+        assert page.get_attribute("html", "lang") == language
+        assert text(page, ".next .main") == AGREE[language]
+        page.click(".next .main")
+        assert text(page, "#withdraw") in text(page, "#notice")
+        assert findings(page) == []
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        context.close()
+        pages.stop()
