@@ -42,6 +42,7 @@ class Runs:
         for_s: float | None,
         keeps_all: bool,
         longest_s: float,
+        report: str = REPORT,
     ) -> None:
         """`changes_of_task`: what a task and a variant's changes set together; `longest_s`: on the wall clock."""
         self._launch = launch
@@ -53,6 +54,7 @@ class Runs:
         self._for_s = for_s
         self._keeps_all = keeps_all
         self._longest_s = min(longest_s, MOST_WAIT_S)
+        self._report = report
         self._running: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -133,7 +135,7 @@ class Runs:
         command += ["--virtual"] if self._is_virtual else []
         command += ["--for", str(self._for_s)] if self._for_s is not None else []
         command += ["--out", str(folder), "--record", str(recording)]
-        return command + [part for change in (*changes, f"run.report={REPORT}") for part in ("--set", change)]
+        return command + [part for change in (*changes, f"run.report={self._report}") for part in ("--set", change)]
 
     def _stop(self) -> None:
         with self._lock:

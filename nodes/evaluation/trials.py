@@ -40,6 +40,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float = 0.0
     stops_to_held_ms: tuple[float, ...] = ()  # of each stop: from what was heard or felt to the output braking
     image_age_p99_ms: float | None = None  # of the oldest image behind the robot's commands
+    measures: dict[str, float | str | bool | None] = {}  # of an experiment, from its own report
     took_s: float = 0.0  # on the wall clock
     recording: str = ""  # where it was kept
 
@@ -79,6 +80,7 @@ def result_of(trial: EvaluationRun, summary: dict[str, Any], *, took_s: float, r
             float(one["held_ms"]) for one in stops if one.get("is_cause") and one.get("held_ms") is not None
         ),
         image_age_p99_ms=float(age["p99"]) if age else None,
+        measures=summary.get("measures") or {},
         took_s=round(took_s, 2),
         recording=recording,
     )

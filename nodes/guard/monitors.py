@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from math import isfinite
 
 from nodes.robot.protocol import RobotLimits
+from nodes.robot.rest import is_at_rest
 from runtime.clock import to_ns
 from runtime.msgs import RobotState, RobotStatus
 
 FUTURE_NS = to_ns(0.005)
 """How far ahead a stamp may be; further would stretch what it stands for."""
-
-STILL_MPS, STILL_PER_S = 0.005, 0.01
-"""What is measured of a robot that stands; m/s of the base, m/s or rad/s of a joint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +64,7 @@ class Monitors:
     @property
     def is_still(self) -> bool:
         """Whether the robot itself, not only what is asked of it, stands."""
-        state = self.state
-        if state is None:
-            return False
-        speeds = (state.base_w_radps, *state.velocity)
-        return abs(state.base_v_mps) <= STILL_MPS and all(abs(speed) <= STILL_PER_S for speed in speeds)
+        return self.state is not None and is_at_rest(self.state, tuple(joint.name for joint in self.limits.joints))
 
     def news(self, now_ns: int) -> tuple[str, str]:
         """Who stops the robot and why, where the newest state or status shows a reason that is new; or ("", "")."""

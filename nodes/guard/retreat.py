@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from nodes.guard.monitors import STILL_MPS, STILL_PER_S
+from nodes.robot.rest import is_at_rest
 from runtime.msgs import RobotState
 
 SHARE = 0.25
@@ -40,9 +40,7 @@ class Trail:
 
     def note(self, state: RobotState, dt_s: float) -> None:
         """Keep this step of the way; a robot that stands makes none."""
-        speeds = (state.base_w_radps, *state.velocity)
-        is_still = abs(state.base_v_mps) <= STILL_MPS and all(abs(speed) <= STILL_PER_S for speed in speeds)
-        if is_still or dt_s <= 0.0:
+        if is_at_rest(state) or dt_s <= 0.0:
             return
         self._steps.append(Step(state.position, state.base_v_mps, state.base_w_radps, dt_s))
         self._kept_s += dt_s

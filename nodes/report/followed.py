@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nodes.report.run import Run, Track
+from nodes.robot.rest import is_at_rest
 from runtime.message import Stamped
-from runtime.msgs import Action, GuardState, Interrupt, RobotState, Subtask
+from runtime.msgs import Action, GuardState, Interrupt, Subtask
 
-STILL_BASE_MPS = 0.005
-STILL_JOINT_PER_S = 0.01
 WITHIN_NS = 15_000_000_000
 """A plan or an action that comes later than that is not taken for an answer to the interrupt."""
 LATEST_REPORT_NS = 2_000_000_000
@@ -44,7 +43,7 @@ def stop_times(run: Run, interrupt: Stamped[Interrupt]) -> StopTimes:
         interrupt.envelope.published_ns,
         lambda state: _is_held(state) and state.stop_cause == interrupt.message.id,
     )
-    rest = run.robot.first_after(held.message.held_ns, is_still)
+    rest = run.robot.first_after(held.message.held_ns, is_at_rest)
     resumed = run.guard.next_after(held, lambda state: state.mode != "stopped")
     return StopTimes(
         held_ms=max(0, held.message.held_ns - since_ns) * 1e-6,
@@ -52,13 +51,6 @@ def stop_times(run: Run, interrupt: Stamped[Interrupt]) -> StopTimes:
         resumed_s=None if resumed is None else (resumed.envelope.published_ns - since_ns) * 1e-9,
         is_cause=named is not None and named.message.held_ns == held.message.held_ns,
     )
-
-
-def is_still(state: RobotState) -> bool:
-    """Whether neither base nor any joint moves to speak of."""
-    is_turning = abs(state.base_w_radps) > STILL_JOINT_PER_S
-    is_driving = abs(state.base_v_mps) > STILL_BASE_MPS
-    return not is_driving and not is_turning and all(abs(speed) <= STILL_JOINT_PER_S for speed in state.velocity)
 
 
 def followed(run: Run, interrupt: Stamped[Interrupt]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Generic
 
 import msgspec
 
-from nodes.sim.messages import Truth
+from nodes.sim.messages import Interruption, Truth
 from runtime.bag.file import BagReader
 from runtime.bag.parts import begin_ns_of, parts_of, zero_ns_of
 from runtime.bag.record import BagMessage
@@ -93,11 +93,17 @@ class Run:
     robot: Track[RobotState] = field(default_factory=lambda: Track(RobotState))
     health: Track[Health] = field(default_factory=lambda: Track(Health))
     leases: Track[Lease] = field(default_factory=lambda: Track(Lease))
-    truth: Truth | None = None  # the last one
+    truths: Track[Truth] = field(default_factory=lambda: Track(Truth))
+    interruptions: Track[Interruption] = field(default_factory=lambda: Track(Interruption))
     trial: Trial | None = None  # of a study, the last one that ended
     sent: list[tuple[int, int | None]] = field(default_factory=list)  # robot/command: published_ns, image_ns
     stamps: dict[str, list[int]] = field(default_factory=dict)  # published_ns by topic, images included
     image_topics: list[str] = field(default_factory=list)
+
+    @property
+    def truth(self) -> Truth | None:
+        """Where things were in the end."""
+        return self.truths.messages[-1].message if self.truths.messages else None
 
     @property
     def is_virtual(self) -> bool:
@@ -151,6 +157,8 @@ _TRACKS = {
     "description": "descriptions",
     "robot/state": "robot",
     LEASE_TOPIC: "leases",
+    "sim/truth": "truths",
+    "interruption": "interruptions",
 }
 
 
@@ -219,8 +227,6 @@ def _take(run: Run, record: BagMessage) -> None:
     elif record.topic == "study/trial":
         trial = record.message(Trial)
         run.trial = trial if trial.phase in TRIAL_ENDS else None
-    elif record.topic == "sim/truth":
-        run.truth = record.message(Truth)
     elif record.topic in _TRACKS or record.topic.startswith("health/"):
         track: Track[Any] = getattr(run, _TRACKS.get(record.topic, "health"))
         track.messages.append(Stamped(record.message(track.message), envelope))

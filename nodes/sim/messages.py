@@ -46,3 +46,17 @@ class BodyPart(Message):
     x_m: float
     y_m: float
     z_m: float
+
+
+class Interruption(Message):
+    """The interruption, at the end of its (first) words; nobody on the robot's side listens to it."""
+
+    scenario: str
+    kind: str
+    moment: str
+    text: str  # "" in a control without words
+    is_new_wording: bool
+    thing: str  # name of what was picked first: "blue_cup"
+    wants: str
+    offset_s: float
+    phase: str  # in which phase the robot really was

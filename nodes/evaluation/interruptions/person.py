@@ -8,12 +8,11 @@ from typing import Literal
 from nodes.evaluation.interruptions.contract import thing_of
 from nodes.evaluation.interruptions.scenarios import BURST_S, draw, names
 from nodes.sim.judgement import ON_TABLE_M, list_words
-from nodes.sim.messages import BodyPart, ObjectTruth, Truth
+from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
 from nodes.stretch.kinematics import grasp_point, to_odometry
 from runtime import Node, Publisher, QoS, Subscription, on
 from runtime.clock import to_ns
 from runtime.errors import UserError, choices
-from runtime.message import Message
 from runtime.msgs import Action, GuardState, RobotState, Utterance
 from runtime.qos import RELIABLE
 
@@ -32,20 +31,6 @@ HAND_ABOVE_M, FOOT_AHEAD_M = 0.12, 0.30
 AWAY_M = {"hand": (0.4, 1.9, 0.9), "foot": (0.7, 1.9, 0.04)}
 
 Phase = Literal["before", "approach", "near", "carry", "after"]
-
-
-class Interruption(Message):
-    """The interruption, at the end of its (first) words; nobody on the robot's side listens to it."""
-
-    scenario: str
-    kind: str
-    moment: str
-    text: str  # "" in a control without words
-    is_new_wording: bool
-    thing: str  # name of what was picked first: "blue_cup"
-    wants: str
-    offset_s: float
-    phase: str  # in which phase the robot really was
 
 
 class InterruptingPerson(Node):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nodes.guard.monitors import STILL_MPS, STILL_PER_S, GuardSettings
+from nodes.guard.monitors import GuardSettings
 from nodes.guard.state_machine import GuardMachine
+from nodes.robot.rest import REST_MPS, REST_RADPS
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.msgs import GuardState, RobotState
@@ -209,12 +210,14 @@ def test_a_hand_over_in_a_stop_changes_no_reason() -> None:
 @pytest.mark.parametrize(
     ("changes", "is_still"),
     [
-        ({"base_v_mps": STILL_MPS}, True),
-        ({"base_v_mps": -STILL_MPS - 1e-6}, False),
-        ({"base_w_radps": STILL_PER_S}, True),
-        ({"base_w_radps": -STILL_PER_S - 1e-6}, False),
-        ({"velocity": (0.0, STILL_PER_S, *ZEROS[2:])}, True),
-        ({"velocity": (0.0, -STILL_PER_S - 1e-6, *ZEROS[2:])}, False),
+        ({"base_v_mps": REST_MPS}, True),
+        ({"base_v_mps": -REST_MPS - 1e-6}, False),
+        ({"base_w_radps": REST_RADPS}, True),
+        ({"base_w_radps": -REST_RADPS - 1e-6}, False),
+        ({"velocity": (0.0, REST_MPS, *ZEROS[2:])}, True),
+        ({"velocity": (0.0, -REST_MPS - 1e-6, *ZEROS[2:])}, False),
+        ({"velocity": (*ZEROS[:4], REST_RADPS, *ZEROS[5:])}, True),
+        ({"velocity": (*ZEROS[:4], REST_RADPS + 1e-6, *ZEROS[5:])}, False),
     ],
 )
 def test_a_robot_rests_where_nothing_is_asked_of_it_and_it_stands_itself(
