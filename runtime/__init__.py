@@ -3,16 +3,28 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from runtime.clock import Clock
-from runtime.errors import GraphError, LaunchFileError, PolyrhythmError, UserError
+from runtime.clock import NS_PER_S, Clock, to_ns, wall_time_ns
+from runtime.errors import (
+    GraphError,
+    LaunchFileError,
+    ParameterError,
+    PolyrhythmError,
+    RecordingError,
+    UserError,
+    choices,
+)
 from runtime.message import Message, Stamped
 from runtime.node import Node, every, on, on_deadline
 from runtime.ports import Publisher, Subscription
-from runtime.qos import QoS
+from runtime.qos import ALONE, RELIABLE, SOON, URGENT, QoS
+from runtime.rates import rate_problem
 
 if TYPE_CHECKING:
     __version__: str
 
+    from runtime.control_messages.fence import FENCE_TOPIC, Fence
+    from runtime.control_messages.health import Health, Spending
+    from runtime.control_messages.lease import LEASE_TOPIC, Lease
     from runtime.execution.in_process import run
     from runtime.launch.graph import Graph, NodeSpec
     from runtime.services import (
@@ -28,36 +40,59 @@ if TYPE_CHECKING:
     from runtime.virtual.simulation import Simulation
 
 __all__ = [
+    "ALONE",
+    "FENCE_TOPIC",
+    "LEASE_TOPIC",
+    "NS_PER_S",
+    "RELIABLE",
+    "SOON",
+    "URGENT",
     "CallError",
     "Clock",
+    "Fence",
     "GoalClient",
     "GoalHandle",
     "GoalServer",
     "Graph",
     "GraphError",
+    "Health",
     "LaunchFileError",
+    "Lease",
     "Message",
     "Node",
     "NodeSpec",
+    "ParameterError",
     "PolyrhythmError",
     "Publisher",
     "QoS",
+    "RecordingError",
     "RequestRefused",
     "ServiceClient",
     "ServiceServer",
     "Simulation",
+    "Spending",
     "Stamped",
     "Subscription",
     "UserError",
+    "choices",
     "every",
     "on",
     "on_deadline",
+    "rate_problem",
     "run",
     "serve",
+    "to_ns",
+    "wall_time_ns",
 ]
 
 
 _LATER = {
+    "FENCE_TOPIC": "runtime.control_messages.fence",
+    "Fence": "runtime.control_messages.fence",
+    "Health": "runtime.control_messages.health",
+    "LEASE_TOPIC": "runtime.control_messages.lease",
+    "Lease": "runtime.control_messages.lease",
+    "Spending": "runtime.control_messages.health",
     "Graph": "runtime.launch.graph",
     "NodeSpec": "runtime.launch.graph",
     "Simulation": "runtime.virtual.simulation",

@@ -20,9 +20,20 @@ from bridges.mqtt.connection import Outbox
 from bridges.mqtt.topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
 from nodes.robot.described import ForRobot, joint_names, load_limits
-from runtime import Publisher, QoS, Subscription, every, on
-from runtime.clock import wall_time_ns
-from runtime.errors import ParameterError, PolyrhythmError, choices
+from runtime import (
+    RELIABLE,
+    SOON,
+    URGENT,
+    ParameterError,
+    PolyrhythmError,
+    Publisher,
+    QoS,
+    Subscription,
+    choices,
+    every,
+    on,
+    wall_time_ns,
+)
 from runtime.msgs import (
     JOINTS,
     Action,
@@ -38,7 +49,6 @@ from runtime.msgs import (
     Utterance,
 )
 from runtime.msgs.signature import order, service, token_of
-from runtime.qos import RELIABLE, SOON, URGENT
 
 if TYPE_CHECKING:
     from bridges.mqtt.client import Incoming

@@ -12,8 +12,7 @@ import os
 import socket
 from pathlib import Path
 
-from runtime import Node, every
-from runtime.errors import ParameterError
+from runtime import Node, ParameterError, every
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nodes.camera.webcam import ROTATIONS, CameraState
-from runtime import Node, Publisher, every
-from runtime.clock import to_ns
-from runtime.errors import ParameterError, PolyrhythmError
+from runtime import Node, ParameterError, PolyrhythmError, Publisher, every, rate_problem, to_ns
 from runtime.msgs import Image
-from runtime.rates import rate_problem
 
 if TYPE_CHECKING:
     from nodes.camera.realsense_source import RealSense

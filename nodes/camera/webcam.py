@@ -11,11 +11,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runtime import Message, Node, Publisher, every
-from runtime.clock import to_ns
-from runtime.errors import ParameterError
+from runtime import Message, Node, ParameterError, Publisher, every, rate_problem, to_ns
 from runtime.msgs import Image
-from runtime.rates import rate_problem
 
 if TYPE_CHECKING:
     from nodes.camera.calibration import Lens

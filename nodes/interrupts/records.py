@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.clock import to_ns
-from runtime.control_messages.fence import Fence
+from runtime import RELIABLE, Fence, Node, Publisher, QoS, Subscription, every, on, to_ns
 from runtime.msgs import Effect, GuardState, Interrupt, InterruptRecord
-from runtime.qos import RELIABLE
 
 BOUND_S = 3.0
 """Effects that have not come by then are told as missing; a Stretch's base needs 1 s to stand."""

@@ -9,11 +9,17 @@ from typing import Any, Literal
 
 from nodes.interrupts.intent import understand
 from nodes.interrupts.phrases import clipped, words_of
-from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.clock import to_ns
-from runtime.msgs import GuardAnswer, GuardState, HeldOrder, Interrupt, RobotState, SceneDescription, Utterance
-from runtime.msgs.robot import AnswerCode
-from runtime.qos import RELIABLE, URGENT
+from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, on, to_ns
+from runtime.msgs import (
+    AnswerCode,
+    GuardAnswer,
+    GuardState,
+    HeldOrder,
+    Interrupt,
+    RobotState,
+    SceneDescription,
+    Utterance,
+)
 
 Depth = Literal["amend", "replan", "stop", "resume", "hold"]
 

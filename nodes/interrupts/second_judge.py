@@ -5,9 +5,8 @@ from __future__ import annotations
 from nodes.interrupts.intent import understand
 from nodes.interrupts.phrases import clipped
 from nodes.interrupts.stop_classifier import StopClassifier
-from runtime import Node, Publisher, QoS, Subscription, on
+from runtime import URGENT, Node, Publisher, QoS, Subscription, on
 from runtime.msgs import Interrupt, Utterance
-from runtime.qos import URGENT
 
 
 class SecondJudge(Node):

@@ -11,15 +11,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from nodes.recording.gaps import MissedMessages
 from nodes.recording.ring_buffer import Ring, free_space, is_unfinished, last_written, model_files, next_part
 from nodes.robot.described import ForRobot
+from runtime import (
+    Health,
+    Message,
+    Node,
+    ParameterError,
+    Publisher,
+    QoS,
+    RecordingError,
+    Stamped,
+    Subscription,
+    every,
+    on,
+    to_ns,
+    wall_time_ns,
+)
 from runtime.bag.journal import Calls
-from runtime.clock import to_ns, wall_time_ns
-from runtime.control_messages.health import Health
-from runtime.errors import ParameterError, RecordingError
-from runtime.message import Message, Stamped
 from runtime.msgs import JOINTS, Image, RecorderState, RobotState
-from runtime.node import Node, every, on
-from runtime.ports import Publisher, Subscription
-from runtime.qos import QoS
 
 if TYPE_CHECKING:
     from runtime.bag.file import BagWriter

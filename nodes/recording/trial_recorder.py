@@ -7,11 +7,8 @@ from typing import Any
 
 from nodes.recording.recorder import Recorder
 from nodes.recording.ring_buffer import is_unfinished
-from runtime.errors import RecordingError
-from runtime.message import Stamped
+from runtime import Publisher, QoS, RecordingError, Stamped, Subscription
 from runtime.msgs import RecorderState, RunningTrial, Trial
-from runtime.ports import Publisher, Subscription
-from runtime.qos import QoS
 
 NO_TRIAL = RecorderState(mode="waiting", why="no trial runs")
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from runtime import Node, Publisher, QoS, Stamped, Subscription, every, on
-from runtime.clock import to_ns
-from runtime.control_messages.lease import Lease
+from runtime import Lease, Node, Publisher, QoS, Stamped, Subscription, every, on, to_ns
 from runtime.msgs import Action, Comparison, JointCommand, Subtask
 
 FRESH_NS = to_ns(0.5)

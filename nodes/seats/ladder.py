@@ -11,12 +11,9 @@ from typing import Any
 
 import msgspec
 
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.clock import to_ns
-from runtime.control_messages.lease import Lease
+from runtime import RELIABLE, URGENT, Lease, Node, Publisher, QoS, Subscription, every, on, to_ns
 from runtime.launch.seats_table import Rung, SeatTable
 from runtime.msgs import Interrupt, JointCommand, OutOfBudget, SceneDescription, SeatRequest, Subtask, Utterance
-from runtime.qos import RELIABLE, URGENT
 
 NAMES: dict[str, str] = {"planner": "planner", "vlm": "vision model", "policy": "control policy"}
 

@@ -18,12 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from nodes.seats.recorded_track import RecordedTrack, read_score
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
-from runtime.errors import ParameterError
+from runtime import LEASE_TOPIC, RELIABLE, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on
 from runtime.msgs import Action, JointCommand, SceneDescription, Subtask
 from runtime.node import ports_of
-from runtime.qos import RELIABLE
 
 RATE_HZ = 50
 

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 from nodes.sim.judgement import ON_TABLE_M, list_words
 from nodes.sim.messages import ObjectTruth, Truth
-from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.clock import to_ns
-from runtime.errors import UserError
+from runtime import Node, Publisher, QoS, Subscription, UserError, on, to_ns
 from runtime.msgs import GuardState, Utterance
 
 EARLIER = "earlier"

@@ -9,8 +9,7 @@ import numpy as np
 
 from nodes.sim.gl_probe import enable_gl
 from nodes.sim.messages import World
-from runtime import Node, Publisher, Subscription, every
-from runtime.errors import UserError
+from runtime import Node, Publisher, Subscription, UserError, every
 from runtime.msgs import Image
 
 if TYPE_CHECKING:

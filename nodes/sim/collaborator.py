@@ -11,11 +11,8 @@ import re
 
 from nodes.sim.judgement import Verdict, judge
 from nodes.sim.messages import BodyPart, Truth
-from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.clock import to_ns
-from runtime.errors import UserError
+from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, on, to_ns
 from runtime.msgs import GuardState, Utterance
-from runtime.qos import RELIABLE
 
 TOUCHES = ("contact", "effort")
 """A stop by what the robot itself met, which a person in the room sees as well as it does."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from nodes.robot.driver import Driver
 from nodes.sim.messages import BodyPart, Truth, World
 from nodes.sim.robot import SimRobot
-from runtime import Publisher, QoS, Subscription, every, on
-from runtime.errors import UserError
+from runtime import Publisher, QoS, Subscription, UserError, every, on
 
 
 class SimDriver(Driver):

@@ -24,12 +24,8 @@ from nodes.voice.speaking.pieces import LONGEST_TEXT, pieces_of
 from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
 from nodes.voice.speaking.synthesis import ProgramVoice, SilentVoice, Voice, give_up, voice_problems
 from nodes.voice.speaking.turn import SpokenUtterance
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.clock import NS_PER_S, to_ns
-from runtime.control_messages.health import Spending
-from runtime.errors import ParameterError
+from runtime import NS_PER_S, RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
 from runtime.msgs import Interrupt, LoudspeakerState, Saying, Speech, Utterance
-from runtime.qos import RELIABLE
 
 ESPEAK = "espeak-ng --stdin --stdout"
 NOWHERE = "none"

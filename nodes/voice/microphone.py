@@ -14,11 +14,8 @@ import numpy as np
 
 from nodes.voice.hearing.blocks import BLOCK_NS
 from nodes.voice.hearing.segments import Heard, Segmenter, SegmentRules
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.clock import to_ns
-from runtime.errors import ParameterError, UserError
+from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Subscription, UserError, every, on, to_ns
 from runtime.msgs import MicrophoneState, Saying, Sound, SoundSoFar, Speech
-from runtime.qos import RELIABLE
 
 if TYPE_CHECKING:
     from nodes.voice.hearing.activity import Activity

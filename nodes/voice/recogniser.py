@@ -16,12 +16,8 @@ from nodes.models.answers import ChatSettings, ModelError, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.voice.hearing.echo import is_echo
 from nodes.voice.program import ProgramError, command_problems
-from runtime import Node, Publisher, QoS, Stamped, Subscription, on
-from runtime.clock import to_ns
-from runtime.control_messages.health import Spending
-from runtime.errors import ParameterError
+from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, on, to_ns
 from runtime.msgs import RecogniserState, Saying, Sound, SoundSoFar, Utterance
-from runtime.qos import RELIABLE
 
 if TYPE_CHECKING:
     from nodes.voice.hearing.recognition import Recognition

@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runtime.msgs.interrupt import Effect, Interrupt, InterruptRecord
+    from runtime.msgs.interrupt import PREEMPTS, Effect, Interrupt, InterruptRecord
     from runtime.msgs.robot import (
         JOINTS,
         TERMINAL,
         Action,
         ActionChunk,
+        AnswerCode,
         Argument,
         ArgumentType,
         Comparison,
@@ -67,12 +68,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JOINTS",
+    "PREEMPTS",
     "SAMPLE_BYTES",
     "SOUND_BYTES_PER_S",
     "SOUND_RATE_HZ",
     "TERMINAL",
     "Action",
     "ActionChunk",
+    "AnswerCode",
     "Argument",
     "ArgumentType",
     "Comparison",

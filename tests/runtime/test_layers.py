@@ -56,7 +56,7 @@ def test_all_names_exactly_what_runtime_offers() -> None:
         for alias in node.names
     }
     assert set(runtime.__all__) == imported
-    assert runtime.__all__ == sorted(runtime.__all__)
+    assert len(runtime.__all__) == len(set(runtime.__all__))
     assert all(hasattr(runtime, name) for name in runtime.__all__)
 
 
@@ -189,3 +189,79 @@ def test_all_imports_are_absolute() -> None:
         for file in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(parsed(file)):
                 assert not (isinstance(node, ast.ImportFrom) and node.level), f"{file}:{node.lineno}"
+
+
+PUBLIC = {"runtime", "runtime.msgs", "runtime.msgs.episode"}
+FENCES, SIGNED = "runtime.control_messages.fence", "runtime.msgs.signature"
+BEYOND_PUBLIC = {
+    "bridges/mqtt/bridge.py": {SIGNED: "signs what comes over a network for the guard"},
+    "bridges/web/console/node.py": {"runtime.launch.nodes_table": "loads what its parameters name"},
+    "nodes/episodes/dialogue/moderator.py": {
+        FENCES: "raises the fences of a graph without a guard",
+        "runtime.message": "counts their epochs",
+    },
+    "nodes/episodes/runner/by_hand.py": {
+        "runtime.clock": "asks in a terminal before there is a run",
+        "runtime.supervision.view": "draws in a terminal",
+    },
+    "nodes/recording/recorder.py": {
+        "runtime.bag.file": "writes what the runtime reads",
+        "runtime.bag.journal": "the same",
+        "runtime.bag.parts": "the same",
+    },
+    "nodes/recording/replay/played.py": {
+        "runtime.context": "speaks with the ages and causes of the recording",
+        "runtime.hosts.clock_offset": "moves recorded stamps to this run's clock",
+        "runtime.node": "makes ports from a recording",
+    },
+    "nodes/seats/ladder.py": {"runtime.launch.seats_table": "climbs the ladders of the launch file"},
+    "nodes/seats/replayed.py": {"runtime.node": "plays by whichever ports its subclass declares"},
+}
+
+
+@functools.cache
+def node_files() -> list[Path]:
+    """The files of `nodes` and `bridges` that hold a node: a class that stands on `Node`, by whichever others."""
+    files = [file for folder in ("nodes", "bridges") for file in sorted((ROOT / folder).rglob("*.py"))]
+    classes = [(file, one) for file in files for one in ast.walk(parsed(file)) if isinstance(one, ast.ClassDef)]
+    found, known = set(), {"Node"}
+    while more := {
+        (file, one.name)
+        for file, one in classes
+        if (file, one.name) not in found and any(ast.unparse(base).rpartition(".")[2] in known for base in one.bases)
+    }:
+        found |= more
+        known |= {name for _, name in more}
+    return sorted({file for file, _ in found})
+
+
+def imports_from_runtime(file: Path) -> set[str]:
+    """The modules of `runtime` that a file imports from."""
+    found = set()
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, ast.ImportFrom):
+            found.add(str(node.module))
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.partition(".")[0] == "runtime"}
+
+
+def test_shipped_nodes_use_what_runtime_offers_to_everybody() -> None:
+    files = node_files()
+    assert len(files) > 30
+    later = ("guard", "planner", "policy", "robot", "vlm")  # rooms being rewritten
+    files = [file for file in files if file.relative_to(ROOT).parts[1] not in later]
+    found = {str(file.relative_to(ROOT)): imports_from_runtime(file) - PUBLIC for file in files}
+    assert {name: modules for name, modules in found.items() if modules} == {
+        name: set(reasons) for name, reasons in BEYOND_PUBLIC.items()
+    }
+
+
+def test_no_node_asks_for_the_call_that_runs_but_the_replay() -> None:
+    users = {
+        str(file.relative_to(ROOT))
+        for file in node_files()
+        for node in ast.walk(parsed(file))
+        if getattr(node, "id", getattr(node, "attr", "")) == "current_call"
+    }
+    assert users == {"nodes/recording/replay/played.py"}

@@ -6,10 +6,8 @@ publish is shadow like anybody's.
 
 from __future__ import annotations
 
-from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime import LEASE_TOPIC, RELIABLE, Lease, Node, Publisher, QoS, Subscription, on
 from runtime.msgs import Action, Feedback, JointCommand, SceneDescription, Subtask
-from runtime.qos import RELIABLE
 
 PERSON = "person:console"
 

@@ -29,12 +29,8 @@ from bridges.web.recordings.page import RecordingsDesk
 from bridges.web.recordings.page import recordings as the_recordings
 from bridges.web.speech.push_to_talk import STOP_WORDS, Talking, load_stop_words
 from nodes.robot.protocol import Hand, RobotLimits
-from runtime import Message, on
-from runtime.clock import wall_time_ns
-from runtime.control_messages.lease import Lease
-from runtime.errors import ParameterError
+from runtime import Lease, Message, ParameterError, Stamped, on, wall_time_ns
 from runtime.launch.nodes_table import load_name
-from runtime.message import Stamped
 from runtime.msgs import (
     Action,
     Image,

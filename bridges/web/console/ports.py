@@ -6,8 +6,7 @@ from bridges.robot_ports import OPTIONAL, RobotPorts
 from bridges.web.http.messages import DraftDecision, Mark, SeatWord, StudySetting
 from bridges.web.speech.ports import VoicePorts
 from nodes.robot.described import ForRobot
-from runtime import Publisher, QoS, Subscription
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime import LEASE_TOPIC, RELIABLE, SOON, URGENT, Lease, Publisher, QoS, Subscription
 from runtime.msgs import (
     JOINTS,
     Action,
@@ -25,7 +24,6 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
-from runtime.qos import RELIABLE, SOON, URGENT
 
 CANDIDATES = QoS(required=False, depth=8, candidates=True)
 """Also what those say who hold no seat: to be shown, never acted upon."""

@@ -15,9 +15,8 @@ from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.listener import PageHost, missing_libraries
 from bridges.web.http.page import Room
 from bridges.web.http.wire import FrameSeen, FromBrowser, PageHello, Short, WatchCameras
-from runtime import Node, Publisher, QoS, Subscription, on
+from runtime import RELIABLE, Node, Publisher, QoS, Subscription, on
 from runtime.msgs.episode import Act, Briefing, Observation, Outcome, Reply, Scores, Turn
-from runtime.qos import RELIABLE
 
 OPTIONAL = QoS(required=False)
 EAGER, SILENT = 0.9, 0.0

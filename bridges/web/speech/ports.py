@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bridges.robot_ports import OPTIONAL
-from runtime import Node, Publisher, Subscription
+from runtime import RELIABLE, Node, Publisher, Subscription
 from runtime.msgs import MicrophoneState, RecogniserState, Sound, SoundSoFar, Speech
-from runtime.qos import RELIABLE
 
 
 class VoicePorts(Node):

@@ -30,13 +30,22 @@ from bridges.web.study.keeper import SessionKeeper
 from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
 from bridges.web.study.session import Event, SessionRefused, Story, words_of
 from bridges.web.study.views import experimenter_view, participant_view
-from runtime import Publisher, QoS, Subscription, on
-from runtime.clock import wall_time_ns
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
-from runtime.errors import UserError
-from runtime.message import Message, Stamped
+from runtime import (
+    LEASE_TOPIC,
+    RELIABLE,
+    SOON,
+    URGENT,
+    Lease,
+    Message,
+    Publisher,
+    QoS,
+    Stamped,
+    Subscription,
+    UserError,
+    on,
+    wall_time_ns,
+)
 from runtime.msgs import GuardOrder, Image, Interrupt, RecorderState, RunningTrial, SeatRequest, Trial, Utterance
-from runtime.qos import RELIABLE, SOON, URGENT
 
 COLLABORATOR = "collaborator"
 """The speaker of a participant's words: a study writes nobody's name down."""

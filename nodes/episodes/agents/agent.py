@@ -8,9 +8,8 @@ from __future__ import annotations
 from nodes.episodes.agents.agent_spec import provenance_of
 from nodes.episodes.agents.registry import make_brain
 from nodes.episodes.dialogue.observation import AgentObservation, Brain
-from runtime import Node, Publisher, Subscription, UserError, on
+from runtime import RELIABLE, Node, Publisher, Subscription, UserError, on
 from runtime.msgs.episode import Briefing, Observation, Reply, Turn
-from runtime.qos import RELIABLE
 
 
 class Agent(Node):

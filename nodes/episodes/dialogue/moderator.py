@@ -15,13 +15,11 @@ from nodes.episodes.dialogue.asynchronous import AsynchronousDialogue
 from nodes.episodes.dialogue.messages import BeginEpisode, Pause
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
-from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.control_messages.fence import FENCE_TOPIC, Fence, raised
+from runtime import FENCE_TOPIC, RELIABLE, URGENT, Fence, Node, Publisher, QoS, Subscription, on
+from runtime.control_messages.fence import raised
 from runtime.message import Epochs
-from runtime.msgs import Interrupt
+from runtime.msgs import PREEMPTS, Interrupt
 from runtime.msgs.episode import Observation, Outcome, Reply, Scores, Turn
-from runtime.msgs.interrupt import PREEMPTS
-from runtime.qos import RELIABLE, URGENT
 
 
 class LoggedStep(msgspec.Struct, frozen=True):

@@ -19,8 +19,8 @@ from nodes.episodes.dialogue.rules import problem_of
 from nodes.episodes.results.show import folded
 from nodes.episodes.runner.lines import END, Lines
 from nodes.models.chat_format import ModelAnswer
-from runtime import Node, Publisher, QoS, Simulation, Subscription, on
-from runtime.clock import NS_PER_S, SystemClock
+from runtime import NS_PER_S, Node, Publisher, QoS, Simulation, Subscription, on
+from runtime.clock import SystemClock
 from runtime.msgs.episode import Act, Briefing, Observation, Reply, Turn
 from runtime.supervision.view import terminal_width
 

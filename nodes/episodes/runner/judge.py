@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.evaluation.by_rules import JUDGE, judge_by_rules
-from runtime import Node, Publisher, Subscription, on
+from runtime import RELIABLE, Node, Publisher, Subscription, on
 from runtime.msgs.episode import Outcome, Scores, Turn
-from runtime.qos import RELIABLE
 
 
 class Judge(Node):

@@ -11,8 +11,7 @@ from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.planning import plan_of_task
 from nodes.episodes.results.live import LiveLog
-from runtime import QoS, Subscription, every, on
-from runtime.control_messages.fence import Fence
+from runtime import Fence, QoS, Subscription, every, on
 from runtime.msgs.episode import Scores
 
 

@@ -32,9 +32,7 @@ from nodes.episodes.results.show import find_episode
 from nodes.episodes.results.store import EpisodeAnswers, Store
 from nodes.episodes.runner.by_hand import PATIENCE_S, ByHand, PersonAtTerminal, Terminal
 from nodes.models.servers import Servers
-from runtime import Simulation, UserError
-from runtime.launch.graph import NodeSpec
-from runtime.message import Stamped
+from runtime import NodeSpec, Simulation, Stamped, UserError
 from runtime.msgs.episode import Act, FailureKind, Outcome, Scores, Turn
 
 LONG_ANSWER = 6000

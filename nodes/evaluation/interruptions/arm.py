@@ -11,10 +11,8 @@ import msgspec
 from nodes.interrupts.intent import understand
 from nodes.interrupts.phrases import clipped
 from nodes.planner.scripted import ScriptedPlanner
-from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.errors import UserError, choices
+from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, UserError, choices, on
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, SeenObject, Utterance
-from runtime.qos import RELIABLE, URGENT
 
 ARMS: Mapping[str, tuple[str, ...]] = {
     "A": (),

@@ -19,8 +19,7 @@ from nodes.report.summary import spread, summarise
 from nodes.robot.rest import is_at_rest
 from nodes.sim.judgement import ON_TABLE_M
 from nodes.sim.messages import Interruption, ObjectTruth
-from runtime.clock import NS_PER_S
-from runtime.message import Stamped
+from runtime import NS_PER_S, Stamped
 from runtime.msgs import RobotState
 
 Measures = dict[str, float | str | bool | None]

@@ -10,11 +10,8 @@ from nodes.evaluation.interruptions.scenarios import BURST_S, draw, names
 from nodes.sim.judgement import ON_TABLE_M, list_words
 from nodes.sim.messages import BodyPart, Interruption, ObjectTruth, Truth
 from nodes.stretch.kinematics import grasp_point, to_odometry
-from runtime import Node, Publisher, QoS, Subscription, on
-from runtime.clock import to_ns
-from runtime.errors import UserError, choices
+from runtime import RELIABLE, Node, Publisher, QoS, Subscription, UserError, choices, on, to_ns
 from runtime.msgs import Action, GuardState, RobotState, Utterance
-from runtime.qos import RELIABLE
 
 ORDER = "Please clear the table: put the cups in the bin"
 GO_ON = "All right, go on"

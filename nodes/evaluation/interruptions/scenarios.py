@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.errors import UserError, choices
+from runtime import UserError, choices
 
 WANTS = ("cups", "cups but it", "ball", "cups and ball", "")
 """What must be in the bin in the end; "" leaves it open."""

@@ -13,12 +13,10 @@ from typing import Any
 
 from nodes.recording.bag.recording import Recording
 from nodes.recording.replay.tape import Tape
+from runtime import Node, ParameterError, Publisher, Stamped, every
 from runtime.context import HandlerContext, current_call
-from runtime.errors import ParameterError
 from runtime.hosts.clock_offset import shifted
-from runtime.message import Stamped
-from runtime.node import Node, every, ports_of
-from runtime.ports import Publisher
+from runtime.node import ports_of
 
 PLAY_HZ = 100
 
