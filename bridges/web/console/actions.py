@@ -12,6 +12,7 @@ from bridges.web.console.canned_phrases import VOICES
 from bridges.web.console.draft_review import Supervision
 from bridges.web.console.feed import RunFeed
 from bridges.web.console.ports import ConsolePorts
+from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
 from bridges.web.http.client import Session
 from bridges.web.http.messages import Mark
@@ -112,9 +113,11 @@ class Actions:
         speaker: str,
         is_stop: Callable[[str], bool],
         voices: Callable[[], tuple[str, ...]] = lambda: VOICES,
+        responses: ResponseTimes | None = None,
     ) -> None:
         """`voices`: those in which operators may speak now."""
         self._voices = voices
+        self._responses = responses
         self._ports = ports
         self._board = board
         self._seats = seats
@@ -137,6 +140,7 @@ class Actions:
         """Do what a person asks for."""
         if isinstance(message, StopPressed):  # anybody may, whatever their role
             self._seats.stop(f"{session.name}: {message.why}")
+            self._measure(session, message)
             return
         if isinstance(message, Say) and session.role == "participant":
             message = Say(voice="collaborator", text=message.text)
@@ -144,6 +148,7 @@ class Actions:
             session.notice("only an operator may do that")
             return
         now_ns = self._ports.clock.now_ns()
+        self._measure(session, message)
         match message:
             case Say() if session.is_operator and message.voice not in self._voices():
                 only = " or ".join(self._voices())
@@ -176,6 +181,13 @@ class Actions:
                 self._act(session, message, now_ns)
             case _:
                 session.notice(f"{type(message).__name__} is not expected now")
+
+    def _measure(self, session: Session, message: Incoming) -> None:
+        """The first thing that a wizard does after a participant's words is told, with how long they waited."""
+        if self._responses is None or not session.is_operator:
+            return
+        if response := self._responses.acted(session.name, message, self._ports.clock.now_ns()):
+            self._ports.response.publish(response)
 
     def _say(self, session: Session, voice: Literal["robot", "collaborator"], text: str) -> None:
         text = " ".join(text.split())

@@ -41,6 +41,7 @@ class _Phrase(Table, frozen=True, rename={"voice": "as"}):
     key: Annotated[
         Annotated[str, Meta(pattern=r"^[0-9]?\Z")] | Annotated[int, Meta(ge=0, le=9)], Meta(description="a digit")
     ] = ""
+    group: Annotated[str, Meta(max_length=40)] = ""
 
 
 class _File(Table, frozen=True):
@@ -56,4 +57,6 @@ def read_canned(path: Path) -> list[dict[str, str]]:
     keys = [str(phrase.key) for phrase in phrases if phrase.key != ""]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise ParameterError(f"console: utterances {path}: two have the key {twice[0]!r}; expected a digit of its own")
-    return [{"text": phrase.text, "as": phrase.voice, "key": str(phrase.key)} for phrase in phrases]
+    return [
+        {"text": phrase.text, "as": phrase.voice, "key": str(phrase.key), "group": phrase.group} for phrase in phrases
+    ]

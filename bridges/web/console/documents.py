@@ -21,6 +21,7 @@ from bridges.web.console.feed import (
 from bridges.web.console.occupancy import SEATS
 from bridges.web.console.path_preview import path
 from bridges.web.console.ports import ConsolePorts
+from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
 from bridges.web.http.client import CameraStream, Session
@@ -56,6 +57,7 @@ class ConsoleDesk:
         canned: Canned,
         recorders: Recorders,
         talking: Talking,
+        responses: ResponseTimes,
     ) -> None:
         """`setting`: what each page is told once: joints, head_camera."""
         self._ports = ports
@@ -70,6 +72,7 @@ class ConsoleDesk:
         self._canned = canned
         self._recorders = recorders
         self._talking = talking
+        self._responses = responses
         self._cameras = {"head": ports.head_image, "wrist": ports.wrist_image, "room": ports.room_image}
         self._rates: dict[str, tuple[int, int, float]] = {}  # camera -> received, when, Hz
         self._pictures = JpegCache()
@@ -110,6 +113,7 @@ class ConsoleDesk:
             seats=self._seat_documents(session, now_ns),
             supervision=self._supervision.document(now_ns) if session.is_operator else None,
             recording=self._recorders.document(now_ns),
+            response=self._responses.document(now_ns) if session.is_operator else None,
             people=[{"name": one.name, "role": one.role} for one in self._seats.sessions],
         )
         return document

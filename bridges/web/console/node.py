@@ -16,6 +16,7 @@ from bridges.web.console.documents import ConsoleDesk
 from bridges.web.console.draft_review import Supervision
 from bridges.web.console.feed import Recorders, RunFeed
 from bridges.web.console.ports import ConsolePorts
+from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
 from bridges.web.console.signing import Asking
@@ -105,6 +106,7 @@ class Console(ConsolePorts):
         self._supervision = Supervision(self, self._speaker)
         self._shadows = Shadows(self._limits.joints)
         self._recorders = Recorders()
+        self._responses = ResponseTimes()
         self._talking = Talking(self, getattr(self, "run_info", {}))
         self._states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         if self.clock.is_virtual:
@@ -120,6 +122,7 @@ class Console(ConsolePorts):
             self._speaker,
             self._is_stop,
             lambda: self._canned.voices,
+            self._responses,
         )
         desk = ConsoleDesk(
             self,
@@ -134,6 +137,7 @@ class Console(ConsolePorts):
             self._canned,
             self._recorders,
             self._talking,
+            self._responses,
         )
         room = Room("console", "Console", "index.html", desk, decode, {role: role for role in ROLES})
         room.gives_way = frozenset({"participant"})  # a study beside it decides what they see, and of whom
@@ -165,6 +169,8 @@ class Console(ConsolePorts):
     @on(ConsolePorts.heard)
     def note_heard(self, heard: Stamped[Utterance]) -> None:
         self._talking.note(heard.message)
+        if heard.message.speaker not in {one.name for one in self._seats.sessions if one.is_operator}:
+            self._responses.heard(heard.envelope.published_ns)
         self.note(heard)
 
     @on(
@@ -218,7 +224,11 @@ class Console(ConsolePorts):
     @on(ConsolePorts.settings)
     def note_setting(self, message: StudySetting) -> None:
         """A trial begins or ends whose condition may bring sentences of its own."""
-        own = [{"text": text, "as": voice, "key": key} for text, voice, key in message.utterances]
+        groups = message.groups or ("",) * len(message.utterances)
+        own = [
+            {"text": text, "as": voice, "key": key, "group": group}
+            for (text, voice, key), group in zip(message.utterances, groups, strict=True)
+        ]
         self._canned.set(own, message.voices)
         self._poke()
 

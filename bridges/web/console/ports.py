@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridges.robot_ports import OPTIONAL, RobotPorts
-from bridges.web.http.messages import DraftDecision, Mark, SeatWord, StudySetting
+from bridges.web.http.messages import DraftDecision, Mark, SeatWord, StudySetting, WizardResponse
 from bridges.web.speech.ports import VoicePorts
 from nodes.robot.described import ForRobot
 from runtime import LEASE_TOPIC, RELIABLE, SOON, URGENT, Lease, Publisher, QoS, Subscription
@@ -64,6 +64,7 @@ class ConsolePorts(ForRobot, VoicePorts, RobotPorts):
     estop = Publisher(EStop, "estop", qos=URGENT)
     seat_word = Publisher(SeatWord, "console/seat")
     draft_decision = Publisher(DraftDecision, "console/draft", qos=RELIABLE)
+    response = Publisher(WizardResponse, "console/response", qos=RELIABLE)
     plan = Publisher(Subtask, "console/subtask", qos=RELIABLE)
     act = Publisher(Action, "console/action", qos=RELIABLE)
     command = Publisher(JointCommand, "console/command")

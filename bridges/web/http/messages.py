@@ -35,7 +35,16 @@ class StudySetting(Message):
     is_on: bool
     seats: dict[str, str]  # seat -> who is to hold it
     utterances: tuple[tuple[str, str, str], ...] = ()  # text, voice and key of the console's sentences; none: its own
+    groups: tuple[str, ...] = ()  # of each of these sentences
     voices: tuple[str, ...] = ()  # the only ones in which operators of the console speak; none: both
+
+
+class WizardResponse(Message):
+    """A wizard's first act after a participant's words, and how long these waited for it."""
+
+    by: str
+    act: str  # "say", "act", "plan", "decide", "drive", "stop"
+    after_s: float
 
 
 class DraftDecision(Message):

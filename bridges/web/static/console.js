@@ -2,6 +2,7 @@
 import { Link } from "/static/link.js";
 import { Holding } from "/static/holding.js";
 import { drawMap, drawRobot, floorAt, overlay, overlayPath, pickAt } from "/static/draw.js";
+import { found, grouped, recent } from "/static/deck.js";
 import { Drafts, shadows, wishes } from "/static/seats.js";
 import { hasKeys, isText, keysSwitch, stopKeys } from "/static/keyboard.js";
 import { HeldKey, HOLD_MS, letterOf } from "/static/shortcuts.js";
@@ -55,15 +56,19 @@ function build() {
   $("#story").replaceChildren();
 }
 
-function sentences(list) {
-  canned = list;
-  $("#canned").replaceChildren(...list.map((sentence) => {
+let lately = [];              // sentences said last
+function sentences(list) { canned = list; deck(); }
+
+function deck() {
+  const typed = $("#find").value, hits = found(canned, typed);
+  const box = (sentence) => {
     const button = make("button", sentence.as); button.type = "button";
     if (sentence.key) button.append(make("kbd", "", sentence.key));
     button.append(sentence.text); button.title = `${sentence.as}: ${sentence.text}`;
     button.addEventListener("click", () => speak(sentence));
     return button;
-  }));
+  };
+  $("#canned").replaceChildren(...grouped(hits, typed ? [] : lately).flatMap(([name, list]) => [...(name ? [make("p", "group", name)] : []), ...list.map(box)]));
 }
 
 // A study may lock voices: what cannot be chosen is not there.
@@ -79,6 +84,11 @@ function watch() {
 }
 
 // --- ten times a second
+
+function answer(now) {
+  if (!now) return;
+  $("#answer").textContent = now.waiting_s !== null ? `waits ${now.waiting_s.toFixed(0)} s` : now.count ? `${now.last_s} s, ~${now.median_s}` : "–";
+}
 
 function recording(now) {
   const box = $("#recording"), isLost = now.mode === "stopped" || (now.mode === "none" && Boolean(now.file));
@@ -96,7 +106,7 @@ function show(message) {
   $("#guard").title = guard ? `${guard.mode}: ${guard.reason}; ${guard.rejected} commands refused` : "";
   $("#resume").textContent = guard?.estop ? "Re-arm" : guard?.mode === "disarmed" ? "Arm" : "Resume";
   figure("#link", message.link_ms, 150); figure("#robot-age", message.robot?.age_ms, 250);
-  recording(message.recording);
+  recording(message.recording); answer(message.response);
   $("#people").textContent = String(message.people.length); $("#people").title = message.people.map((one) => `${one.name} (${one.role})`).join(", ");
   $("#subtask").textContent = message.subtask?.text ?? "–";
   $("#action").textContent = message.action?.text ?? "–";
@@ -260,6 +270,7 @@ for (const button of all("[data-depth]")) button.addEventListener("click", (even
 function stop(why = "stop button") { holding.release(); link.send({ t: "stop", why }); if (welcome?.role === "participant") notice(link.stopWords); }
 function speak(sentence) {
   if (sentence.text.includes("{object}") && !selected) { notice("select a thing first: this sentence names it"); return; }
+  lately = recent(lately, sentence); deck();
   link.send({ t: "say", voice: sentence.as, text: sentence.text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : "") });
 }
 function notDriving() {
@@ -316,6 +327,12 @@ $("#say").addEventListener("submit", (event) => {
 });
 for (const one of all("input[name=voice]")) one.addEventListener("change", () => { $("#say").dataset.voice = $("input[name=voice]:checked").value; });
 $("#say").dataset.voice = $("input[name=voice]:checked").value;
+
+$("#find").addEventListener("input", deck);
+$("#deck").addEventListener("submit", (event) => { event.preventDefault(); choose(speak); });
+$("#find").addEventListener("keydown", (event) => { if (event.key === "Enter" && event.shiftKey) { event.preventDefault(); choose(edit); } });
+function choose(act) { const [first] = $("#find").value.trim() ? found(canned, $("#find").value) : []; if (!first) { notice("no sentence begins like that"); return; } $("#find").value = ""; deck(); act(first); }
+function edit(sentence) { $(`input[name=voice][value=${sentence.as}]`).checked = true; $("#say").dataset.voice = sentence.as; $("#words").value = sentence.text.replaceAll("{object}", selected ? `${selected.colour} ${selected.label}`.trim() : "{object}"); $("#words").focus(); }
 
 const GESTURES = { n: "nod", b: "shake", u: "look", t: "point" };
 const held = new HeldKey();

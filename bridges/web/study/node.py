@@ -17,7 +17,7 @@ from bridges.web.http.client import CameraStream, Session
 from bridges.web.http.ids import Idents
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.listener import PageHost, missing_libraries
-from bridges.web.http.messages import Mark, StudySetting
+from bridges.web.http.messages import Mark, StudySetting, WizardResponse
 from bridges.web.http.page import Room
 from bridges.web.http.wire import NoteMark, Resume, SoundPiece, StopPressed, Talk, Talked, Talks
 from bridges.web.recordings.page import RecordingsDesk, recordings
@@ -98,6 +98,7 @@ class Study(VoicePorts, TalkPorts):
 
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
+    responses = Subscription(WizardResponse, "console/response", qos=OPTIONAL)
     recorder = Subscription(RecorderState, "trial_recorder/state", qos=OPTIONAL)
 
     trial = Publisher(Trial, "study/trial", qos=RELIABLE)
@@ -197,6 +198,19 @@ class Study(VoicePorts, TalkPorts):
     def note_recorder(self, state: Stamped[RecorderState]) -> None:
         self._recorders.take(state)
 
+    @on(responses)
+    def note_response(self, message: WizardResponse) -> None:
+        """How long the participant waited for the wizard belongs to the trial that runs."""
+        keeper = self._keeper
+        if keeper is None or keeper.story is None or keeper.story.phase != "running":
+            return
+        after_s = round(message.after_s, 3)
+        acted = Event("wizard", self._now_s(), by=message.by, how=message.act, value=after_s)
+        try:
+            keeper.do(lambda story: acted)
+        except SessionRefused as refusal:  # the disk is full
+            self.log.warning("how long the wizard took: %s", refusal)
+
     def _spoken(self, message: Utterance, topic: str) -> None:
         """What is said while a session runs belongs to it, so that a page that comes back shows it."""
         if self._keeper is None or self._keeper.story is None or self._keeper.story.is_over:
@@ -225,7 +239,7 @@ class Study(VoicePorts, TalkPorts):
             self.mark.publish(Mark(label=event.item, note=event.text, by=event.by))
         elif event.what == "trial":
             self._tell_trial(story, event)
-        elif event.what != "said":
+        elif event.what not in ("said", "wizard"):
             text = words_of(event) if event.what == "condition" else ""
             self.step.publish(
                 StudyStep(participant=story.code, step=event.step, what=event.what, by=event.by, text=text)
@@ -266,6 +280,7 @@ class Study(VoicePorts, TalkPorts):
                     is_on=True,
                     seats=seats,
                     utterances=canned,
+                    groups=tuple(one.get("group", "") for one in self._canned.get(condition.id, ())),
                     voices=self._protocol.wizard.voices,
                 )
             )

@@ -416,6 +416,21 @@ def test_a_wizard_speaks_as_the_robot_unless_they_choose_otherwise(run: ConsoleR
         assert "operator: I am on my way." not in text(page, "#story")
 
 
+def test_three_letters_and_enter_say_a_sentence_and_the_wizard_is_measured(run: ConsoleRun, chromium: Any) -> None:
+    with page_of(chromium, run) as page, page_of(chromium, run, "participant") as person:
+        person.fill("#words", "What are you doing?")
+        person.press("#words", "Enter")
+        wait(page, lambda: text(page, "#answer").startswith("waits"), "it is seen that somebody waits")
+        page.fill("#find", "sor")
+        page.press("#find", "Enter")
+        wait(person, lambda: "robot: I am sorry, I did not understand that." in text(person, "#story"), "it is said")
+        wait(page, lambda: " s, ~" in text(page, "#answer"), "and how long they waited is told")
+        assert text(page, "#canned .group") == "Recent"
+        page.fill("#find", "mom")
+        page.press("#find", "Shift+Enter")
+        assert page.input_value("#words") == "One moment, please."
+
+
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768), (390, 844)])
 def test_the_guard_s_word_is_whole_and_what_is_pressed_is_large_enough(
     run: ConsoleRun, chromium: Any, width: int, height: int

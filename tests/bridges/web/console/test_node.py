@@ -28,7 +28,7 @@ def test_the_shipped_sentences_are_readable_and_their_keys_are_different() -> No
         ("[[utterance]]\n", "[[utterance]] 1 has no text; expected a text in quotes"),
         (
             '[[utterance]]\ntext = "a"\nvoice = "x"\n',
-            "1 has the unknown key 'voice'; known: as, key, text",
+            "1 has the unknown key 'voice'; known: as, group, key, text",
         ),
         (
             '[[utterance]]\ntext = "a"\nas = "dog"\n',

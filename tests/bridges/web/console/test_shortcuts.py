@@ -27,5 +27,9 @@ def test_keys_follow_the_layout_stop_twice_and_take_a_seat_only_when_held(tmp_pa
     run_story("shortcuts.test.js", tmp_path)
 
 
+def test_three_letters_find_a_sentence_among_many_and_the_last_ones_stand_first(tmp_path: Path) -> None:
+    run_story("deck.test.js", tmp_path)
+
+
 def test_the_participant_s_page_says_everything_in_each_language(tmp_path: Path) -> None:
     run_story("strings.test.js", tmp_path)
