@@ -40,7 +40,7 @@ def report_run(
     if outcome is not None and run.outcome[0] is None:
         run.end["outcome"] = json.dumps({"ok": outcome[0], "reason": outcome[1]})
     summary = summarise(run, pictures=_draw(run, folder))
-    _print(summary, as_json=as_json)
+    _print(summary, as_json=as_json, is_new=True)
     return summary.is_success
 
 
@@ -61,13 +61,14 @@ def report_figures(
     return summary.is_success
 
 
-def _print(summary: Summary, *, as_json: bool) -> None:
+def _print(summary: Summary, *, as_json: bool, is_new: bool = False) -> None:
+    """Of a run that has just ended the result, else all tables."""
     if as_json:
         print(summary.to_json())
         return
-    from nodes.report.render import print_summary
+    from nodes.report.render import print_result, print_summary
 
-    print_summary(summary)
+    (print_result if is_new else print_summary)(summary)
 
 
 def _draw(run: Run, out: Path) -> list[str]:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
+from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
@@ -39,6 +45,72 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
     for sentence in summary.damage:
         console.print(Text(f"damaged: {sentence}", style="yellow"))
     console.print(_places(summary))
+
+
+def print_result(summary: Summary, console: Console | None = None) -> None:
+    """What somebody wants to know who has just watched the run, and three commands that go on from there."""
+    console = console or Console()
+    if console.width > WIDEST:
+        console.width = WIDEST
+    console.print()
+    console.print(_headline(summary))
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row("run time", f"{summary.duration_s:.1f} s ({summary.clock} clock)")
+    if summary.trace:
+        grid.add_row("trace", summary.trace)
+    if summary.task is not None:
+        in_bin, left = summary.task.in_bin, summary.task.left
+        rest = f"; left: {', '.join(left)}" if left else ""
+        grid.add_row(f"{summary.task.label}s in the bin", f"{len(in_bin)} of {len(in_bin) + len(left)}{rest}")
+    if summary.interrupts:
+        grid.add_row("interrupts", _interrupters(summary))
+    grid.add_row("stop heard to robot held", _spread(summary.stop_to_held_ms))
+    met = [path for path in summary.paths if not path.is_met]
+    if summary.paths:
+        grid.add_row("path budgets", ", ".join(f"{path.path} not met" for path in met) or "met")
+    if ill := [node.node for node in summary.nodes if node.errors or node.starts > 1]:
+        grid.add_row("with errors or restarts", Text(", ".join(ill), style="red"))
+    console.print(grid)
+    for sentence in summary.damage:
+        console.print(Text(f"damaged: {sentence}", style="yellow"))
+    console.print(_places(summary))
+    console.print()
+    console.print(Text("three things to try next", style="bold"))
+    for command, does in _next(summary):
+        console.print(Text(f"  {command}"), soft_wrap=True)
+        console.print(Text(f"      {does}", style="dim"))
+
+
+def _interrupters(summary: Summary) -> str:
+    """How many there were of each depth, and by whom."""
+    counted = Counter((one.depth, one.by) for one in summary.interrupts)
+    return plain(", ".join(f"{number} {depth} by {by}" for (depth, by), number in counted.items()))
+
+
+def _next(summary: Summary) -> list[tuple[str, str]]:
+    program, recording = _program(), shlex.quote(_from_here(summary.recording))
+    stop = next((one for one in summary.interrupts if one.is_cause), None)
+    at_s = stop.at_s if stop is not None else summary.duration_s / 2
+    return [
+        (f"{program} bag why {recording} --at {at_s:.1f}", "what led to the robot's command at that second"),
+        (f"{program} report {recording}", "the whole summary: rates, ages, budgets, every interrupt and its effects"),
+        (f"{program} new my_robot --with robot", "a project of your own: an arm behind its guard, and its test"),
+    ]
+
+
+def _program() -> str:
+    """What to type for `polyrhythm` here: its environment need not be the active one."""
+    if shutil.which("polyrhythm"):
+        return "polyrhythm"
+    own = Path(sys.executable).with_name("polyrhythm")
+    return shlex.quote(_from_here(str(own))) if own.exists() else "python -m runtime"
+
+
+def _from_here(path: str) -> str:
+    """The shorter of a path's two names."""
+    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path
 
 
 def _headline(summary: Summary) -> Text:

@@ -6,7 +6,6 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +16,9 @@ from runtime.supervision.view import plain
 
 SILENT_NS = 3_000_000_000
 """A node that has not told its health for so long is shown as silent."""
+
+WARNING_NS = 10_000_000_000
+"""A warning is shown for so long; a fault stays."""
 
 MODE_STYLES = {"moving": "green", "armed": "cyan", "holding": "yellow", "stopped": "bold white on red"}
 _KEPT_LINES = 200
@@ -51,6 +53,9 @@ class TerminalBoard:
     action_status: str = ""
     guard: GuardState | None = None
     warning: str = ""
+    fault: str = ""
+    typed: str | None = None  # of the line that somebody types to the robot; None: nobody can
+    _warned_ns: int | None = None  # when the warning was first drawn
     _process_of: dict[str, str] = field(default_factory=dict)
 
     def take_health(self, health: Health, stamp_ns: int) -> None:
@@ -73,13 +78,23 @@ class TerminalBoard:
         return (f"{health.errors} errors", "red") if health.errors else ("", "")
 
     def draw(self, now_ns: int, width: int, height: int) -> RenderableType:
-        """The whole board, not higher than the terminal."""
-        nodes = self._nodes(now_ns)
-        head: list[RenderableType] = [self._header(width), nodes, Rule(style="dim")]
+        """The whole board, not higher than the terminal: what the robot does, then the story, then what goes wrong."""
+        head: list[RenderableType] = [self._header(width), Rule(style="dim")]
         head += [self._now("plan", self.plan), self._now("action", self.action, self._status()), self._guard()]
-        foot: list[RenderableType] = [Text(self.warning, style="yellow", no_wrap=True, overflow="ellipsis")]
-        room = max(2, height - (nodes.row_count + 1) - 6 - len(foot) - 1)
-        return Group(*head, Rule(style="dim"), self._conversation(room), *foot)
+        foot: list[RenderableType] = self._trouble(now_ns)
+        if self.typed is not None:
+            foot.append(
+                Text.assemble(("say to the robot: ", "dim"), self.typed, "▏", no_wrap=True, overflow="ellipsis")
+            )
+        room = max(2, height - len(head) - len(foot) - 2)
+        return Group(*head, Rule(style="dim"), self._story(room), *foot)
+
+    def warn(self, text: str, *, is_fault: bool) -> None:
+        """Show it at the foot: a fault until the next one, a warning for a while and never in a fault's place."""
+        if is_fault:
+            self.fault = text
+        else:
+            self.warning, self._warned_ns = text, None
 
     def _header(self, width: int) -> RenderableType:
         grid = Table.grid(expand=True)
@@ -90,42 +105,28 @@ class TerminalBoard:
         grid.add_row(Text(self.title, style="bold"), right)
         return grid
 
-    def _nodes(self, now_ns: int) -> Table:
-        table = Table(box=None, padding=(0, 1), expand=True, header_style="dim", pad_edge=False)
-        table.add_column("node", no_wrap=True, max_width=14)
-        for title in ("pid", "Hz", "target", "p99 ms", "overruns", "overwr.", "lost"):
-            table.add_column(title, justify="right", no_wrap=True)
-        table.add_column("", ratio=1, no_wrap=True, overflow="ellipsis")
-        shown = set()
-        order = list(self.processes)
-        for node in sorted(self.health, key=lambda name: _index(order, self._process_of.get(name, ""))):
-            self._node_row(table, node, now_ns)
-            shown.add(self._process_of.get(node, ""))
-        for name, process in self.processes.items():
-            if name not in shown:
-                cells = [escape(name), str(process.pid), *[""] * 6]
-                table.add_row(*cells, Text(process.state, style="red" if "failed" in process.state else "dim"))
-        return table
-
-    def _node_row(self, table: Table, node: str, now_ns: int) -> None:
-        health, _ = self.health[node]
-        state, style = self.state_of(node, now_ns)
-        timer = max(health.timers, key=lambda one: one.hz_target, default=None)
-        overwritten = sum(port.dropped.get("overwritten", 0) for port in health.ports)
-        lost = sum(sum(port.dropped.values()) for port in health.ports) - overwritten
-        process = self.processes.get(self._process_of.get(node, ""))
-        pid = health.pid if process is None else process.pid
-        rate: list[RenderableType] = [Text("")] * 4
-        if timer is not None:
-            is_slow = timer.ticks > 2 and timer.hz_achieved < 0.9 * timer.hz_target
-            rate = [
-                Text(f"{timer.hz_achieved:.1f}", style="red" if is_slow else "green"),
-                Text(f"{timer.hz_target:g}"),
-                Text(f"{timer.lateness_p99_ms:.1f}"),
-                Text(f"{timer.overruns}", style="yellow" if timer.overruns else ""),
-            ]
-        counts = (Text(f"{overwritten}", style="dim"), Text(f"{lost}", style="yellow" if lost else ""))
-        table.add_row(escape(node), str(pid), *rate, *counts, Text(state, style=style))
+    def _trouble(self, now_ns: int) -> list[RenderableType]:
+        """How many nodes are well, and a line for each of those that are not; the newest fault or warning."""
+        ill = [(node, *told) for node in self.health if (told := self.state_of(node, now_ns))[0]]
+        told_of = {self._process_of.get(node, "") for node in self.health}
+        ill += [
+            (name, process.state, "red" if "failed" in process.state else "dim")
+            for name, process in self.processes.items()
+            if name not in told_of and process.state != "running"
+        ]
+        well = sum(not self.state_of(node, now_ns)[0] for node in self.health)
+        lines: list[RenderableType] = [
+            Text(f"{well} of {len(self.health)} nodes are well; polyrhythm top shows their rates", style="dim")
+        ]
+        if ill:
+            parts = [(f"{node}: {state}  ", style) for node, state, style in ill]
+            lines.append(Text.assemble(*parts, no_wrap=True, overflow="ellipsis"))
+        self._warned_ns = now_ns if self._warned_ns is None else self._warned_ns
+        if self.warning and now_ns - self._warned_ns < WARNING_NS:
+            lines.append(Text(self.warning, style="yellow", no_wrap=True, overflow="ellipsis"))
+        if self.fault:
+            lines.append(Text(self.fault, style="red", no_wrap=True, overflow="ellipsis"))
+        return lines
 
     def _now(self, name: str, text: str, mark: Text | None = None) -> Text:
         line = Text.assemble((f"{name:<8}", "dim"), text, "  ", mark or "", no_wrap=True)
@@ -144,7 +145,7 @@ class TerminalBoard:
         line.overflow = "ellipsis"
         return line
 
-    def _conversation(self, room: int) -> RenderableType:
+    def _story(self, room: int) -> RenderableType:
         grid = Table.grid(padding=(0, 1), expand=True)
         grid.add_column(justify="right", no_wrap=True, style="dim", width=7)
         grid.add_column(no_wrap=True)
@@ -154,7 +155,3 @@ class TerminalBoard:
         for _ in range(room - len(self.lines)):
             grid.add_row("", "", "")
         return grid
-
-
-def _index(names: list[str], name: str) -> int:
-    return names.index(name) if name in names else len(names)

@@ -42,7 +42,7 @@ def _one(run: FoundRun, text: str, asked: argparse.Namespace) -> int:
     with Interruption() as interruption:
         answers = _answers(run, interruption, asked.wait)
         next(answers)  # listening before the words leave
-        sender = _Speaker(run, asked.by)
+        sender = Speaker(run, asked.by)
         try:
             hearers = sender.say(text)
         finally:
@@ -61,7 +61,7 @@ def _one(run: FoundRun, text: str, asked: argparse.Namespace) -> int:
 
 def _lines(run: FoundRun, asked: argparse.Namespace) -> int:
     """Each line of the input is said; the answers come between."""
-    speaker = _Speaker(run, asked.by)
+    speaker = Speaker(run, asked.by)
     if sys.stdin.isatty():
         print(f"you speak to {run.title}; an empty line or Ctrl-D ends it", file=sys.stderr)
     try:
@@ -81,7 +81,7 @@ def _lines(run: FoundRun, asked: argparse.Namespace) -> int:
     return 0
 
 
-class _Speaker:
+class Speaker:
     """A person's words into the run."""
 
     def __init__(self, run: FoundRun, by: str) -> None:

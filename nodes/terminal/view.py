@@ -1,4 +1,4 @@
-"""`TerminalView`: a run on the terminal, as a board that is drawn anew or, where there is no terminal, as lines."""
+"""`TerminalView`: a run on the terminal, as a story: a board that is drawn anew, or lines."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from nodes.terminal.board import BoardLine, ProcessRow, TerminalBoard
+from nodes.terminal.typed_lines import TypedLines
 from runtime.clock import Clock, SystemClock
 from runtime.control_messages.health import Health
 from runtime.control_messages.lease import Lease, SeatHolders
@@ -29,7 +30,7 @@ SHOWN = {
 
 
 class TerminalView:
-    """Shows processes, rates, the conversation and what the robot is about; not what candidates in shadow say.
+    """Tells who says what, what the robot does and why it stopped; not what candidates in shadow say, and no rates.
 
     With `live`, a board drawn at each `refresh`; else one line for each thing worth telling, with the run time. Colours
     only on a terminal.
@@ -69,9 +70,11 @@ class TerminalView:
         }
         self._leases = SeatHolders()
         self._live: Live | None = None
+        self._typing: TypedLines | None = None
         if live:
             self._live = Live(console=self._console, screen=True, auto_refresh=False)
             self._live.start()
+            self._typing = TypedLines.open() if start_ns is None else None  # a recorded run hears nobody
         else:
             self._console.print(title, style="bold", soft_wrap=True)
 
@@ -96,16 +99,16 @@ class TerminalView:
             self._start_ns = self._clock.now_ns()  # the run begins; what came before was loading
         if state not in ("running", "stopped"):
             style = "red" if state.startswith("failed") else "yellow" if state == "restarted" else "dim"
-            self._tell(self._now_s(), name, f"{state} [pid {pid}]", style, is_talk=state not in ("started",))
+            self._tell(self._now_s(), name, f"{state} [pid {pid}]", style, is_story=state not in ("started",))
 
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
         """A log line; only warnings and worse are shown, and what a process prints, if not all is wanted."""
         at_s = self._now_s() if at_s is None else at_s
         if level in LOUD:
             last = text.splitlines()[-1] if text.strip() else text
-            self.board.warning = plain(f"{at_s:7.1f} {source}: {last}")
-            style = "red" if level in ("error", "critical") else "yellow"
-            self._tell(at_s, source, f"{level}: {text}", style, is_talk=False)
+            is_fault = level in ("error", "critical")
+            self.board.warn(plain(f"{at_s:7.1f} {source}: {last}"), is_fault=is_fault)
+            self._tell(at_s, source, f"{level}: {text}", "red" if is_fault else "yellow", is_story=False)
         elif self._shows_info:
             self._tell(at_s, source, text, "")
 
@@ -113,6 +116,10 @@ class TerminalView:
         """Draw the board."""
         if self._live is None:
             return
+        if self._typing is not None:
+            for problem in self._typing.poll():
+                self.board.warn(plain(problem), is_fault=False)
+            self.board.typed = self._typing.text
         self.board.run_s = (now_ns - self._start_ns) * 1e-9
         size = self._console.size
         self._live.update(self.board.draw(now_ns, size.width, size.height), refresh=True)
@@ -121,6 +128,9 @@ class TerminalView:
         """Give the terminal back, with what was said left on it."""
         if self._live is None:
             return
+        if self._typing is not None:
+            self._typing.close()
+            self._typing = None
         self._live.stop()
         self._live = None
         self._console.print(self.board.title, style="bold", soft_wrap=True)
@@ -136,7 +146,7 @@ class TerminalView:
     def _subtask(self, stamped: Stamped[Subtask]) -> None:
         if plain(stamped.message.text) != self.board.plan:
             self.board.plan = plain(stamped.message.text)
-            self._tell(self._at_s(stamped), "plan", stamped.message.text, "", is_talk=False)
+            self._tell(self._at_s(stamped), "plan", stamped.message.text, "")
 
     def _action(self, stamped: Stamped[Action]) -> None:
         message = stamped.message
@@ -145,7 +155,7 @@ class TerminalView:
             return
         self._texts = {message.id: text}
         self.board.action, self.board.action_status = text, ""
-        self._tell(self._at_s(stamped), "action", text, "", is_talk=False)
+        self._tell(self._at_s(stamped), "action", text, "")
 
     def _feedback(self, stamped: Stamped[Feedback]) -> None:
         message = stamped.message
@@ -157,7 +167,7 @@ class TerminalView:
             why = f": {message.why}" if message.status == "failure" and message.why else ""
             style = "green" if message.status == "success" else "red"
             text = f"{message.status}: {self._texts[message.action_id]}{why}"
-            self._tell(self._at_s(stamped), "action", text, style, is_talk=False)
+            self._tell(self._at_s(stamped), "action", text, style)
 
     def _interrupt(self, stamped: Stamped[Interrupt]) -> None:
         message = stamped.message
@@ -171,7 +181,7 @@ class TerminalView:
         if before is None or (before.mode, before.estop) != (stamped.message.mode, stamped.message.estop):
             style = "red" if stamped.message.mode == "stopped" else ""
             text = stamped.message.sentence
-            self._tell(self._at_s(stamped), "guard", text, style, is_talk=False)
+            self._tell(self._at_s(stamped), "guard", text, style)
 
     def _lease(self, stamped: Stamped[Lease]) -> None:
         self._leases.take(stamped.message)
@@ -181,10 +191,10 @@ class TerminalView:
         if "recorder" in stamped.message.node:
             self.board.recording_s = self._at_s(stamped)
 
-    def _tell(self, at_s: float, who: str, text: str, style: str, *, is_talk: bool = True) -> None:
-        """Print the line or, on the board, keep those that belong to the conversation."""
+    def _tell(self, at_s: float, who: str, text: str, style: str, *, is_story: bool = True) -> None:
+        """Print the line or, on the board, keep those that belong to the story."""
         line = BoardLine(at_s, plain(who), plain(text), style)
-        if is_talk:
+        if is_story:
             self.board.lines.append(line)
         if self._live is None:
             self._print(line)

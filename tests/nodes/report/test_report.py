@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +14,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
+from nodes.recording.bag.command import main as bag
 from nodes.report.actions import action_spans
 from nodes.report.command import main, make_report, report_run, report_session
 from nodes.report.followed import followed, stop_times
@@ -21,6 +23,7 @@ from nodes.report.render import print_summary
 from nodes.report.run import Run, read_run
 from nodes.report.summary import CUT_OFF, Percentiles, TaskSummary, spread, summarise
 from nodes.report.timeline import mode_spans, rows, seated, stops
+from nodes.scaffold.command import main as new
 from runtime.bag.file import BagWriter
 from runtime.control_messages.health import Health, TimerHealth
 from runtime.errors import RecordingError
@@ -217,6 +220,23 @@ def test_the_tables_fit_into_80_columns(run: Run) -> None:
         "59 of 100",
     ):
         assert words in text
+
+
+def test_a_run_that_has_just_ended_is_told_in_few_lines_with_commands_that_work(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(recording.parent)
+    assert report_run(recording, tmp_path / "out") is True
+    result, _, to_try = capsys.readouterr().out.strip().partition("three things to try next\n")
+    assert len([line for line in result.splitlines() if not line.startswith(("recording", "picture", "  "))]) <= 10
+    for words in ("SUCCESS", "3 of 4; left: blue_cup", "stop by ", "not met"):
+        assert words in result
+    commands = [shlex.split(line) for line in to_try.splitlines() if line.startswith("  polyrhythm")]
+    assert [command[1] for command in commands] == ["bag", "report", "new"]
+    assert bag([*commands[0][2:]]) == 0
+    assert main([*commands[1][2:], "--out", str(tmp_path / "again")]) == 0
+    assert new(commands[2][2:]) == 0
+    assert "Rates and lateness" in capsys.readouterr().out
 
 
 def test_a_recording_cut_short_is_still_summed_up(recording: Path, tmp_path: Path) -> None:

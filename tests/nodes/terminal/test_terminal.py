@@ -197,12 +197,11 @@ def test_the_board_fits_80_by_24_and_shows_everything() -> None:
     assert max(len(line) for line in shown) <= 80
     text = "\n".join(shown)
     for words in (
-        "● recording  10.0 s", "wrist_camera", "4007", "sentence 29", "pick up the red cup  running", "moving",
-        "Put every cup in the bin", "vlm: the image is old",
+        "● recording  10.0 s", "sentence 29", "pick up the red cup  running", "moving",
+        "Put every cup in the bin", "vlm: the image is old", "10 of 10 nodes are well; polyrhythm top",
     ):  # fmt: skip
         assert words in text
-    policy = next(line for line in shown if line.startswith("policy"))
-    assert policy.split() == ["policy", "4002", "20.0", "20", "1.4", "3", "7", "2"]
+    assert "4007" not in text, "process ids are for polyrhythm nodes"
     view.close()
     assert "sentence 0" in out.getvalue()  # the conversation stays on the terminal
 
@@ -211,19 +210,46 @@ def test_the_board_tells_silence_failure_and_restart() -> None:
     view, out = live_view()
     view.process("planner", 100, "running")
     view.message(stamped(health("planner", 100), 1.0, "health/planner"))
-    assert any(line.startswith("planner") and line.rstrip().endswith(" 0") for line in board(view, out, 2.0))
-    assert any("silent" in line for line in board(view, out, 9.0))
+    assert any(line.startswith("1 of 1 nodes are well") for line in board(view, out, 2.0))
+    assert any("planner: silent" in line for line in board(view, out, 9.0))
     view.process("planner", 100, "failed: was killed by SIGKILL")
-    assert any("failed: was killed" in line for line in board(view, out, 2.0))
+    assert any("planner: failed: was killed" in line for line in board(view, out, 2.0))
+    assert any(line.startswith("0 of 1 nodes are well") for line in board(view, out, 2.0))
     view.process("planner", 101, "restarted")
-    assert any("101" in line and "restarted" in line for line in board(view, out, 2.0))
+    assert any("planner: restarted" in line for line in board(view, out, 2.0))
     view.close()
 
 
-def test_a_process_without_health_has_a_row() -> None:
+def test_a_process_without_health_is_told_until_it_runs() -> None:
     view, out = live_view()
     view.process("robot", 77, "started")
-    assert any(line.split() == ["robot", "77", "started"] for line in board(view, out, 0.1))
+    assert any(line.rstrip() == "robot: started" for line in board(view, out, 0.1))
+    view.process("robot", 77, "running")
+    assert not any("robot" in line for line in board(view, out, 0.1))
+    view.close()
+
+
+def test_the_story_on_the_board_holds_who_spoke_what_was_done_and_why_it_stopped() -> None:
+    view, out = live_view()
+    view.message(stamped(Action(id="a1", skill="pick", text="pick up the red cup"), 3.0))
+    view.message(stamped(Utterance(speaker="ann", text="Stop!"), 4.0, "heard"))
+    view.message(stamped(Interrupt(id="i1", depth="stop", text="Stop!", by="ann"), 4.0))
+    view.message(stamped(GuardState(mode="stopped", reason="stopped by ann: Stop!"), 4.1))
+    text = "\n".join(board(view, out, 5.0))
+    places = [text.index(words) for words in ("3.0 action", "4.0 ann", "stop by ann", "4.1 guard")]
+    assert places == sorted(places)
+    view.close()
+
+
+def test_a_warning_goes_and_a_fault_stays() -> None:
+    view, out = live_view()
+    view.log("error", "policy", "its model does not answer")
+    view.log("warning", "vlm", "the image is old")
+    soon, later = "\n".join(board(view, out, 1.0)), "\n".join(board(view, out, 11.0))
+    assert "the image is old" in soon
+    assert "its model does not answer" in soon
+    assert "the image is old" not in later
+    assert "its model does not answer" in later
     view.close()
 
 
