@@ -41,6 +41,9 @@ def main(argv: list[str]) -> int:
     if arguments.virtual:
         _use_one_thread()
     launch = load(find(arguments.file), arguments.set, added=arguments.add, host=arguments.host)
+    if arguments.lan:
+        opened = [*arguments.set, *_on_network(launch)]
+        launch = load(find(arguments.file), opened, added=arguments.add, host=arguments.host)
     if arguments.record is not None:
         launch = _recorded(launch, arguments.record)
     check(launch)
@@ -112,6 +115,15 @@ def main(argv: list[str]) -> int:
     return 0 if is_good and not failed and not unclean else 1
 
 
+def _on_network(launch: Launch) -> list[str]:
+    """Settings that open the pages of these nodes to the machines of the network. Raises UserError without a page."""
+    pages = [(name, getattr(spec.cls, "lan_parameter", "")) for name, spec in launch.graph.nodes.items()]
+    found = [f"{name}.{parameter}=lan" for name, parameter in pages if parameter]
+    if not found:
+        raise UserError(f"--lan: no node of {launch.path.name} has a page; leave out --lan")
+    return found
+
+
 def what_takes_time(recording: Path) -> str:
     """What to say before a report of a recording that takes a while to read; "" of a small one."""
     size_mb = recording.stat().st_size / 1e6
@@ -172,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--add", action="append", default=[], metavar="NAME=MODULE:CLASS", help="a node more than the file has"
     )
+    parser.add_argument("--lan", action="store_true", help="open its pages to the machines of this network, with TLS")
     parser.add_argument("--record", type=Path, metavar="FILE", help="record into this file; adds a recorder if needed")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     parser.add_argument(

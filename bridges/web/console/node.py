@@ -59,6 +59,7 @@ class Console(ConsolePorts):
     """
 
     is_ears = True
+    lan_parameter = "address"
 
     def __init__(
         self,

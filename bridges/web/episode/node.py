@@ -61,6 +61,8 @@ class PersonAtPage(Node):
     scores = Subscription(Scores, "episode/scores", qos=OPTIONAL)
     reply = Publisher(Reply, "episode/reply", qos=RELIABLE)
 
+    lan_parameter = "host"
+
     def __init__(self, host: str = "127.0.0.1", port: int = 0, certificate: str = "", key: str = "") -> None:
         self._pages = PageHost(host, port, certificate, key)
         self._board = EpisodeBoard()

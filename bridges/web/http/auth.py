@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from bridges.web.http.lan import LAN, own_names
 from runtime.errors import ParameterError, UserError
 
 Role = str
@@ -23,10 +24,10 @@ def check_bind(host: str, certificate: str, key: str) -> None:
     """Raise ParameterError where others than this machine could listen in: outside loopback only with TLS."""
     if bool(certificate) != bool(key):
         raise ParameterError("console: certificate and key come together; give both or neither")
-    if host not in LOOPBACK and not certificate:
+    if host not in (*LOOPBACK, LAN) and not certificate:
         raise ParameterError(
             f"console: address {host!r} is not this machine alone, and there is no TLS; "
-            f"use one of {', '.join(LOOPBACK)}, or give certificate and key"
+            f"use one of {', '.join(LOOPBACK)}, {LAN} for the machines of this network, or give certificate and key"
         )
 
 
@@ -95,7 +96,7 @@ class AllowedOrigins:
 
     @classmethod
     def of(cls, host: str, port: int, *, has_tls: bool, also: Iterable[str] = ()) -> AllowedOrigins:
-        names = LOOPBACK if host in LOOPBACK else (host,)
+        names = LOOPBACK if host in LOOPBACK else own_names() if host == LAN else (host,)
         return cls(
             frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names),
             "https" if has_tls else "http",

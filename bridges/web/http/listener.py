@@ -12,6 +12,7 @@ from typing import Any
 
 from bridges.web.http.auth import Role, check_bind, check_certificate, check_origins
 from bridges.web.http.client import Session
+from bridges.web.http.lan import LAN, certificate_for, own_names
 from bridges.web.http.page import Room
 from bridges.web.http.server import WebServer
 from runtime.clock import Clock
@@ -96,6 +97,8 @@ class PageHost:
         `node`: whose page it is; none for a command's. Raises UserError where that cannot be.
         """
         with _HALL.lock:
+            if self._host == LAN and not self._certificate:
+                self._certificate, self._key = certificate_for(own_names())
             known = _HALL.servers.get((self._host, self._port))
             server = known or WebServer(
                 clock, certificate=self._certificate, key=self._key, reached_as=self._reached_as
@@ -107,7 +110,7 @@ class PageHost:
             if known is None:
                 check_certificate(self._certificate, self._key)
                 options = "--port 0" if node is None else port_options(node, self._port)
-                server.start(bind(self._host, self._port, options), self._host)
+                server.start(bind("0.0.0.0" if self._host == LAN else self._host, self._port, options), self._host)
                 _HALL.servers[self._host, self._port] = server
         self._log = log
         for token_role in room.roles:
@@ -133,7 +136,7 @@ class PageHost:
 
     def _tell(self, server: WebServer, room: Room, token_role: Role) -> None:
         scheme = "https" if self._certificate else "http"
-        host = f"[{self._host}]" if ":" in self._host else self._host
+        host = own_names()[0] if self._host == LAN else f"[{self._host}]" if ":" in self._host else self._host
         path = "" if room.path == "console" else room.path
         token = server.tokens.by_role[token_role]
         self._log.info(

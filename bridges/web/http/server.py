@@ -79,6 +79,7 @@ HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(self), payment=(), usb=()",
     "cache-control": "no-store",
 }
+TLS_HEADERS = {"strict-transport-security": "max-age=2592000"}
 
 
 def read_files() -> dict[str, tuple[bytes, str]]:
@@ -86,14 +87,16 @@ def read_files() -> dict[str, tuple[bytes, str]]:
     return {path.name: (path.read_bytes(), KINDS[path.suffix]) for path in STATIC.iterdir() if path.suffix in KINDS}
 
 
-def guarded(application: ASGI, admits_host: Callable[[str | None], bool]) -> ASGI:
+def guarded(application: ASGI, admits_host: Callable[[str | None], bool], *, has_tls: bool = False) -> ASGI:
     """Turn away what is addressed to another host, and add the headers."""
+
+    own = {**HEADERS, **(TLS_HEADERS if has_tls else {})}
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
             await application(scope, receive, send)
             return
-        headers = [(key.encode(), value.encode()) for key, value in HEADERS.items()]
+        headers = [(key.encode(), value.encode()) for key, value in own.items()]
         host = next((value.decode("latin-1") for key, value in scope["headers"] if key == b"host"), None)
         if not admits_host(host):
             await send({"type": "http.response.start", "status": 421, "headers": headers})
@@ -328,7 +331,7 @@ class WebServer:
                 WebSocketRoute("/{room}/socket", self._socket),
             ]
         )
-        return guarded(application, lambda host: self._door.admits_host(host))
+        return guarded(application, lambda host: self._door.admits_host(host), has_tls=bool(self._certificate))
 
     async def _page(self, request: Request) -> Response:
         room = self._room(request.path_params.get("room", ""))

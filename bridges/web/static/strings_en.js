@@ -30,6 +30,6 @@ export default {
   told: "The robot is told to stop.",
   told_late: "There is no link now: the robot is told to stop as soon as it is back.",
   gone: "The link is gone. Trying again…",
-  refused: "This address is not good any more. Please call the experimenter.",
+  refused: "This address was for somebody whose part is over. Please call the experimenter.",
   full: "All places are taken. Trying again…",
 };

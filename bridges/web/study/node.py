@@ -95,6 +95,7 @@ class Study(VoicePorts, TalkPorts):
 
     provenance = "person"
     is_ears = True
+    lan_parameter = "host"
 
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
