@@ -8,12 +8,14 @@ itself is not heard as a person's words.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from typing import TYPE_CHECKING, Any, Literal
 
 from nodes.interrupts.intent import understand
 from nodes.models.answers import ChatSettings, ModelError, settings_from
 from nodes.models.budget import Budget, budget_of
+from nodes.voice.hearing import whisper
 from nodes.voice.hearing.echo import is_echo
 from nodes.voice.program import ProgramError, command_problems
 from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, on, to_ns
@@ -41,8 +43,10 @@ class Recogniser(Node):
 
     With `by = "api"` it asks a server with OpenAI's `/audio/transcriptions`, such as Whisper here or in the cloud;
     model, address and key also as SPEECH_MODEL, SPEECH_BASE_URL and SPEECH_API_KEY. With "command" a program reads WAV
-    and writes text. `looks_ahead`: speech so far is recognised as well, about one call more for each utterance.
-    `language` as in "en". `latency_s` is how long an answer takes in virtual time.
+    and writes text. With "whisper" it is done in this process; `model` is a folder, or "" for the extra "models".
+    "auto" is "whisper" where that extra is installed and no server is named, else "api". `looks_ahead`: speech so far
+    is recognised as well, about one call more for each utterance. `language` as in "en". `latency_s` is how long an
+    answer takes in virtual time.
     """
 
     is_ears = True
@@ -55,7 +59,7 @@ class Recogniser(Node):
 
     def __init__(
         self,
-        by: Literal["api", "command"] = "api",
+        by: Literal["api", "auto", "command", "whisper"] = "api",
         model: str = "",
         base_url: str = "",
         command: str = "",
@@ -65,9 +69,12 @@ class Recogniser(Node):
         max_calls: int = MOST_CALLS,
         latency_s: float = 0.4,
     ) -> None:
-        if by not in ("api", "command"):
-            raise ParameterError(f"recogniser: by is {by!r}; known: api, command")
-        self.by = by
+        if by not in ("api", "auto", "command", "whisper"):
+            raise ParameterError(f"recogniser: by is {by!r}; known: api, auto, command, whisper")
+        is_server = bool(base_url or os.environ.get("SPEECH_BASE_URL") or os.environ.get("SPEECH_API_KEY"))
+        self.is_auto = by == "auto"
+        self.by = by if by != "auto" else "whisper" if whisper.is_installed() and not is_server else "api"
+        self.folder = model if self.by == "whisper" else ""
         self.command = command
         self.language = language
         self.looks_ahead = looks_ahead
@@ -90,14 +97,24 @@ class Recogniser(Node):
         if self.by == "command":
             task = "reads WAV and writes text, such as a script around whisper.cpp"
             return found + command_problems(self.command, task)
-        return found + self.settings.problems()
+        if self.by == "whisper":
+            return found + whisper.folder_problems(self.folder)
+        lacking = self.settings.problems()
+        if lacking and self.is_auto:
+            lacking = [f"{problem}; or {whisper.INSTALL} recognises speech on this machine" for problem in lacking]
+        return found + lacking
 
     def on_start(self) -> None:
         from nodes.voice.hearing.recognition import recognition
 
-        self.heard.provenance = f"model:{self.settings.model}" if self.by == "api" else f"script:{self.command}"
+        self.heard.provenance = f"script:{self.command}" if self.by == "command" else f"model:{self._model_name()}"
         info: dict[str, Any] = getattr(self, "run_info", {})
         self.budget = budget_of(self.name, info, self.settings.max_calls)
+        if self.by == "whisper":
+            self.recognition = whisper.Whisper(self.folder, language=self.language, deadline_s=self.settings.deadline_s)
+            if not self.clock.is_virtual:
+                self.recognition.begin()
+            return
         self.recognition = recognition(
             self.command if self.by == "command" else "",
             self.settings,
@@ -106,12 +123,17 @@ class Recogniser(Node):
             budget=self.budget,
         )
 
+    def _model_name(self) -> str:
+        return (self.folder or "whisper-tiny") if self.by == "whisper" else self.settings.model
+
     def on_stop(self) -> None:
-        if self.recognition is not None and not self.clock.is_virtual:  # there each call has a connection of its own
+        if isinstance(self.recognition, whisper.Whisper):
+            self.recognition.end()
+        elif self.recognition is not None and not self.clock.is_virtual:  # there each call has a connection of its own
             self._closing = asyncio.ensure_future(self.recognition.close())
 
     def spending(self) -> Spending:
-        return self.budget.spending(self.settings.model if self.by == "api" else self.command)
+        return self.budget.spending(self.command if self.by == "command" else self._model_name())
 
     @on(saying)
     def follow(self, saying: Saying) -> None:

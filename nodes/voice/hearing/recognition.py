@@ -1,4 +1,4 @@
-"""Who turns sound into words: a server or a program, behind one face."""
+"""Who turns sound into words: a server, a program or Whisper in this process, behind one face."""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ def test_what_is_lacking_is_known_before_the_start(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("SPEECH_BASE_URL", raising=False)
     assert "SPEECH_API_KEY is not set" in Recogniser().problems()[0]
     assert Recogniser(base_url="http://127.0.0.1:8000/v1").problems() == []
-    with pytest.raises(ParameterError, match="by is 'ear'; known: api, command"):
+    with pytest.raises(ParameterError, match="by is 'ear'; known: api, auto, command, whisper"):
         Recogniser(by="ear")  # type: ignore[arg-type]  # the mistake
 
 
