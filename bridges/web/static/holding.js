@@ -1,4 +1,5 @@
-// Dead-man: what is held down is sent again every 50 ms, and nothing is sent when nothing is held.
+// Keys, pointers, sliders and a gamepad as the hands of the dead-man's switch: what is held is sent again every 50 ms.
+import { DeadMan, PERIOD_MS } from "/static/deadman.js";
 import { hasKeys } from "/static/keyboard.js";
 import { letterOf } from "/static/shortcuts.js";
 
@@ -13,7 +14,7 @@ const HAND_KEYS = {
 };
 // Of a slider's keys, in hundredths of its range: by themselves, Firefox's arrows go by whole metres and radians.
 const SLIDER_KEYS = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
-const PERIOD_MS = 50, STICK_DEAD = 0.12, PRECISE = 0.15;
+const STICK_DEAD = 0.12;
 // The standard gamepad's buttons: nothing moves without the right shoulder button.
 const PAD = { stop: 1, hand: 3, hold: 5, precise: 6, up: 12, down: 13, left: 14, right: 15 };
 
@@ -22,13 +23,10 @@ export class Holding {
   // refused(), where somebody would drive who may not.
   constructor(link, mine, scale, goal, hooks) {
     this.link = link; this.mine = mine; this.scale = scale; this.goal = goal; this.hooks = hooks;
-    this.isHand = false; this.isPrecise = false; this.padBefore = {};
-    this.held = new Map();     // what holds (a key, a pointer) -> control
-    this.goals = new Map();    // joint -> value
-    this.wasSending = false;
+    this.man = new DeadMan(); this.padBefore = {};
     setInterval(() => this.beat(), PERIOD_MS);
     addEventListener("keydown", (event) => this.key(event));
-    addEventListener("keyup", (event) => { if (event.key === "Shift") this.isPrecise = false; this.let(event.code); });
+    addEventListener("keyup", (event) => { if (event.key === "Shift") this.man.isPrecise = false; this.let(event.code); });
     addEventListener("contextmenu", () => this.release());     // a menu keeps the key-ups to itself
     addEventListener("freeze", () => this.release());
     addEventListener("gamepaddisconnected", () => this.beat());
@@ -46,7 +44,7 @@ export class Holding {
       button.onblur = () => this.let(by);
     }
     for (const slider of sliders) {
-      const joint = slider.dataset.joint, on = () => { if (!this.mine()) { this.hooks.refused(); return; } this.goals.set(joint, Number(slider.value)); this.beat(); }, off = () => { if (this.goals.delete(joint)) this.beat(); };
+      const joint = slider.dataset.joint, on = () => { if (!this.mine()) { this.hooks.refused(); return; } this.man.goals.set(joint, Number(slider.value)); this.beat(); }, off = () => { if (this.man.goals.delete(joint)) this.beat(); };
       slider.onpointerdown = () => { slider.dataset.down = "1"; }; slider.oninput = on;
       slider.onkeydown = (event) => {
         const way = SLIDER_KEYS[event.key]; if (!way || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -56,14 +54,16 @@ export class Holding {
     }
   }
 
-  isGoal(joint) { return this.goals.has(joint); }
+  isGoal(joint) { return this.man.goals.has(joint); }
+
+  get isHand() { return this.man.isHand; }
 
   key(event) {
     if (["Meta", "Alt", "Control"].includes(event.key)) { this.release(); return; }     // systems swallow key-ups beside these
     const element = event.target, isField = element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement || element instanceof HTMLSelectElement;
     const isArrow = event.code.startsWith("Arrow");
     if (event.ctrlKey || event.metaKey || event.altKey || (isField && (element.type !== "radio" && element.type !== "range" || isArrow)) || (isArrow && element.id === "story")) return;
-    if (event.key === "Shift") { this.isPrecise = true; return; }
+    if (event.key === "Shift") { this.man.isPrecise = true; return; }
     const key = letterOf(event);
     if (!isArrow && !hasKeys()) return;
     if (key === "h" && this.mine() && !event.repeat) { this.setHand(!this.isHand); return; }
@@ -74,13 +74,13 @@ export class Holding {
     if (!event.repeat) this.hold(event.code, control);
   }
 
-  hold(by, control) { if (!this.mine()) { this.hooks.refused(); return; } this.held.set(by, control); this.mark(); this.beat(); }
-  let(by) { if (this.held.delete(by)) { this.mark(); this.beat(); } }
-  release() { this.held.clear(); this.goals.clear(); this.isPrecise = false; this.mark(); this.beat(); }
-  setHand(on) { this.release(); this.isHand = on; this.hooks.hand(on); }
+  hold(by, control) { if (!this.mine()) { this.hooks.refused(); return; } this.man.hold(by, control); this.mark(); this.beat(); }
+  let(by) { if (this.man.let(by)) { this.mark(); this.beat(); } }
+  release() { this.man.release(); this.mark(); this.beat(); }
+  setHand(on) { this.release(); this.man.isHand = on; this.hooks.hand(on); }
 
   mark() {
-    const held = new Set(this.held.values());
+    const held = this.man.controls;
     for (const button of document.querySelectorAll("[data-hold]")) button.classList.toggle("held", held.has(button.dataset.hold));
   }
 
@@ -99,24 +99,7 @@ export class Holding {
   }
 
   beat() {
-    const held = new Set(this.held.values()), pad = this.pad();
-    const isHeld = this.mine() && !document.hidden && (held.size > 0 || this.goals.size > 0 || pad !== null);
-    if (!isHeld && !this.wasSending) return;
-    const scale = this.isPrecise || pad?.isPrecise ? Math.min(PRECISE, this.scale()) : this.scale();
-    const drive = { t: "drive", scale, ahead: 0, left: 0, jog: {}, goals: {}, hand: {} };
-    if (isHeld) {
-      drive.ahead = held.has("ahead") - held.has("back") || pad?.ahead || 0;
-      drive.left = held.has("left") - held.has("right") || pad?.left || 0;
-      for (const [joint, value] of Object.entries(pad?.jog ?? {})) if (value) drive.jog[joint] = value;
-      for (const [way, value] of Object.entries(pad?.hand ?? {})) if (value) drive.hand[way] = value;
-      for (const control of held) {
-        if (control.startsWith("hand")) drive.hand[control.slice(5)] = control[4] === "+" ? 1 : -1;
-        else if (control[0] === "+" || control[0] === "-") drive.jog[control.slice(1)] = control[0] === "+" ? 1 : -1;
-      }
-      if (held.has("go")) { const to = this.goal(); if (to) drive.to = to; }
-      drive.goals = Object.fromEntries(this.goals);
-    }
-    this.link.send(drive);      // the last one, with nothing held, brakes at once
-    this.wasSending = isHeld;
+    const drive = this.man.beat(performance.now(), { isMine: this.mine(), isHidden: document.hidden, scale: this.scale(), pad: this.pad(), goal: this.goal });
+    if (drive) this.link.send(drive);
   }
 }

@@ -27,6 +27,10 @@ def test_keys_follow_the_layout_stop_twice_and_take_a_seat_only_when_held(tmp_pa
     run_story("shortcuts.test.js", tmp_path)
 
 
+def test_the_dead_man_s_switch_says_what_is_held_and_forgets_it_when_the_page_stood_still(tmp_path: Path) -> None:
+    run_story("deadman.test.js", tmp_path)
+
+
 def test_three_letters_find_a_sentence_among_many_and_the_last_ones_stand_first(tmp_path: Path) -> None:
     run_story("deck.test.js", tmp_path)
 

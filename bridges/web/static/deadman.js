@@ -1,0 +1,42 @@
+// The dead-man's switch: what is held now, and the message that says so. No page and no clock of its own.
+export const PERIOD_MS = 50, FROZEN_MS = 1000, PRECISE = 0.15;
+
+export class DeadMan {
+  constructor() {
+    this.held = new Map();     // what holds (a key, a pointer) -> control
+    this.goals = new Map();    // joint -> value
+    this.isHand = false; this.isPrecise = false;
+    this.wasSending = false; this.beatAt = null;
+  }
+
+  hold(by, control) { this.held.set(by, control); }
+
+  let(by) { return this.held.delete(by); }
+
+  release() { this.held.clear(); this.goals.clear(); this.isPrecise = false; }
+
+  get controls() { return new Set(this.held.values()); }
+
+  // What to send now, or null. `pad`: what a gamepad holds, or null; `goal()`: where "go there" goes, or null.
+  beat(now, { isMine, isHidden, scale, pad, goal }) {
+    if (this.beatAt !== null && now - this.beatAt > FROZEN_MS) this.release();     // the page stood still: nobody knows what is held
+    this.beatAt = now;
+    const held = this.controls;
+    const isHeld = isMine && !isHidden && (held.size > 0 || this.goals.size > 0 || pad !== null);
+    if (!isHeld && !this.wasSending) return null;
+    this.wasSending = isHeld;      // the last one, with nothing held, brakes at once
+    const drive = { t: "drive", scale: this.isPrecise || pad?.isPrecise ? Math.min(PRECISE, scale) : scale, ahead: 0, left: 0, jog: {}, goals: {}, hand: {} };
+    if (!isHeld) return drive;
+    drive.ahead = held.has("ahead") - held.has("back") || pad?.ahead || 0;
+    drive.left = held.has("left") - held.has("right") || pad?.left || 0;
+    for (const [joint, value] of Object.entries(pad?.jog ?? {})) if (value) drive.jog[joint] = value;
+    for (const [way, value] of Object.entries(pad?.hand ?? {})) if (value) drive.hand[way] = value;
+    for (const control of held) {
+      if (control.startsWith("hand")) drive.hand[control.slice(5)] = control[4] === "+" ? 1 : -1;
+      else if (control[0] === "+" || control[0] === "-") drive.jog[control.slice(1)] = control[0] === "+" ? 1 : -1;
+    }
+    if (held.has("go")) { const to = goal(); if (to) drive.to = to; }
+    drive.goals = Object.fromEntries(this.goals);
+    return drive;
+  }
+}

@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { DeadMan, FROZEN_MS, PERIOD_MS } from "./deadman.js";
+
+const driving = { isMine: true, isHidden: false, scale: 0.5, pad: null, goal: () => null };
+
+test("what is held is said again and again; let go, a last message brakes, and then nothing is said", () => {
+  const man = new DeadMan();
+  assert.equal(man.beat(0, driving), null);
+  man.hold("KeyW", "ahead"); man.hold("KeyR", "+lift"); man.hold("p", "hand+up");
+  for (const at of [50, 100]) assert.deepEqual([man.beat(at, driving)].map((one) => [one.ahead, one.jog, one.hand, one.scale]), [[1, { lift: 1 }, { up: 1 }, 0.5]]);
+  for (const by of ["KeyW", "KeyR", "p"]) man.let(by);
+  assert.deepEqual([man.beat(150, driving)].map((one) => [one.ahead, one.jog, one.hand]), [[0, {}, {}]]);
+  assert.equal(man.beat(200, driving), null);
+});
+
+test("nothing is held by who does not drive, on a page that is hidden, or after the page stood still", () => {
+  for (const lapse of [{ isMine: false }, { isHidden: true }]) {
+    const man = new DeadMan();
+    man.hold("KeyW", "ahead"); man.beat(0, driving);
+    assert.equal(man.beat(PERIOD_MS, { ...driving, ...lapse }).ahead, 0);
+    assert.equal(man.beat(2 * PERIOD_MS, { ...driving, ...lapse }), null);
+  }
+  const man = new DeadMan();
+  man.hold("KeyW", "ahead"); man.goals.set("lift", 0.5);
+  assert.equal(man.beat(0, driving).ahead, 1);
+  const after = man.beat(FROZEN_MS + 1, driving);
+  assert.deepEqual([after.ahead, after.goals], [0, {}]);
+  assert.equal(man.beat(FROZEN_MS + 51, driving), null);      // the key is still down: it has to be pressed again
+});
+
+test("keys against each other stand, precise is slow, and a place is gone to while it is held", () => {
+  const man = new DeadMan();
+  man.hold("KeyW", "ahead"); man.hold("KeyS", "back"); man.isPrecise = true;
+  assert.deepEqual([man.beat(0, driving)].map((one) => [one.ahead, one.scale]), [[0, 0.15]]);
+  man.release(); man.hold("KeyG", "go");
+  assert.deepEqual(man.beat(50, { ...driving, goal: () => ({ x_m: 1, y_m: 2 }) }).to, { x_m: 1, y_m: 2 });
+  assert.equal("to" in man.beat(100, driving), false);
+  man.release();
+  assert.deepEqual([man.beat(150, { ...driving, pad: { isPrecise: true, ahead: 0.4, left: 0, jog: { arm: 1, lift: 0 } } })].map((one) => [one.ahead, one.jog, one.scale]), [[0.4, { arm: 1 }, 0.15]]);
+});
