@@ -18,13 +18,25 @@ from nodes.guard.monitors import GuardSettings
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.state_machine import GuardMachine, Refusal
 from nodes.robot.described import ForRobot
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.clock import to_ns
-from runtime.control_messages.fence import FENCE_TOPIC, Fence
-from runtime.control_messages.lease import LEASE_TOPIC, Lease
-from runtime.errors import ParameterError
-from runtime.message import Stamped
+from runtime import (
+    ALONE,
+    FENCE_TOPIC,
+    LEASE_TOPIC,
+    URGENT,
+    Fence,
+    Lease,
+    Node,
+    ParameterError,
+    Publisher,
+    QoS,
+    Stamped,
+    Subscription,
+    every,
+    on,
+    to_ns,
+)
 from runtime.msgs import (
+    AnswerCode,
     DriverOrder,
     EStop,
     GuardAnswer,
@@ -37,9 +49,7 @@ from runtime.msgs import (
     RobotStatus,
     SeatRequest,
 )
-from runtime.msgs.robot import AnswerCode
 from runtime.msgs.signature import Signatures, make_token
-from runtime.qos import ALONE, URGENT
 
 RATE_HZ = 50
 TICKS_PER_REPORT = 5

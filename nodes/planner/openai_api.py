@@ -26,11 +26,7 @@ from nodes.planner.openai_prompt import (
     words,
 )
 from nodes.planner.rules import Surroundings
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.clock import to_ns
-from runtime.control_messages.fence import Fence
-from runtime.control_messages.health import Spending
-from runtime.errors import ParameterError
+from runtime import RELIABLE, Fence, Node, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
 from runtime.msgs import (
     Effect,
     Feedback,
@@ -44,7 +40,6 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
-from runtime.qos import RELIABLE
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 ASKED_AGAIN = 2
@@ -94,6 +89,8 @@ class OpenAIPlanner(Node):
     ) -> None:
         if give_up_after < 1:
             raise ParameterError(f"planner: give_up_after is {give_up_after}; expected at least 1")
+        if not latency_s >= 0:
+            raise ParameterError(f"planner: latency_s is {latency_s}; expected 0 or more")
         self.settings = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens)
         self.give_up_after = give_up_after
         self.speaker = speaker
@@ -110,29 +107,12 @@ class OpenAIPlanner(Node):
         self.has_told_spent = False
         self.thinking: object | None = None  # the one who asks now; a cancelled one may still be winding up
 
-    @classmethod
-    def check_parameters(
-        cls,
-        model: str = "",
-        base_url: str = "",
-        stream: bool = False,
-        deadline_s: float = 5.0,
-        max_calls: int = 200,
-        max_tokens: int = 2000,
-        give_up_after: int = 3,
-        latency_s: float = 1.5,
-        speaker: str = "robot",
-        sees: bool = True,
-    ) -> list[str]:
-        """What these parameters and this environment lack, in sentences."""
-        found = _settings(model, base_url, stream, deadline_s, max_calls, max_tokens).problems()
-        if latency_s < 0:
-            found.append(f"latency_s is {latency_s}; expected 0 or more")
-        return found
+    def problems(self) -> list[str]:
+        """What its parameters and this environment lack, in sentences."""
+        return self.settings.problems()
 
     def on_start(self) -> None:
-        problems = self.settings.problems()
-        if problems:
+        if problems := self.problems():
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         for port in (self.subtask, self.said):
             port.provenance = f"model:{self.settings.model}"

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from nodes.planner.rules import OrdersUnderWay, Surroundings, given_up, hear, report
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.clock import to_ns
-from runtime.control_messages.fence import Fence
+from runtime import RELIABLE, Fence, Node, Publisher, QoS, Subscription, every, on, to_ns
 from runtime.msgs import (
     Effect,
     Feedback,
@@ -18,7 +16,6 @@ from runtime.msgs import (
     Subtask,
     Utterance,
 )
-from runtime.qos import RELIABLE
 
 HISTORY_KEPT = 100
 KNOWS_WITHIN_S = 8.0

@@ -40,12 +40,20 @@ from nodes.policy.skills import (
 )
 from nodes.robot.described import ForRobot
 from nodes.stretch.kinematics import HEAD_PAN, HEAD_TILT, grasp_point, head_camera_pose, to_odometry
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.clock import to_ns
-from runtime.control_messages.fence import Fence
-from runtime.control_messages.lease import Lease
-from runtime.errors import ParameterError
-from runtime.message import Stamped
+from runtime import (
+    RELIABLE,
+    Fence,
+    Lease,
+    Node,
+    ParameterError,
+    Publisher,
+    QoS,
+    Stamped,
+    Subscription,
+    every,
+    on,
+    to_ns,
+)
 from runtime.msgs import (
     JOINTS,
     Action,
@@ -60,7 +68,6 @@ from runtime.msgs import (
     SkillCatalogue,
     Utterance,
 )
-from runtime.qos import RELIABLE
 
 RATE_HZ = 20
 STATES_KEPT = 30

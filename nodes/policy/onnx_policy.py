@@ -28,12 +28,22 @@ from nodes.policy.skills import resting
 from nodes.policy.under_way import UnderWay
 from nodes.robot.described import ForRobot
 from nodes.stretch.kinematics import GRIPPER
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.clock import to_ns
-from runtime.control_messages.fence import Fence
-from runtime.control_messages.lease import Lease
-from runtime.errors import ParameterError, PolyrhythmError, choices
-from runtime.message import Stamped
+from runtime import (
+    RELIABLE,
+    Fence,
+    Lease,
+    Node,
+    ParameterError,
+    PolyrhythmError,
+    Publisher,
+    QoS,
+    Stamped,
+    Subscription,
+    choices,
+    every,
+    on,
+    to_ns,
+)
 from runtime.msgs import (
     JOINTS,
     Action,
@@ -49,7 +59,6 @@ from runtime.msgs import (
     SkillCatalogue,
     Utterance,
 )
-from runtime.qos import RELIABLE
 
 if TYPE_CHECKING:
     from nodes.policy.onnx_session import PolicySession
@@ -160,24 +169,10 @@ class OnnxPolicy(ForRobot, Node):
         self.refusal = ""
         self.felt_ns = 0
 
-    @classmethod
-    def check_parameters(
-        cls,
-        model: str,
-        sha256: str = "",
-        image_width_px: int = 160,
-        image_height_px: int = 120,
-        step_s: float = 0.05,
-        max_chunk_age_s: float = 1.0,
-        providers: tuple[str, ...] = ("CPUExecutionProvider",),
-        needs_action: bool = True,
-        done_at: float = 0.5,
-        done_chunks: int = 3,
-        limit_s: float = 60.0,
-        blend_s: float = BLEND_S,
-    ) -> list[str]:
+    def problems(self) -> list[str]:
         """What is wrong with the model file, in sentences; it is read and not loaded."""
-        return problems_of(place_of(model), sha256, width_px=image_width_px, height_px=image_height_px)
+        place = place_of(self.model)
+        return problems_of(place, self.sha256, width_px=self.image_width_px, height_px=self.image_height_px)
 
     def on_start(self) -> None:
         from nodes.policy.onnx_session import PolicySession

@@ -20,7 +20,7 @@ from nodes.policy.chunks import BLEND_S
 from nodes.policy.model_inputs import Felt, PolicyAnswer, Wants
 from nodes.policy.model_tensors import CAMERAS, COLUMNS
 from nodes.policy.onnx_policy import OnnxPolicy
-from runtime.errors import ParameterError, PolyrhythmError, choices
+from runtime import ParameterError, PolyrhythmError, choices
 from runtime.msgs import JOINTS
 
 if TYPE_CHECKING:
@@ -65,53 +65,37 @@ class OpenPiPolicy(OnnxPolicy):
             limit_s=limit_s,
             blend_s=blend_s,
         )
-        for problem in self.check_parameters(server, size_px=size_px, within_s=within_s, image_name=image_name):
-            raise ParameterError(f"policy: {problem}")
         self.names = {"image": image_name, "wrist": wrist_name, "joints": joints_name, "text": text_name}
         self.size_px = size_px
         self.key_variable = key_variable
         self.within_s = within_s
 
-    @classmethod
-    def check_parameters(  # type: ignore[override]  # another constructor has other parameters
-        cls,
-        server: str,
-        image_name: str = "observation/image",
-        wrist_name: str = "observation/wrist_image",
-        joints_name: str = "observation/state",
-        text_name: str = "prompt",
-        size_px: int = 224,
-        key_variable: str = "",
-        within_s: float = 0.4,
-        step_s: float = 0.05,
-        max_chunk_age_s: float = 1.0,
-        needs_action: bool = True,
-        limit_s: float = 60.0,
-        blend_s: float = BLEND_S,
-    ) -> list[str]:
+    def problems(self) -> list[str]:
         """What is wrong with the server's place, in sentences; it is not called."""
         problems = []
         try:
-            place = urlsplit(server)
+            place = urlsplit(self.model)
             is_place = place.scheme in ("ws", "wss") and bool(place.hostname) and place.port != 0
         except ValueError:
             is_place = False
         if not is_place:
-            problems.append(f"server is {server!r}; expected an address like 'ws://127.0.0.1:8000'")
+            problems.append(f"server is {self.model!r}; expected an address like 'ws://127.0.0.1:8000'")
         elif place.scheme == "ws" and place.hostname not in ("127.0.0.1", "::1", "localhost"):
             tunnel = f"ssh -L 8000:localhost:{place.port or 80} {place.hostname}"
             problems.append(
-                f"server {server} is another machine, and anybody on the way could answer: use wss://, or {tunnel}"
+                f"server {self.model} is another machine, and anybody on the way could answer: use wss://, or {tunnel}"
             )
-        if not image_name and not wrist_name:
+        if not self.names["image"] and not self.names["wrist"]:
             problems.append("image_name and wrist_name are empty; expected a name for at least one image")
-        if not SMALLEST_PX <= size_px <= LARGEST_PX:
-            problems.append(f"size_px is {size_px}; expected {SMALLEST_PX} to {LARGEST_PX}")
-        if not 0.0 < within_s <= LONGEST_S:
-            problems.append(f"within_s is {within_s}; expected more than 0 and at most {LONGEST_S:g} s")
+        if not SMALLEST_PX <= self.size_px <= LARGEST_PX:
+            problems.append(f"size_px is {self.size_px}; expected {SMALLEST_PX} to {LARGEST_PX}")
+        if not 0.0 < self.within_s <= LONGEST_S:
+            problems.append(f"within_s is {self.within_s}; expected more than 0 and at most {LONGEST_S:g} s")
         return problems
 
     def on_start(self) -> None:
+        if problems := self.problems():
+            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         if self.clock.is_virtual:
             raise ParameterError(f"{self.name}: a server on the network does not wait for virtual time; use OnnxPolicy")
         key = os.environ.get(self.key_variable, "") if self.key_variable else ""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from nodes.policy.chunks import BLEND_S
 from nodes.policy.onnx_policy import OnnxPolicy
-from runtime.errors import ParameterError, UserError
+from runtime import ParameterError, UserError
 from runtime.hosts.address import split
 from runtime.hosts.hosts_table import is_public_key
 
@@ -46,46 +46,29 @@ class RemotePolicy(OnnxPolicy):
             limit_s=limit_s,
             blend_s=blend_s,
         )
-        for problem in self.check_parameters(server, key, host, within_s, jpeg_quality):
-            raise ParameterError(f"policy: {problem}")
         self.server = server
         self.key = key
         self.host = host
         self.within_s = within_s
         self.jpeg_quality = jpeg_quality
 
-    @classmethod
-    def check_parameters(  # type: ignore[override]  # another constructor has other parameters
-        cls,
-        server: str,
-        key: str = "",
-        host: str = "robot",
-        within_s: float = 0.4,
-        jpeg_quality: int = 85,
-        step_s: float = 0.05,
-        max_chunk_age_s: float = 1.0,
-        needs_action: bool = True,
-        done_at: float = 0.5,
-        done_chunks: int = 3,
-        limit_s: float = 60.0,
-        blend_s: float = BLEND_S,
-    ) -> list[str]:
+    def problems(self) -> list[str]:
         """What is wrong with the server's place, in sentences; it is not called."""
         problems = []
         try:
-            place, port = split(server.removeprefix("tcp://"))
+            place, port = split(self.server.removeprefix("tcp://"))
         except UserError:
             place, port = "", None
-        if not server.startswith("tcp://") or not port:
-            problems.append(f"server is {server!r}; expected an address like 'tcp://192.168.1.30:7500'")
-        elif not key and place not in ("127.0.0.1", "::1", "localhost"):
-            problems.append(f"server {server} is another machine, so its public key is needed: key = '...'")
-        if key and not is_public_key(key):
-            problems.append(f"key is {key!r}; expected the 40 characters that `polyrhythm keys show` prints there")
-        if not 0.0 < within_s <= LONGEST_S:
-            problems.append(f"within_s is {within_s}; expected more than 0 and at most {LONGEST_S:g} s")
-        if not 0 <= jpeg_quality <= 100:
-            problems.append(f"jpeg_quality is {jpeg_quality}; expected 1 to 100, or 0 for pixels as they are")
+        if not self.server.startswith("tcp://") or not port:
+            problems.append(f"server is {self.server!r}; expected an address like 'tcp://192.168.1.30:7500'")
+        elif not self.key and place not in ("127.0.0.1", "::1", "localhost"):
+            problems.append(f"server {self.server} is another machine, so its public key is needed: key = '...'")
+        if self.key and not is_public_key(self.key):
+            problems.append(f"key is {self.key!r}; expected the 40 characters that `polyrhythm keys show` prints there")
+        if not 0.0 < self.within_s <= LONGEST_S:
+            problems.append(f"within_s is {self.within_s}; expected more than 0 and at most {LONGEST_S:g} s")
+        if not 0 <= self.jpeg_quality <= 100:
+            problems.append(f"jpeg_quality is {self.jpeg_quality}; expected 1 to 100, or 0 for pixels as they are")
         return problems
 
     @classmethod
@@ -117,6 +100,8 @@ class RemotePolicy(OnnxPolicy):
         from runtime.hosts import keys
         from runtime.hosts.service import Client
 
+        if problems := self.problems():
+            raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         if self.clock.is_virtual:
             raise ParameterError(f"{self.name}: a server on the network does not wait for virtual time; use OnnxPolicy")
         secret = keys.secret_of(self.host) if self.key else ""

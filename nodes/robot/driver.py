@@ -9,10 +9,8 @@ from typing import cast
 
 from nodes.robot.described import ForRobot, joint_names, load_limits
 from nodes.robot.protocol import Robot, RobotError, RobotLimits
-from runtime import Node, Publisher, QoS, Subscription, every, on
-from runtime.errors import UserError
+from runtime import ALONE, Node, Publisher, QoS, Subscription, UserError, every, on
 from runtime.msgs import JOINTS, DriverOrder, JointCommand, RobotMode, RobotState, RobotStatus
-from runtime.qos import ALONE
 
 Parameter = int | float | str | bool
 
@@ -23,6 +21,8 @@ ORDER_LIFESPAN_S = 2.0
 BESIDE = QoS(required=False, in_process=True, lifespan_s=ORDER_LIFESPAN_S)
 """What the guard says reaches the driver within their process, by no socket: nobody else can say it."""
 TICKS_PER_STATUS = 10
+
+SIMULATED = "nodes.sim.robot:SimRobot"
 
 
 class Driver(ForRobot, Node):
@@ -45,7 +45,7 @@ class Driver(ForRobot, Node):
 
     def __init__(
         self,
-        robot: str = "nodes.sim.robot:SimRobot",
+        robot: str = SIMULATED,
         robot_params: dict[str, Parameter] | None = None,
         limits: str = "",
     ) -> None:
@@ -58,13 +58,11 @@ class Driver(ForRobot, Node):
         self._mode: RobotMode | None = None
         self.robot: Robot | None = None
 
-    @classmethod
-    def check_parameters(
-        cls, robot: str = "", robot_params: dict[str, Parameter] | None = None, limits: str = "", **_: object
-    ) -> list[str]:
+    def problems(self) -> list[str]:
         """What is wrong with the robot's class, or its arguments; it is neither made nor moved."""
-        if not robot:
-            return []
+        robot = self._robot_name
+        if robot == SIMULATED:
+            return []  # a check need not load its physics
         try:
             found = robot_class(robot)
         except UserError as problem:
@@ -73,12 +71,13 @@ class Driver(ForRobot, Node):
         if lacking:
             return [f"robot {robot!r} is no robot: it lacks {', '.join(lacking)}; docs/new-robot.md says what one does"]
         try:
-            inspect.signature(found).bind(**robot_params or {})
+            inspect.signature(found).bind(**self._robot_params)
         except TypeError as problem:
             return [f"robot {robot!r} does not take these robot_params: {problem}"]
         own = getattr(found, "limits", None)  # of the class where it knows them before it is started
-        joints = joint_names(load_limits(limits)) if limits else JOINTS
-        return [_others(robot, own, joints)] if isinstance(own, RobotLimits) and joint_names(own) != joints else []
+        if isinstance(own, RobotLimits) and joint_names(own) != self._joints:
+            return [_others(robot, own, self._joints)]
+        return []
 
     def on_start(self) -> None:
         """Connect to the robot; never moves it. Raises UserError for a real robot in virtual time."""

@@ -21,10 +21,7 @@ from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
 from nodes.vlm.next_action import Decision, Outcome, Situation, decide, is_in, name_of
 from nodes.vlm.poses import pose_at
-from runtime import Node, Publisher, QoS, Stamped, Subscription, every, on
-from runtime.clock import to_ns
-from runtime.control_messages.fence import Fence
-from runtime.control_messages.lease import Lease
+from runtime import RELIABLE, Fence, Lease, Node, Publisher, QoS, Stamped, Subscription, every, on, to_ns
 from runtime.msgs import (
     JOINTS,
     Action,
@@ -44,7 +41,6 @@ from runtime.msgs import (
     Utterance,
     aimed_at,
 )
-from runtime.qos import RELIABLE
 
 STATES_KEPT = 60
 SILENCE_S = 4.0

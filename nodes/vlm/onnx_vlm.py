@@ -13,8 +13,7 @@ from nodes.vlm.onnx_folder import read_folder
 from nodes.vlm.onnx_request import OnnxRequest
 from nodes.vlm.pointing_vlm import PointingVLM
 from nodes.vlm.question_and_answer import MOST_OBJECTS, Coordinates, system_prompt
-from runtime.clock import NS_PER_S
-from runtime.errors import ParameterError, PolyrhythmError
+from runtime import NS_PER_S, ParameterError, PolyrhythmError
 
 CPU = ("CPUExecutionProvider",)
 
@@ -66,18 +65,15 @@ class OnnxVLM(PointingVLM):
         self.providers = tuple(providers)
         self.threads = threads or max(1, (os.cpu_count() or 2) // 2)
 
-    @classmethod
-    def check_parameters(
-        cls, folder: str, precision: str = "", providers: tuple[str, ...] = CPU, **_: object
-    ) -> list[str]:
+    def problems(self) -> list[str]:
         """What the folder and this machine lack, in sentences; models are read and not run."""
         from nodes.models.onnx_runtime import why_no_provider
         from nodes.vlm.onnx_words import why_no_tokenizer
 
-        found, problems = read_folder(folder, precision)
+        found, problems = read_folder(self.folder, self.precision)
         if found is not None:
             problems += found.read_parts()[1]
-        problems += [text for text in (why_no_tokenizer(), why_no_provider(tuple(providers))) if text]
+        problems += [text for text in (why_no_tokenizer(), why_no_provider(self.providers)) if text]
         return problems
 
     def on_start(self) -> None:

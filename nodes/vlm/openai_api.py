@@ -12,7 +12,7 @@ from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
 from nodes.vlm.pointing_vlm import PointingVLM
 from nodes.vlm.question_and_answer import Coordinates
-from runtime.errors import ParameterError
+from runtime import ParameterError
 
 DEFAULT_URL = "http://127.0.0.1:8000/v1"
 
@@ -38,25 +38,12 @@ class OpenAIVLM(PointingVLM):
         self.chat = ChatRequest(self.settings, latency_s=latency_s)
         super().__init__(self.chat, coordinates, speaker)
 
-    @classmethod
-    def check_parameters(
-        cls,
-        model: str = "",
-        base_url: str = "",
-        stream: bool = False,
-        deadline_s: float = 5.0,
-        max_calls: int = 10_000,
-        max_tokens: int = 2000,
-        latency_s: float = 0.5,
-        coordinates: Coordinates = "pixel",
-        speaker: str = "robot",
-    ) -> list[str]:
-        """What these parameters and this environment lack, in sentences."""
-        return _settings(model, base_url, stream, deadline_s, max_calls, max_tokens).problems()
+    def problems(self) -> list[str]:
+        """What its parameters and this environment lack, in sentences."""
+        return self.settings.problems()
 
     def on_start(self) -> None:
-        problems = self.settings.problems()
-        if problems:
+        if problems := self.problems():
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         self._name_model(self.settings.model)
         info: dict[str, Any] = getattr(self, "run_info", {})

@@ -28,12 +28,8 @@ from nodes.vlm.question_and_answer import (
     system_prompt,
     words,
 )
-from runtime import Publisher, QoS, Subscription, every, on
-from runtime.control_messages.fence import Fence
-from runtime.control_messages.health import Spending
-from runtime.errors import ParameterError
+from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
 from runtime.msgs import Image, OutOfBudget, RobotState, SeenObject, Utterance
-from runtime.qos import RELIABLE
 
 SAID_KEPT = 5
 FAILURES_TO_BLIND = 3

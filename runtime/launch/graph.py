@@ -294,7 +294,6 @@ def _own_names(cls: type) -> set[str]:
 def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list[str]:
     try:
         handlers = handlers_of(spec.cls)
-        values = convert_params(spec.cls, spec.params) if spec.instance is None else {}
         node = spec.build()  # an `__init__` is cheap, and knows best which values it refuses
     except UserError as problem:
         return [str(problem)]
@@ -322,9 +321,6 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
             problems.append(f"remap: {problem}")
     if not problems and spec.instance is None:
         problems.extend(node.problems() or node.seat_problems(seats))
-    check = getattr(spec.cls, "check_parameters", None)
-    if check is not None and not problems and spec.instance is None:
-        problems.extend(check(**values))
     return problems
 
 

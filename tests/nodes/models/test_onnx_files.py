@@ -28,19 +28,17 @@ def model(tmp_path: Path) -> str:
 
 def test_a_missing_file_is_named_before_anything_starts(tmp_path: Path) -> None:
     path = str(tmp_path / "none.onnx")
-    assert OnnxPolicy.check_parameters(path) == [f"model {path!r} does not exist"]
-    assert OnnxPolicy.check_parameters("") == ["no model is named; set the parameter model to the path of an ONNX file"]
-    assert OnnxPolicy.check_parameters(str(tmp_path)) == [f"model {str(tmp_path)!r} is not a file"]
+    assert OnnxPolicy(path).problems() == [f"model {path!r} does not exist"]
+    assert OnnxPolicy("").problems() == ["no model is named; set the parameter model to the path of an ONNX file"]
+    assert OnnxPolicy(str(tmp_path)).problems() == [f"model {str(tmp_path)!r} is not a file"]
     with pytest.raises(ParameterError, match="does not exist"):
         OnnxPolicy(path).on_start()
 
 
 def test_the_hash_must_match_where_one_is_given(model: str) -> None:
     right = hashlib.sha256(Path(model).read_bytes()).hexdigest()
-    assert OnnxPolicy.check_parameters(model, sha256=right.upper()) == []
-    assert OnnxPolicy.check_parameters(model, sha256="0" * 64) == [
-        f"model {model!r} has sha256 {right}, expected {'0' * 64}"
-    ]
+    assert OnnxPolicy(model, sha256=right.upper()).problems() == []
+    assert OnnxPolicy(model, sha256="0" * 64).problems() == [f"model {model!r} has sha256 {right}, expected {'0' * 64}"]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +113,7 @@ def hidden_models() -> dict[str, onnx.ModelProto]:
 @pytest.mark.parametrize("place", list(hidden_models()))
 def test_external_data_is_refused_wherever_it_hides(tmp_path: Path, place: str) -> None:
     path = write_model(tmp_path, hidden_models()[place].SerializeToString())
-    (problem,) = OnnxPolicy.check_parameters(path)
+    (problem,) = OnnxPolicy(path).problems()
     told = "'../secret'; expected a file beside it" if place == "initializer" else "other files; save it as one file"
     assert problem == f"model {path!r} keeps tensors in {told}"
 
@@ -141,11 +139,11 @@ def hash_of(path: str) -> str:
 def test_weights_beside_the_model_are_taken_with_one_hash_over_both(tmp_path: Path) -> None:
     path = saved_with_data(tmp_path)
     whole = hash_of(path)
-    assert OnnxPolicy.check_parameters(path) == [
+    assert OnnxPolicy(path).problems() == [
         f"model {path!r} keeps tensors in policy.onnx.data; such a model needs its sha256, "
         f"which is now {whole} (cat policy.onnx policy.onnx.data | sha256sum)"
     ]
-    assert OnnxPolicy.check_parameters(path, sha256=whole) == []
+    assert OnnxPolicy(path, sha256=whole).problems() == []
     policy = OnnxPolicy(path, sha256=whole)
     policy.on_start()
     assert isinstance(policy.session, PolicySession)
@@ -163,7 +161,7 @@ def test_weights_that_were_cut_or_swapped_are_refused(tmp_path: Path, how: str) 
     whole, file = hash_of(path), Path(path + ".data")
     data = file.read_bytes()
     file.write_bytes(data[:-8] if how == "cut" else bytes([data[0] ^ 1]) + data[1:])
-    (problem,) = OnnxPolicy.check_parameters(path, sha256=whole)
+    (problem,) = OnnxPolicy(path, sha256=whole).problems()
     assert problem == f"model {path!r} has sha256 {hash_of(path)}, expected {whole}"
     if how == "cut":
         with pytest.raises(PolyrhythmError, match="cannot be loaded"):
@@ -173,7 +171,7 @@ def test_weights_that_were_cut_or_swapped_are_refused(tmp_path: Path, how: str) 
 def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
     path = saved_with_data(tmp_path)
     Path(path + ".data").unlink()
-    assert OnnxPolicy.check_parameters(path, sha256="0" * 64) == [
+    assert OnnxPolicy(path, sha256="0" * 64).problems() == [
         f"model {path!r} keeps tensors in policy.onnx.data, which is not beside it"
     ]
 

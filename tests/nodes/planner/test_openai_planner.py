@@ -194,13 +194,13 @@ def test_the_same_conversation_gives_the_same_messages_in_virtual_time() -> None
 
 
 def test_check_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert OpenAIPlanner.check_parameters() == []
+    assert OpenAIPlanner().problems() == []
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert OpenAIPlanner.check_parameters() == [
+    assert OpenAIPlanner().problems() == [
         "OPENAI_API_KEY is not set; set it, or OPENAI_BASE_URL to a server that needs no key"
     ]
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1")
-    assert OpenAIPlanner.check_parameters() == []
+    assert OpenAIPlanner().problems() == []
     with pytest.raises(ParameterError, match="give_up_after is 0"):
         OpenAIPlanner(give_up_after=0)
 

@@ -102,11 +102,11 @@ def test_its_file_is_the_one_that_the_page_measured() -> None:
     data = shipped()["clear-table"].read_bytes()
     assert hashlib.sha256(data).hexdigest() in PAGE.read_text()
     assert len(data) < 300_000
-    assert OnnxPolicy.check_parameters("clear-table") == []
+    assert OnnxPolicy("clear-table").problems() == []
 
 
 def test_a_model_of_another_name_is_looked_for_as_a_file() -> None:
-    assert OnnxPolicy.check_parameters("clear-tables") == ["model 'clear-tables' does not exist"]
+    assert OnnxPolicy("clear-tables").problems() == ["model 'clear-tables' does not exist"]
 
 
 @pytest.mark.parametrize("model", [None, "clear-table"])

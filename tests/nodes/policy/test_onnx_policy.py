@@ -248,4 +248,4 @@ def test_importing_the_policy_loads_neither_onnxruntime_nor_opencv() -> None:
 def test_the_test_model_can_be_written_from_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "made.onnx"
     subprocess.run([sys.executable, "-m", "tests.support.policy_model", str(path)], check=True)
-    assert OnnxPolicy.check_parameters(str(path)) == []
+    assert OnnxPolicy(str(path)).problems() == []

@@ -177,9 +177,9 @@ def test_numbers_that_are_not_finite_pass_here_and_are_dropped_by_the_policy() -
     ],
 )
 def test_a_place_that_cannot_be_trusted_is_refused_at_check(server: str, why: str) -> None:
-    (problem,) = OpenPiPolicy.check_parameters(server)
+    (problem,) = OpenPiPolicy(server).problems()
     assert why in problem
-    assert OpenPiPolicy.check_parameters("wss://gpu.example/policy") == []
+    assert OpenPiPolicy("wss://gpu.example/policy").problems() == []
 
 
 def test_in_virtual_time_it_is_refused() -> None:

@@ -322,7 +322,7 @@ def test_other_inputs_are_refused_at_check_and_at_start_with_the_same_sentence(
     tmp_path: Path, shapes: dict[str, tuple[int, ...]], why: str
 ) -> None:
     path = write_model(tmp_path, linear_model(shapes))
-    (problem,) = OnnxPolicy.check_parameters(path)
+    (problem,) = OnnxPolicy(path).problems()
     assert re.search(why, problem)
     with pytest.raises(PolyrhythmError) as refusal:
         OnnxPolicy(path).on_start()
@@ -333,15 +333,15 @@ def test_sizes_that_a_model_must_fix_and_outputs_of_other_shapes_are_refused(tmp
     model = onnx.load_from_string(linear_model({"joints": (1, 8), "wrist": (1, 3, 24, 32)}))
     model.graph.input[1].type.tensor_type.shape.dim[2].dim_param = "height"
     path = write_model(tmp_path, model.SerializeToString())
-    assert "the model must fix its sizes" in OnnxPolicy.check_parameters(path)[0]
+    assert "the model must fix its sizes" in OnnxPolicy(path).problems()[0]
     model = onnx.load_from_string(done_model())
     model.graph.output[1].type.tensor_type.shape.dim.add().dim_value = 2
     path = write_model(tmp_path, model.SerializeToString())
-    assert "output 'done' is tensor(float) of shape [1, 2]; expected" in OnnxPolicy.check_parameters(path)[0]
+    assert "output 'done' is tensor(float) of shape [1, 2]; expected" in OnnxPolicy(path).problems()[0]
     model = onnx.load_from_string(done_model())
     del model.graph.output[0]
     path = write_model(tmp_path, model.SerializeToString())
-    assert "its outputs are done; a policy knows chunk, done, and needs chunk" in OnnxPolicy.check_parameters(path)[0]
+    assert "its outputs are done; a policy knows chunk, done, and needs chunk" in OnnxPolicy(path).problems()[0]
 
 
 def test_the_page_names_every_input_and_the_order_of_the_skills() -> None:
@@ -360,7 +360,7 @@ def test_half_precision_is_fed_and_read_as_such(tmp_path: Path) -> None:
     output = model.graph.output[0]
     output.name, output.type.tensor_type.elem_type = "chunk", onnx.TensorProto.FLOAT16
     data = model.SerializeToString()
-    assert OnnxPolicy.check_parameters(write_model(tmp_path, data)) == []
+    assert OnnxPolicy(write_model(tmp_path, data)).problems() == []
     chunk = told(data).run({}, Felt(HOME)).chunk
     assert chunk.dtype == np.float64
     assert chunk[0, :8] == pytest.approx(HOME, abs=1e-3)

@@ -257,13 +257,13 @@ def test_a_robot_that_fails_to_stop_is_closed_all_the_same() -> None:
     ],
 )
 def test_what_is_no_robot_is_known_before_the_start(robot: str, params: dict[str, int], words: str) -> None:
-    [problem] = Driver.check_parameters(robot, dict(params))
+    [problem] = Driver(robot, dict(params)).problems()
     assert words in problem
 
 
 def test_a_robot_that_is_one_is_neither_made_nor_moved_by_a_check() -> None:
-    for robot in ("nodes.sim.kinematic:KinematicRobot", "bridges.stretch.robot:StretchRobot", ""):
-        assert Driver.check_parameters(robot) == []
+    for robot in ("nodes.sim.kinematic:KinematicRobot", "bridges.stretch.robot:StretchRobot", "nodes.sim.robot:SimRobot"):
+        assert Driver(robot).problems() == []
     assert set(METHODS) == {name for name in vars(Robot) if not name.startswith("_") and callable(vars(Robot)[name])}
 
 

@@ -57,7 +57,7 @@ def external(folder: Path) -> None:
 
 
 def test_a_whole_folder_lacks_nothing(folder: Path) -> None:
-    assert OnnxVLM.check_parameters(str(folder)) == []
+    assert OnnxVLM(str(folder)).problems() == []
 
 
 SEEN_BY_CHECK: dict[str, tuple[Spoil, str]] = {
@@ -117,7 +117,7 @@ SEEN_BY_CHECK: dict[str, tuple[Spoil, str]] = {
 def test_check_says_what_is_wrong_with_the_folder_and_a_run_does_not_start(folder: Path, name: str) -> None:
     spoil, said = SEEN_BY_CHECK[name]
     spoil(folder)
-    problems = OnnxVLM.check_parameters(str(folder))
+    problems = OnnxVLM(str(folder)).problems()
     assert any(said in problem for problem in problems), problems
     with pytest.raises(ParameterError, match="vlm: "):
         OnnxVLM(str(folder)).on_start()
@@ -148,21 +148,21 @@ def test_a_newer_folder_says_in_another_file_how_an_image_becomes_a_tile(folder:
     old = folder / "preprocessor_config.json"
     (folder / "processor_config.json").write_text(json.dumps({"image_processor": json.loads(old.read_text())}))
     old.unlink()
-    assert OnnxVLM.check_parameters(str(folder)) == []
+    assert OnnxVLM(str(folder)).problems() == []
     (folder / "processor_config.json").write_text('{"image_processor": {}}')
-    (problem,) = OnnxVLM.check_parameters(str(folder))
+    (problem,) = OnnxVLM(str(folder)).problems()
     assert "processor_config.json: Object missing required field `max_image_size`" in problem
     (folder / "processor_config.json").write_text("{}")
-    (problem,) = OnnxVLM.check_parameters(str(folder))
+    (problem,) = OnnxVLM(str(folder)).problems()
     assert problem.endswith("preprocessor_config.json does not exist")
 
 
 def test_a_precision_is_found_by_its_name(folder: Path) -> None:
     for file in (folder / "onnx").glob("*.onnx"):
         shutil.copy(file, file.with_name(f"{file.stem}_q4.onnx"))
-    assert OnnxVLM.check_parameters(str(folder), "q4") == []
-    assert OnnxVLM.check_parameters(str(folder)) == [], "the plain one is taken where none is named"
-    problems = OnnxVLM.check_parameters(str(folder), "int8")
+    assert OnnxVLM(str(folder), "q4").problems() == []
+    assert OnnxVLM(str(folder)).problems() == [], "the plain one is taken where none is named"
+    problems = OnnxVLM(str(folder), "int8").problems()
     assert len(problems) == 3
     assert "vision_encoder_int8.onnx does not exist; set the parameter precision to one of those there: " in problems[0]
 
@@ -172,7 +172,7 @@ def test_a_precision_is_found_by_its_name(folder: Path) -> None:
     [("", "no folder is named; set the parameter folder"), ("/nowhere", "folder '/nowhere' does not exist")],
 )
 def test_a_folder_that_is_none_is_named(folder_name: str, said: str) -> None:
-    (problem,) = OnnxVLM.check_parameters(folder_name)
+    (problem,) = OnnxVLM(folder_name).problems()
     assert said in problem
 
 
@@ -182,13 +182,13 @@ def test_without_the_package_tokenizers_check_says_what_to_install(
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "tokenizers" else find(name))
     expected = "the package tokenizers is not installed: pip install 'polyrhythm[vlm]'"
-    assert OnnxVLM.check_parameters(str(folder)) == [expected]
+    assert OnnxVLM(str(folder)).problems() == [expected]
     with pytest.raises(ParameterError, match="pip install"):
         OnnxVLM(str(folder)).on_start()
 
 
 def test_a_card_that_is_not_there_is_told_before_the_start(folder: Path) -> None:
-    (problem,) = OnnxVLM.check_parameters(str(folder), providers=("TPUExecutionProvider",))
+    (problem,) = OnnxVLM(str(folder), providers=("TPUExecutionProvider",)).problems()
     assert problem.startswith("provider 'TPUExecutionProvider' is not installed; known: ")
 
 

@@ -226,10 +226,10 @@ def test_the_budget_of_calls_is_a_hard_stop(view: View) -> None:
 
 
 def test_check_names_what_is_missing() -> None:
-    assert OpenAIVLM.check_parameters() == [
+    assert OpenAIVLM().problems() == [
         "no model is named; set the parameter model or the environment variable VLM_MODEL"
     ]
-    assert OpenAIVLM.check_parameters(model="qwen") == []
+    assert OpenAIVLM(model="qwen").problems() == []
 
 
 # pure parts

@@ -20,7 +20,7 @@ from nodes.policy.remote_session import RemoteSession, answering
 from nodes.policy.serve import main as serve_main
 from runtime.clock import to_ns
 from runtime.commands.doctor import examine_launch
-from runtime.errors import ParameterError, PolyrhythmError, TransportError, UserError
+from runtime.errors import PolyrhythmError, TransportError, UserError
 from runtime.hosts import keys
 from runtime.hosts.service import Client, ClientQuestion, Questions, QuestionServer
 from runtime.supervision.diagnostics import Finding
@@ -270,9 +270,7 @@ def test_a_remote_model_is_told_the_action_and_tells_whether_it_is_done() -> Non
     ],
 )
 def test_wrong_parameters_are_sentences(parameters: dict[str, object], words: str) -> None:
-    with pytest.raises(ParameterError) as refusal:
-        RemotePolicy(**parameters)  # type: ignore[arg-type]
-    assert words in str(refusal.value)
+    assert words in " ".join(RemotePolicy(**parameters).problems())  # type: ignore[arg-type]
 
 
 def test_the_doctor_asks_the_server_whether_it_lets_the_robot_in(
