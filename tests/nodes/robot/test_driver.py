@@ -262,7 +262,11 @@ def test_what_is_no_robot_is_known_before_the_start(robot: str, params: dict[str
 
 
 def test_a_robot_that_is_one_is_neither_made_nor_moved_by_a_check() -> None:
-    for robot in ("nodes.sim.kinematic:KinematicRobot", "bridges.stretch.robot:StretchRobot", "nodes.sim.robot:SimRobot"):
+    for robot in (
+        "nodes.sim.kinematic:KinematicRobot",
+        "bridges.stretch.robot:StretchRobot",
+        "nodes.sim.robot:SimRobot",
+    ):
         assert Driver(robot).problems() == []
     assert set(METHODS) == {name for name in vars(Robot) if not name.startswith("_") and callable(vars(Robot)[name])}
 
