@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import msgspec
 
 from nodes.evaluation.figures import compare, figures_of
 from nodes.evaluation.folder import ResultsFolder
-from nodes.evaluation.running import Runs, check_not_broken
+from nodes.evaluation.running import REPORT, Runs, check_not_broken
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant, trials_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_text
@@ -34,6 +34,10 @@ def main(argv: list[str]) -> int:
     """0; 1 where runs broke or too few succeeded; 2 where it was asked wrongly."""
     if argv[:1] == ["reflex"]:
         return answered("polyrhythm eval", lambda: _reflex(argv[1:]))
+    if argv[:1] == ["interruptions"]:
+        from nodes.evaluation.interruptions import command
+
+        return answered("polyrhythm eval", lambda: command.main(argv[1:]))
     if argv[:1] == ["understanding"]:
         from nodes.evaluation import understanding
 
@@ -55,7 +59,7 @@ def _evaluate(asked: argparse.Namespace) -> int:
     tasks = tuple(dict.fromkeys(asked.task))
     for task in tasks:
         _changes_of_task(task, ())  # unknown ones are known now
-    trials = trials_of(variants, tasks, _seeds(asked.seeds))
+    trials = trials_of(variants, tasks, seeds_of(asked.seeds))
     if len(trials) > MOST_RUNS:
         raise UserError(f"these are {len(trials)} runs; at most {MOST_RUNS} are taken on")
     out: Path = asked.out or unique_path(Path("runs") / f"eval-{wall_time_text()}-{path.stem}")
@@ -65,8 +69,8 @@ def _evaluate(asked: argparse.Namespace) -> int:
     )  # fmt: skip
     folder = ResultsFolder(out, card)
     try:
-        with _interrupted_by_term():
-            _run(asked, str(path), variants, trials, folder)
+        with interrupted_by_term():
+            run_all(asked, str(path), variants, trials, folder)
     except KeyboardInterrupt:
         print(f"\nstopped after {len(folder.results)} of {len(trials)} runs; the same command with --out {out} goes on",
               file=sys.stderr)  # fmt: skip
@@ -74,13 +78,13 @@ def _evaluate(asked: argparse.Namespace) -> int:
             return 1
     finally:
         folder.close()
-    results = _in_order(folder.results, trials)
+    results = in_order(folder.results, trials)
     check_not_broken(results)
     return _tell(results, out, at_least=asked.at_least, as_json=asked.json)
 
 
 @contextmanager
-def _interrupted_by_term() -> Iterator[None]:
+def interrupted_by_term() -> Iterator[None]:
     """A polite end is one by Ctrl-C: no run is left behind."""
     both = (signal.SIGINT, signal.SIGTERM)  # a shell's background job begins with the first of them ignored
     before = {number: signal.signal(number, signal.default_int_handler) for number in both}
@@ -91,20 +95,25 @@ def _interrupted_by_term() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _run(
+def run_all(
     asked: argparse.Namespace,
     launch: str,
     variants: Sequence[Variant],
     trials: Sequence[EvaluationRun],
     folder: ResultsFolder,
+    *,
+    changes_of_task: Callable[[str, Sequence[str]], Sequence[str]] | None = None,
+    report: str = REPORT,
 ) -> None:
+    """Run what the folder does not hold yet, and tell how far it is and how long it still takes."""
     known = {result.trial for result in folder.results if not result.has_broken}
     folder.results = [result for result in folder.results if not result.has_broken]  # those are tried again
     left = [trial for trial in trials if trial not in known]
     jobs = 1 if asked.real_time else asked.jobs or os.cpu_count() or 1
     runs = Runs(
-        launch, folder.card.launch, variants, _changes_of_task, folder.path,
+        launch, folder.card.launch, variants, changes_of_task or _changes_of_task, folder.path,
         is_virtual=not asked.real_time, for_s=asked.for_s, keeps_all=asked.keep == "all", longest_s=asked.longest,
+        report=report,
     )  # fmt: skip
     clock = SystemClock()
     started_ns, begun = clock.now_ns(), len(folder.results)
@@ -153,7 +162,7 @@ def _tell(results: Sequence[Result], out: Path, *, at_least: float | None, as_js
     return 1 if at_least is not None and any(one.success.share < at_least for one in figures) else 0
 
 
-def _in_order(results: Sequence[Result], trials: Sequence[EvaluationRun]) -> list[Result]:
+def in_order(results: Sequence[Result], trials: Sequence[EvaluationRun]) -> list[Result]:
     """Of several of one trial the last; others than those asked for left out."""
     newest = {result.trial: result for result in results}
     return [newest[trial] for trial in dict.fromkeys(trials) if trial in newest]
@@ -197,7 +206,7 @@ def _variants(asked: Sequence[tuple[str, str]]) -> list[Variant]:
     return [Variant(name, (*shared, *own)) for name, own in named]
 
 
-def _seeds(text: str) -> range:
+def seeds_of(text: str) -> range:
     """ "20" is 0 to 19, "5:8" is 5, 6 and 7."""
     first, colon, end = text.rpartition(":")
     try:
@@ -222,6 +231,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="polyrhythm eval",
         description="Run a graph many times and tell how often it succeeded, how long it took and how fast it stopped, "
         "with 95 % intervals; compare variants on the same seeds. "
+        "`polyrhythm eval interruptions` runs the interruption experiment. "
         "`polyrhythm eval reflex` scores the words that stop a robot.",
         epilog="examples: polyrhythm eval laptop --seeds 20; "
         "polyrhythm eval laptop --seeds 20 --variant expert --variant mine "

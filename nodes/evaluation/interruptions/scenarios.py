@@ -71,9 +71,9 @@ def shipped() -> Scenarios:
 
 
 def names() -> tuple[str, ...]:
-    """All scenarios: "stop/approach" and so on, then the controls."""
+    """All scenarios: "stop-approach" and so on, then the controls."""
     known = shipped()
-    kinds = tuple(f"{kind}/{moment}" for kind in known.kinds for moment in known.moments)
+    kinds = tuple(f"{kind}-{moment}" for kind in known.kinds for moment in known.moments)
     return (*kinds, *known.controls)
 
 
@@ -83,7 +83,7 @@ def draw(name: str, seed: int) -> Drawn:
     if name not in names():
         raise UserError(f"scenario {name!r}: known: {choices(names())}")
     generator = random.Random(f"{name}/{seed}")
-    what, _, moment = name.partition("/")
+    what, _, moment = name.partition("-")
     if not moment:
         control = known.controls[what]
         lines = control.burst or ((generator.choice(control.words),) if control.words else ())

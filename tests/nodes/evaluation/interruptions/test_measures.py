@@ -22,7 +22,7 @@ More = tuple[float, str, Message]
 
 def interruption(kind: str, *, wants: str = "cups but it") -> Interruption:
     return Interruption(
-        scenario=f"{kind}/approach", kind=kind, moment="approach", text="Not the blue one", is_new_wording=False,
+        scenario=f"{kind}-approach", kind=kind, moment="approach", text="Not the blue one", is_new_wording=False,
         thing="blue_cup", wants=wants, offset_s=1.0, phase="approach",
     )  # fmt: skip
 

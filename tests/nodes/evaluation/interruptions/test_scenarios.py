@@ -26,7 +26,7 @@ def test_each_kind_has_ten_wordings_half_of_them_new() -> None:
 
 
 def test_a_seed_draws_the_same_again_and_another_seed_another_moment() -> None:
-    one, again, other = draw("stop/carry", 3), draw("stop/carry", 3), draw("stop/carry", 4)
+    one, again, other = draw("stop-carry", 3), draw("stop-carry", 3), draw("stop-carry", 4)
     assert one == again
     assert one.offset_s != other.offset_s
 
@@ -38,8 +38,8 @@ def test_words_end_within_the_phase() -> None:
 
 
 def test_an_unknown_scenario_is_told() -> None:
-    with pytest.raises(UserError, match=r"scenario is 'stop/lunch'; known: "):
-        InterruptingPerson("stop/lunch")
+    with pytest.raises(UserError, match=r"scenario is 'stop-lunch'; known: "):
+        InterruptingPerson("stop-lunch")
 
 
 @pytest.mark.parametrize(

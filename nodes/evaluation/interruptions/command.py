@@ -1,0 +1,127 @@
+"""`polyrhythm eval interruptions`: the arms on the same scenarios and seeds, and what may be said of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from nodes.evaluation.command import in_order, interrupted_by_term, run_all, seeds_of
+from nodes.evaluation.folder import ResultsFolder
+from nodes.evaluation.interruptions.arm import ARMS, REGIMES, changes_of
+from nodes.evaluation.interruptions.comparisons import compare, figures_of, table, variant_name
+from nodes.evaluation.interruptions.scenarios import names, shipped
+from nodes.evaluation.running import check_not_broken
+from nodes.evaluation.trials import Card, Result, Variant, trials_of
+from runtime.clock import wall_time_text
+from runtime.commands.command_line import count, seconds, unique_path
+from runtime.errors import UserError, choices
+from runtime.launch.file import check, find, load
+from runtime.launch.provenance import git_state, versions
+
+LAUNCH = "interruptions"
+REPORT = "nodes.evaluation.interruptions.measures:report_measures"
+_OF_THE_MACHINE = ("took_s", "recording")
+
+
+def main(argv: list[str]) -> int:
+    """0; 1 where runs broke. Raises UserError where it was asked wrongly."""
+    asked = _parser().parse_args(argv)
+    regimes = asked.regime or ["cloud"]
+    variants = [
+        Variant(variant_name(arm, regime), changes_of(arm, regime, recogniser_s=asked.recogniser))
+        for regime in regimes
+        for arm in asked.arm or list(ARMS)
+    ]
+    scenarios = _scenarios(asked.scenario)
+    path = find(LAUNCH)
+    for variant in variants:
+        check(load(path, overrides=variant.changes))
+    launch = load(path)
+    trials = trials_of(variants, scenarios, seeds_of(asked.seeds))
+    out: Path = asked.out or unique_path(Path("runs") / f"interruptions-{wall_time_text()}")
+    card = Card(
+        launch=launch.text, variants=tuple(variants), tasks=scenarios, is_virtual=True, for_s=None,
+        versions=versions(), git=git_state(path.parent),
+    )  # fmt: skip
+    folder = ResultsFolder(out, card)
+    try:
+        with interrupted_by_term():
+            run_all(asked, str(path), variants, trials, folder, changes_of_task=_with_scenario, report=REPORT)
+    except KeyboardInterrupt:
+        done = f"{len(folder.results)} of {len(trials)} runs"
+        print(f"\nstopped after {done}; the same command with --out {out} goes on", file=sys.stderr)
+        if not folder.results:
+            return 1
+    finally:
+        folder.close()
+    results = in_order(folder.results, trials)
+    check_not_broken(results)
+    _tell(results, out, as_json=asked.json)
+    return 1 if any(result.has_broken for result in results) else 0
+
+
+def _scenarios(asked: Sequence[str]) -> tuple[str, ...]:
+    """Those named; a kind stands for its three moments, none for all. Raises UserError."""
+    known = names()
+    found: list[str] = []
+    for name in asked:
+        mine = [one for one in known if one == name or (name in shipped().kinds and one.startswith(f"{name}-"))]
+        if not mine:
+            raise UserError(f"--scenario {name!r}: known: {choices((*shipped().kinds, *known))}")
+        found += mine
+    return tuple(dict.fromkeys(found)) or known
+
+
+def _with_scenario(task: str, changes: Sequence[str]) -> Sequence[str]:
+    return (*changes, f"person.scenario={task}")
+
+
+def _tell(results: Sequence[Result], out: Path, *, as_json: bool) -> None:
+    figures, comparisons = figures_of(results), compare(results)
+    if not as_json:
+        print(table(figures, comparisons))
+        for result in results:
+            if why := reason_without(result):
+                print(f"! {result.trial.name}: {why}")
+        print(f"all results: {out}")
+        return
+    rows = []
+    for result in results:
+        row = msgspec.to_builtins(result)
+        rows.append({key: value for key, value in row.items() if key not in _OF_THE_MACHINE})
+    told = {"figures": figures, "comparisons": comparisons, "results": rows}
+    print(msgspec.json.format(msgspec.json.encode(told, order="sorted"), indent=1).decode())
+
+
+def reason_without(result: Result) -> str:
+    """Why a run has no measures; "" where it has."""
+    if result.has_broken or not result.measures:
+        return result.reason
+    return "" if result.measures.get("is_measured") else str(result.measures.get("why_not"))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm eval interruptions",
+        description="Interrupt a moving robot under several arms: the same scenarios and seeds, measured from the "
+        "recordings. docs/decisions/interruption-experiment.md specifies it.",
+        epilog="example: polyrhythm eval interruptions --arm A --arm B+ --scenario retraction --seeds 3",
+    )
+    parser.add_argument("--arm", action="append", choices=list(ARMS), help="several; default: all")
+    parser.add_argument("--scenario", action="append", default=[], metavar="NAME",
+                        help="a kind (stop), one of its moments (stop-carry) or a control; several; default: all")  # fmt: skip
+    parser.add_argument("--regime", action="append", choices=list(REGIMES), help="latencies; several; default: cloud")
+    parser.add_argument("--recogniser", type=float, default=0.0, metavar="S", help="latency of the recogniser in s")
+    parser.add_argument("--seeds", default="20", metavar="N", help="so many, from 0 (default: 20); or FIRST:END")
+    parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side (default: as many as cores)")
+    parser.add_argument("--longest", type=seconds, default=900.0, metavar="S",
+                        help="seconds on the wall clock after which a run is killed (default: 900)")  # fmt: skip
+    parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="results that stand there are gone on with")
+    parser.add_argument("--json", action="store_true", help="print figures, comparisons and all results as JSON")
+    parser.set_defaults(real_time=False, for_s=None)
+    return parser
