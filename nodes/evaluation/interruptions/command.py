@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     trials = trials_of(variants, scenarios, seeds_of(asked.seeds))
     out: Path = asked.out or unique_path(Path("runs") / f"interruptions-{wall_time_text()}")
     card = Card(
-        launch=launch.text, variants=tuple(variants), tasks=scenarios, is_virtual=True, for_s=None,
+        launch=launch.text, variants=tuple(variants), tasks=scenarios, is_virtual=True, for_s=asked.for_s,
         versions=versions(), git=git_state(path.parent),
     )  # fmt: skip
     folder = ResultsFolder(out, card)
@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--arm", action="append", choices=list(ARMS), help="several; default: all")
     parser.add_argument("--scenario", action="append", default=[], metavar="NAME",
-                        help="a kind (stop), one of its moments (stop-carry) or a control; several; default: all")  # fmt: skip
+                        help="a kind (stop), one at a moment (stop-carry), a control; default: all")  # fmt: skip
     parser.add_argument("--regime", action="append", choices=list(REGIMES), help="latencies; several; default: cloud")
     parser.add_argument("--recogniser", type=float, default=0.0, metavar="S", help="latency of the recogniser in s")
     parser.add_argument("--seeds", default="20", metavar="N", help="so many, from 0 (default: 20); or FIRST:END")
@@ -123,5 +123,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
     parser.add_argument("--out", type=Path, metavar="DIR", help="results that stand there are gone on with")
     parser.add_argument("--json", action="store_true", help="print figures, comparisons and all results as JSON")
-    parser.set_defaults(real_time=False, for_s=None)
+    parser.add_argument("--for", type=seconds, dest="for_s", metavar="S", help="end each run after that many seconds")
+    parser.set_defaults(real_time=False)
     return parser
