@@ -98,6 +98,9 @@ class OpenPiPolicy(OnnxPolicy):
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         if self.clock.is_virtual:
             raise ParameterError(f"{self.name}: a server on the network does not wait for virtual time; use OnnxPolicy")
+        import cv2  # noqa: F401  # what is not installed is told now, and not at the first answer
+        import websockets  # noqa: F401
+
         key = os.environ.get(self.key_variable, "") if self.key_variable else ""
         if self.key_variable and not key:
             raise ParameterError(f"{self.name}: the environment variable {self.key_variable} is not set")

@@ -6,6 +6,7 @@ gave for the value in the comment behind it.
 
 from __future__ import annotations
 
+import socket
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Iterator
@@ -157,8 +158,8 @@ def test_a_late_answer_is_never_taken_for_the_answer_to_a_later_question() -> No
 
 
 def test_a_server_that_is_not_there_is_told() -> None:
-    with serving(lambda _: ANSWER) as place:
-        pass
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        place = f"ws://127.0.0.1:{closed.getsockname()[1]}"
     with pytest.raises(PolyrhythmError, match="cannot be asked"):
         OpenPiSession(place, NAMES, size_px=2, within_s=1.0).run(SEEN, FELT)
 
