@@ -17,6 +17,8 @@ PLAIN = "node"
 KINDS = {
     PLAIN: "two nodes of your own and a message",
     "robot": "limits and class of a robot, its driver behind a guard, and a policy that waves",
+    "policy": "a control policy behind the guard, on a simulated Stretch, and who asks it to act",
+    "planner": "a planner that makes a subtask of an order",
     "scenario": "two people with goals of their own, an episode of them, and a measure of it",
 }
 """What can be made, by the names of the folders in `templates`; each folder is laid over `templates/common`."""
