@@ -1,0 +1,65 @@
+"""Each tutorial, typed block by block into an empty folder and nothing else, ends as it says, in the time it names."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.processes
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+BLOCK = re.compile(r"(?:^`(?P<file>[\w./]+)`\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+PATIENCE_S = 60.0
+NEW = "from nodes.scaffold.command import main; import sys; sys.exit(main(sys.argv[1:]))"
+"""`polyrhythm new`, also where the installed package is older than this checkout."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_a_tutorial_ends_as_it_says(page: Path, tmp_path: Path) -> None:
+    folder = tmp_path
+    for block in BLOCK.finditer(page.read_text()):
+        if block["file"]:
+            (tmp_path / block["file"]).write_text(block["text"])
+        else:
+            assert block["kind"] == "console", f"nobody is told where to type: {block['text']}"
+            said = ""
+            for line in block["text"].splitlines():
+                if line.startswith("$ cd "):
+                    folder = folder / line.removeprefix("$ cd ")
+                elif line.startswith("$ "):
+                    said = typed(line.removeprefix("$ "), folder)
+                else:
+                    assert line in said, f"expected {line!r} in:\n{said}"
+
+
+def typed(line: str, folder: Path) -> str:
+    """What a command says; it ends well."""
+    program, *words = shlex.split(line)
+    if (program, words[:1]) == ("polyrhythm", ["new"]):
+        start = ["-c", NEW, *words[1:]]
+    else:
+        start = {"polyrhythm": ["-m", "runtime"], "python": []}[program] + words
+    quiet = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+    done = subprocess.run(
+        [sys.executable, *start], cwd=folder, env={**os.environ, **quiet},
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_a_tutorial_takes_no_longer_than_it_names(page: Path) -> None:
+    text = page.read_text()
+    named = re.search(r"^(\d+) minutes", text, re.MULTILINE)
+    assert named is not None
+    lines = sum(1 for block in BLOCK.finditer(text) for line in block["text"].splitlines() if line.strip())
+    words = len(BLOCK.sub("", text).split())
+    assert words / 100 + lines / 5 <= int(named[1]), f"{words} words and {lines} typed lines"
