@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +14,9 @@ import pytest
 from nodes.guard.node import Guard
 from nodes.robot.driver import Driver
 from runtime import Message, Node, Publisher, Simulation, Stamped, Subscription, every, on
-from runtime.launch.graph import NodeSpec
+from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.latency import Latency
+from runtime.launch.path_check import kept_silently
 from runtime.message import UNKNOWN_NS
 from runtime.msgs import Image, JointCommand
 
@@ -233,3 +238,97 @@ def test_an_image_of_virtual_time_zero_has_an_age() -> None:
     assert {one.envelope.origins["image"] for one in run.commands} == {0}
     assert run.oldest_driven_s() <= 1.0
     assert run.guard.machine.mode == "holding"
+
+
+class Limits(Node):
+    """Limits the age of the image behind three commands that are kept without a word, and one that says what it has."""
+
+    kept = Subscription(JointCommand, "kept/command")
+    enveloped = Subscription(JointCommand, "enveloped/command")
+    thought = Subscription(JointCommand, "thought/command")
+    stated = Subscription(JointCommand, "stated/command")
+
+    def __init__(self, max_image_age_s: float = 30.0) -> None:
+        self.max_image_age_s = max_image_age_s
+        self.heard: dict[str, list[bool]] = {}
+
+    @on(kept, enveloped, thought, stated)
+    def judge(self, command: Stamped[Any]) -> None:
+        age_s = command.origin_age_s("image", self.clock.now_ns())
+        self.heard.setdefault(command.envelope.topic, []).append(age_s is None or age_s > self.max_image_age_s)
+        if len(self.heard) == 4 and all(len(some) >= 3 for some in self.heard.values()):
+            found = {topic: set(some) for topic, some in sorted(self.heard.items())}
+            expected = {topic: {not topic.startswith("stated")} for topic in found}
+            self.finish(ok=found == expected, reason=f"refused: {found}")
+
+
+LAUNCH = """
+[nodes.camera]
+use = "tests.runtime.test_ages:Camera"
+[nodes.kept]
+use = "tests.runtime.test_ages:KeepsPicture"
+remap = { command = "kept/command" }
+[nodes.enveloped]
+use = "tests.runtime.test_ages:KeepsStamped"
+remap = { command = "enveloped/command" }
+[nodes.thought]
+use = "tests.runtime.test_ages:Thinks"
+remap = { command = "thought/command" }
+[nodes.stated]
+use = "tests.runtime.test_ages:SaysWhat"
+remap = { command = "stated/command" }
+[nodes.limits]
+use = "tests.runtime.test_ages:Limits"
+"""
+
+
+@pytest.mark.processes
+def test_between_processes_in_real_time_the_same_three_are_refused_and_the_stated_one_is_not(tmp_path: Path) -> None:
+    file = tmp_path / "ages.toml"
+    file.write_text(LAUNCH)
+    command = [sys.executable, "-m", "runtime", "run", str(file), "--for", "60"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
+    told = ran.stdout + ran.stderr
+    assert ran.returncode == 0, told
+    assert "refused: {'enveloped/command': {True}, 'kept/command': {True}, 'stated/command': {False}" in told
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_named"),
+    [(KeepsPicture, True), (KeepsStamped, True), (Thinks, True), (ReadsAgain, False), (SaysWhat, False), (Slow, False)],
+)
+def test_check_names_what_will_have_no_age_and_nothing_else(policy: type[Policy], is_named: bool) -> None:
+    specs = [NodeSpec("camera", Camera), NodeSpec("policy", policy), NodeSpec("guard", Guard)]
+    found = kept_silently(Graph(specs))
+    assert len(found) == is_named
+    if is_named:
+        assert found[0].startswith(f"policy: {policy.__name__}.")
+        assert "is given head/image, and command is published elsewhere" in found[0]
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "nodes.md").read_text()
+REMEDIES = re.findall(r"```python no-run\n(picture = .*?)```", PAGE, re.DOTALL)[0].splitlines()
+
+
+@pytest.mark.parametrize(("line", "has_image"), [*zip(REMEDIES, (True, True, False), strict=True)])
+def test_each_remedy_of_the_page_makes_the_age_known(line: str, has_image: bool) -> None:
+    class Remedied(Policy):
+        kept: Stamped[Image] | None = None
+
+        @on(Policy.image)
+        def see(self, image: Stamped[Image]) -> None:
+            self.kept = image
+
+        @every(hz=20)
+        def tick(self) -> None:
+            if self.kept is not None:
+                exec(line, {}, {"self": self, "command": COMMAND})
+                if "publish(" not in line:
+                    self.command.publish(COMMAND)
+
+    run = Run(Remedied)
+    run.simulation.run(seconds=1.0)
+    assert run.commands
+    for one in run.commands:
+        assert one.envelope.origins.get("image") != UNKNOWN_NS
+        assert ("image" in one.envelope.origins) is has_image
