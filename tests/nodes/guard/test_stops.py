@@ -107,4 +107,5 @@ def test_a_stop_before_arming_is_latched_too() -> None:
 
 def test_only_resume_and_release_leave_stopped() -> None:
     ways_out = {event for (mode, event), after in TRANSITIONS.items() if mode == "stopped" and after != "stopped"}
-    assert ways_out == {"resume", "release", "estop"}  # the last into a stop that is harder to leave
+    # Both of the first are a person's; the last goes into a stop that is harder to leave.
+    assert ways_out == {"resume", "retreat", "release", "estop"}

@@ -136,10 +136,20 @@ def test_no_machine_takes_a_stop_back_and_nobody_does_with_words_from_before_it(
 
 
 CUP = SeenObject(
-    label="cup", colour="red", x_m=0.1, y_m=-0.65, z_m=0.55, width_m=0.08, height_m=0.1, u_px=1.0, v_px=1.0
+    id="cup-1", label="cup", colour="red", x_m=0.1, y_m=-0.65, z_m=0.55, width_m=0.08, height_m=0.1, u_px=1.0, v_px=1.0
 )
 BIN = SeenObject(
-    label="bin", colour="grey", x_m=-0.5, y_m=-0.65, z_m=0.2, width_m=0.36, height_m=0.35, u_px=1.0, v_px=1.0
+    id="bin-1",
+    label="bin",
+    colour="grey",
+    x_m=-0.5,
+    y_m=-0.65,
+    z_m=0.2,
+    width_m=0.36,
+    height_m=0.35,
+    u_px=1.0,
+    v_px=1.0,
+    is_place=True,
 )
 
 

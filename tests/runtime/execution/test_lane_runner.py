@@ -18,6 +18,7 @@ class Busy:
 
     style = "plain"
     is_busy = False
+    timers = ()
 
     def __init__(self, handler_ns: int, works: int) -> None:
         self.handler_ns, self.left, self.ns = handler_ns, works, 0
@@ -38,7 +39,9 @@ class Busy:
 
 async def turns(busy: Busy) -> list[int]:
     """How much work is left after each turn of the loop that the lane takes."""
-    hosted = SimpleNamespace(call=lambda work: SimpleNamespace(view=None), run=busy.handle)
+    hosted = SimpleNamespace(
+        call=lambda work: SimpleNamespace(view=None), run=busy.handle, slow=SimpleNamespace(tell=print)
+    )
     lane: Any = busy
     runner = LoopRunner(cast(Any, hosted), lane, cast(Any, busy), asyncio.get_running_loop())
     runner.start()
