@@ -27,7 +27,7 @@ class Busy:
         return self.ns
 
     def take(self, now_ns: int) -> object | None:
-        return object() if self.left else None
+        return SimpleNamespace(handler="work") if self.left else None
 
     def next_due_ns(self) -> None:
         return None
@@ -40,7 +40,7 @@ class Busy:
 async def turns(busy: Busy) -> list[int]:
     """How much work is left after each turn of the loop that the lane takes."""
     hosted = SimpleNamespace(
-        call=lambda work: SimpleNamespace(view=None), run=busy.handle, slow=SimpleNamespace(tell=print)
+        call=lambda work: SimpleNamespace(view=None), run=busy.handle, slow=SimpleNamespace(tell=lambda *told: None)
     )
     lane: Any = busy
     runner = LoopRunner(cast(Any, hosted), lane, cast(Any, busy), asyncio.get_running_loop())
