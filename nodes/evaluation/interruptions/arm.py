@@ -12,7 +12,7 @@ from nodes.interrupts.intent import understand
 from nodes.interrupts.phrases import clipped
 from nodes.planner.scripted import ScriptedPlanner
 from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, UserError, choices, on
-from runtime.msgs import Action, Feedback, GuardState, Interrupt, SeenObject, Utterance
+from runtime.msgs import Action, Feedback, GuardState, Interrupt, SeenObject, Subtask, Utterance
 
 ARMS: Mapping[str, tuple[str, ...]] = {
     "A": (),
@@ -75,6 +75,7 @@ class Arm(Node):
     action = Subscription(Action, "action", qos=QoS(required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     ended = Subscription(Feedback, "feedback/ended", qos=RELIABLE)
+    subtask = Subscription(Subtask, "subtask", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
 
     interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
@@ -131,7 +132,7 @@ class Arm(Node):
             self.interrupt.publish(Interrupt(id=f"{self.name}-{self.count}", depth="replan", text=text, by=by))
             named = self._named(utterance)
             self.to_planner.publish(named)
-            self.to_vlm.publish(named)  # it understands meanwhile, and waits for the plan
+            self.read.append(named)  # the VLM hears them with the plan: sooner it might act on them
             return
         self.to_reflex.publish(utterance)
         self.to_planner.publish(self._named(utterance) if self.holds == "two-rates" else utterance)
@@ -176,6 +177,12 @@ class Arm(Node):
         while self.read:
             self.to_vlm.publish(self.read.popleft())
         self.feedback_to_vlm.publish(feedback)
+
+    @on(subtask)
+    def follow_plan(self, _: Subtask) -> None:
+        """In "cancel" the VLM hears with the plan what the plan was made from."""
+        while self.holds == "cancel" and self.read:
+            self.to_vlm.publish(self.read.popleft())
 
     @on(guard)
     def follow_guard(self, state: GuardState) -> None:

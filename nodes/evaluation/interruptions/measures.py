@@ -41,7 +41,7 @@ def measure(run: Run) -> Measures:
     said, zero_ns = interruption.message, interruption.envelope.published_ns
     path = [one for one in run.robot.messages if one.envelope.published_ns >= zero_ns]
     act_ns = _act_ns(run, said, zero_ns)
-    wasted_until_ns = act_ns if act_ns is not None else run.end_ns
+    wasted_until_ns = _rest_ns(run, zero_ns) if said.kind in ("stop", "hand") else act_ns
     measures: Measures = {
         "is_measured": True,
         "phase": said.phase,
@@ -54,7 +54,7 @@ def measure(run: Run) -> Measures:
         "act_s": _since(zero_ns, act_ns),
         "turned_s": _since(zero_ns, _turned_ns(path, _goal(run, said, zero_ns))),
         "plan_s": _since(zero_ns, _plan_ns(run, said, zero_ns)),
-        "wasted_m": _wasted_m(path, _goal(run, said, zero_ns), wasted_until_ns),
+        "wasted_m": None if wasted_until_ns is None else _wasted_m(path, _goal(run, said, zero_ns), wasted_until_ns),
         "completion_s": _since(zero_ns, run.end_ns) if is_success else None,
         "duration_s": _round(run.duration_s),
         "still_share": _still_share(path),
@@ -136,7 +136,8 @@ def _is_understood(run: Run, said: Interruption, zero_ns: int) -> bool | None:
         stop = run.interrupts.first_after(zero_ns, lambda one: one.depth == "stop")
         return stop is not None and stop.envelope.published_ns - zero_ns <= WITHIN_NS
     if said.kind in ("retraction", "revision", "addition", "burst"):
-        return any(ns is not None for ns in (_plan_ns(run, said, zero_ns), _act_ns(run, said, zero_ns)))
+        is_acted_on = _act_ns(run, said, zero_ns) is not None and not _harm(run, said, zero_ns).get("is_wrong_binned")
+        return is_acted_on or _plan_ns(run, said, zero_ns) is not None
     return None
 
 

@@ -136,6 +136,15 @@ def test_in_b_plus_every_utterance_replans_and_the_planner_begins_at_once(text: 
     assert notes.texts("planner") == [text], "without waiting for anything"
 
 
+def test_in_b_plus_the_vlm_hears_with_the_plan_and_not_sooner() -> None:
+    notes = alone("cancel")
+    notes.simulation.run(1.0)
+    assert notes.texts("vlm") == []
+    notes.simulation.publish("subtask", Subtask(id="s1", text="", state="work"))
+    notes.simulation.run(0.01)
+    assert notes.texts("vlm") == ["Not the blue one"]
+
+
 def test_in_b_plus_a_stop_goes_the_way_that_it_goes_in_a() -> None:
     notes = alone("cancel", text="Stop!")
     assert (notes.texts("reflex"), notes.kept["interrupts"]) == (["Stop!"], [])
