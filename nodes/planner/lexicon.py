@@ -20,6 +20,7 @@ class LexiconFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     synonyms: dict[str, str]
     groups: dict[str, tuple[str, ...]]
     irregular: dict[str, str]
+    pasts: dict[str, str]
     verbs: dict[str, tuple[str, ...]]
     skill_of: dict[str, str]
     relations: dict[str, tuple[str, ...]]
@@ -89,6 +90,9 @@ class Lexicon:
                     self.skill_of[skill] = skill
         self.verbs = PhraseTable(verbs)
         self.gerunds = PhraseTable({form: verb for phrase, verb in verbs.items() for form in gerunds_of(phrase)})
+        self.pasts = PhraseTable(
+            {form: verb for phrase, verb in verbs.items() for form in pasts_of(phrase, data.pasts)}
+        )
         self.relations = PhraseTable({word: name for name, words in data.relations.items() for word in words})
         self._closed = {
             word for name in CLOSED for phrase in data.words[name] if " " not in phrase for word in [phrase]
@@ -137,3 +141,16 @@ def gerunds_of(phrase: str) -> tuple[str, ...]:
     elif re.fullmatch(rf".*[^{VOWELS}][{VOWELS}][^{VOWELS}wxy]", first) and len(first) < 6:
         stems = [first, first + first[-1]]
     return tuple(f"{stem}ing {rest}".strip() for stem in stems)
+
+
+def pasts_of(phrase: str, irregular: Mapping[str, str]) -> tuple[str, ...]:
+    """The past forms of a verb of one or more words: "wipe down" gives "wiped down"."""
+    first, _, rest = phrase.partition(" ")
+    forms = [f"{first}d" if first.endswith("e") else f"{first}ed"]
+    if first in irregular:
+        forms = [irregular[first]]
+    elif re.fullmatch(rf".*[^{VOWELS}][{VOWELS}][^{VOWELS}wxy]", first) and len(first) < 6:
+        forms.append(f"{first}{first[-1]}ed")
+    elif re.search(rf"[^{VOWELS}]y$", first):
+        forms = [f"{first[:-1]}ied"]
+    return tuple(f"{form} {rest}".strip() for form in forms)

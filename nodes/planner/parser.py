@@ -43,6 +43,9 @@ IS_BEFORE_S = frozenset(
         "which",
     ]
 )
+STATES = frozenset({"rinse", "wipe", "clean", "open", "close"})
+"""Verbs whose participle is a wish: "I would like it rinsed"."""
+OFFERS = frozenset({"handing", "giving", "passing", "offering"})
 LONGEST = 120
 """Words of an utterance that are read; what comes after them is not understood."""
 
@@ -152,6 +155,9 @@ class Parser:
             if found and found[-1].type == "statement" and found[-1].word == "reported" and not is_first:
                 continue
             words = list(segment.words)
+            i, _ = self._openers(words, 0)
+            if len(segments) == 1 and self.lexicon.has("moments", words, i) == len(words) - i > 0:
+                return [Clause("order", verb="wait", word="wait")]
             if (
                 found
                 and not is_first
@@ -297,13 +303,28 @@ class Parser:
         if is_question and words[i : i + 3] == ["do", "not", "you"]:
             return self._asking(words, i), end
         is_negated, j = self._negation(words, i)
+        if n := lexicon.has("forbids", words, i):
+            is_negated, j = True, i + n
         if not is_negated:
+            if (n := lexicon.has("homes", words, i)) and (found := self._home(words, i + n)) is not None:
+                return found
+            if (n := lexicon.has("summons", words, i)) and self._is_whereabouts(words, i + n):
+                clause = Clause("order", verb="go", word="come", is_request=True)
+                return clause, self._constituents(clause, words, i + n)
+            if (n := lexicon.has("sights", words, i)) and lexicon.has("requests", words, i) <= n:
+                return self._desire(words, i + n, word="see")
+            if (n := lexicon.has("wants", words, i)) > lexicon.has("requests", words, i) > 0:
+                return self._desire(words, i + n)
             if n := lexicon.has("requests", words, i):
                 j = i + n
                 while m := lexicon.has("courtesy", words, j) or lexicon.has("requests", words, j):
                     j += m
                 if words[j : j + 1] == ["not"]:
                     is_negated, j = True, j + 1
+                elif self._negation(words, j)[0]:
+                    is_negated, j = self._negation(words, j)
+                if words[j - 1] == "you" and (past := lexicon.pasts.at(words, j))[0]:  # "if you passed me"
+                    return self._order(words, j, *past, is_request=True, is_negated=is_negated)
                 gerund, verb = lexicon.gerunds.at(words, j)
                 if gerund:
                     return self._order(words, j, gerund, verb, is_request=True)
@@ -449,9 +470,33 @@ class Parser:
         clause = Clause("unknown", word=words[i])
         return clause, self._constituents(clause, words, i + 1)
 
-    def _desire(self, words: list[str], i: int) -> tuple[Clause, int]:
-        clause = Clause("order", verb="want", word="want")
-        return clause, self._constituents(clause, words, i)
+    def _desire(self, words: list[str], i: int, *, word: str = "want") -> tuple[Clause, int]:
+        clause = Clause("order", verb="want", word=word)
+        end = self._constituents(clause, words, i)
+        state = " ".join(clause.left)
+        n, verb = self.lexicon.pasts.at(clause.left, 0)
+        if state in ("open", "shut"):
+            n, verb = 1, {"open": "open", "shut": "close"}[state]
+        if clause.left and n == len(clause.left) and verb in STATES:  # "I would like the mug rinsed"
+            clause.verb, clause.word, clause.left = verb, state, []
+        return clause, end
+
+    def _home(self, words: list[str], i: int) -> tuple[Clause, int] | None:
+        """ "The right place for the sponge is next to the sink"."""
+        nouns, j, _ = self._nouns(words, i)
+        n = 2 if words[j : j + 2] in (["would", "be"], ["should", "be"]) else 1 if words[j : j + 1] == ["is"] else 0
+        if not nouns or not n or not self.lexicon.relations.at(words, j + n)[0]:
+            return None
+        clause = Clause("order", verb="place", word="due", nouns=nouns)
+        return clause, self._constituents(clause, words, j + n)
+
+    def _is_whereabouts(self, words: list[str], i: int) -> bool:
+        """A place follows, and no verb: "over at the sink"."""
+        while words[i : i + 1] and words[i] in ("over", "back", "here"):
+            i += 1
+        n, relation = self.lexicon.relations.at(words, i)
+        place = self._noun(words, i + n)[0] if n and relation in ("to", "beside") else None
+        return place is not None and bool(place.place) and not self.lexicon.verbs.at(words, i + n)[0]
 
     def _declarative(self, words: list[str], i: int) -> tuple[Clause, int] | None:
         """A sentence with a subject before its verb; None where there is no such thing."""
@@ -506,6 +551,19 @@ class Parser:
         is_negated = False
         if words[j : j + 2] == ["does", "not"] or words[j : j + 2] == ["do", "not"]:
             is_negated, j = True, j + 2
+        if words[j : j + 2] == ["would", "be"] and (n := lexicon.has("welcome", words, j + 2)):
+            clause = Clause("order", verb="want", word="want", nouns=nouns)
+            if all(noun.kind for noun in nouns) and not excepts:
+                stop = self._constituents(clause, words, j + 2 + n)
+                if not clause.left and not clause.targets:
+                    return clause, stop
+            return Clause("statement", nouns=nouns), end
+        if (n := lexicon.has("bound", words, j)) and not is_negated:
+            place, stop = self._noun(words, j + n)
+            if place is not None and place.place and not lexicon.verbs.at(words, j + n)[0]:
+                clause = Clause("order", verb="place", word="due", nouns=nouns, excepts=excepts)
+                clause.targets.append(("to", place))
+                return clause, self._constituents(clause, words, stop)
         if lexicon.has("stays", words, j) and not is_negated:
             clause = Clause("protect", nouns=nouns)
             clause.nouns = nouns
@@ -617,7 +675,8 @@ class Parser:
         if not behind:
             return False
         return (
-            (
+            (behind[0] in ("still", "really") and behind[1:2] in (["needs"], ["wants"], ["uses"], ["need"], ["want"]))
+            or (
                 behind[0] in ("is", "are", "has", "have", "was", "still", "used", "always", "will", "can", "does")
                 and (
                     lexicon.has("uses", words, j + 2) > 0
@@ -657,7 +716,7 @@ class Parser:
                 if not clause.nouns:
                     break
                 return clause, end
-            if words[j] in ("need", "want") and j > i:
+            if words[j] in ("need", "want", "needs", "wants", "uses") and j > i:
                 clause = Clause("release" if is_negated else "protect", word="needs")
                 self._constituents(clause, words, j + 1)
                 if words[j + 1 : j + 2] == ["to"] or (words[j] == "want" and is_negated):
@@ -665,6 +724,8 @@ class Parser:
                 if not is_negated and "still" not in words[i:j]:
                     break
                 return clause, end
+        if "you" in words[i:end] and any(word in OFFERS for word in words[i : i + 5]):
+            return Clause("statement", word="offered", nouns=self._named_in(words, i + 1)), end
         is_reported = any(lexicon.has("reports", words, j) for j in range(i + 1, min(end, i + 3)))
         return Clause("statement", word="reported" if is_reported else "", nouns=self._named_in(words, i + 1)), end
 
@@ -748,6 +809,9 @@ class Parser:
             if lexicon.is_closed(words[i]) and words[i].endswith("ly"):
                 i += 1
                 continue
+            if (k := self._colour_of(clause, words, i)) > i:
+                i = k
+                continue
             noun, j = self._noun(words, i)
             if noun is not None:
                 clause.nouns.append(noun)
@@ -819,6 +883,12 @@ class Parser:
         if self.lexicon.has("adverbs", words, i):
             return i + self.lexicon.has("adverbs", words, i)
         nouns, j, _ = self._nouns(words, i)
+        if nouns:
+            probe = Clause("fragment", nouns=nouns)
+            j = self._behind_noun(probe, words, j)
+            nouns = probe.nouns
+            if probe.excepts or any(noun.is_vague for noun in nouns):
+                clause.left.append("that")  # "except those that are chipped": nobody can tell which
         clause.excepts += nouns
         if not nouns and i < len(words):
             clause.left.append(words[i])
@@ -882,6 +952,8 @@ class Parser:
     def _behind_noun(self, clause: Clause, words: list[str], i: int) -> int:
         """Relative clauses and places behind a noun: they say which one is meant."""
         lexicon, end = self.lexicon, len(words)
+        if (k := self._colour_of(clause, words, i)) > i:
+            return k
         if (
             i + 1 < end
             and words[i] in ("that", "which", "who")
@@ -910,6 +982,25 @@ class Parser:
             if words[i : i + len(phrase)] == phrase and i + len(phrase) <= end:
                 return i + len(phrase)
         return i
+
+    def _colour_of(self, clause: Clause, words: list[str], i: int) -> int:
+        """Past "that is blue", which says which one is meant, or "that are not red", which is an exception."""
+        if i + 2 >= len(words) or not clause.nouns or words[i] not in ("that", "which"):
+            return i
+        if words[i + 1] not in ("is", "are"):
+            return i
+        j = i + 2 + (words[i + 2] == "not")
+        colour = self.lexicon.colour(words[j]) if j < len(words) else ""
+        if not colour or self._begins_name(words, j + 1, is_det=True):
+            return i
+        last = clause.nouns[-1]
+        if words[i + 2] == "not" and last.count == "all":
+            clause.excepts.append(replace(last, colour=colour))
+        elif words[i + 2] == "not":
+            clause.nouns[-1] = replace(last, is_vague=True)
+        else:
+            clause.nouns[-1] = replace(last, colour=colour)
+        return j + 1
 
     # --- nouns
 
@@ -1167,6 +1258,8 @@ class Parser:
             not self.lexicon.is_closed(words[i])
             and words[i] not in ("of", "'s")
             and not self.lexicon.has("adjectives", words, i)
+            and not self.lexicon.has("finite", words, i)
+            and not (words[i].endswith("ed") and self.lexicon.pasts.at(words, i)[0])
         )
 
     def _is_modal(self, words: list[str], i: int) -> bool:

@@ -196,6 +196,7 @@ class _Reader:
         self.asked_about: list[Noun] = []
         self.together: list[Noun] = []  # what was named side by side: "them"
         self.left_out: list[Noun] = []  # exceptions said before the order
+        self.remarks: list[Noun] = []  # parts of a general order that something was said of behind it
         self.has_statement = False
         self.condition = False
         self.frames: dict[str, Callable[[_Draft, Targets], bool]] = {
@@ -203,7 +204,7 @@ class _Reader:
             "take": self._frame_take, "give": self._frame_give, "want": self._frame_want, "clean": self._frame_clean,
             "show": self._frame_show, "hold": self._frame_hold, "go": self._frame_go, "stand": self._frame_stand,
             "throw": self._frame_throw, "tidy": self._frame_tidy, "clear": self._frame_clear, "do": self._frame_do,
-            "wait": self._frame_wait,
+            "wait": self._frame_wait, "run": self._frame_run,
         }  # fmt: skip
 
     def read(self, text: str) -> Intent:
@@ -235,6 +236,7 @@ class _Reader:
                 self._fragment(clause)
             case "statement":
                 self.has_statement = True
+                self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
                 self.condition = self.condition or clause.word == "condition"
                 self.is_offered = self.is_offered or clause.word in ("here", "offered")
                 self._mention(clause)
@@ -251,6 +253,8 @@ class _Reader:
                 self.asks, self.topic = True, self.topic or clause.word or clause.type
                 self.asked_about += _nouns_of(clause)
                 self._mention(clause)
+            case "cancel" if self.remarks and clause.word in ("leave it", "leave that"):
+                self.protected += self._resolved(self.remarks)
             case "cancel":
                 self.is_cancelled = True
                 self.drafts.clear()
@@ -261,6 +265,19 @@ class _Reader:
                 self.is_undo = True
             case "yes" | "no":
                 self.says = self.says or clause.type
+
+    def _is_part_of_order(self, noun: Noun) -> bool:
+        """Whether an order before takes it in among others: "the red one" of "all the cups"."""
+        if noun.pronoun or noun.is_other or noun.kind == "*":
+            return False
+        for draft in self.drafts:
+            for other in draft.nouns:
+                is_narrower = noun.kind in ("", other.kind) and noun.colour and not other.colour
+                if other.count != "all" or not (is_narrower or (other.kind == "*" and noun.kind)):
+                    continue
+                if not _same_noun(noun, draft.excepts):
+                    return True
+        return False
 
     def _own(self, clause: Clause) -> None:
         for noun in self._resolved(clause.nouns):
@@ -388,12 +405,16 @@ class _Reader:
             return
         elif (
             last is not None
-            and last.skill in ("pick", "look")
+            and (
+                last.skill in ("pick", "look")
+                or (last.clause.verb in ("bring", "get") and not last.clause.to_me and is_about_last and draft.nouns)
+            )
             and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick")
         ):
             if all(noun.pronoun or _same_noun(noun, last.nouns) for noun in draft.nouns):
                 draft.nouns = last.nouns
                 draft.source = draft.source or last.source
+                draft.excepts = [*last.excepts, *draft.excepts]
                 self.drafts.pop()
         elif last is not None and draft.skill == "nod" and last.skill == "wait":
             self.drafts.pop()
@@ -406,6 +427,9 @@ class _Reader:
         """ "Do not ...": forbids, or contrasts with the order beside it."""
         if clause.verb == "move" and not clause.nouns and not clause.targets:
             self.is_stopped = True
+            return
+        if clause.verb == "do" and not self.drafts and any(noun.kind == "*" for noun in clause.nouns):
+            self.drafts.append(_Draft(clause, skill="wait"))  # "do not do anything yet"
             return
         self.bans.append((clause, len(self.drafts)))
         if clause.verb == "leave":
@@ -836,7 +860,7 @@ class _Reader:
         if "back" in clause.particles and not targets:
             draft.skill = "put_back"
             return True
-        if clause.from_me:
+        if clause.from_me or clause.word in ("relieve me of", "accept"):
             draft.skill = "take"
             return True
         if any(noun is not None for _, noun in targets):
@@ -851,13 +875,16 @@ class _Reader:
     def _frame_give(self, draft: _Draft, targets: Targets) -> bool:
         clause = draft.clause
         words = {noun.unknown for noun in draft.nouns} | {word for noun in draft.nouns for word in noun.unknown.split()}
+        words |= {word for word in clause.left if word in ("space", "room")}
         rest = [noun for noun in draft.nouns if not noun.unknown]
+        if words & {"rinse", "wash", "clean", "wipe", "scrub"}:
+            clause.nouns = rest  # "a wipe" is nothing that "it" could mean
         if words & {"nod"}:
             draft.skill, draft.nouns = "nod", []
         elif words & {"minute", "moment", "second", "sec"} or set(clause.adverbs) & _MOMENTS:
             draft.skill, draft.nouns = "wait", []
         elif words & {"space", "room"}:
-            draft.skill, draft.nouns = "retreat", []
+            draft.skill, draft.nouns, draft.why = "retreat", [], ""
         elif words & {"rinse", "wash", "clean"}:
             draft.skill, draft.nouns = "rinse", rest
         elif words & {"wipe", "scrub"}:
@@ -871,6 +898,8 @@ class _Reader:
 
     def _frame_want(self, draft: _Draft, targets: Targets) -> bool:
         clause = draft.clause
+        if clause.word == "see" and not targets:
+            return False
         if not draft.nouns or any(r == "to" for r, _ in targets) or "to" in clause.left:
             return False
         if "back" in clause.particles or set(clause.adverbs) & _BACK:
@@ -910,13 +939,38 @@ class _Reader:
 
     def _frame_hold(self, draft: _Draft, targets: Targets) -> bool:
         clause = draft.clause
-        if "still" in clause.adverbs or not draft.nouns:
-            draft.skill = "wait"
+        under = [noun for relation, noun in targets if relation == "other"]
+        is_nothing = (
+            draft.nouns and draft.nouns[0].pronoun and self._antecedent(draft.nouns[0], wants_place=False) is None
+        )
+        if under:
+            self._under_water(draft, under[0])
+        elif "still" in clause.adverbs or not draft.nouns or is_nothing:
+            draft.skill, draft.nouns = "wait", []
         else:
             draft.skill = (
                 "take" if not draft.nouns[0].pronoun or clause.is_request or "for me" in clause.adverbs else "pick"
             )
         return True
+
+    def _frame_run(self, draft: _Draft, targets: Targets) -> bool:
+        """ "Run water over the cup", "run the sponge over the table"."""
+        tools = {word for noun in draft.nouns for word in (noun.kind or noun.unknown).split()}
+        over = [noun for relation, noun in targets if noun is not None and relation in ("other", "on")]
+        draft.nouns = over[:1]
+        if over and over[0].kind and "water" in tools:
+            draft.skill = "rinse"
+        elif over and over[0].place and tools & {"sponge", "cloth", "rag"}:
+            draft.skill, draft.place, draft.nouns = "wipe", over[0], []
+        else:
+            draft.refused, draft.what = "skill", draft.clause.word
+        return True
+
+    def _under_water(self, draft: _Draft, noun: Noun | None) -> None:
+        if noun is not None and set(noun.unknown.split()) & {"tap", "faucet", "water"}:
+            draft.skill = "rinse"
+        else:
+            draft.skill, draft.refused, draft.what = "pick", "relation", _name(noun)
 
     def _frame_go(self, draft: _Draft, targets: Targets) -> bool:
         clause = draft.clause
@@ -1027,6 +1081,8 @@ class _Reader:
                 what=problem[2],
                 awaits="place" if problem[1] == "where" else "thing" if problem[1] == "which" else "yes",
             )
+        if orders and any(not _same_noun(noun, self.protected) for noun in self._resolved(self.remarks)):
+            return self._intent("ask", orders=orders, why="contradiction", what=_name(self.remarks[0]), awaits="yes")
         if orders and self.condition:
             return self._intent("ask", orders=orders, why="condition", awaits="yes")
         if orders:
