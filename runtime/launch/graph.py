@@ -299,6 +299,8 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         return [str(problem)]
     problems = _unserved(spec.cls) + handler_problems(spec.cls, handlers) + instance_problems(node)
     problems += idle_parameters(spec.cls, spec.params)
+    if hasattr(spec.cls, "check_parameters"):
+        problems.append(f"{spec.cls.__name__}.check_parameters is now problems(self), asked of the built node")
     timers = [handler.name for handler in handlers if isinstance(handler, Timer)]
     for name, hz in spec.hz.items():
         if name not in timers:

@@ -237,3 +237,12 @@ def test_a_rate_that_no_timer_can_keep_is_refused(hz: Any) -> None:
 def test_once_a_day_and_ten_thousand_times_a_second_are_rates(hz: float) -> None:
     every(hz=hz)
     assert rate_problem(hz) == ""
+
+
+def test_the_old_way_to_check_parameters_is_told() -> None:
+    class Old(Picky):
+        @classmethod
+        def check_parameters(cls, model: str = "") -> list[str]:
+            return []
+
+    assert problems(spec("old", Old)) == ["old: Old.check_parameters is now problems(self), asked of the built node"]
