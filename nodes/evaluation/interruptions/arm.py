@@ -28,8 +28,9 @@ REGIMES: Mapping[str, tuple[tuple[float, float], tuple[float, float]]] = {
     "edge": ((0.3, 0.6), (0.05, 0.12)),
     "cloud": ((0.8, 2.0), (0.05, 0.12)),
     "slow": ((2.5, 8.0), (0.35, 1.2)),
+    "none": ((0.0, 0.0), (0.0, 0.0)),
 }
-"""Latencies p50 and p99 in s, of the planner and of the VLM."""
+"""Latencies p50 and p99 in s, of the planner and of the VLM; without any all good arms are alike."""
 
 
 def changes_of(arm: str, regime: str = "cloud", *, recogniser_s: float = 0.0) -> tuple[str, ...]:
@@ -41,14 +42,15 @@ def changes_of(arm: str, regime: str = "cloud", *, recogniser_s: float = 0.0) ->
     planner, vlm = (f"{{p50={p50},p99={p99}}}" for p50, p99 in REGIMES[regime])
     changes = [*ARMS[arm]]
     own = [f"listen={recogniser_s}"] if recogniser_s else []
-    if arm == "O":
+    is_at_once = arm == "O" or regime == "none"
+    if is_at_once:
         changes += ["planner.latency={}", "vlm.latency={}"]
     else:
         changes += [
             f"planner.latency={{listen={planner},tick={planner}}}",
             f"vlm.latency={{listen={vlm},tick={vlm},learn={vlm}}}",
         ]
-    if arm in ("B", "B++"):
+    if arm in ("B", "B++") and not is_at_once:
         own.append(f"hand_on={planner}")  # a round of the planner before each next action
     if own:
         changes.append(f"arm.latency={{{','.join(own)}}}")
