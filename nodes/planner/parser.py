@@ -202,6 +202,7 @@ class Parser:
                     "cancel" if table == "cancels" else "statement" if table == "interjections" else "social"
                 )
                 return [Clause(kind, word=words[0])]
+        words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
         i, is_repair = self._openers(words, 0)
         while i < len(words) or (is_repair and not found):
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
@@ -351,9 +352,9 @@ class Parser:
                     return self._unknown_order(words, j)
             if n := lexicon.has("wants", words, i):
                 j = i + n
-                if j < end and words[j] != "to" and words[j] != "not":
+                if j < end and words[j] not in ("to", "not", "care"):
                     return self._desire(words, j)
-                return Clause("statement"), end
+                return Clause("statement", nouns=self._named_in(words, j)), end
             if n := lexicon.has("wishes", words, i):
                 clause, k = self._clause(words, i + n, is_question=False, is_first=False)
                 return (clause, k) if clause.type != "statement" else (Clause("order", verb="tidy"), end)
@@ -408,6 +409,8 @@ class Parser:
             noun, j = self._noun(words, i)
             if noun is not None and not noun.pronoun:
                 found.append(noun)
+            if noun is not None and noun.unknown and "of" in words[i:j]:  # "care of the red one"
+                j = words.index("of", i) + 1
             i = max(j, i + 1)
         return found
 
@@ -532,29 +535,26 @@ class Parser:
             if (
                 place is not None
                 and place.place
-                and (lexicon.has("dues", words, k) or lexicon.has("stays", words, k) or lexicon.has("needs", words, k))
+                and k < end
+                and (
+                    any(lexicon.has(table, words, k) for table in ("dues", "stays", "needs", "finite"))
+                    or words[k] in lexicon_file().words["auxiliaries"]
+                )
             ):
                 nouns, j = [replace(noun, source=place.place) for noun in nouns], k
-        while j < end and words[j] in (
-            "still",
-            "really",
-            "always",
-            "already",
-            "all",
-            "also",
-            "just",
-            "now",
-            "both",
-            "probably",
+        while j < end and (
+            words[j] in ("still", "always", "already", "all", "also", "just", "now", "both", "almost", "once")
+            or (words[j].endswith("ly") and lexicon.is_closed(words[j]))
         ):
             j += 1
         is_negated = False
         if words[j : j + 2] == ["does", "not"] or words[j : j + 2] == ["do", "not"]:
             is_negated, j = True, j + 2
-        if words[j : j + 2] == ["would", "be"] and (n := lexicon.has("welcome", words, j + 2)):
+        n_be = 3 if words[j : j + 3] == ["would", "come", "in"] else 2
+        if words[j : j + 1] == ["would"] and (n := lexicon.has("welcome", words, j + n_be)):
             clause = Clause("order", verb="want", word="want", nouns=nouns)
             if all(noun.kind for noun in nouns) and not excepts:
-                stop = self._constituents(clause, words, j + 2 + n)
+                stop = self._constituents(clause, words, j + n_be + n)
                 if not clause.left and not clause.targets:
                     return clause, stop
             return Clause("statement", nouns=nouns), end
@@ -564,6 +564,8 @@ class Parser:
                 clause = Clause("order", verb="place", word="due", nouns=nouns, excepts=excepts)
                 clause.targets.append(("to", place))
                 return clause, self._constituents(clause, words, stop)
+        if words[j + 1 : j + 3] == ["not", "be"] and lexicon.pasts.at(words, j + 3)[0]:  # "must not be washed"
+            return Clause("protect", nouns=nouns), end
         if lexicon.has("stays", words, j) and not is_negated:
             clause = Clause("protect", nouns=nouns)
             clause.nouns = nouns
@@ -602,7 +604,7 @@ class Parser:
             clause = Clause(
                 "order", verb="place", word="due", nouns=list(nouns), excepts=excepts, has_choice=has_choice
             )
-            is_state = words[j] in ("were", "was")
+            is_state = n == 1 and words[j] in ("were", "was")
             stop = self._constituents(clause, words, k)
             if is_negated or (is_state and words[:1] != ["it"] and not self._is_wish(words, i)):
                 return Clause("statement", nouns=nouns), end
@@ -685,7 +687,7 @@ class Parser:
                 )
             )
             or bool(lexicon.has("reports", words, j + 1))
-            or (j > i and behind[0] == "used")
+            or (j > i and (behind[0] == "used" or lexicon.pasts.at(words, j + 1)[0] > 0))
         )
 
     def _of_person(self, words: list[str], i: int) -> tuple[Clause, int]:
@@ -693,7 +695,10 @@ class Parser:
         lexicon, end = self.lexicon, len(words)
         if words[i] == "you":
             is_free = words[i + 1 : i + 4] in (["do", "not", "have"], ["do", "not", "need"], ["need", "not"])
-            return Clause("statement" if is_free else "social", word=" ".join(words)), end
+            is_free = is_free or words[i + 1 : i + 3] == ["have", "already"]
+            return Clause(
+                "statement" if is_free else "social", word=" ".join(words), nouns=self._named_in(words, i + 1)
+            ), end
         if words[i] == "i" and words[i + 1 : i + 2] == ["told"] and words[i + 2 : i + 3] == ["you"]:
             return Clause("statement"), end
         is_negated = "not" in words[i : i + 5] or "no" in words[i : i + 4]
@@ -703,7 +708,7 @@ class Parser:
                 self._constituents(clause, words, j + n)
                 if clause.nouns or words[j : j + 2] not in (["finished"],):
                     return clause, end
-            if (n := lexicon.has("uses", words, j)) and "while" not in words[i:j]:
+            if (n := lexicon.has("uses", words, j)) and "while" not in words[i:j] and words[j - 1] != "used":
                 clause = Clause("release" if is_negated or words[i + 1] in ("was", "were") else "protect", word="uses")
                 m, _ = lexicon.relations.at(words, j + n)
                 self._constituents(
@@ -716,6 +721,8 @@ class Parser:
                 if not clause.nouns:
                     break
                 return clause, end
+            if words[j] in ("need", "want", "needs", "wants") and lexicon.has("uses", words, j + 1):
+                continue  # "I want to drink from it"
             if words[j] in ("need", "want", "needs", "wants", "uses") and j > i:
                 clause = Clause("release" if is_negated else "protect", word="needs")
                 self._constituents(clause, words, j + 1)

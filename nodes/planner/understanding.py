@@ -987,6 +987,8 @@ class _Reader:
                 draft.place, draft.relation = noun, "beside" if relation == "beside" else ""
                 if relation == "other":
                     draft.refused, draft.what = "relation", _name(noun)
+        if draft.place is None and draft.nouns and draft.nouns[0].place:
+            draft.place = draft.nouns[0]  # "approach the table"
         draft.nouns = []
         if set(clause.particles) & {"upstairs", "downstairs", "outside", "home"}:
             draft.refused, draft.what = (
