@@ -52,7 +52,7 @@ def test_two_annotators_rate_an_episode_and_a_kill_loses_nothing(chromium: Any, 
         ada = come(chromium, run.addresses["annotate", "ada"], problems)
         ben = come(chromium, run.addresses["annotate", "ben"], problems, PHONE)
         wait(ada, lambda: ada.locator(".dimension").count() == 7, "the seven dimensions are there")
-        assert ada.locator(".line").count() == 15
+        assert ada.locator(".line").count() > 10
         assert ada.is_hidden("#pictures")
         ada.keyboard.press("]")
         wait(ada, lambda: "0:02" in text(ada, "#time"), "the next line is gone to")
