@@ -134,6 +134,8 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "nodes/recording/bag/video.py": "the encoders of a command, not of a node",
         "nodes/episodes/results/browse.py": "the web server of a command, not of a node",
         "nodes/evaluation/running.py": "starts runs side by side, and is part of none",
+        "nodes/terminal/typed_lines.py": "a person's keys at a live view; there is none in virtual time",
+        "nodes/voice/hearing/whisper.py": "a model that is asked as the world is, by `clock.external`",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
         "bridges/web/http/auth.py": "a secret that nobody may guess",
         "bridges/web/http/server.py": "a web server and its sessions' names; there is no page in virtual time",

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runtime.clock import NS_PER_S, wall_time_ns
 from runtime.errors import UserError
 
 if TYPE_CHECKING:
@@ -71,7 +72,11 @@ def _is_good(path: Path, names: Sequence[str]) -> bool:
         return False
     own = known.extensions.get_extension_for_class(SubjectAlternativeName).value
     has = {*own.get_values_for_type(DNSName), *(str(one) for one in own.get_values_for_type(IPAddress))}
-    return set(names) <= has and known.not_valid_after_utc - datetime.now(UTC) > timedelta(days=RENEWED_DAYS)
+    return set(names) <= has and known.not_valid_after_utc - _now() > timedelta(days=RENEWED_DAYS)
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(wall_time_ns() / NS_PER_S, UTC)
 
 
 def _make(certificate: Path, key: Path, names: Sequence[str]) -> None:
@@ -81,7 +86,7 @@ def _make(certificate: Path, key: Path, names: Sequence[str]) -> None:
 
     secret = ec.generate_private_key(ec.SECP256R1())
     who = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Polyrhythm on this network")])
-    now = datetime.now(UTC)
+    now = _now()
     made = (
         x509.CertificateBuilder()
         .subject_name(who)
