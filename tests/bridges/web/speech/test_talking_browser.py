@@ -319,7 +319,9 @@ def test_where_no_recogniser_runs_operators_read_how_to_get_one_and_participants
     (tmp_path / "plain.toml").write_text(CONSOLE + RECORDER)
     with ConsoleRun(tmp_path / "plain.toml", tmp_path / "out") as run:
         with talker(chromium, run.page("operator")) as wizard:
-            wizard.page.check("input[name=voice][value=collaborator]", force=True)  # the robot's voice has no microphone
+            wizard.page.check(
+                "input[name=voice][value=collaborator]", force=True
+            )  # the robot's voice has no microphone
             wizard.shows("this run has no recogniser")
             assert wizard.page.is_visible(STATUS)
             assert not wizard.page.is_visible(".mic .talk")
