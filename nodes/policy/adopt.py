@@ -1,4 +1,4 @@
-"""`polyrhythm policy adopt`: a LeRobot folder with an exported model becomes one ONNX file for `OnnxPolicy`.
+"""`polyrhythm policy adopt`: a LeRobot folder becomes one ONNX file for `OnnxPolicy`.
 
 LeRobot keeps names and shapes in config.json, and normalisation in the processors beside it (policy_preprocessor.json,
 policy_postprocessor.json, with numbers in safetensors files). All of these become operations around the model, so that

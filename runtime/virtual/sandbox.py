@@ -279,7 +279,7 @@ class _Patches:
 
     def _see_new_modules(self, watch: DeterminismGuard) -> None:
         """`from time import time` and `import datetime` have put the originals under names of the module's own."""
-        if len(self._seen) >= len(sys.modules) + len(_LIBRARIES):
+        if sys.modules.keys() <= self._seen:  # not by their number: modules may be gone again
             return
         originals_of = {id(wrapper): original for original, wrapper in self._wrapped.values()}
         for module_name, module in tuple(sys.modules.items()):

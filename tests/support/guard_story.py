@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from nodes.guard.conduct import RELAXES
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.state_machine import GuardMachine
 from nodes.stretch.limits import STRETCH_3
@@ -151,6 +152,8 @@ class GuardStory:
         assert out is not None
         dt_s = min(dt_ms * 1e-3, STEP_S)
         start = before.position if before is not None else HOME
+        if before is not None and self._relaxes(before, out):
+            start = out.position  # nothing moves by it: the robot stands there
         if dt_s:
             joints = tuple((b - a) / dt_s for a, b in zip(start, out.position, strict=True))
         else:
@@ -162,6 +165,14 @@ class GuardStory:
         self._note_applied()
         self.speeds = speeds
         return out
+
+    def _relaxes(self, before: JointCommand, out: JointCommand) -> bool:
+        """After a stop for a blocked joint the targets become the measured posture, here HOME, once the robot rests."""
+        is_stopped = self.machine.mode in ("stopped", "estopped") and self.machine.stopped_by in RELAXES
+        is_at_rest = all(speed == 0.0 for speed in self.speeds)
+        joints = zip(STRETCH_3.joints, before.position, out.position, HOME, strict=True)
+        is_posture = all(now == (was if joint.name == "gripper" else home) for joint, was, now, home in joints)
+        return is_stopped and is_at_rest and is_posture
 
     def _feel(self, *, was_pressed: bool) -> None:
         """What the robot shows, and who was away, stops the robot; whose robot cannot be seen lets go of it."""

@@ -1,4 +1,4 @@
-"""`polyrhythm study`: read a protocol before anybody takes part, and the sessions as tables afterwards."""
+"""`polyrhythm study`: read a protocol beforehand, and write its sessions as tables."""
 
 from __future__ import annotations
 
@@ -79,7 +79,11 @@ def _doubts(protocol: Protocol) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="polyrhythm study", description=__doc__.split(":", 1)[1].strip())
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm study",
+        description=__doc__.split(":", 1)[1].strip(),
+        epilog="example: polyrhythm study check my_study.toml",
+    )
     commands = parser.add_subparsers(dest="do", required=True, metavar="check|export")
     check = commands.add_parser("check", help="read a protocol: what each participant goes through, what looks odd")
     check.add_argument("protocol", type=Path, metavar="PROTOCOL.toml")

@@ -67,7 +67,8 @@ def test_with_it_the_robot_clears_the_table(folder: str, tmp_path: Path) -> None
         *(*ONNX, "--set", f"vlm.folder={folder}"),
     )
     assert "picking up the red cup" in done.stdout, done.stdout + done.stderr
-    assert re.search(r"vlm +made-by-hand +\d+ +[\d,]+ \+ [\d,]+", done.stdout)
+    told = run("runtime", "report", str(tmp_path / "run.mcap"), "--out", str(tmp_path / "report"))
+    assert re.search(r"vlm +made-by-hand +\d+ +[\d,]+ \+ [\d,]+", told.stdout), told.stdout + told.stderr
 
 
 @pytest.mark.processes
