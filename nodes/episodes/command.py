@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from nodes.episodes.commands.learn import add_learning
 from runtime.commands.command_line import answered
 
 ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
@@ -135,6 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     embody.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the recording, or in runs/")
     embody.set_defaults(command=_embody)
+    add_learning(commands)
     browse = _command(
         commands,
         "browse",

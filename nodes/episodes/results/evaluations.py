@@ -20,6 +20,15 @@ def judge_seat(judge: str) -> int:
     return FIRST_JUDGE + zlib.crc32(judge.encode()) % 1_000_000
 
 
+class TurnScore(msgspec.Struct, frozen=True):
+    """What a judge made of one turn: a step rating, a turn's relevance, whether a prediction of it came true."""
+
+    turn: int  # the turn's index
+    judge: str
+    dimension: str
+    score: float
+
+
 class Evaluations(RunFile):
     """The part of a run's file that says what its episodes were worth."""
 
@@ -59,6 +68,24 @@ class Evaluations(RunFile):
             scores = tuple(Score(name=row[0], dimension=row[1], score=row[2], reasoning=row[3]) for row in rows)
             found.append(Scores(episode=episode, judge=judge, state=state, scores=scores, why=why))
         return found
+
+    def save_turn_scores(self, episode: str, scores: Sequence[TurnScore]) -> None:
+        """Keep scores of single turns; the same judge's newer score of a turn and dimension wins."""
+        with self._db:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO turn_scores VALUES (?,?,?,?,?)",
+                [(episode, one.turn, one.judge, one.dimension, one.score) for one in scores],
+            )
+
+    def turn_scores(self, episode: str) -> list[TurnScore]:
+        """The scores of an episode's turns; a file from before there were any has none."""
+        if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'turn_scores'").fetchone():
+            return []
+        rows = self._db.execute(
+            "SELECT turn, judge, dimension, score FROM turn_scores WHERE episode = ? ORDER BY turn, judge, dimension",
+            (episode,),
+        )
+        return [TurnScore(*row) for row in rows]
 
     def save_checks(self, episode: str, checks: object) -> None:
         """Keep what the rules found out."""

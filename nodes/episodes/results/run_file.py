@@ -48,6 +48,9 @@ CREATE TABLE IF NOT EXISTS evaluations (
 CREATE TABLE IF NOT EXISTS judgements (
   episode TEXT NOT NULL, judge TEXT NOT NULL, state TEXT NOT NULL, why TEXT NOT NULL,
   PRIMARY KEY (episode, judge)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS turn_scores (
+  episode TEXT NOT NULL, turn INTEGER NOT NULL, judge TEXT NOT NULL, dimension TEXT NOT NULL, score REAL NOT NULL,
+  PRIMARY KEY (episode, turn, judge, dimension)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS checks (episode TEXT PRIMARY KEY, checks TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS ratings (
   episode TEXT NOT NULL, rater TEXT NOT NULL, name TEXT NOT NULL, dimension TEXT NOT NULL, score REAL NOT NULL,
@@ -92,6 +95,8 @@ class RunFile:
         _check_is_file(path)
         store = cls._opened(path)
         store._check_version()
+        with store._db:
+            store._db.executescript(_TABLES)  # those that are newer than the file
         return store
 
     @classmethod

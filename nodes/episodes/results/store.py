@@ -32,6 +32,7 @@ TABLES = (
     "steps",
     "evaluations",
     "judgements",
+    "turn_scores",
     "checks",
     "ratings",
 )

@@ -1,0 +1,1 @@
+"""Learning from episodes (SOTOPIA-pi): new tasks, filters, training data, rounds, fine-tuning and serving."""

@@ -1,0 +1,153 @@
+"""Which conversations to learn from: SOTOPIA-pi's filters BC and SR, and the released code's cut-off; each explained.
+
+The unit is one seat's part of one conversation. A task is a scenario: its conversations differ in characters and seed.
+Paper: arXiv 2403.08715, appendix B.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+import msgspec
+
+from nodes.episodes.evaluation.averages import mean_scores
+from nodes.episodes.results.store import Store
+from runtime.errors import UserError, choices
+
+ALWAYS_KEPT = 2
+"""BC takes so many per task and seat, however good they are."""
+
+LAST_RANK = 10
+SR_SHARE = 0.2
+RELEASED_CUTOFF = 7.0
+
+
+class SeatGoal(msgspec.Struct, frozen=True):
+    """What one seat reached in one conversation."""
+
+    episode: str
+    task: str
+    seat: int
+    goal: float
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """Whether one seat's part of a conversation is learned from, and why."""
+
+    episode: str
+    task: str
+    seat: int
+    goal: float | None
+    rank: int  # within task and seat, from 1; 0: not ranked
+    is_kept: bool
+    why: str
+
+
+def decide(store: Store, filter_name: str, *, judge: str = "", agent: str = "") -> list[Decision]:
+    """A decision for every seat of every finished episode; `agent` limits it to seats that this agent played.
+
+    Raises UserError for an unknown filter, or an agent that played nowhere.
+    """
+    if filter_name not in FILTERS:
+        raise UserError(f"filter {filter_name!r}: there is none; known: {', '.join(FILTERS)}")
+    goals, unjudged = [], []
+    players = set()
+    for row in store.episodes():
+        players |= set(row.agents)
+        if row.state != "done":
+            continue
+        means = mean_scores(store.scores(row.id), judge)
+        for seat, name in enumerate(row.names):
+            if agent and row.agents[seat] != agent:
+                continue
+            goal = means.get(name, {}).get("GOAL")
+            if goal is None:
+                unjudged.append(Decision(row.id, row.scenario, seat, None, 0, False, "nobody judged its goal"))
+            else:
+                goals.append(SeatGoal(row.id, row.scenario, seat, goal))
+    if agent and agent not in players:
+        raise UserError(f"{store.path}: agent {agent!r} played nowhere; there are {choices(players)}")
+    return FILTERS[filter_name](goals) + unjudged
+
+
+def behavior_cloning(goals: Sequence[SeatGoal]) -> list[Decision]:
+    """The top 2 per task and seat; at ranks 3 to 10 both seats' data, where both lie above their seat's threshold.
+
+    A seat's threshold is the smaller of its mean in the task and its mean in all tasks.
+    """
+    ranked = _ranked(goals)
+    everywhere = {seat: _mean([one.goal for one in goals if one.seat == seat]) for seat in {g.seat for g in goals}}
+    found = []
+    for task in sorted({task for task, _ in ranked}):
+        seats = {seat: ranks for (of, seat), ranks in ranked.items() if of == task}
+        bars = {seat: min(_mean([one.goal for one in ranks]), everywhere[seat]) for seat, ranks in seats.items()}
+        for rank in range(1, max(len(ranks) for ranks in seats.values()) + 1):
+            here = {seat: ranks[rank - 1] for seat, ranks in seats.items() if rank <= len(ranks)}
+            is_whole = len(here) == len(seats)
+            below = [seat for seat, one in here.items() if not one.goal > bars[seat]]
+            for seat, one in sorted(here.items()):
+                if rank <= ALWAYS_KEPT:
+                    is_kept, why = True, f"among the top {ALWAYS_KEPT} of its task and seat"
+                elif rank > LAST_RANK:
+                    is_kept, why = False, f"ranks after {LAST_RANK} are not looked at"
+                elif not is_whole:
+                    is_kept, why = False, f"the other seat has no rank {rank}"
+                elif below:
+                    shown = ", ".join(f"{here[s].goal:g} of seat {s} is not above {bars[s]:.2f}" for s in below)
+                    is_kept, why = False, f"at this rank {shown}"
+                else:
+                    shown = ", ".join(f"{here[s].goal:g} > {bars[s]:.2f}" for s in sorted(here))
+                    is_kept, why = True, f"all seats at this rank are above min(local, global mean): {shown}"
+                found.append(Decision(one.episode, task, seat, one.goal, rank, is_kept, why))
+    return found
+
+
+def self_reinforcement(goals: Sequence[SeatGoal]) -> list[Decision]:
+    """The top 20 % per task and seat, rounded up: of ten conversations two."""
+    found = []
+    for (task, seat), ranks in sorted(_ranked(goals).items()):
+        most = math.ceil(SR_SHARE * len(ranks) - 1e-9)
+        for rank, one in enumerate(ranks, start=1):
+            is_kept = rank <= most
+            why = f"rank {rank} of {len(ranks)}; the top {SR_SHARE:.0%} are {most}"
+            found.append(Decision(one.episode, task, seat, one.goal, rank, is_kept, why))
+    return found
+
+
+def released_cutoff(goals: Sequence[SeatGoal]) -> list[Decision]:
+    """The released code's filter: a goal of at least 7.0, and as many of each seat; the lowest surplus ones go."""
+    passing: dict[int, list[SeatGoal]] = defaultdict(list)
+    for one in goals:
+        passing[one.seat] += [one] if one.goal >= RELEASED_CUTOFF else []
+    most = min((len(ones) for ones in passing.values()), default=0)
+    kept = {
+        (one.episode, one.seat) for ones in passing.values() for one in sorted(ones, key=lambda each: -each.goal)[:most]
+    }
+    found = []
+    for one in goals:
+        is_kept = (one.episode, one.seat) in kept
+        if one.goal < RELEASED_CUTOFF:
+            why = f"{one.goal:g} is below {RELEASED_CUTOFF:g}"
+        elif is_kept:
+            why = f"{one.goal:g} is at least {RELEASED_CUTOFF:g}"
+        else:
+            why = f"dropped for balance: each seat keeps {most}"
+        found.append(Decision(one.episode, one.task, one.seat, one.goal, 0, is_kept, why))
+    return found
+
+
+FILTERS = {"bc": behavior_cloning, "sr": self_reinforcement, "released": released_cutoff}
+
+
+def _ranked(goals: Sequence[SeatGoal]) -> dict[tuple[str, int], list[SeatGoal]]:
+    """Per task and seat, the best first; equal ones in the order in which they were played."""
+    ranked: dict[tuple[str, int], list[SeatGoal]] = defaultdict(list)
+    for one in goals:
+        ranked[one.task, one.seat].append(one)
+    return {key: sorted(ones, key=lambda one: -one.goal) for key, ones in ranked.items()}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
