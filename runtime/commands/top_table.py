@@ -74,6 +74,7 @@ class NodeRow(msgspec.Struct, frozen=True):
     spending: Spending | None = None
     host: str = ""  # which runs it, where that is another one than this
     unacknowledged: dict[str, dict[str, int]] = {}  # reliable events: topic -> "receiver: reason" -> number
+    refused: dict[str, dict[str, int]] = {}  # what could not be read: topic -> receiver -> number
 
     @property
     def is_silent(self) -> bool:
@@ -166,6 +167,7 @@ def node_row(
         paths=health.paths,
         spending=health.spending,
         unacknowledged=health.unacknowledged,
+        refused=health.refused,
         silent_s=round((now_ns - last.envelope.published_ns) * 1e-9, 2),
     )
 
@@ -289,6 +291,9 @@ def trouble(rows: Iterable[NodeRow]) -> list[str]:
                 receiver, _, reason = who.partition(": ")
                 if reason not in _EXPECTED:
                     found.append(f"{row.node}: {receiver} has not acknowledged {number} events on {topic}: {reason}")
+        for topic, receivers in sorted(row.refused.items()):
+            for receiver, number in sorted(receivers.items()):
+                found.append(f"{row.node}: {receiver} could not read {number} messages on {topic}")
         if row.errors:
             found.append(f"{row.node}: {row.errors} handler calls ended in an error")
         if row.is_silent and row.host:

@@ -75,6 +75,8 @@ class Health(Message, kind="state"):
     voided: int = 0  # messages not sent, because an interrupt had fenced the node's seat since the handler started
     unacknowledged: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
     """Of the whole process: by topic and as "process: reason", reliable events that were not acknowledged there."""
+    refused: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    """By topic and receiving process: messages of this node that could not be read there."""
     cpu_s: float  # of the whole process
     rss_mb: float  # of the whole process
 

@@ -290,6 +290,12 @@ class Executor:
         for port, _ in self._routes.get(topic, ()):
             port.lose(reason.partition(":")[0], number)
 
+    def hear_refusal(self, source: str, topic: str, receiver: str, why: str, number: int) -> None:
+        """Let a node of this process know that another one cannot read what it sends; other names are ignored."""
+        for hosted in self.hosted:
+            if hosted.name == source and any(port.topic == topic for port in hosted.publishers):
+                hosted.hear_refusal(topic, receiver, why, number)
+
     def _tell_once(self, topic: str, reason: str) -> None:
         """Log the first message that could not be read for some reason; a flood of them fills no log."""
         kind, _, why = reason.partition(": ")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import sys
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ class NodeHost:
         self.ages = NodeAges(rules)
         self._told_ages: set[tuple[str, str]] = set()  # topics and origins of unknown age
         self.voided = 0  # messages that a handler published after its seat had been fenced
+        self.refused: dict[str, Counter[str]] = {}  # by topic and receiving process
         self.journal: Journal | None = None
         self._seq: dict[str, int] = {}
         self._order: dict[str, threading.Lock] = {}  # by topic: numbered and sent in the same order, by any thread
@@ -231,6 +233,15 @@ class NodeHost:
             await method(*arguments)
         finally:
             self.journal.end(work.handler, call, self.clock.now_ns())
+
+    def hear_refusal(self, topic: str, receiver: str, why: str, number: int) -> None:
+        """Count what another process could not read of what this node sent, and say so at the first (one thread)."""
+        counts = self.refused.get(topic, Counter())
+        if receiver not in counts:
+            self.node.log.warning(
+                "what this node sends on %s cannot be read by %s, which drops it: %s", topic, receiver, why
+            )
+        self.refused[topic] = Counter({**counts, receiver: counts[receiver] + number})  # health reads it meanwhile
 
     def _is_void(self, call: HandlerContext | None, publisher: Publisher[Any], number: int) -> bool:
         """Whether what a call publishes comes too late, after a fence; then it is counted here."""

@@ -59,6 +59,7 @@ def health_of(
             for publisher in hosted.publishers
             if unacknowledged and publisher.topic in unacknowledged
         },
+        refused={topic: dict(some) for topic, some in hosted.refused.items()},
         paths=tuple(meter.health() for meter in hosted.meters),
         spending=hosted.node.spending(),
         cpu_s=cpu_s,

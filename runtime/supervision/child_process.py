@@ -74,7 +74,7 @@ class ChildProcess:
         self._tasks.append(asyncio.create_task(self._await_exit(self._tasks[:]), name=f"{self.name}-exit"))
 
     def order(self, order: str, **fields: object) -> None:
-        """Tell it "go", "stop", or how the run "ended"."""
+        """Tell it "go", "stop", that what it sends is "refused", or how the run "ended"."""
         try:
             os.write(self._orders_fd, json.dumps({"do": order, **fields}).encode() + b"\n")
         except OSError:

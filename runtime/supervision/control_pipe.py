@@ -1,7 +1,8 @@
 """The control pipes between a supervisor and each process it started: JSON, one object a line.
 
 Down: `{"do": "go"}`, `{"do": "stop"}` and, before that, the outcome as `{"do": "ended", "ok": ..., "reason": ...}`; its
-end means that the supervisor is gone. Up: `ready`, `finish`, `log` and `failed`.
+end means that the supervisor is gone. Up: `ready`, `finish`, `log` and `failed`. `refused` goes both ways: from a
+process that cannot read some message to the one that sent it.
 `Control` starts two threads: one reads the pipe from the supervisor; one writes to it, so that a supervisor that is
 stopped or slow never makes a handler wait. What it does not take in time is dropped, and how much is said.
 Who is started without orders, to do one thing, may still end with its starter: `end_with`.

@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,43 @@ from runtime.supervision.control_pipe import Control, ControlLog
 from runtime.transport.zeromq import PublisherSockets, Reader, SubscriberThread, schedule_readers
 
 _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
+_MOST_REFUSED = 64  # pairs of source and topic
 WIRING_S = 5.0
 """How long a process waits for its listeners; a longer wait means that one of them is down."""
+
+
+class Refusals:
+    """What cannot be read of what others send: the first of its kind is told at once, the others are counted.
+
+    Any thread notes; `tell` is for one.
+    """
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._lock = threading.Lock()
+        self._numbers: dict[tuple[str, str], int] = {}  # by source and topic, since the last telling
+        self._why: dict[tuple[str, str], str] = {}
+
+    def note(self, source: str, topic: str, why: str) -> None:
+        """One more; of sources that somebody makes up no more are kept than there may be."""
+        key = (source, topic)
+        with self._lock:
+            is_first = key not in self._why
+            if is_first and len(self._why) >= _MOST_REFUSED:
+                return
+            self._why.setdefault(key, why)
+            if not is_first:
+                self._numbers[key] = self._numbers.get(key, 0) + 1
+                return
+        self._control.tell("refused", source=source, topic=topic, why=why[:500], number=1)
+
+    def tell(self) -> None:
+        """Tell how many there were since."""
+        with self._lock:
+            numbers, self._numbers = self._numbers, {}
+        for (source, topic), number in numbers.items():
+            why = self._why[source, topic][:500]
+            self._control.tell("refused", source=source, topic=topic, why=why, number=number)
 
 
 class Process:
@@ -45,6 +81,8 @@ class Process:
         self._stop = asyncio.Event()
         self._run_info: dict[str, Any] = {}
         self._control = Control(read_fd, write_fd, self._order)
+        self._refusals = Refusals(self._control)
+        self._executor: Executor | None = None
 
     def main(self) -> int:
         """Run to the end; 0 where that was asked for."""
@@ -67,6 +105,9 @@ class Process:
     def _order(self, order: dict[str, Any]) -> None:
         if order["do"] == "ended":
             self._run_info["outcome"] = {"ok": order["ok"], "reason": order["reason"]}
+        if order["do"] == "refused" and self._executor is not None:
+            fields = {key: value for key, value in order.items() if key != "do"}
+            self._executor.hear_refusal(**fields)
         event = {"go": self._go, "stop": self._stop}.get(order["do"])
         if event is not None:
             try:
@@ -94,10 +135,23 @@ class Process:
         readers: list[Reader] = []
 
         def open_reader(own: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
-            readers.append(Reader(own, deliver, lost, receiver=self._name, reliable=plan.acknowledges))
+            readers.append(
+                Reader(
+                    own,
+                    deliver,
+                    lost,
+                    receiver=self._name,
+                    reliable=plan.acknowledges,
+                    refused=self._refusals.note,
+                )
+            )
             return readers[-1]
 
-        executor = Executor(
+        def each_second() -> None:
+            outlet.send_late_join()
+            self._refusals.tell()
+
+        self._executor = executor = Executor(
             specs,
             types,
             publish=outlet.publish,
@@ -109,7 +163,7 @@ class Process:
             leases=SeatHolders(plan.holders, plan.seat_topics),
             authority=plan.authority,
             open_source=open_reader,
-            each_second=outlet.send_late_join,
+            each_second=each_second,
             unacknowledged=outlet.unacknowledged,
             control_priority=start.control,
         )
@@ -121,6 +175,7 @@ class Process:
             is_deep=any(spec.cls.subscribes_all for spec in specs),
             receiver=self._name,
             reliable=plan.acknowledges,
+            refused=self._refusals.note,
         )
         try:
             inlet.connect(self._folder, plan.peers, plan.owners, names)
@@ -138,6 +193,7 @@ class Process:
                 start.go()
                 await executor.run(self._stop)
         finally:
+            self._refusals.tell()
             inlet.close()
             outlet.close()
             for reader in readers if not executor.stuck else ():
@@ -163,6 +219,7 @@ class Process:
             lambda topic, reason, number: None,
             receiver=self._name,
             reliable=plan.acknowledges,
+            refused=self._refusals.note,
         )
         try:
             inlet.connect(self._folder, plan.peers, plan.owners, names)
@@ -175,6 +232,7 @@ class Process:
             outcome = self._run_info.get("outcome")
             gateway.leave((outcome["ok"], outcome["reason"]) if outcome else None)
         finally:
+            self._refusals.tell()
             inlet.close()
             doors.close()
             outlet.close()

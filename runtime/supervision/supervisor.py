@@ -207,6 +207,11 @@ class Supervisor:
                 self._all_ready.set()
         elif kind == "log":
             self._view.log(event["level"], event["source"], event["text"])
+        elif kind == "refused":  # what the sender alone can mend
+            for name, plan in self._plans.items():
+                if event["source"] in plan.nodes:
+                    fields = {key: event[key] for key in ("source", "topic", "why", "number")}
+                    self._children[name].order("refused", receiver=child.name, **fields)
         elif kind == "finish":
             self._end((bool(event["ok"]), str(event["reason"])))
         elif kind == "exited":

@@ -34,6 +34,8 @@ from runtime.transport.zeromq.sockets import (
     subscriber,
 )
 
+Refused = Callable[[str, str, str], None]
+
 _POLLIN = int(zmq.POLLIN)
 _WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 _BURST = 16  # events received between two looks at the sockets
@@ -126,11 +128,13 @@ class Reader:
         watches_ends: bool = False,
         receiver: str = "",
         reliable: Collection[str] = (),
+        refused: Refused = lambda source, topic, why: None,
     ) -> None:
         """`is_counted`: publishers wait for it when they start; not so for those who only watch.
 
         `is_deep`: it queues states, too, where others are content with the newest. `watches_ends`: for `finish`.
-        `receiver`: the process in whose name it acknowledges events on the `reliable` topics.
+        `receiver`: the process in whose name it acknowledges events on the `reliable` topics. `refused` is told of each
+        message that cannot be read although its sender can be: the sender's node, the topic and why.
         """
         self._is_deep = is_deep
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
@@ -138,6 +142,7 @@ class Reader:
         self._end = COUNTED if is_counted else PASSING
         self._deliver = deliver
         self._lost = lost
+        self._refused = refused
         self._channels = {topic.encode(): _Channel(topic, message) for topic, message in types.items()}
         self._latest: _Channel | None = None
         self._receiver, self._reliable = receiver, frozenset(topic.encode() for topic in reliable if receiver)
@@ -443,6 +448,7 @@ class Reader:
         except CodecError as problem:
             if receipts.take(topic, read, None):
                 self._lost(topic, f"garbled: {problem}", 1)
+                self._tell_sender(topic, document, str(problem))
             return
         receipts.take(topic, read, stamped)
 
@@ -466,6 +472,17 @@ class Reader:
         except CodecError:
             pass  # then its number is counted as missing with the next one
         self._lost(channel.topic, reason, 1)
+        kind, _, why = reason.partition(": ")
+        if kind == "garbled":
+            self._tell_sender(channel.topic, document, why)
+
+    def _tell_sender(self, topic: str, document: Frame, why: str) -> None:
+        try:
+            envelope = decode_envelope(document)
+        except CodecError:
+            return  # it may be anybody's
+        if envelope.topic == topic:
+            self._refused(envelope.source, topic, why)
 
 
 _PER_TURN = 256  # messages, then look whether to stop
