@@ -14,10 +14,9 @@ from runtime.errors import (
     choices,
 )
 from runtime.message import Message, Stamped
-from runtime.node import Node, every, on, on_deadline
+from runtime.node import Node, every, on, on_deadline, rate_problem
 from runtime.ports import Publisher, Subscription
 from runtime.qos import ALONE, RELIABLE, SOON, URGENT, QoS
-from runtime.rates import rate_problem
 
 if TYPE_CHECKING:
     __version__: str

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points, version
 from pathlib import Path
 
-from runtime.commands.command_line import answered
+from runtime.command_line.arguments import answered
 from runtime.errors import UserError, choices
 
 GROUP = "polyrhythm.commands"

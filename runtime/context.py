@@ -8,21 +8,75 @@ of its topic in this one, what it publishes has the age UNKNOWN_NS, which is bey
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
 
 from runtime.clock import LONGEST_NS, Clock
-from runtime.context_log import ContextLog
 from runtime.message import UNKNOWN_NS, Envelope, Epochs, Message, Origins, Stamped, running_call
-from runtime.snapshot import NodeSnapshot
 
 current_call = cast("ContextVar[HandlerContext | None]", running_call)
 
 _NOTHING: Mapping[str, int] = {}  # never written to
 _NO_TOPICS: frozenset[str] = frozenset()
+
+
+KEPT_READS = 4096
+"""Of one call."""
+
+
+@dataclass(slots=True)
+class ContextLog:
+    """What a recorder wants to know of one handler call, noted while it runs."""
+
+    started_ns: int
+    reads: list[str] = field(default_factory=list)
+    nows_ns: list[int] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+    is_cut: bool = False
+    begun: int = 0
+
+    def read(self, port: str, stamped: Stamped[Any] | None) -> None:
+        """The handler looked at a port."""
+        if len(self.reads) < KEPT_READS:
+            self.reads.append(f"{port}={stamped.envelope.ident if stamped is not None else ''}")
+        else:
+            self.is_cut = True
+
+    def looked_at_clock(self, now_ns: int) -> None:
+        """The handler asked for the time."""
+        if len(self.nows_ns) < KEPT_READS:
+            self.nows_ns.append(now_ns - self.started_ns)
+        else:
+            self.is_cut = True
+
+
+class NodeSnapshot:
+    """A node as one call of its worker thread sees it, so that two threads of a node never race.
+
+    `node` is a copy of the node's attributes, taken between two calls of its other handlers; what the call sets becomes
+    theirs between two such calls, once it has ended. So what every call sees follows from the order of these moments
+    alone, which the journal keeps. Values that change in place (a list, a deque) are shared all the same: hand over
+    whole values, such as tuples. `generator` stands in for the node's own random numbers, which the others draw.
+    """
+
+    def __init__(self, original: object, generator: random.Random) -> None:
+        self._before = {**vars(original), "_random": generator}
+        self.node: Any = object.__new__(type(original))
+        vars(self.node).update(self._before)
+
+    def commit(self, original: object) -> None:
+        """Give the original what the call set, and take from it what the call deleted."""
+        after = vars(self.node)
+        for name, value in after.items():
+            if name not in self._before or self._before[name] is not value:
+                vars(original)[name] = value
+        for name in self._before.keys() - after.keys():
+            vars(original).pop(name, None)
 
 
 class AgeRules(msgspec.Struct, frozen=True):

@@ -23,7 +23,6 @@ from runtime.control_messages.health import Spending
 from runtime.errors import UserError
 from runtime.message import M, Message, Stamped
 from runtime.ports import Port, Publisher, Subscription
-from runtime.rates import rate_problem
 
 N = TypeVar("N")
 R = TypeVar("R", None, Awaitable[None])
@@ -34,6 +33,20 @@ Style = Literal["plain", "async", "blocking"]
 Overrun = Literal["skip", "catch-up"]
 
 _MARK = "__polyrhythm_handler__"
+
+
+SLOWEST_HZ = 1e-5
+"""Once in 28 hours; what happens more rarely is no timer of a run."""
+FASTEST_HZ = 10_000.0
+"""Beyond this a handler in Python takes longer than its period, and a run does nothing but tick."""
+
+
+def rate_problem(hz: object) -> str:
+    """What is wrong with a rate, as the end of a sentence that has named it; "" where nothing is."""
+    is_number = isinstance(hz, int | float) and not isinstance(hz, bool)
+    if is_number and SLOWEST_HZ <= hz <= FASTEST_HZ:  # type: ignore[operator]  # False for NaN
+        return ""
+    return f"expected {SLOWEST_HZ:.5f} to {FASTEST_HZ:.0f} times a second"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,20 @@ what it publishes goes nowhere.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
 from typing import Any, Generic, Self, TypeVar
 
 from runtime.clock import Clock, SystemClock, to_ns
 from runtime.context import HandlerContext, NodeAges, current_call
 from runtime.control_messages.fence import PreemptionEpochs
 from runtime.control_messages.lease import SeatHolders
-from runtime.errors import UserError
+from runtime.errors import GraphError, UserError
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.qos import QoS
-from runtime.topic import check_topic
 
 Owner = TypeVar("Owner")
 
@@ -27,6 +28,21 @@ Sources = Stamped[Any] | Iterable[Stamped[Any]] | None
 """What a message is said to stem from, besides what its handler read: messages that were kept; () for nothing else."""
 Sink = Callable[["Publisher[Any]", Message, Sources], None]
 SinkAll = Callable[["Publisher[Any]", Sequence[Message], Sources], None]
+
+
+_WORD = re.compile(r"[a-z][a-z0-9_]*")
+MAX_LENGTH = 120
+
+
+@cache
+def check_topic(name: str) -> str:
+    """Return the name. Raises GraphError where it is no topic name."""
+    if len(name) > MAX_LENGTH or not all(_WORD.fullmatch(word) for word in name.split("/")):
+        raise GraphError(
+            f"topic {name[:MAX_LENGTH]!r} is no topic name; "
+            "expected words of a-z, 0-9 and _ joined by '/', like 'head/image'"
+        )
+    return name
 
 
 class Port(Generic[M]):

@@ -12,7 +12,7 @@ from bench.faults.rig import Rig
 from bench.faults.trials import fallen
 from nodes.models.answers import ModelError
 from nodes.planner.openai_api import OpenAIPlanner
-from nodes.planner.openai_prompt import parse as parse_plan
+from nodes.planner.question_and_answer import parse as parse_plan
 from nodes.planner.rules import Surroundings
 from nodes.vlm.question_and_answer import parse as parse_scene
 from runtime import Simulation

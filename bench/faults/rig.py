@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.faults.black_box import FOLDER_VARIABLE, Switchboard, bare_box, guard_box, motor_box
 from bench.faults.nodes import MODES, SPEED_MPS
-from runtime.commands.attach import Sender
+from runtime.command_line.attach import Sender
 from runtime.message import Message
 from runtime.msgs import EStop, Utterance
 from runtime.msgs.signature import order, token_of

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runtime.clock import SystemClock
-from runtime.commands.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
-from runtime.commands.command_line import answered, count, seconds
+from runtime.command_line.arguments import answered, count, seconds
+from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.errors import CodecError, UserError
 from runtime.msgs import TERMINAL, EStop, Image
 from runtime.supervision.registry import FoundRun

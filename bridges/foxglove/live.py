@@ -35,7 +35,7 @@ from bridges.web.http.jpeg import JpegCache
 from nodes.recording.foxglove_schemas import TRANSFORM_PERIOD_NS, transforms_document
 from runtime.bag.schema import encode_message, message_schema
 from runtime.clock import NS_PER_S, wall_time_ns
-from runtime.commands.plain_messages import find_type
+from runtime.command_line.plain_messages import find_type
 from runtime.errors import UserError
 from runtime.launch.process_plan import TopicInfo
 from runtime.message import Stamped

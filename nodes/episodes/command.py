@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nodes.episodes.commands.learn import add_learning
-from runtime.commands.command_line import answered
+from runtime.command_line.arguments import answered
 
 ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
 MODES = ("AGENTS", "MINDREADERS", "SCRIPT", "SCRIPT-TURNS")

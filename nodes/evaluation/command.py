@@ -19,7 +19,7 @@ from nodes.evaluation.running import REPORT, Runs, check_not_broken
 from nodes.evaluation.table import sentences, table
 from nodes.evaluation.trials import Card, EvaluationRun, Result, Variant, trials_of
 from runtime.clock import NS_PER_S, SystemClock, wall_time_text
-from runtime.commands.command_line import answered, count, seconds, share, unique_path
+from runtime.command_line.arguments import answered, count, seconds, share, unique_path
 from runtime.errors import UserError
 from runtime.launch.file import Launch, check, find, load
 from runtime.launch.provenance import git_state, versions

@@ -13,7 +13,7 @@ import msgspec
 from nodes.evaluation.figures import SuccessRate, rate_of
 from nodes.interrupts.intent import Meaning, understand
 from nodes.interrupts.stop_classifier import StopClassifier
-from runtime.commands.command_line import answered
+from runtime.command_line.arguments import answered
 from runtime.errors import UserError
 
 Expect = Literal["stop", "order", "amend", "resume", "not_resume", "none"]

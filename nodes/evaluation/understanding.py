@@ -21,7 +21,7 @@ import msgspec
 from nodes.planner.parser import Parser
 from nodes.planner.understanding import Conversation, Intent, Order, World, after_robot, understand_in
 from nodes.statistics.paired import wilson
-from runtime.commands.command_line import answered
+from runtime.command_line.arguments import answered
 
 FIELDS = ("deed", "skill", "things", "except", "place")
 FOLDER = Path(__file__).with_name("utterances")

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import msgspec
 
 from runtime.clock import SystemClock, to_ns
-from runtime.commands.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
+from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.errors import PolyrhythmError
 from runtime.message import Envelope
 from runtime.messages.codec import decode

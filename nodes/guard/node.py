@@ -13,7 +13,7 @@ import msgspec
 
 from nodes.guard import persistence as ledger
 from nodes.guard.arbitration import Arbitration, SeatConfig
-from nodes.guard.ceilings import limits_of
+from nodes.guard.limiter import limits_of
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.state_machine import GuardMachine, Refusal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Awaitable, Callable
 
 from nodes.models.answers import ChatSettings, ModelError
@@ -16,6 +17,19 @@ from runtime.msgs import Image
 
 ATTEMPTS = 2
 """A robot's question is asked once more and no oftener: the next one is about a newer world."""
+
+
+def data_url(image: Image, *, quality: int = 85) -> str:
+    """The colours of the image as "data:image/jpeg;base64,...". Raises ValueError where they cannot be encoded."""
+    import cv2
+    import numpy as np
+
+    is_encoded, data = cv2.imencode(
+        ".jpg", np.ascontiguousarray(image.rgb[:, :, ::-1]), [cv2.IMWRITE_JPEG_QUALITY, quality]
+    )
+    if not is_encoded:
+        raise ValueError(f"an image of shape {image.rgb.shape} cannot be encoded as JPEG")
+    return "data:image/jpeg;base64," + base64.b64encode(data.tobytes()).decode("ascii")
 
 
 class ChatClient:
@@ -83,8 +97,6 @@ class ChatRequest(ModelRequest):
         self.client = ChatClient(self.settings, jitter=jitter, keep_open=not clock.is_virtual, budget=self.budget)
 
     def _answer(self, *, system: str, text: str, schema: dict[str, object], image: Image | None) -> Awaitable[str]:
-        from nodes.models.data_url import data_url
-
         assert self.client is not None
         return self.client.ask(Question(system, text, schema, () if image is None else (data_url(image),)))
 

@@ -14,7 +14,7 @@ import msgspec
 from nodes.models.answers import ChatSettings, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
-from nodes.planner.openai_prompt import (
+from nodes.planner.question_and_answer import (
     History,
     PlannerAnswer,
     answer_schema,

@@ -10,7 +10,8 @@ at 20 Hz (`chunks.Playback`) and never past their end: then nothing is published
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,11 +22,9 @@ from nodes.policy.allowed import PLEASE, Confirmations, why_not
 from nodes.policy.asked import Asked
 from nodes.policy.catalogue import SPECS, catalogue_of
 from nodes.policy.chunks import BLEND_S, Playback, as_message, seen_ns
-from nodes.policy.model_inputs import Felt, Trigger, feel
+from nodes.policy.model_inputs import Felt, Pose, Trigger, feel, pose_of
 from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
-from nodes.policy.shipped import place_of
 from nodes.policy.skills import resting
-from nodes.policy.under_way import UnderWay
 from nodes.robot.described import ForRobot
 from nodes.stretch.kinematics import GRIPPER
 from runtime import (
@@ -74,6 +73,46 @@ LONGEST_BLEND_S = 10.0
 
 LOOKS_FOR_S = 1.0
 """How long the wrist's first image is waited for."""
+
+
+def shipped() -> dict[str, Path]:
+    """The files in `models` beside this module."""
+    return {file.stem: file for file in sorted(Path(__file__).with_name("models").glob("*.onnx"))}
+
+
+def place_of(model: str) -> str:
+    """The path of a shipped model that is called so; of any other, what was said."""
+    return str(shipped().get(model, model))
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """An action, where the base was when it began, and what the model has said of it so far."""
+
+    action: Action
+    stamped: Stamped[Action] | None
+    began: Pose | None
+    elapsed_s: float = 0.0  # without the time in which the robot was stopped
+    is_judged: bool = False  # the model says whether it is done
+    sure: int = 0  # answers in a row that say so
+    seen: int = -1  # the last one's number
+
+    @classmethod
+    def begun(
+        cls, action: Action, stamped: Stamped[Action] | None, state: RobotState | None, *, is_judged: bool
+    ) -> UnderWay:
+        """As it begins."""
+        return cls(action, stamped, pose_of(state) if state is not None else None, is_judged=is_judged)
+
+    def later(self, period_s: float) -> UnderWay:
+        """The same a period later."""
+        return replace(self, elapsed_s=self.elapsed_s + period_s)
+
+    def told(self, done: float | None, number: int, threshold: float) -> UnderWay:
+        """With the model's answer of that number, which counts once, that the action is done to this degree."""
+        if done is None or number == self.seen:
+            return self
+        return replace(self, is_judged=True, seen=number, sure=self.sure + 1 if done >= threshold else 0)
 
 
 class OnnxPolicy(ForRobot, Node):

@@ -11,9 +11,9 @@ import msgspec
 
 from nodes.recording.recorder import DEPTHS, Recorder
 from runtime.clock import SystemClock, to_ns, wall_time_text
-from runtime.commands.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
-from runtime.commands.command_line import answered, seconds, unique_path
-from runtime.commands.plain_messages import find_type
+from runtime.command_line.arguments import answered, seconds, unique_path
+from runtime.command_line.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
+from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, PolyrhythmError, UserError
 from runtime.message import Message, Stamped
 from runtime.messages.codec import decode

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nodes.recording.gaps import MissedMessages
+from nodes.recording.missed_messages import MissedMessages
 from nodes.recording.ring_buffer import Ring, free_space, is_unfinished, last_written, model_files, next_part
 from nodes.robot.described import ForRobot
 from runtime import (

@@ -9,7 +9,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from runtime.commands.command_line import answered
+from runtime.command_line.arguments import answered
 from runtime.errors import UserError
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -13,8 +13,8 @@ import msgspec
 
 from nodes.seats.terminal_holder import TerminalHolder
 from runtime.clock import NS_PER_S, SystemClock
-from runtime.commands.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
-from runtime.commands.command_line import seconds
+from runtime.command_line.arguments import seconds
+from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.control_messages.lease import LEASE_TOPIC, Lease
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.messages.codec import decode

@@ -10,7 +10,7 @@ import tty
 from typing import Any, ClassVar
 
 from runtime.clock import SystemClock, to_ns
-from runtime.commands.attach import Arrival, Sender
+from runtime.command_line.attach import Arrival, Sender
 from runtime.messages.codec import decode
 from runtime.msgs import JOINTS, JointCommand
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from runtime.clock import SystemClock, to_ns
-from runtime.commands.attach import Arrival, Interruption, Sender, hear, topic_of
+from runtime.command_line.attach import Arrival, Interruption, Sender, hear, topic_of
 from runtime.commands.pub import prepare
 from runtime.control_messages.lease import Kind, Lease
 from runtime.errors import UserError, choices

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nodes.sim.gl_probe import enable_gl
 from nodes.sim.messages import World
+from nodes.sim.rendering.gl_probe import enable_gl
 from runtime import Node, Publisher, Subscription, UserError, every
 from runtime.msgs import Image
 
 if TYPE_CHECKING:
     import mujoco
 
-    from nodes.sim.renderer import Renderer
+    from nodes.sim.rendering.renderer import Renderer
 
 CAMERAS = ("head", "wrist", "room")
 BACKENDS = ("rays", "gl", "auto")
@@ -49,8 +49,8 @@ class SimCamera(Node):
         backend = self._choose_backend()
         import mujoco
 
-        from nodes.sim.renderer import make_renderer
-        from nodes.sim.scene import build_scene
+        from nodes.sim.mjcf import build_scene
+        from nodes.sim.rendering.renderer import make_renderer
 
         # Any seed will do: it moves things, and where they are comes with each World.
         self._model = mujoco.MjModel.from_xml_string(build_scene().xml)

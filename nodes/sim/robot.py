@@ -20,8 +20,8 @@ from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.sim.grip import Grip
 from nodes.sim.kitchen import is_in_bin
 from nodes.sim.messages import ObjectTruth, Truth, World
+from nodes.sim.mjcf import BASE_FORCE_N, BASE_JOINTS, BASE_TORQUE_NM, FINGER, PHYSICS_STEP_S, SERVOS, build_scene
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
-from nodes.sim.scene import BASE_FORCE_N, BASE_JOINTS, BASE_TORQUE_NM, FINGER, PHYSICS_STEP_S, SERVOS, build_scene
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import UserError

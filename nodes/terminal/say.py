@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 
 from runtime.clock import SystemClock, to_ns
-from runtime.commands.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
-from runtime.commands.command_line import answered, seconds
+from runtime.command_line.arguments import answered, seconds
+from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.errors import PolyrhythmError, UserError
 from runtime.messages.codec import decode
 from runtime.msgs import GuardState, Utterance

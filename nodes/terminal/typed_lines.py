@@ -14,7 +14,7 @@ import tty
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from nodes.terminal.say import LONGEST, Speaker
-from runtime.commands.attach import attach, user_name
+from runtime.command_line.attach import attach, user_name
 from runtime.errors import PolyrhythmError
 
 WAITING = 8

@@ -263,7 +263,7 @@ class LocalVLM(ForRobot, Node):
     # --- what it does about it
 
     def _look(self) -> None:
-        from nodes.perception.color_blobs import colours_in_view
+        from nodes.perception.colors import colours_in_view
         from nodes.perception.objects import find_objects, place_is_empty
 
         stamped = self.image.stamped()

@@ -1,4 +1,4 @@
-"""What the vision-language model is asked, and what it may answer: pure functions around `prompt.toml`."""
+"""What the vision-language model is asked, and what it may answer: pure functions around `question_and_answer.toml`."""
 
 from __future__ import annotations
 

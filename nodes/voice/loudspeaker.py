@@ -18,12 +18,11 @@ from nodes.interrupts.intent import understand
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget, budget_of
 from nodes.voice.program import ProgramError
-from nodes.voice.speaking.bell import WakeUp
-from nodes.voice.speaking.floor import SpeakingTurn
 from nodes.voice.speaking.pieces import LONGEST_TEXT, pieces_of
 from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, Nowhere, Player, VoiceError
 from nodes.voice.speaking.synthesis import ProgramVoice, SilentVoice, Voice, give_up, voice_problems
-from nodes.voice.speaking.turn import SpokenUtterance
+from nodes.voice.speaking.turn import SpeakingTurn
+from nodes.voice.speaking.utterance import SpokenUtterance
 from runtime import NS_PER_S, RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
 from runtime.msgs import Interrupt, LoudspeakerState, Saying, Speech, Utterance
 
@@ -32,6 +31,29 @@ NOWHERE = "none"
 LONGEST_WAIT_S = 0.25
 """How often a device is looked after while it plays."""
 MOST_WAITING = 32
+
+
+SHORTEST_WAIT_S = 0.001
+
+
+class WakeUp:
+    """For one who waits, on one loop."""
+
+    def __init__(self) -> None:
+        self._rung: asyncio.Future[None] | None = None
+
+    def ring(self) -> None:
+        """Wake the one who waits."""
+        if self._rung is not None and not self._rung.done():
+            self._rung.set_result(None)
+
+    async def wait(self, seconds: float, other: asyncio.Future[Any] | None = None) -> None:
+        """Return after that time (inf: never), when the bell rings, or when the other is done."""
+        rung = self._rung = asyncio.get_running_loop().create_future()
+        timeout_s = None if seconds == math.inf else max(seconds, SHORTEST_WAIT_S)
+        await asyncio.wait(
+            [rung] if other is None else [rung, other], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+        )
 
 
 class Loudspeaker(Node):

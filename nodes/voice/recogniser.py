@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
 from nodes.interrupts.intent import understand
 from nodes.models.answers import ChatSettings, ModelError, settings_from
 from nodes.models.budget import Budget, budget_of
 from nodes.voice.hearing import whisper
-from nodes.voice.hearing.echo import is_echo
 from nodes.voice.program import ProgramError, command_problems
 from runtime import RELIABLE, Node, ParameterError, Publisher, QoS, Spending, Stamped, Subscription, on, to_ns
 from runtime.msgs import RecogniserState, Saying, Sound, SoundSoFar, Utterance
@@ -36,6 +37,36 @@ LOOKS_SHARE = 0.8
 
 Speaking = tuple[str, int]
 """One speech, by the node that heard it and when it began: numbers begin anew where a microphone is started again."""
+
+
+_WORD = re.compile(r"\w+")
+_SHARE = 0.7  # of the words heard; a recogniser gets some of them wrong
+FEWEST_WORDS = 3
+"""Fewer are never taken for an echo: a "Stop!" beside "I stop at the table" is a person's until there is doubt."""
+
+
+def is_echo(heard: str, spoken: Iterable[str]) -> bool:
+    """Whether most of the words heard stand, in their order, in something that the robot has just said."""
+    words = _words(heard)
+    if len(words) < FEWEST_WORDS:
+        return False
+    return any(_common(words, _words(text)) >= _SHARE * len(words) for text in spoken)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """How many words both have in the same order: the longest common subsequence."""
+    row = [0] * (len(other) + 1)
+    for word in one:
+        before = 0
+        for place, candidate in enumerate(other, 1):
+            here = row[place]
+            row[place] = before + 1 if word == candidate else max(row[place], row[place - 1])
+            before = here
+    return row[-1]
 
 
 class Recogniser(Node):

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import msgspec
 
 from runtime.clock import SystemClock, to_ns
-from runtime.commands.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
-from runtime.commands.command_line import count, seconds
+from runtime.command_line.arguments import count, seconds
+from runtime.command_line.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
+from runtime.command_line.plain_messages import find_type, in_many_lines, in_one_line, to_plain
 from runtime.commands.distribution import Distribution, MessageGaps
-from runtime.commands.plain_messages import find_type, in_many_lines, in_one_line, to_plain
 from runtime.errors import CodecError
 
 _JSON_FOR_S = 5.0

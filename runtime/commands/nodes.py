@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runtime.commands.attach import Interruption, add_run_argument, attach, hear
-from runtime.commands.command_line import seconds
+from runtime.command_line.arguments import seconds
+from runtime.command_line.attach import Interruption, add_run_argument, attach, hear
 from runtime.control_messages.health import Health
 from runtime.errors import CodecError
 from runtime.launch.graph import health_topic

@@ -10,9 +10,9 @@ from typing import Any, get_args
 import msgspec
 
 from runtime.clock import SystemClock, to_ns
-from runtime.commands.attach import Interruption, Sender, add_run_argument, attach, topic_of
-from runtime.commands.command_line import count, positive
-from runtime.commands.plain_messages import find_type
+from runtime.command_line.arguments import count, positive
+from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, topic_of
+from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, UserError, choices
 from runtime.message import Envelope, Message
 from runtime.messages.codec import encode

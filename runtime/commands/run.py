@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.clock import wall_time_text
-from runtime.commands.command_line import seconds, unique_path
+from runtime.command_line.arguments import seconds, unique_path
 from runtime.commands.message_counts import MessageCounts
 from runtime.errors import UserError
 from runtime.launch.file import Launch, check, find, in_order, load, resolve

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from runtime.clock import SystemClock, to_ns
-from runtime.commands.attach import Arrival, Interruption, add_run_argument, attach, hear
-from runtime.commands.command_line import seconds
+from runtime.command_line.arguments import seconds
+from runtime.command_line.attach import Arrival, Interruption, add_run_argument, attach, hear
 from runtime.commands.nodes import table
 from runtime.commands.top_table import COLUMNS, ENDED, WRAPPED, NodeRow, budgets, cells, fitting, node_row, trouble
 from runtime.control_messages.health import Health

@@ -15,8 +15,17 @@ from typing import Any
 
 from runtime.bag.journal import Journal, JournalClock, JournalLog
 from runtime.clock import Clock
-from runtime.context import AgeRules, HandlerContext, NodeAges, captured_ns_of, current_call, inherit, unknown_age
-from runtime.context_log import ContextLog
+from runtime.context import (
+    AgeRules,
+    ContextLog,
+    HandlerContext,
+    NodeAges,
+    NodeSnapshot,
+    captured_ns_of,
+    current_call,
+    inherit,
+    unknown_age,
+)
 from runtime.control_messages.fence import PreemptionEpochs
 from runtime.control_messages.lease import SeatHolders
 from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
@@ -27,7 +36,6 @@ from runtime.message import UNKNOWN_NS, Envelope, Message, Stamped, array_fields
 from runtime.messages.codec import holds_arrays
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Sources, Subscription
-from runtime.snapshot import NodeSnapshot
 
 Send = Callable[[Envelope, Message], None]
 SendAll = Callable[[Envelope, Sequence[Message]], None]

@@ -18,11 +18,9 @@ from runtime.errors import GraphError, ParameterError, UserError, choices
 from runtime.launch.class_check import handler_problems, idle_parameters, init_problem, instance_problems
 from runtime.launch.latency import Latency
 from runtime.message import Message
-from runtime.node import Node, Timer, handlers_of, ports_of
-from runtime.ports import Publisher, Subscription
-from runtime.rates import rate_problem
+from runtime.node import Node, Timer, handlers_of, ports_of, rate_problem
+from runtime.ports import Publisher, Subscription, check_topic
 from runtime.toml_errors import expected
-from runtime.topic import check_topic
 
 Restart = Literal["always", "on-failure", "never"]
 

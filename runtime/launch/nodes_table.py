@@ -21,8 +21,7 @@ from runtime.hosts.hosts_table import Host
 from runtime.launch.class_check import place_of_problem
 from runtime.launch.graph import NodeSpec, Restart
 from runtime.launch.latency import Latency, read_trace
-from runtime.node import Node, Timer, handlers_of
-from runtime.rates import rate_problem
+from runtime.node import Node, Timer, handlers_of, rate_problem
 from runtime.toml_errors import Table, convert
 
 _NODE_NAME = "[a-z][a-z0-9_]{0,63}"

@@ -24,7 +24,7 @@ from runtime.supervision.registry import check_root, find_runs, left_behind
 Level = Literal["ok", "note", "problem"]
 
 OLDEST_PYTHON = (3, 11)
-_GL_PROBE = "nodes.sim.gl_probe:enable_gl"
+_GL_PROBE = "nodes.sim.rendering.gl_probe:enable_gl"
 _PROGRAMS = {
     "mosquitto": "only the MQTT bridge wants a broker; polyrhythm run mqtt-broker is one",
     "chromium": "only pictures of the console are made with it",

@@ -131,7 +131,7 @@ def test_the_search_for_escapes_finds_them() -> None:
 def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
     files = [file for folder in ("nodes", "bridges") for file in sorted((ROOT / folder).rglob("*.py"))]
     outside = {  # what these do has no part in virtual time
-        "nodes/recording/bag/video.py": "the encoders of a command, not of a node",
+        "nodes/recording/bag/export/video.py": "the encoders of a command, not of a node",
         "nodes/episodes/results/browse.py": "the web server of a command, not of a node",
         "nodes/evaluation/running.py": "starts runs side by side, and is part of none",
         "nodes/terminal/typed_lines.py": "a person's keys at a live view; there is none in virtual time",

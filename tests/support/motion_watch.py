@@ -7,7 +7,7 @@ from itertools import pairwise
 from types import TracebackType
 
 from runtime.clock import to_ns
-from runtime.commands.attach import Interruption, hear
+from runtime.command_line.attach import Interruption, hear
 from runtime.messages.codec import decode
 from runtime.msgs import JointCommand
 from runtime.supervision.registry import find_runs

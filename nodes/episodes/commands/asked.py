@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
-from nodes.episodes.evaluation.dimensions import SEVEN, read_dimensions
+from nodes.episodes.evaluation.dimensions import SEVEN, mean_scores, read_dimensions
 from nodes.episodes.results.show import print_list
 from nodes.episodes.results.store import Store
-from nodes.episodes.results.summary import summary_of
 from nodes.episodes.runner.runner import Judges, Settings
 from nodes.models.budget import Budget
 from nodes.models.model import Patience
@@ -161,3 +160,38 @@ def failed_evaluations(store: Store, judges: Judges) -> tuple[int, str]:
     for judge, episode in missing[:1]:
         why = next((one.why for one in store.scores(episode) if one.judge == judge), "not judged yet")
     return len(missing), why
+
+
+def summary_of(store: Store) -> dict[str, Any]:
+    """What a run has come to; the same for the same run, so no times of day, no paths, no durations."""
+    episodes = []
+    for row in store.episodes():
+        scores = store.scores(row.id)
+        episodes.append(
+            {
+                "id": row.id,
+                "task": row.task,
+                "seed": row.seed,
+                "agents": list(row.agents),
+                "names": list(row.names),
+                "transparency": row.transparency,
+                "order": row.turn_order,
+                "state": row.state,
+                "reason": row.reason,
+                "turns": [
+                    {"speaker": t.speaker, "kind": t.kind, "argument": t.argument, "to": list(t.to), "note": t.note}
+                    for t in store.turns(row.id)
+                ],
+                "scores": mean_scores(scores),
+                "evaluations": {one.judge: one.state for one in scores},
+                "checks": store.checks(row.id),
+            }
+        )
+    calls, prompt_tokens, completion_tokens = store.tokens()
+    return {
+        "card": store.card,
+        "episodes": episodes,
+        "calls": calls,
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+    }

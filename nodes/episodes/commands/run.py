@@ -40,7 +40,7 @@ from nodes.episodes.scenarios.profiles import Task
 from nodes.episodes.scenarios.sampling import sample_uniform
 from nodes.models.servers import Servers
 from runtime.clock import wall_time_text
-from runtime.commands.command_line import unique_path
+from runtime.command_line.arguments import unique_path
 from runtime.errors import UserError, choices
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nodes.episodes.evaluation.averages import mean_scores
+from nodes.episodes.evaluation.dimensions import mean_scores
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError, choices
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from nodes.episodes.evaluation.averages import mean_scores, overall
+from nodes.episodes.evaluation.dimensions import mean_scores, overall
 from nodes.episodes.results.show import transcript
 from nodes.episodes.results.store import Store
 from runtime.errors import PolyrhythmError, UserError

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from nodes.episodes.evaluation.averages import mean_scores, overall
+from nodes.episodes.evaluation.dimensions import mean_scores, overall
 from nodes.episodes.results.show import episode_data
 from nodes.episodes.results.store import EpisodeRow, Store
 from runtime.errors import UserError

@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from nodes.episodes.evaluation.averages import mean_scores, overall
 from nodes.episodes.evaluation.by_rules import JUDGE as RULES_JUDGE
-from nodes.episodes.evaluation.dimensions import NAMES, SEVEN
+from nodes.episodes.evaluation.dimensions import NAMES, SEVEN, mean_scores, overall
 from nodes.episodes.results.estimates import (
     Mean,
     hard_tasks,

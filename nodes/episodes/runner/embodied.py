@@ -18,8 +18,7 @@ from msgspec import to_builtins
 
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
-from nodes.episodes.evaluation.averages import mean_scores
-from nodes.episodes.evaluation.dimensions import NAMES
+from nodes.episodes.evaluation.dimensions import NAMES, mean_scores
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.run_file import check_is_new
 from nodes.episodes.results.show import episode_text, find_episode
@@ -30,7 +29,7 @@ from nodes.sim.actor import EARLIER
 from runtime.bag.file import BagReader
 from runtime.bag.parts import zero_ns_of
 from runtime.clock import wall_time_text
-from runtime.commands.command_line import unique_path
+from runtime.command_line.arguments import unique_path
 from runtime.errors import PolyrhythmError, UserError, choices
 from runtime.msgs import Action, Feedback, Interrupt, Utterance
 from runtime.msgs.episode import ActKind, Outcome, Turn

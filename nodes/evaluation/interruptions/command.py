@@ -17,7 +17,7 @@ from nodes.evaluation.interruptions.scenarios import names, shipped
 from nodes.evaluation.running import check_not_broken
 from nodes.evaluation.trials import Card, Result, Variant, trials_of
 from runtime.clock import wall_time_text
-from runtime.commands.command_line import count, seconds, unique_path
+from runtime.command_line.arguments import count, seconds, unique_path
 from runtime.errors import UserError, choices
 from runtime.launch.file import check, find, load
 from runtime.launch.provenance import git_state, versions

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 
 from nodes.recording.bag.progress import told_at_terminal
-from runtime.commands.command_line import answered
+from runtime.command_line.arguments import answered
 from runtime.errors import os_sentence
 
 COMMANDS = {
@@ -20,8 +20,8 @@ COMMANDS = {
     "cut": ("nodes.recording.bag.cut", "keep a span of time, or some topics"),
     "merge": ("nodes.recording.bag.merge", "join the parts of one run"),
     "plot": ("nodes.recording.bag.plot", "rates, ages, joints and events as a picture"),
-    "export": ("nodes.recording.bag.export", "to a LeRobot dataset, a ROS 2 bag, JSON lines, CSV or videos"),
-    "import": ("nodes.recording.bag.export", "a ROS 2 bag as a recording that can be replayed"),
+    "export": ("nodes.recording.bag.export.command", "to a LeRobot dataset, a ROS 2 bag, JSON lines, CSV or videos"),
+    "import": ("nodes.recording.bag.export.command", "a ROS 2 bag as a recording that can be replayed"),
     "latency": ("nodes.recording.bag.latency", "how long handlers took, as a trace for virtual time"),
     "why": ("nodes.recording.bag.why", "what led to the robot's command at a point of time"),
 }

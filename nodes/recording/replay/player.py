@@ -21,7 +21,7 @@ from nodes.recording.replay.inputs import Inputs, body, picture
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
 from runtime.clock import NS_PER_S
-from runtime.context import AgeRules, HandlerContext, current_call
+from runtime.context import AgeRules, HandlerContext, NodeSnapshot, current_call
 from runtime.control_messages.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
 from runtime.execution.node_host import NodeHost
@@ -30,7 +30,6 @@ from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image
 from runtime.node import Node, handlers_of
 from runtime.ports import Subscription
-from runtime.snapshot import NodeSnapshot
 
 T = TypeVar("T")
 

@@ -12,11 +12,10 @@ from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.seat_caller import NoStore, OutageError, SeatCaller
 from nodes.episodes.dialogue.plan import GroundTruth
-from nodes.episodes.evaluation.averages import mean_scores, overall
 from nodes.episodes.evaluation.by_model import judge_by_model, judge_prompt, read_scores
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.evaluation.checks import check_episode, first_mention, leak_of, repeated
-from nodes.episodes.evaluation.dimensions import NAMES, SEVEN, read_dimensions
+from nodes.episodes.evaluation.dimensions import NAMES, SEVEN, mean_scores, overall, read_dimensions
 from nodes.episodes.results.estimates import (
     hard_tasks,
     holm,

@@ -187,7 +187,7 @@ def test_a_failed_evaluation_is_no_zero(tmp_path: Path) -> None:
         store.save_scores(good)
         store.save_scores(Scores(episode=episode.id, judge="b", state="failed", scores=(), why="no answer"))
         found = store.scores(episode.id)
-    from nodes.episodes.evaluation.averages import mean_scores
+    from nodes.episodes.evaluation.dimensions import mean_scores
 
     assert [(one.judge, one.state) for one in found] == [("a", "done"), ("b", "failed")]
     assert mean_scores(found) == {"Ana Ruiz": {"GOAL": 6.0}}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nodes.guard import command
-from runtime.commands.attach import Arrival
+from runtime.command_line.attach import Arrival
 from runtime.message import Envelope, Message
 from runtime.messages.codec import encode
 from runtime.msgs import GuardState

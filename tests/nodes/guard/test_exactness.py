@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nodes.guard.ceilings import limits_of
-from nodes.guard.limiter import Motion, toward
+from nodes.guard.limiter import Motion, limits_of, toward
 from nodes.guard.monitors import FUTURE_NS, GuardSettings
 from nodes.guard.node import Guard
 from nodes.guard.state_machine import FASTEST_SPEED, RESTARTED_NS, GuardMachine

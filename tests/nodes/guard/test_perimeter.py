@@ -13,7 +13,7 @@ import pytest
 from bench.faults.rig import STOPPED, Rig
 from nodes.stretch.limits import STOW
 from runtime.clock import SystemClock
-from runtime.commands.attach import Sender
+from runtime.command_line.attach import Sender
 from runtime.control_messages.fence import Fence
 from runtime.control_messages.lease import Lease
 from runtime.errors import UserError

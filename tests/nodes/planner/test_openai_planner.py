@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nodes.planner.openai_api import OpenAIPlanner
-from nodes.planner.openai_prompt import system_prompt
+from nodes.planner.question_and_answer import system_prompt
 from nodes.planner.rules import Surroundings
 from nodes.policy.catalogue import SPECS, catalogue_of
 from nodes.voice.loudspeaker import Loudspeaker

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from nodes.planner.openai_prompt import words
+from nodes.planner.question_and_answer import words
 from nodes.policy.catalogue import SPECS, catalogue_of
 from runtime.msgs import Scene
 from tests.support.fake_openai_server import (

@@ -11,8 +11,7 @@ import pytest
 from examples.train_policy.imagined import SIZES
 from examples.train_policy.lessons import teach
 from nodes.guard.node import Guard
-from nodes.policy.onnx_policy import OnnxPolicy
-from nodes.policy.shipped import shipped
+from nodes.policy.onnx_policy import OnnxPolicy, shipped
 from nodes.sim.driver import SimDriver
 from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M
 from nodes.sim.messages import ObjectTruth, Truth

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from nodes.policy.model_inputs import Felt, feel, words
 from nodes.policy.model_tensors import SKILLS, known_inputs
-from nodes.policy.onnx_policy import OnnxPolicy
+from nodes.policy.onnx_policy import OnnxPolicy, UnderWay
 from nodes.policy.onnx_session import PolicySession
-from nodes.policy.under_way import UnderWay
 from runtime import Node, Publisher, Simulation, every
 from runtime.errors import PolyrhythmError
 from runtime.message import Stamped

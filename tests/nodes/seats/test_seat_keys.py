@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from nodes.seats.keys import Keys
-from runtime.commands.attach import Arrival, Sender
+from runtime.command_line.attach import Arrival, Sender
 from runtime.message import Envelope
 from runtime.messages.codec import encode
 from runtime.msgs import JOINTS, JointCommand

@@ -19,7 +19,7 @@ from nodes.stretch.limits import STRETCH_3
 from runtime.bag.file import BagReader
 from runtime.bag.parts import parts_of
 from runtime.clock import SystemClock, to_ns
-from runtime.commands.attach import Interruption, Sender, hear
+from runtime.command_line.attach import Interruption, Sender, hear
 from runtime.control_messages.lease import Lease
 from runtime.messages.codec import decode
 from runtime.msgs import Comparison, GuardState, JointCommand, Utterance

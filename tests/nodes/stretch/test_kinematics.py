@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from nodes.sim.scene import build_scene
+from nodes.sim.mjcf import build_scene
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STRETCH_3
 

@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from nodes.sim.renderer import RayRenderer
-from nodes.sim.scene import build_scene
+from nodes.sim.mjcf import build_scene
+from nodes.sim.rendering.renderer import RayRenderer
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STOW
 from nodes.vlm.local import LocalVLM

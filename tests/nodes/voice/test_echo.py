@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodes.voice.hearing.echo import is_echo
+from nodes.voice.recogniser import is_echo
 
 SAID = "I stop at the table, and then I put the blue cup in the bin."
 

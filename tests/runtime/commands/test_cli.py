@@ -43,7 +43,7 @@ def test_the_overview_loads_no_command() -> None:
     code = "import sys; from runtime.cli import main; main(['--help']); print(*sorted(sys.modules), file=sys.stderr)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
     assert not {"zmq", "numpy", "mcap", "rich", "matplotlib"} & set(loaded)
-    assert {name for name in loaded if name.startswith("runtime.commands.")} <= {"runtime.commands.command_line"}
+    assert {name for name in loaded if name.startswith("runtime.commands.")} <= {"runtime.command_line.arguments"}
 
 
 def written(argv: list[str], unbuffered: str, output: IO[bytes]) -> tuple[int, bytes]:

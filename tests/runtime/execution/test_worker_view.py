@@ -6,12 +6,12 @@ import random
 
 import pytest
 
+from runtime.context import NodeSnapshot
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.message import Message
 from runtime.node import Node, every, on
 from runtime.ports import Publisher, Subscription
-from runtime.snapshot import NodeSnapshot
 from runtime.virtual.simulation import Simulation
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from bridges.mqtt.bridge import MqttBridge
 from bridges.mqtt.topics import telemetry_document
-from nodes.guard.ceilings import limits_of
+from nodes.guard.limiter import limits_of
 from nodes.guard.node import Guard
 from nodes.robot.described import limits_problem, load_limits
 from nodes.robot.driver import Driver

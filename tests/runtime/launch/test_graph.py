@@ -10,8 +10,7 @@ import pytest
 from runtime import GraphError, Message, Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import ParameterError, UserError
 from runtime.launch.graph import Graph, NodeSpec, convert_params
-from runtime.node import handlers_of
-from runtime.rates import FASTEST_HZ, SLOWEST_HZ, rate_problem
+from runtime.node import FASTEST_HZ, SLOWEST_HZ, handlers_of, rate_problem
 
 
 class Level(Message, kind="state"):

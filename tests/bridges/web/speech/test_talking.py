@@ -29,7 +29,7 @@ from bridges.web.speech.push_to_talk import (
 )
 from bridges.web.study import wire as study_wire
 from bridges.web.study.node import NOBODY_LISTENS, Study
-from nodes.voice.speaking.floor import SpeakingTurn
+from nodes.voice.speaking.turn import SpeakingTurn
 from runtime import Simulation
 from runtime.clock import to_ns
 from runtime.msgs import MicrophoneState, RecogniserState, Sound, Utterance

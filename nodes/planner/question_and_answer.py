@@ -1,0 +1,279 @@
+"""What the planner's model is asked, and what it may answer: pure functions around `question_and_answer.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import deque
+from collections.abc import Collection, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from nodes.models.answers import ModelError, quoted, read_answer
+from nodes.planner.rules import Surroundings
+from runtime.msgs import (
+    Condition,
+    Interrupt,
+    Reference,
+    Saying,
+    Scene,
+    SceneDescription,
+    SeenObject,
+    SkillSpec,
+    Subtask,
+    Utterance,
+)
+
+LONGEST_HISTORY = 40
+
+Word = Annotated[str, msgspec.Meta(max_length=40)]
+
+
+class MeantThing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Things as a model means them."""
+
+    label: Word
+    colour: Word = ""
+    count: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1  # 0: all
+    id: Word = ""
+
+    @property
+    def reference(self) -> Reference:
+        """The same in the robot's words."""
+        return Reference(
+            id=self.id, label=self.label.strip().lower(), colour=self.colour.strip().lower(), count=self.count
+        )
+
+
+MostThings = Annotated[tuple[MeantThing, ...], msgspec.Meta(max_length=20)]
+
+
+class PlannerAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that a planner's model can do: say something, and change the subtask."""
+
+    do: Literal["keep", "work", "wait", "done"]
+    skill: Word = ""
+    things: MostThings = ()
+    excluding: MostThings = ()
+    place: Word = ""
+    relation: Literal["", "in", "on", "beside"] = ""
+    text: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    say: Annotated[str, msgspec.Meta(max_length=300)] = ""
+
+
+class _Say(msgspec.Struct, frozen=True):
+    failing: str
+    giving_up: str
+    spent: str
+    unusable: str
+    blind: str
+
+
+class PlannerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The data file: the prompt, and sentences of the robot."""
+
+    system: str
+    again: str
+    say: _Say
+
+
+@cache
+def words() -> PlannerTexts:
+    """The data file beside this module."""
+    with Path(__file__).with_name("question_and_answer.toml").open("rb") as file:
+        return msgspec.convert(tomllib.load(file), PlannerTexts)
+
+
+def skills_text(skills: Sequence[SkillSpec]) -> str:
+    """The declared skills, a line each."""
+    lines = []
+    for spec in skills:
+        arguments = ", ".join(f"{one.name}: {one.type}" for one in spec.arguments)
+        lines.append(f'- "{spec.name}"({arguments}): {quoted(spec.sentence)}')
+    return "\n".join(lines) or "(none are known yet)"
+
+
+def system_prompt(around: Surroundings) -> str:
+    """The instructions, with the declared skills and the known places filled in."""
+    text = words().system.strip().replace("{skills}", skills_text(around.skills))
+    places = ", ".join(quoted(place) for place in sorted(around.world.places))
+    return text.replace("{places}", places or "none are known yet")
+
+
+def answer_schema(around: Surroundings) -> dict[str, object]:
+    """JSON schema of the answer, in the subset that structured output takes: all required, nothing else."""
+    text = {"type": "string"}
+    thing = _object(label=text, colour=text, count={"type": "integer"}, id=text)
+    things = {"type": "array", "items": thing}
+    return _object(
+        do={"type": "string", "enum": ["keep", "work", "wait", "done"]},
+        skill={"type": "string", "enum": ["", *(spec.name for spec in around.skills)]} if around.skills else text,
+        things=things,
+        excluding=things,
+        place={"type": "string", "enum": ["", *sorted(around.world.places)]} if around.world.places else text,
+        relation={"type": "string", "enum": ["", "in", "on", "beside"]},
+        text=text,
+        say=text,
+    )
+
+
+def _object(**properties: object) -> dict[str, object]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def parse(text: str, around: Surroundings) -> PlannerAnswer:
+    """The answer in the text, checked against what there is. Raises ModelError, with what there is instead."""
+    answer = read_answer(text, PlannerAnswer)
+    if answer.do != "work":
+        return answer
+    if not answer.text.strip():
+        raise ModelError("the model's answer has a subtask without a text")
+    _check("skill", answer.skill, {spec.name for spec in around.skills})
+    _check("place", answer.place, around.world.places)
+    known = {thing.id for thing in around.scene.things}
+    for thing in (*answer.things, *answer.excluding):
+        if thing.id and thing.id not in known:
+            raise ModelError(f"the model's answer has id {thing.id!r}, which is not there; {_known(known)}")
+    spec = around.spec(answer.skill)
+    needs = {one.type for one in spec.arguments if one.is_needed} if spec is not None else set()
+    if "place" in needs and not answer.place:
+        raise ModelError(f"the model's answer has no place, which {answer.skill} needs; {_known(around.world.places)}")
+    if "thing" in needs and not answer.things and not answer.place:
+        raise ModelError(f"the model's answer names no thing, which {answer.skill} needs")
+    return answer
+
+
+def _check(key: str, word: str, known: Collection[str]) -> None:
+    if word and known and word not in known:
+        raise ModelError(f"the model's answer has {key} {word[:40]!r}; {_known(known)}")
+
+
+def _known(known: Collection[str]) -> str:
+    return f"known: {', '.join(sorted(known)[:30])}"
+
+
+def subtask_of(answer: PlannerAnswer, ident: str) -> Subtask:
+    """The subtask that it sets."""
+    if answer.do != "work":
+        state: Literal["wait", "done"] = "done" if answer.do == "done" else "wait"
+        return Subtask(id=ident, text=answer.text or answer.do, state=state)
+    things = tuple(one.reference for one in answer.things)
+    relation = answer.relation or ("in" if answer.place else "")
+    return Subtask(
+        id=ident,
+        text=answer.text,
+        state="work",
+        skill=answer.skill,
+        things=things,
+        excluding=tuple(one.reference for one in answer.excluding),
+        place=answer.place,
+        relation=relation,
+        done_when=Condition(things=things, relation=relation, place=answer.place) if answer.place else None,
+    )
+
+
+class History:
+    """What was said and what happened, newest last, bounded; every word from outside is quoted."""
+
+    def __init__(self) -> None:
+        self._lines: deque[list[str]] = deque(maxlen=LONGEST_HISTORY)  # id of an utterance of the robot's or "", line
+        self.events = 0
+
+    def heard(self, utterance: Utterance) -> None:
+        self._add(f"{quoted(utterance.speaker)} said {quoted(utterance.text)}")
+
+    def interrupted(self, interrupt: Interrupt) -> None:
+        if interrupt.takes_back:
+            self._add(f"[{quoted(interrupt.by)} took the stop back: a false alarm, the robot goes on as it was]")
+            return
+        self._add(f"[interrupt: {interrupt.depth}, by {quoted(interrupt.by)}, because of {quoted(interrupt.text)}]")
+
+    def failed(self, why: str) -> None:
+        self._add(f"[an action failed: {quoted(why)}]")
+
+    def done(self, what: str) -> None:
+        """An action that succeeded is no reason to ask, since the report tells how far the subtask is."""
+        self._note(f"[done: {quoted(what)}]")
+
+    def cancelled(self) -> None:
+        self._note("[your answer was cancelled by the interrupt: nothing of it was said or done]")
+
+    def said(self, text: str, ident: str = "") -> None:
+        """What the robot said itself is no news; `ident` is how the loudspeaker calls it."""
+        self._note(f"You said {quoted(text)}", ident)
+
+    def spoke(self, saying: Saying) -> None:
+        """An utterance that was cut stands here as far as people heard it."""
+        if saying.phase != "cut":
+            return
+        for line in self._lines:
+            if line[0] and line[0] == saying.id:
+                line[1] = _cut_off(saying)
+
+    def planned(self, subtask: Subtask) -> None:
+        self._note(f"[you set the subtask: {subtask.state}, {quoted(subtask.text)}]")
+
+    def text(self) -> str:
+        return "\n".join(line for _, line in self._lines)
+
+    def _add(self, line: str) -> None:
+        self.events += 1
+        self._note(line)
+
+    def _note(self, line: str, ident: str = "") -> None:
+        self._lines.append([ident, line])
+
+
+def _cut_off(saying: Saying) -> str:
+    why = quoted(saying.why)
+    if not saying.spoken:
+        return f"[nobody heard what you wanted to say, {quoted(saying.text)}, because of {why}]"
+    return f"You said {quoted(saying.spoken)} [cut off there, because of {why}; the whole was {quoted(saying.text)}]"
+
+
+def _scene_line(thing: SeenObject, scene: Scene) -> str:
+    where = [f"{one.relation} {quoted(one.object)}" for one in scene.relations if one.subject == thing.id][:4]
+    more = [
+        *where,
+        *(quoted(state) for state in thing.state[:4]),
+        *([f"of {quoted(thing.owner)}"] if thing.owner else []),
+    ]
+    kind = "place" if thing.is_place else "thing"
+    what = quoted(f"{thing.colour} {thing.label}".strip())
+    return f"- {kind} {quoted(thing.id)}: {', '.join([what, *more])}"
+
+
+def question_text(
+    history: History, subtask: Subtask | None, description: SceneDescription | None, scene: Scene | None = None
+) -> str:
+    """What the model is told this time."""
+    lines = ["What was said and what happened:", history.text() or "(nothing yet)", ""]
+    if subtask is None and description is not None and description.subtask_id:
+        lines.append("You were restarted; the robot works on a subtask that you set before, see the report.")
+    elif subtask is None:
+        lines.append("There is no subtask yet.")
+    else:
+        lines.append(f"The subtask now: {subtask.state}, {quoted(subtask.text)}.")
+    if description is None:
+        lines.append("The vision model has reported nothing yet.")
+    else:
+        lines.append(f"The vision model reports ({description.progress}): {quoted(description.text)}")
+    if scene is not None and scene.things:
+        lines.append(
+            "What is believed to be there; what is not listed was not seen, which does not say that it is absent:"
+        )
+        lines += [_scene_line(thing, scene) for thing in scene.things[:30]]
+    elif description is not None:
+        seen = ", ".join(f"{quoted(o.colour)} {quoted(o.label)}" for o in description.objects[:30])
+        lines.append(f"It sees: {seen or 'nothing'}.")
+    return "\n".join(lines)
+
+
+def news(history: History, description: SceneDescription | None) -> tuple[object, ...]:
+    """What a new answer could depend on; equal to the last time's, there is nothing to ask."""
+    if description is None:
+        return (history.events,)
+    seen = sorted((o.colour, o.label) for o in description.objects)
+    return (history.events, description.subtask_id, description.progress, *seen)

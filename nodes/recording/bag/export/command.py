@@ -1,0 +1,118 @@
+"""`polyrhythm bag export --to FORMAT`: a recording for other tools."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from nodes.recording.bag.recording import Recording, check_out, tell_damage
+from runtime.errors import UserError
+
+FORMATS = ("lerobot", "ros2", "jsonl", "csv", "mp4", "wav")
+
+
+def main(argv: list[str]) -> int:
+    """`polyrhythm bag export`: 0; 1 where the recording has not what the format needs, or a chunk was left out."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm bag export",
+        description="Write a recording as a LeRobot v3.0 dataset (needs the extra polyrhythm[export]), as a ROS 2 bag "
+        "(needs polyrhythm[ros2]), as JSON lines, as one CSV file a topic, as one video a camera, or as one sound a "
+        "microphone.",
+        epilog="example: polyrhythm bag export run.mcap --to lerobot --out dataset",
+    )
+    parser.add_argument("recordings", type=Path, nargs="+", metavar="RUN.mcap", help="lerobot: one episode each")
+    parser.add_argument("--to", choices=FORMATS, required=True)
+    parser.add_argument("--out", type=Path, metavar="PATH", help="default: beside the recording")
+    parser.add_argument("--hz", type=float, metavar="N", help="frames a second; lerobot: 20, mp4: the camera's own")
+    parser.add_argument(
+        "--skip-damaged", action="store_true",
+        help="lerobot, ros2, mp4, wav: leave out and count what cannot be read; default: end there and name it",
+    )  # fmt: skip
+    parser.add_argument("--images", action="store_true", help="jsonl: with the images' data (base64)")
+    asked = parser.parse_args(argv)
+    if asked.hz is not None and not 0.01 <= asked.hz <= 1000:
+        raise UserError(f"--hz {asked.hz:g}: expected a rate from 0.01 to 1000")
+    if asked.to == "lerobot" and asked.hz is not None and asked.hz != round(asked.hz):
+        raise UserError(f"--hz {asked.hz:g}: a LeRobot dataset has a whole number of frames a second")
+    if len(asked.recordings) > 1 and asked.to != "lerobot":
+        raise UserError(f"--to {asked.to}: takes one recording; only a dataset has several episodes")
+    first: Path = asked.recordings[0]
+    recordings = [Recording(path) for path in asked.recordings]  # before the name beside it: a folder may have none
+    suffix = {
+        "lerobot": "-lerobot",
+        "ros2": "-ros2",
+        "jsonl": ".jsonl",
+        "csv": "-csv",
+        "mp4": "-videos",
+        "wav": "-sound",
+    }[asked.to]
+    out: Path = asked.out or first.with_name(first.stem + suffix)
+    if asked.to == "lerobot":
+        from nodes.recording.bag.export.lerobot import export_lerobot
+
+        frames = export_lerobot(recordings, out, fps=round(asked.hz or 20), skip_damaged=asked.skip_damaged, tell=_tell)
+        print(f"{frames} frames in {len(asked.recordings)} episode(s) in {out}")
+    elif asked.to == "ros2":
+        for topic, number in (
+            _ros2().export_ros2(recordings[0], out, skip_damaged=asked.skip_damaged, tell=_tell).items()
+        ):
+            print(f"{number} messages of {topic}")
+        print(f"a ROS 2 bag: {out}")
+    elif asked.to == "mp4":
+        from nodes.recording.bag.export.video import export_videos
+
+        for path, number in export_videos(recordings[0], out, hz=asked.hz, skip_damaged=asked.skip_damaged, tell=_tell):
+            print(f"{number} frames in {path}")
+    elif asked.to == "wav":
+        from nodes.recording.bag.export.sound import export_sounds
+
+        for path, number in export_sounds(recordings[0], out, skip_damaged=asked.skip_damaged, tell=_tell):
+            print(f"{number} utterances in {path}")
+    elif asked.to == "csv":
+        from nodes.recording.bag.export.tables import export_csv
+
+        for path, number in export_csv(recordings[0], out, tell=_tell):
+            print(f"{number} rows in {path}")
+    else:
+        from nodes.recording.bag.export.tables import export_jsonl
+
+        check_out(out, recordings[0])
+        lines = export_jsonl(recordings[0], out, with_images=asked.images, tell=_tell)
+        print(f"{lines} lines in {out}")
+    tell_damage(*recordings)
+    return int(not asked.skip_damaged and any(recording.has_left_out for recording in recordings))
+
+
+def import_main(argv: list[str]) -> int:
+    """`polyrhythm bag import`: a ROS 2 bag as a recording."""
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm bag import",
+        description="Read a ROS 2 bag (a folder of rosbag2) into a recording that can be replayed: images, JointState "
+        "with Odometry, String on heard and said. Needs polyrhythm[ros2]; no ROS.",
+        epilog="example: polyrhythm bag import kitchen_bag --out kitchen.mcap",
+    )
+    parser.add_argument("bag", type=Path, metavar="BAG", help="the bag's folder, with its metadata.yaml")
+    parser.add_argument("--out", type=Path, metavar="RUN.mcap", help="default: beside the bag")
+    asked = parser.parse_args(argv)
+    out: Path = asked.out or asked.bag.with_name(asked.bag.name + ".mcap")
+    if out.exists():
+        raise UserError(f"{out}: is there already; choose another name with --out")
+    for topic, number in _ros2().import_ros2(asked.bag, out).items():
+        print(f"{number} messages of {topic}" if not topic.startswith("left") else f"{topic}: {number} messages")
+    print(f"a recording: {out}")
+    return 0
+
+
+def _ros2() -> ModuleType:
+    """The module that needs `rosbags`. Raises UserError where that is not installed."""
+    try:
+        from nodes.recording.bag.export import ros2
+    except ImportError as problem:
+        raise UserError(f"{problem.name} is not installed: pip install 'polyrhythm[ros2]'") from problem
+    return ros2
+
+
+def _tell(sentence: str) -> None:
+    print(f"! {sentence}", file=sys.stderr)

@@ -1,0 +1,232 @@
+"""A recording resampled to one rate: at each frame what was known by then, and what was sent to the robot next."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodes.policy.model_inputs import target_of
+from nodes.recording.bag.export.damage import Damaged
+from nodes.recording.bag.recording import Recording
+from nodes.recording.images import SCHEMA_NAME as IMAGE_SCHEMA
+from nodes.recording.images import pixels
+from runtime.bag.record import BagMessage
+from runtime.clock import NS_PER_S, to_ns
+from runtime.control_messages.lease import LEASE_TOPIC, Lease
+from runtime.errors import RecordingError
+from runtime.message import Envelope
+from runtime.msgs import Action, Feedback, JointCommand, RobotState, Subtask
+
+LONGEST_STILL_S = 60.0
+"""A longer jump of the stamps is no still scene, but damage or a gap."""
+MOST_BEHIND_S = 10.0
+"""Messages wait so long, at most, for those of their time that were recorded after them."""
+STALE_S = 0.5
+"""A robot's state that is older at a frame is a hole in the recording, of which a dataset is to tell."""
+_USED = ("robot/state", "robot/command", "command", "subtask", "action", "feedback", LEASE_TOPIC)
+NO_TASK = "wait"
+"""The task of frames before the first subtask."""
+
+Show = Callable[[str, int, NDArray[np.uint8]], None]
+"""Called as show(topic, frame, rgb) for every camera at every frame."""
+
+
+@dataclass
+class Episode:
+    """Frames as columns."""
+
+    states: list[tuple[float, ...]] = field(default_factory=list)
+    actions: list[tuple[float, ...]] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)
+    interventions: list[bool] = field(default_factory=list)
+    targets: list[tuple[float, float, float]] = field(default_factory=list)  # of the action, in the base's frame
+    skills: list[str] = field(default_factory=list)
+    skills_done: list[bool] = field(default_factory=list)
+    is_success: bool = False
+    begins_s: float = 0.0  # after the recording does: when state, command and all cameras were there
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
+class _Sampler:
+    """What is known now, and the frames so far."""
+
+    def __init__(self, cameras: set[str], fps: int, show: Show, start_ns: int) -> None:
+        self._start_ns = start_ns
+        self.episode = Episode()
+        self._cameras = cameras
+        self._fps = fps
+        self._show = show
+        self._images: dict[str, NDArray[np.uint8]] = {}
+        self._state: RobotState | None = None
+        self._action: Action | None = None
+        self._is_done = False
+        self._vlm = ""  # who holds the seat that asks for actions, where leases say so
+        self._sent: tuple[float, ...] | None = None
+        self._sent_ns = 0
+        self._state_ns = 0
+        self.stale: list[int] = []  # stamps of frames without a state of their time
+        self._is_fresh = False  # whether a command was sent in the last frame's period
+        self._task = NO_TASK
+        self._is_person = False
+        self._is_leased = False  # leases say who is in command
+        self._first_ns = 0
+
+    def uses(self, message: BagMessage) -> bool:
+        """Whether the frames depend on messages of that topic."""
+        return message.topic in _USED or message.topic in self._cameras
+
+    def take(self, message: BagMessage, envelope: Envelope) -> None:
+        """Take in the next message of the recording. Raises RecordingError where it cannot be read."""
+        if message.topic == "robot/state":
+            self._state = message.message(RobotState)
+            self._state_ns = envelope.published_ns
+        elif message.topic == "robot/command":
+            command = message.message(JointCommand)
+            self._sent = (*command.position, command.base_v_mps, command.base_w_radps)
+            self._sent_ns = envelope.published_ns
+            if len(self.episode) and not self._is_fresh and self._sent_ns < self._frame_ns(len(self.episode)):
+                self.episode.actions[-1] = self._sent  # the first one of this frame's period
+                self._is_fresh = True
+        elif message.topic == LEASE_TOPIC:
+            lease = message.message(Lease)
+            if lease.seat == "policy":
+                self._is_leased, self._is_person = True, lease.kind == "person"
+            elif lease.seat == "vlm":
+                self._vlm = lease.holder
+        elif message.topic == "command" and not self._is_leased:  # with leases it may be a shadow's
+            self._is_person = envelope.provenance.startswith("person")
+        elif message.topic == "subtask":
+            self._task = message.message(Subtask).text or NO_TASK
+        elif message.topic == "action" and envelope.source == (self._vlm or envelope.source):
+            self._action, self._is_done = message.message(Action), False
+        elif message.topic == "feedback" and self._action is not None:
+            told = message.message(Feedback)
+            self._is_done |= told.action_id == self._action.id and told.status == "success"
+        elif message.topic in self._cameras:
+            self._images[message.topic] = pixels(message.document)
+
+    def begin(self, at_ns: int) -> None:
+        """The first frame is there once all that it needs is."""
+        if not self._first_ns and self._is_ready:
+            self._first_ns = at_ns
+
+    @property
+    def begins_s(self) -> float:
+        """Run time of the first frame."""
+        return (self._first_ns - self._start_ns) / NS_PER_S
+
+    @property
+    def lacking(self) -> str:
+        """Why there is no frame, in words."""
+        if self._state is None or self._sent is None:
+            return "a dataset needs robot/state and robot/command; this has not both"
+        return "it ends before the first frame, which needs a state, a command and an image of each camera"
+
+    @property
+    def _is_ready(self) -> bool:
+        return self._state is not None and self._sent is not None and self._cameras <= self._images.keys()
+
+    def make_frames(self, until_ns: int) -> None:
+        """Make the frames that are due before that time."""
+        if self._first_ns and until_ns - self._frame_ns(len(self.episode)) > to_ns(LONGEST_STILL_S):
+            at_s = (self._frame_ns(len(self.episode)) - self._start_ns) / NS_PER_S
+            raise RecordingError(
+                f"its stamps jump by more than {LONGEST_STILL_S:g} s at {at_s:.3f} s; "
+                "`polyrhythm bag cut` takes a span without the gap"
+            )
+        while self._first_ns and (frame_ns := self._frame_ns(len(self.episode))) < until_ns:
+            assert self._state is not None
+            assert self._sent is not None
+            for topic in sorted(self._cameras):
+                self._show(topic, len(self.episode), self._images[topic])
+            if frame_ns - self._state_ns > to_ns(STALE_S):
+                self.stale.append(frame_ns)
+            state = self._state
+            self.episode.states.append((*state.position, state.base_x_m, state.base_y_m, state.base_heading_rad))
+            self.episode.targets.append(target_of(self._action, state))
+            self.episode.skills.append(self._action.skill if self._action is not None else "")
+            self.episode.skills_done.append(self._is_done)
+            self.episode.actions.append(self._sent)
+            self.episode.tasks.append(self._task)
+            self.episode.interventions.append(self._is_person)
+            self._is_fresh = self._sent_ns >= frame_ns
+
+    def _frame_ns(self, number: int) -> int:
+        return self._first_ns + round(number * NS_PER_S / self._fps)
+
+
+def read_episode(
+    recording: Recording,
+    *,
+    fps: int,
+    show: Show,
+    skip_damaged: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Episode:
+    """Resample a recording. Raises RecordingError where it lacks robot states or commands, or one cannot be read.
+
+    With `skip_damaged` what cannot be read is left out, as if the camera, say, had not given that image, and told.
+    """
+    cameras = {
+        message.topic
+        for message in recording
+        if message.schema == IMAGE_SCHEMA and not message.topic.endswith("/depth")
+    }
+    sampler = _Sampler(cameras, fps, show, recording.start_ns)
+    damaged = Damaged(recording, is_skipped=skip_damaged, what_then="the one before it stands in its frames")
+    for at_ns, message in _by_stamp(recording, sampler, damaged):
+        sampler.make_frames(at_ns)
+        if message is None:
+            continue
+        try:
+            sampler.take(message, message.envelope)
+        except RecordingError as problem:
+            damaged.met(message, problem)
+        sampler.begin(at_ns)
+    for sentence in damaged.told:
+        tell(sentence)
+    if sampler.stale:
+        first_s = (sampler.stale[0] - recording.start_ns) / NS_PER_S
+        tell(
+            f"{recording.path}: {len(sampler.stale)} frames, the first at {first_s:.3f} s, repeat a robot/state "
+            f"that is more than {STALE_S:g} s old: something is missing there; "
+            "`polyrhythm bag cut` takes a span without it"
+        )
+    episode = sampler.episode
+    if not len(episode):
+        raise RecordingError(f"{recording.path}: {sampler.lacking}")
+    outcome = recording.noted("outcome")
+    episode.begins_s = sampler.begins_s - (recording.begin_ns - recording.start_ns) / NS_PER_S
+    episode.is_success = isinstance(outcome, dict) and outcome.get("ok") is True
+    return episode
+
+
+def _by_stamp(recording: Recording, sampler: _Sampler, damaged: Damaged) -> Iterator[tuple[int, BagMessage | None]]:
+    """When each message was published, in that order, and those that frames depend on.
+
+    A recorder that is behind writes an image, say, long after the states of its time.
+    """
+    fared = recording.noted("recorder")
+    behind_s = fared.get("most_behind_s", MOST_BEHIND_S) if isinstance(fared, dict) else MOST_BEHIND_S
+    window_ns = to_ns(min(MOST_BEHIND_S, behind_s))
+    waiting: list[tuple[int, int, BagMessage | None]] = []
+    for number, message in enumerate(recording.gone_through("exporting")):
+        try:
+            now_ns = message.envelope.published_ns
+        except RecordingError as problem:
+            if sampler.uses(message):
+                damaged.met(message, problem)
+            continue
+        heapq.heappush(waiting, (now_ns, number, message if sampler.uses(message) else None))
+        while waiting[0][0] < now_ns - window_ns:
+            at_ns, _, known = heapq.heappop(waiting)
+            yield at_ns, known
+    while waiting:
+        at_ns, _, known = heapq.heappop(waiting)
+        yield at_ns, known

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from nodes.sim.kitchen import PARKED_M
+from nodes.sim.mjcf import build_scene
+from nodes.stretch.limits import STOW
+from runtime.msgs import JOINTS
+
+
+def test_every_seed_gives_a_model_of_the_same_shape_and_look() -> None:
+    models = [mujoco.MjModel.from_xml_string(build_scene(seed).xml) for seed in (0, 1)]
+    assert models[0].nq == models[1].nq
+    np.testing.assert_array_equal(models[0].geom_rgba, models[1].geom_rgba)
+
+
+def test_nothing_falls_or_rolls_by_itself() -> None:
+    scene = build_scene(2)
+    model = mujoco.MjModel.from_xml_string(scene.xml)
+    data = mujoco.MjData(model)
+    for name, value in zip(JOINTS, STOW, strict=True):
+        if name != "gripper":
+            data.joint(name).qpos = value
+            data.actuator(name).ctrl = value
+    mujoco.mj_step(model, data, 500)
+    for thing in scene.things:
+        np.testing.assert_allclose(data.body(thing.name).xpos, (thing.x_m, thing.y_m, thing.z_m), atol=0.003)
+
+
+def test_the_collaborator_waits_outside_the_view() -> None:
+    model = mujoco.MjModel.from_xml_string(build_scene().xml)
+    data = mujoco.MjData(model)
+    assert model.nmocap == 2
+    for part, place in PARKED_M.items():
+        np.testing.assert_allclose(data.mocap_pos[model.body(part).mocapid[0]], place)

@@ -1,0 +1,50 @@
+"""What all commands do alike with numbers and with errors."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import pytest
+
+from runtime.command_line.arguments import answered, count, positive, seconds, share
+from runtime.errors import PolyrhythmError, UserError
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [(seconds, "1.5", 1.5), (positive, "1e-3", 0.001), (count, "12", 12), (share, "0", 0.0), (share, "1", 1.0)],
+)
+def test_numbers_are_read(read: Callable[[str], float], text: str, value: float) -> None:
+    assert read(text) == value
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "sentence"),
+    [
+        *((seconds, text, f"{text} is no positive number of seconds") for text in ("0", "-1", "nan", "inf", "soon")),
+        (positive, "0", "0 is no positive number"),
+        *((count, text, f"{text} is no positive whole number") for text in ("0", "-1", "1.5", "many", "²")),
+        *((share, text, f"{text} is no share from 0 to 1") for text in ("-0.1", "1.1", "nan", "half")),
+    ],
+)
+def test_what_is_no_such_number_is_told(read: Callable[[str], float], text: str, sentence: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError) as problem:
+        read(text)
+    assert str(problem.value) == sentence
+
+
+def failing(problem: Exception) -> Callable[[], int]:
+    def do() -> int:
+        raise problem
+
+    return do
+
+
+def test_an_error_is_a_sentence_and_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answered("polyrhythm x", lambda: 7) == 7
+    assert answered("polyrhythm x", failing(UserError("no such file"))) == 2
+    assert answered("polyrhythm x", failing(PolyrhythmError("it broke"))) == 1
+    assert capsys.readouterr().err == "polyrhythm x: no such file\npolyrhythm x: it broke\n"
+    with pytest.raises(ZeroDivisionError):
+        answered("polyrhythm x", failing(ZeroDivisionError()))
