@@ -19,11 +19,11 @@ Fault = Literal["unknown", "following", "motion", "contact", "effort"]
 
 LASTS_S: dict[Fault, float] = {"unknown": 0.1, "following": 0.5, "motion": 0.3, "contact": 0.1, "effort": 0.3}
 """How long each lasts before the robot is stopped for it."""
-RUNSTOP_S: dict[Fault, float] = {"unknown": 1.0, "following": 1.0, "motion": 1.0, "contact": 3.0, "effort": 3.0}
+RUNSTOP_S: dict[Fault, float] = {"unknown": 1.0, "following": 3.0, "motion": 1.0, "contact": 3.0, "effort": 3.0}
 """How long each goes on after the stop, before the robot's own runstop is pressed."""
 TOUCHES: frozenset[Fault] = frozenset({"contact", "effort"})
 RELAXES: frozenset[str] = frozenset({"following", "contact", "effort"})
-"""After a stop for these the targets become the measured posture: the robot does not go on pushing."""
+"""After a stop for these the targets go back to the measured posture: the robot does not go on pushing."""
 LAG_S, RANGE_SHARE = 0.3, 0.03
 """A joint may be as far behind its target as it goes in this time, and this share of its range."""
 BASE_MPS, BASE_RADPS, JOINT_SHARE, JOINT_PER_S = 0.1, 0.3, 0.5, 0.05

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from nodes.guard.conduct import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, Asked, Conduct
 from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
+from nodes.guard.release import Release
 from nodes.guard.retreat import SHARE, Trail
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
@@ -128,7 +129,7 @@ class GuardMachine:
         self.monitors = Monitors(limits, self.settings)
         self.conduct = Conduct(limits, self.settings.max_effort_percent)
         self.runstop_reason = ""  # why only the robot's own runstop helps
-        self._is_relaxed = False
+        self._release = Release(limits)
         self._trail = Trail()
         self._was_armed = False
         self._looked_ns = 0
@@ -305,7 +306,8 @@ class GuardMachine:
             self._void_commands(now_ns)
             if self.mode != "stopped":
                 self.stop_cause, self.stop_heard_ns, self.held_ns = interrupt.id, heard_ns, 0
-                self.stopped_by, self._is_relaxed = interrupt.by, False
+                self.stopped_by = interrupt.by
+                self._release.forget()
                 self._enter("stop", f"stopped by {interrupt.by or 'unknown'}: {interrupt.text}")
         elif interrupt.depth == "replan":
             self._void_commands(now_ns)
@@ -488,30 +490,20 @@ class GuardMachine:
             else toward(motion, target, replace(limit, speed=limit.speed * SHARE), dt_s)
             for motion, target, limit in zip(self._joints, step.position, self.limits.joints, strict=True)
         )
-        self._wheels = drive(self._wheels, step.base_v_mps, step.base_w_radps, self.limits.base, dt_s)
+        slow = replace(self.limits.base, wheel_speed_mps=self.limits.base.wheel_speed_mps * SHARE)
+        self._wheels = drive(self._wheels, step.base_v_mps, step.base_w_radps, slow, dt_s)
 
     def _brake(self, dt_s: float, now_ns: int) -> None:
         if not self.held_ns:
             self.held_ns = now_ns
-        self._joints = tuple(
-            brake(motion, limit, dt_s) for motion, limit in zip(self._joints, self.limits.joints, strict=True)
-        )
+        state = None if self.monitors.is_stale(now_ns) else self.monitors.state
+        if self.mode == "stopped" and self.stopped_by in RELAXES:
+            self._joints = self._release.step(self._joints, state, dt_s, now_ns)
+        else:
+            self._joints = tuple(
+                brake(motion, limit, dt_s) for motion, limit in zip(self._joints, self.limits.joints, strict=True)
+            )
         self._wheels = drive(self._wheels, 0.0, 0.0, self.limits.base, dt_s)
-        if self.mode in ("stopped", "estopped") and self.stopped_by in RELAXES and self.is_at_rest:
-            self._relax(now_ns)
-
-    def _relax(self, now_ns: int) -> None:
-        """Once after a stop: the targets become the measured posture, so that nothing is pushed any more; the gripper
-        keeps its grip.
-        """
-        state = self.monitors.state
-        if self._is_relaxed or state is None or self.monitors.is_stale(now_ns):
-            return
-        self._is_relaxed = True
-        self._joints = tuple(
-            motion if limit.name == "gripper" else Motion(position)
-            for motion, limit, position in zip(self._joints, self.limits.joints, state.position, strict=True)
-        )
 
     def _hold_softly(self, interrupt: Interrupt, now_ns: int) -> None:
         """Brake for a while, with nothing voided; only what moves is held, and a hold is taken back by its id alone."""

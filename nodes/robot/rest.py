@@ -16,7 +16,9 @@ def is_at_rest(state: RobotState, joints: Sequence[str] = JOINTS) -> bool:
     if abs(state.base_v_mps) > REST_MPS or abs(state.base_w_radps) > REST_RADPS:
         return False
     names = joints if len(joints) == len(state.velocity) else ("",) * len(state.velocity)
-    return all(
-        abs(speed) <= (REST_MPS if name in SLIDING else REST_RADPS)
-        for name, speed in zip(names, state.velocity, strict=True)
-    )
+    return all(is_still(name, speed) for name, speed in zip(names, state.velocity, strict=True))
+
+
+def is_still(joint: str, speed: float) -> bool:
+    """Whether a joint with this measured speed, m/s or rad/s, stands."""
+    return abs(speed) <= (REST_MPS if joint in SLIDING else REST_RADPS)

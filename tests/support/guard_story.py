@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from math import inf
+from typing import Any, Literal
 
-from nodes.guard.conduct import RELAXES
+from nodes.guard.conduct import LASTS_S, RELAXES
 from nodes.guard.monitors import GuardSettings
+from nodes.guard.release import furthest
+from nodes.guard.retreat import SHARE
 from nodes.guard.state_machine import GuardMachine
+from nodes.robot.protocol import JointLimit
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
-from runtime.msgs import Interrupt, JointCommand, RobotStatus
-from tests.support.standing import HOME, standing
+from runtime.msgs import Interrupt, JointCommand, RobotState, RobotStatus
+from tests.support.standing import HOME, moving, standing
 
 MS = 1_000_000
 LIFESPAN_NS = to_ns(GuardSettings().lifespan_s)
 STEP_S = GuardSettings().longest_step_s
 EPSILON = 1e-6
+NOISE = 0.006
+"""Of a joint's range: what is measured within it is one place."""
 PEOPLE = ("Ana", "console")
 STEPS = int(os.environ.get("GUARD_STEPS", "3000"))
 """How many steps random stories take in all."""
 
 Command = Stamped[JointCommand]
+Shows = Literal["home", "follows", "blocked", "elsewhere", "jumps", "runs", "repeats", "future"]
+"""What the robot measures: truly, the first three; or a sensor's nonsense."""
+ELSEWHERE = (0.4, 0.2, 0.9, -0.2, 0.2, 0.05, 0.3, 0.1)
 
 
 def command(
@@ -51,6 +60,10 @@ class GuardStory:
         self.sources: dict[str, int] = {}
         self.history: list[Command] = []  # accepted lately
         self.is_runstopped = False  # at the robot; the guard learns of it when it sees the robot
+        self.shows: Shows = "home"
+        self.posture: tuple[float, ...] = HOME  # as it was measured last
+        self.armed_at: tuple[float, ...] = HOME
+        self.watches = False  # whether the guard is asked what the robot does against its commands
         self.restart()
 
     def restart(self) -> None:
@@ -63,6 +76,10 @@ class GuardStory:
         self.is_armed = False
         self.is_known_runstopped = False
         self.seen_ns = self.looked_ns = self.now_ns
+        self.state = standing(self.now_ns)
+        self.stood: tuple[tuple[float, int], ...] = ()  # of each joint: where it was measured to stand, since when
+        self.touched: tuple[list[float], ...] = ()  # in a stop for a touch: where each target was, and may come back to
+        self.goes_back = False  # the last tick was one of those in which a target may move by itself
         self.out: JointCommand | None = None
         self.speeds: tuple[float, ...] = (0.0,) * 10
         self.braked_s = 0.0
@@ -76,6 +93,7 @@ class GuardStory:
             assert was == "disarmed"
             assert not self.is_known_runstopped, "armed while the robot's runstop is pressed"
             self.is_armed = True
+            self.armed_at = self.posture
             self.fence_ns = self.now_ns
             self.out = None
 
@@ -137,9 +155,11 @@ class GuardStory:
         """Let time pass and check what the guard lets through."""
         self.now_ns += dt_ms * MS
         if sees:
-            self.machine.update_state(standing(self.now_ns))
+            self.state = self._measured()
+            self.machine.update_state(self.state)
             self.machine.update_status(RobotStatus(read_ns=self.now_ns, mode="ready", is_runstopped=self.is_runstopped))
-            self.seen_ns = self.now_ns
+            self.seen_ns, self.posture = self.state.read_ns, self.state.position
+            self._note_stood()
         was_pressed = self.is_known_runstopped
         self.is_known_runstopped = self.is_runstopped if sees else was_pressed
         self._feel(was_pressed=was_pressed)
@@ -151,9 +171,7 @@ class GuardStory:
             return None
         assert out is not None
         dt_s = min(dt_ms * 1e-3, STEP_S)
-        start = before.position if before is not None else HOME
-        if before is not None and self._relaxes(before, out):
-            start = out.position  # nothing moves by it: the robot stands there
+        start = before.position if before is not None else self.armed_at
         if dt_s:
             joints = tuple((b - a) / dt_s for a, b in zip(start, out.position, strict=True))
         else:
@@ -161,27 +179,36 @@ class GuardStory:
             joints = self.speeds[:8]
         speeds = (*joints, *wheels(out))
         self._check_limits(out, speeds, dt_s)
-        self._check_silence(speeds, dt_s)
+        self._check_silence(out, before, speeds, dt_s)
         self._note_applied()
         self.speeds = speeds
         return out
 
-    def _relaxes(self, before: JointCommand, out: JointCommand) -> bool:
-        """After a stop for a blocked joint the targets become the measured posture, here HOME, once the robot rests."""
-        is_stopped = self.machine.mode in ("stopped", "estopped") and self.machine.stopped_by in RELAXES
-        is_at_rest = all(speed == 0.0 for speed in self.speeds)
-        joints = zip(STRETCH_3.joints, before.position, out.position, HOME, strict=True)
-        is_posture = all(now == (was if joint.name == "gripper" else home) for joint, was, now, home in joints)
-        return is_stopped and is_at_rest and is_posture
+    def _measured(self) -> RobotState:
+        """What the robot, or what is wrong with its sensors, says now."""
+        out, now_ns = self.out, self.now_ns
+        if self.shows in ("follows", "runs") and out is not None:
+            v_mps, w_radps = (1e3, -1e3) if self.shows == "runs" else (out.base_v_mps, out.base_w_radps)
+            return moving(now_ns, out.position, self.speeds[:8], v_mps, w_radps)
+        if self.shows in ("follows", "blocked", "runs"):
+            return standing(now_ns, self.posture)
+        if self.shows in ("elsewhere", "jumps"):
+            return standing(now_ns, HOME if self.shows == "jumps" and self.posture != HOME else ELSEWHERE)
+        if self.shows == "repeats":
+            return self.state
+        return standing(now_ns + 1_000 * MS if self.shows == "future" else now_ns)
 
     def _feel(self, *, was_pressed: bool) -> None:
         """What the robot shows, and who was away, stops the robot; whose robot cannot be seen lets go of it."""
         is_pressed_now = self.is_known_runstopped and not was_pressed
-        is_silent = self.is_armed and self.now_ns - self.seen_ns > 1_000 * MS
+        is_silent = self.is_armed and not -5 * MS <= self.now_ns - self.seen_ns <= 1_000 * MS
         slept = self.is_armed and self.now_ns - self.looked_ns > 1_000 * MS
         self.looked_ns = self.now_ns
         felt = self.machine.check_monitors(self.now_ns)
         assert felt in ("", "runstop", "driver", "guard")
+        if self.watches and not felt:
+            felt = self.machine.check_conduct(self.now_ns)
+            assert felt in ("", *LASTS_S)
         if is_pressed_now or is_silent or slept:
             assert self.machine.mode in ("stopped", "estopped"), "not stopped by what it sees"
         if felt or is_pressed_now:
@@ -203,24 +230,70 @@ class GuardStory:
         for limit, position in zip(STRETCH_3.joints, out.position, strict=True):
             assert limit.lowest - 1e-9 <= position <= limit.highest + 1e-9, "out of range"
 
-    def _check_silence(self, speeds: tuple[float, ...], dt_s: float) -> None:
+    def _check_silence(
+        self, out: JointCommand, before: JointCommand | None, speeds: tuple[float, ...], dt_s: float
+    ) -> None:
         newest = self.newest
         is_quiet = newest is None or self.now_ns - newest.envelope.published_ns > LIFESPAN_NS
         if not is_quiet:
             assert newest is not None
             self.braked_s, self.fastest_at_quiet = 0.0, speeds
+            self.touched, self.goes_back = (), False
             return
         assert self.machine.mode != "moving", "moving in silence"
+        is_touch = self.machine.mode == "stopped" and self.machine.stopped_by in RELAXES
+        if not is_touch:
+            self.touched = ()
+        else:
+            self._check_release(out, before)
+        is_back = self.machine.mode == "retreating"
+        if self.goes_back:
+            self.braked_s, self.fastest_at_quiet = 0.0, self.speeds
+        self.goes_back = is_touch or is_back
+        if is_back:
+            self._check_retreat(speeds)
+            return
         self.braked_s += dt_s
         starts = self.fastest_at_quiet
         wheel = max(abs(starts[8]), abs(starts[9]))  # both wheels stop together, so that the curve is kept
         strongest = (*(abs(start) for start in starts[:8]), wheel, wheel)
-        for old, new, start, first, change in zip(
-            self.speeds, speeds, starts, strongest, accelerations(), strict=True
-        ):  # fmt: skip
+        for place, (old, new, start, first, change) in enumerate(
+            zip(self.speeds, speeds, starts, strongest, accelerations(), strict=True)
+        ):
+            if is_touch and place < 8:
+                continue
             assert abs(new) <= abs(old) + EPSILON, "faster in silence"
             left = max(0.0, first - change * self.braked_s)
             assert abs(new) <= (abs(start) * left / first if first else 0.0) + EPSILON * 10, "brakes too weakly"
+
+    def _note_stood(self) -> None:
+        """Where each joint was measured to stand lately."""
+        old = self.stood or ((inf, 0),) * 8
+        self.stood = tuple(
+            (place, since_ns) if abs(now - place) <= NOISE * reach(limit) else (now, self.now_ns)
+            for (place, since_ns), now, limit in zip(old, self.state.position, STRETCH_3.joints, strict=True)
+        )
+
+    def _check_release(self, out: JointCommand, before: JointCommand | None) -> None:
+        """After a touch a target goes nowhere but to where its joint was measured to stand, and not far."""
+        start = (before or out).position
+        if not self.touched:
+            self.touched = tuple([place] for place in start)
+        for places, (stood, since_ns), now, limit in zip(
+            self.touched, self.stood, out.position, STRETCH_3.joints, strict=True
+        ):
+            if self.now_ns - since_ns >= 100 * MS and limit.name != "gripper":
+                places.append(stood)
+            brakes = limit.speed**2 / (2 * limit.acceleration) + limit.speed * STEP_S
+            room = brakes + NOISE * reach(limit)
+            assert min(places) - room <= now <= max(places) + room, f"{limit.name} goes elsewhere"
+            assert abs(now - places[0]) <= furthest(limit) + room, f"{limit.name} goes too far"
+
+    def _check_retreat(self, speeds: tuple[float, ...]) -> None:
+        base = STRETCH_3.base.wheel_speed_mps
+        fastest = (*(joint.speed for joint in STRETCH_3.joints), base, base)
+        for old, new, most in zip(self.speeds, speeds, fastest, strict=True):
+            assert abs(new) <= max(abs(old), SHARE * most) + EPSILON, "fast on the way back"
 
     def _note_applied(self) -> None:
         if self.machine.mode != "moving":
@@ -242,6 +315,11 @@ class GuardStory:
             assert self.machine.mode in ("stopped", "estopped"), "left a stop"
         if self.machine.mode == "estopped":
             assert self.must_be_stopped == "estop"
+
+
+def reach(limit: JointLimit) -> float:
+    """How long a joint's range is."""
+    return limit.highest - limit.lowest
 
 
 def accelerations() -> tuple[float, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from math import nan
 from typing import Any
 
@@ -12,6 +14,7 @@ from nodes.guard.conduct import LASTS_S, RUNSTOP_S, Fault
 from nodes.guard.node import Guard
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
+from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every
 from runtime.clock import to_ns
 from runtime.launch.graph import NodeSpec
@@ -94,9 +97,64 @@ def test_a_blocked_joint_stops_the_robot_and_its_target_comes_back_to_where_it_i
     assert lab.look(3.0, position=(1.1, *HOME[1:])) == "following"
     ahead_m = lab.machine._joints[0].position - HOME[0]
     assert 0.05 < ahead_m < 0.25
-    lab.look(1.0)
+    lab.look(2.5)
     assert lab.machine.tick(lab.now_ns).position[0] == HOME[0]  # type: ignore[union-attr]
     assert not lab.machine.needs_runstop(lab.now_ns), "nothing is behind any more"
+
+
+LIFT = STRETCH_3.joints[0]
+
+
+def released(lab: Lab, measured: Callable[[float, int], float], seconds: float = 4.0) -> list[float]:
+    """Where the lift's target is at each tick after a touch, when the lift is measured so, by target and tick."""
+    lab.machine.interrupt(interrupt("stop", "contact"), lab.now_ns, lab.now_ns)
+    targets = []
+    for tick in range(round(seconds / TICK_S)):
+        lab.now_ns += to_ns(TICK_S)
+        out = lab.machine.tick(lab.now_ns)
+        assert out is not None
+        targets.append(out.position[0])
+        lab.machine.update_state(standing(lab.now_ns, (measured(out.position[0], tick), *HOME[1:])))
+    speeds = [(b - a) / TICK_S for a, b in pairwise([HOME[0], *targets])]
+    assert max(map(abs, speeds)) <= LIFT.speed + 1e-9
+    assert max(abs(b - a) for a, b in pairwise([0.0, *speeds])) <= LIFT.acceleration * TICK_S + 1e-9
+    return targets
+
+
+def test_the_target_of_a_joint_that_stands_comes_back_to_it_by_a_ramp() -> None:
+    lab = Lab()
+    assert lab.look(0.1, position=HOME) == ""
+    assert released(lab, lambda target, tick: HOME[0] - 0.1)[-1] == pytest.approx(HOME[0] - 0.1)
+
+
+@pytest.mark.parametrize(
+    ("measured", "most_m"),
+    [
+        pytest.param(lambda target, tick: HOME[0] + (0.1 if tick % 2 else -0.1), 0.0, id="jumps"),
+        pytest.param(lambda target, tick: HOME[0] + (0.1 if tick < 4 else -0.1 if tick < 8 else 0.0), 0.0, id="thrice"),
+        pytest.param(lambda target, tick: target + 0.1, 0.07, id="is wrong, and follows"),
+        pytest.param(lambda target, tick: HOME[0] + 0.5, 0.0, id="is too far to be blocked there"),
+        pytest.param(lambda target, tick: HOME[0] - (0.1 if tick < 20 else 0.3), 0.07, id="jumps on the way"),
+    ],
+)
+def test_a_false_measurement_after_a_touch_does_not_take_the_joint_along(
+    measured: Callable[[float, int], float], most_m: float
+) -> None:
+    lab = Lab()
+    assert lab.look(0.1, position=HOME) == ""
+    assert max(abs(target - HOME[0]) for target in released(lab, measured)) <= most_m
+
+
+def test_an_emergency_stop_ends_the_way_back_of_the_targets() -> None:
+    lab = Lab()
+    assert lab.look(0.1, position=HOME) == ""
+    target_m = released(lab, lambda target, tick: HOME[0] - 0.1, seconds=0.5)[-1]
+    assert target_m < HOME[0]
+    lab.machine.estop("button", lab.now_ns)
+    lab.look(2.0)
+    out = lab.machine.tick(lab.now_ns)
+    assert out is not None
+    assert target_m - 0.03 <= out.position[0] <= target_m
 
 
 def test_go_on_with_the_hand_still_jammed_stops_again_and_then_presses_the_runstop() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from math import inf, nan
+from typing import get_args
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -18,7 +19,7 @@ from runtime.errors import CodecError
 from runtime.message import Stamped
 from runtime.messages.codec import decode, encode
 from runtime.msgs import JointCommand
-from tests.support.guard_story import MS, PEOPLE, STEPS, GuardStory, accelerations, command, wheels
+from tests.support.guard_story import MS, PEOPLE, STEPS, GuardStory, Shows, accelerations, command, wheels
 from tests.support.standing import HOME
 
 STEPS_PER_STORY = 60
@@ -38,6 +39,7 @@ class Stories(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.story = GuardStory()
+        self.story.shows, self.story.watches = "follows", True
         self.lost: set[str] = set()
         self.story.tick(20, sees=True)
         self.story.arm()
@@ -111,7 +113,12 @@ class Stories(RuleBasedStateMachine):
         for _ in range(ticks):
             self.story.tick(20, sees=True)
 
-    @rule(by=st.sampled_from(["contact", "reflex", "Ana", ""]), early_ms=st.integers(0, 50))
+    @rule(shows=st.sampled_from(["follows", "follows", *get_args(Shows)]))
+    def measure(self, shows: Shows) -> None:
+        """The robot is blocked, pushed, or its sensors say what is not so."""
+        self.story.shows = shows
+
+    @rule(by=st.sampled_from(["contact", "effort", "following", "reflex", "Ana", ""]), early_ms=st.integers(0, 50))
     def stop(self, by: str, early_ms: int) -> None:
         self.story.interrupt("stop", by, self.story.now_ns - early_ms * MS)
 

@@ -1,0 +1,81 @@
+"""`Release`: after a stop for a touch the targets go back to where the joints are, as a pure part of the guard.
+
+A joint that pushes stands, and goes on standing while its target comes back. So a target goes back only to what was
+measured for a while, no further than a blocked joint can be behind, and not on once the joint is measured elsewhere:
+then it was no touch but a false measurement, and the target would take the robot along.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nodes.guard.conduct import LAG_S, LASTS_S, RANGE_SHARE
+from nodes.guard.limiter import Motion, brake, toward
+from nodes.robot.protocol import JointLimit, RobotLimits
+from nodes.robot.rest import is_still
+from runtime.clock import to_ns
+from runtime.msgs import RobotState
+
+STANDS_NS = to_ns(0.1)
+"""A joint counts as standing where it was measured for so long, within `STANDS_SHARE` of its range."""
+STANDS_SHARE = 0.005
+
+
+@dataclass(slots=True)
+class _Joint:
+    """What is known of one joint since the stop."""
+
+    place: float
+    since_ns: int
+    goes_back: bool = False
+    is_given_up: bool = False
+
+
+class Release:
+    """Takes the pressure off after one stop."""
+
+    def __init__(self, limits: RobotLimits) -> None:
+        self.limits = limits
+        self._joints: dict[str, _Joint] = {}
+
+    def forget(self) -> None:
+        """Begin anew, at a stop."""
+        self._joints.clear()
+
+    def step(
+        self, motions: tuple[Motion, ...], state: RobotState | None, dt_s: float, now_ns: int
+    ) -> tuple[Motion, ...]:
+        """One step of all joints within their limits; those that do not go back brake. No state: nothing is known."""
+        if state is None or len(state.velocity) != len(motions):
+            return tuple(brake(motion, limit, dt_s) for motion, limit in zip(motions, self.limits.joints, strict=True))
+        return tuple(
+            toward(motion, self._joints[limit.name].place, limit, dt_s)
+            if self._goes_back(motion, limit, position, velocity, now_ns)
+            else brake(motion, limit, dt_s)
+            for motion, limit, position, velocity in zip(
+                motions, self.limits.joints, state.position, state.velocity, strict=True
+            )
+        )
+
+    def _goes_back(self, motion: Motion, limit: JointLimit, position: float, velocity: float, now_ns: int) -> bool:
+        if limit.name == "gripper":
+            return False  # it keeps its grip
+        reach, joint = limit.highest - limit.lowest, self._joints.get(limit.name)
+        if joint is None or (
+            not joint.goes_back
+            and (abs(position - joint.place) > STANDS_SHARE * reach or not is_still(limit.name, velocity))
+        ):
+            self._joints[limit.name] = _Joint(position, now_ns, is_given_up=joint is not None and joint.is_given_up)
+            return False
+        if joint.goes_back and abs(position - joint.place) > RANGE_SHARE * reach:
+            joint.goes_back, joint.is_given_up = False, True
+        elif not joint.is_given_up and not joint.goes_back and now_ns - joint.since_ns >= STANDS_NS:
+            joint.goes_back = abs(motion.position - joint.place) <= furthest(limit)
+            joint.is_given_up = not joint.goes_back
+        return joint.goes_back
+
+
+def furthest(limit: JointLimit) -> float:
+    """How far a target can be from a blocked joint: what is behind for so long stops the robot, which then brakes."""
+    behind = LAG_S * limit.speed + RANGE_SHARE * (limit.highest - limit.lowest)
+    return behind + LASTS_S["following"] * limit.speed + limit.speed**2 / (2 * limit.acceleration)
