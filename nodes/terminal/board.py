@@ -52,6 +52,7 @@ class TerminalBoard:
     action: str = ""
     action_status: str = ""
     guard: GuardState | None = None
+    notice: str = ""  # for the person in front, as where a page is
     warning: str = ""
     fault: str = ""
     typed: str | None = None  # of the line that somebody types to the robot; None: nobody can
@@ -82,6 +83,8 @@ class TerminalBoard:
         head: list[RenderableType] = [self._header(width), Rule(style="dim")]
         head += [self._now("plan", self.plan), self._now("action", self.action, self._status()), self._guard()]
         foot: list[RenderableType] = self._trouble(now_ns)
+        if self.notice:
+            foot.append(Text(self.notice, style="cyan", no_wrap=True, overflow="ellipsis"))
         if self.typed is not None:
             foot.append(
                 Text.assemble(("say to the robot: ", "dim"), self.typed, "▏", no_wrap=True, overflow="ellipsis")

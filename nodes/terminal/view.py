@@ -102,9 +102,12 @@ class TerminalView:
             self._tell(self._now_s(), name, f"{state} [pid {pid}]", style, is_story=state not in ("started",))
 
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
-        """A log line; only warnings and worse are shown, and what a process prints, if not all is wanted."""
+        """A log line; only notices, warnings and worse, and what a process prints are shown, if not all is wanted."""
         at_s = self._now_s() if at_s is None else at_s
-        if level in LOUD:
+        if level == "notice":
+            self.board.notice = plain(text)
+            self._tell(at_s, "", text, "bold cyan", is_story=False)
+        elif level in LOUD:
             last = text.splitlines()[-1] if text.strip() else text
             is_fault = level in ("error", "critical")
             self.board.warn(plain(f"{at_s:7.1f} {source}: {last}"), is_fault=is_fault)
@@ -202,7 +205,10 @@ class TerminalView:
     def _print(self, line: BoardLine) -> None:
         is_early = not (self._is_running or self._is_virtual or self._newest_ns)  # the run has no time yet
         at = "[loading] " if is_early else f"[{line.at_s:5.1f} s] "
-        self._console.print(Text.assemble((at, "dim"), (f"{line.who}: {line.text}", line.style)), soft_wrap=True)
+        self._console.print(
+            Text.assemble((at, "dim"), (f"{line.who}: {line.text}" if line.who else line.text, line.style)),
+            soft_wrap=True,
+        )
 
     def _at_s(self, stamped: Stamped[Any]) -> float:
         return (stamped.envelope.published_ns - self._start_ns) * 1e-9

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from runtime.supervision.view import PlainView, SilentView, View, ViewLog
 RECORDING = "run.mcap"
 RECORDER = "nodes.recording.recorder:Recorder"
 """What --record adds to a launch file that records nothing."""
+LOOKS_ON = "view"
+"""The subcommand that --open starts."""
 LARGE_MB = 20.0
 """A report of so much takes some ten seconds on two cores."""
 
@@ -87,8 +89,9 @@ def main(argv: list[str]) -> int:
         else:
             _make_room(recording)
             outcome, restarted, unclean = _run_real(
-                launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view
-            )
+                launch, folder, seed=seed, for_s=for_s, run_info=run_info, view=view,
+                beside=_beside(launch, arguments),
+            )  # fmt: skip
     except KeyboardInterrupt:  # in virtual time: in real time it ends the run as its time does
         if recording.is_file():
             print(f"\nstopped; recorded until then, to be summed up: polyrhythm report {recording}", file=sys.stderr)
@@ -113,6 +116,13 @@ def main(argv: list[str]) -> int:
             f"failed: handlers of {names} ended in errors; --allow-failures counts that as a success", file=sys.stderr
         )
     return 0 if is_good and not failed and not unclean else 1
+
+
+def _beside(launch: Launch, asked: argparse.Namespace) -> list[str]:
+    """The subcommand that looks on, with its options; [] where nobody is in front to be told where."""
+    if asked.open:
+        return [launch.beside or LOOKS_ON, "--open"]
+    return [launch.beside] if launch.beside and not asked.json else []
 
 
 def _on_network(launch: Launch) -> list[str]:
@@ -185,6 +195,7 @@ def _parser() -> argparse.ArgumentParser:
         "--add", action="append", default=[], metavar="NAME=MODULE:CLASS", help="a node more than the file has"
     )
     parser.add_argument("--lan", action="store_true", help="open its pages to the machines of this network, with TLS")
+    parser.add_argument("--open", action="store_true", help="open a page in the browser that looks on")
     parser.add_argument("--record", type=Path, metavar="FILE", help="record into this file; adds a recorder if needed")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     parser.add_argument(
@@ -245,7 +256,14 @@ def _view(launch: Launch, arguments: argparse.Namespace) -> View:
 
 
 def _run_real(
-    launch: Launch, folder: Path, *, seed: int, for_s: float | None, run_info: dict[str, Any], view: View
+    launch: Launch,
+    folder: Path,
+    *,
+    seed: int,
+    for_s: float | None,
+    run_info: dict[str, Any],
+    view: View,
+    beside: Sequence[str],
 ) -> tuple[tuple[bool, str] | None, dict[str, int], dict[str, str]]:
     from runtime.supervision.supervisor import Supervisor
 
@@ -253,7 +271,7 @@ def _run_real(
         _check_keys(launch)
 
     async def run() -> tuple[tuple[bool, str] | None, dict[str, int], dict[str, str]]:
-        supervisor = Supervisor(launch, folder=folder, seed=seed, run_info=run_info, view=view)
+        supervisor = Supervisor(launch, folder=folder, seed=seed, run_info=run_info, view=view, beside=beside)
         return await supervisor.run(for_s), supervisor.restarted, supervisor.unclean
 
     return asyncio.run(run())

@@ -42,6 +42,7 @@ class RunTable(Table, frozen=True):
 
     view: Annotated[str, Meta(description=INSTALLED)] = ""
     report: Annotated[str, Meta(description=INSTALLED)] = ""
+    beside: Annotated[str, Meta(description="a subcommand that looks on, like 'view'")] = ""
     seed: int = 0
     for_s: Seconds | None = None
     robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS'")] = ""
@@ -73,6 +74,7 @@ class Launch:
     graph: Graph
     view: str = ""  # "module:Class" that draws a run live
     report: str = ""  # "module:function" called with a run's recording
+    beside: str = ""  # a subcommand that is started beside a run in real time, with --run PID
     seed: int = 0
     for_s: float | None = None
     robot: str = ""  # "module:NAME" of its limits; "": a Stretch 3
@@ -181,6 +183,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         graph=graph,
         view=run.view,
         report=run.report,
+        beside=run.beside,
         seed=run.seed,
         for_s=run.for_s,
         robot=run.robot,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +64,17 @@ class RestartWindow:
 class Supervisor:
     """One run of a launch. `run_info` is what every node may know of it; `folder` is where its files go."""
 
-    def __init__(self, launch: Launch, *, folder: Path, seed: int, run_info: dict[str, Any], view: View) -> None:
+    def __init__(
+        self,
+        launch: Launch,
+        *,
+        folder: Path,
+        seed: int,
+        run_info: dict[str, Any],
+        view: View,
+        beside: Sequence[str] = (),
+    ) -> None:
+        """`beside`: a subcommand that looks on while the run goes on, with its options."""
         self._launch = launch
         self._folder = folder
         self._seed = seed
@@ -81,6 +94,7 @@ class Supervisor:
         self._is_going = False
         self._ending: asyncio.Future[tuple[bool, str] | None] | None = None
         self._restarts: set[asyncio.Task[None]] = set()
+        self._beside = tuple(beside)
         self._registration: Registration | None = None
         self.restarted: dict[str, int] = {}
         self.unclean: dict[str, str] = {}
@@ -99,12 +113,14 @@ class Supervisor:
         sockets = self._registration.folder
         observer: SubscriberThread | None = None
         drawing = asyncio.create_task(self._draw(), name="view")
+        beside: asyncio.Task[None] | None = None
         try:
             observer = self._observe(sockets, loop)
             await self._start_all(sockets)
             self._is_going = True
             for child in self._children.values():
                 self._go(child)
+            beside = asyncio.create_task(self._look_on(), name="beside") if self._beside else None
             try:
                 return await asyncio.wait_for(asyncio.shield(self._ending), for_s)
             except TimeoutError:
@@ -114,6 +130,8 @@ class Supervisor:
                 self._ending.set_result(None)
             await self._stop_all()
             drawing.cancel()
+            if beside is not None:
+                beside.cancel()
             if observer is not None:
                 await asyncio.to_thread(observer.finish, LAST_WORDS_S)
                 await asyncio.sleep(0)  # the view's callbacks are on the loop
@@ -188,6 +206,21 @@ class Supervisor:
         while True:
             self._view.refresh(self._clock.now_ns())
             await asyncio.sleep(0.25)
+
+    async def _look_on(self) -> None:
+        """A command that looks on and tells people where, like the page of `polyrhythm view`."""
+        command, *options = self._beside
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "runtime", command, "--run", str(os.getpid()), *options,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        assert process.stdout is not None
+        try:
+            async for line in process.stdout:
+                self._view.log("notice", command, line.decode(errors="replace").rstrip())
+        finally:
+            if process.returncode is None:
+                process.terminate()
 
     def _interrupted(self) -> None:
         if self._ending is not None and not self._ending.done():

@@ -35,7 +35,10 @@ class View(Protocol):
         ...
 
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
-        """A log line of a node, or of the supervisor; `at_s`: its run time, where that is not now."""
+        """A log line of a node, or of the supervisor; `at_s`: its run time, where that is not now.
+
+        Of level "notice" it is for the person in front, and stays in view.
+        """
         ...
 
     def refresh(self, now_ns: int) -> None:
@@ -61,7 +64,7 @@ class PlainView:
         self._print(f"{name} [pid {pid}] {state}")
 
     def log(self, level: str, source: str, text: str, at_s: float | None = None) -> None:
-        mark = "" if level == "info" else f"{level}: "
+        mark = "" if level in ("info", "notice") else f"{level}: "
         self._print(f"{source}: {mark}{text}", at_s)
 
     def refresh(self, now_ns: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from bridges.web.console.actions import Actions
 from bridges.web.console.canned_phrases import CANNED, Canned, read_canned
@@ -20,7 +20,7 @@ from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
 from bridges.web.console.signing import Asking
-from bridges.web.http.auth import ROLES
+from bridges.web.http.auth import ROLES, Role
 from bridges.web.http.ids import Idents
 from bridges.web.http.listener import PageHost, missing_libraries
 from bridges.web.http.messages import StudySetting
@@ -60,6 +60,7 @@ class Console(ConsolePorts):
 
     is_ears = True
     lan_parameter = "address"
+    page_roles: ClassVar[tuple[Role, ...]] = ROLES
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class Console(ConsolePorts):
             self._talking,
             self._responses,
         )
-        room = Room("console", "Console", "index.html", desk, decode, {role: role for role in ROLES})
+        room = Room("console", "Console", "index.html", desk, decode, {role: role for role in self.page_roles})
         room.gives_way = frozenset({"participant"})  # a study beside it decides what they see, and of whom
         self._seats.sessions = room.sessions
         self._shelf = (
@@ -148,6 +149,10 @@ class Console(ConsolePorts):
         )
         beside = (the_recordings(self._shelf),) if self._shelf is not None else ()
         self._pages.start(room, self.clock, self.log, beside=beside, node=self)
+
+    def url(self, role: Role) -> str:
+        """The page's address for that role, with its token; "" while it is not open."""
+        return self._pages.url(role)
 
     def on_stop(self) -> None:
         """Close the page."""

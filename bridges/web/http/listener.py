@@ -134,15 +134,22 @@ class PageHost:
         """What opens the page for that role now; "" where there is none."""
         return self._server.tokens.by_role.get(role, "") if self._server is not None else ""
 
+    def url(self, role: Role) -> str:
+        """The first room's address for that role, with its token; "" where it is not open to that role."""
+        if self._server is None or role not in self._rooms[0].roles:
+            return ""
+        return self._url(self._server, self._rooms[0], role)
+
     def _tell(self, server: WebServer, room: Room, token_role: Role) -> None:
+        url = self._url(server, room, token_role)
+        secret = server.tokens.by_role[token_role]
+        self._log.info("%s: %s", room.roles[token_role], url, extra={"secret": secret})
+
+    def _url(self, server: WebServer, room: Room, role: Role) -> str:
         scheme = "https" if self._certificate else "http"
         host = own_names()[0] if self._host == LAN else f"[{self._host}]" if ":" in self._host else self._host
         path = "" if room.path == "console" else room.path
-        token = server.tokens.by_role[token_role]
-        self._log.info(
-            "%s: %s://%s:%d/%s#%s", room.roles[token_role], scheme, host, server.port, path, token,
-            extra={"secret": token},
-        )  # fmt: skip
+        return f"{scheme}://{host}:{server.port}/{path}#{server.tokens.by_role[role]}"
 
     def poke(self) -> None:
         """There is something new to send (any thread)."""
