@@ -81,6 +81,7 @@ class Executor:
         self._publish_all = publish_all
         self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
         self._runners: list[LaneRunner] = []
+        self._end: asyncio.Event | None = None
         self._health_seq = 0
         self._told: set[tuple[str, str]] = set()
         self._calls_seq: dict[str, int] = {}
@@ -165,10 +166,14 @@ class Executor:
         if lane.style == "blocking" or is_realtime:
             priority = self._control_priority if is_realtime else None
             return ThreadRunner(hosted, lane, self.clock, priority=priority, source=self._sources.get(id(lane)))
-        return LoopRunner(hosted, lane, self.clock, loop)
+        return LoopRunner(hosted, lane, self.clock, loop, self._is_ending)
+
+    def _is_ending(self) -> bool:
+        return self._end is not None and self._end.is_set()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set; then stop the nodes, each with a last word on its health."""
+        self._end = stop
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         gc.collect()
         gc.freeze()

@@ -76,10 +76,10 @@ class SlowCalls:
             self._log.warning("%s took %s", handler, _took(took_s, period_s))
 
     def sum_up(self) -> None:
-        """Say at the end which ones did so more than once."""
+        """Say at the end which ones did so, and how often."""
         for handler, (worst_s, period_s, number) in self._worst.items():
-            if number > 1:
-                self._log.warning("%s took up to %s; %d times in this run", handler, _took(worst_s, period_s), number)
+            often = f"{number} times" if number > 1 else "once"
+            self._log.warning("%s took up to %s; %s in this run", handler, _took(worst_s, period_s), often)
 
 
 def _took(took_s: float, period_s: float) -> str:

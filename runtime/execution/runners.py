@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from contextvars import copy_context
 from typing import Protocol
 
@@ -87,7 +88,16 @@ def _tell_slow(hosted: NodeHost, lane: Lane, work: Work, took_ns: int) -> None:
 class LoopRunner:
     """A lane on the asyncio loop: plain handlers inline, an async one as a task."""
 
-    def __init__(self, hosted: NodeHost, lane: Lane, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        hosted: NodeHost,
+        lane: Lane,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        is_ending: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`is_ending`: whether the process has been asked to stop; then no handler begins after a long one."""
+        self._is_ending = is_ending
         self._hosted = hosted
         self._lane = lane
         self._clock = clock
@@ -151,7 +161,13 @@ class LoopRunner:
             before_ns, now_ns = now_ns, self._clock.now_ns()
             if now_ns - before_ns > _SLOW_NS:
                 _tell_slow(self._hosted, self._lane, work, now_ns - before_ns)
-        self.wake()
+        self._is_woken = True
+        self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """The next turn. An order to stop that came in the last one takes the loop some turns more to be obeyed."""
+        if not self._is_ending():
+            self._drive()
 
     def _sleep(self) -> None:
         due_ns = self._lane.next_due_ns()

@@ -1,4 +1,4 @@
-"""Types reach users: mypy and pyright, strict, check the README's program against the installed wheel."""
+"""Types reach users: mypy and pyright, strict, check programs of users against the installed wheel."""
 
 from __future__ import annotations
 
@@ -20,6 +20,22 @@ MISTAKES = {
     "a message that the publisher does not take": ("publish(Beat(count=self.count))", "publish(self.count)"),
     "a handler of another type than its port": ("def heard(self, beat: Beat)", "def heard(self, beat: str)"),
 }
+
+IN_HANDLERS = {
+    "a handler of envelopes of another type": ("press: Stamped[Press]", "press: Stamped[Level]"),
+    "a handler of two ports that takes one type": ("message: Press | Level", "message: Press"),
+    "a handler of two ports that takes envelopes of one type": (
+        "message: Stamped[Press | Level]",
+        "message: Stamped[Press]",
+    ),
+    "a field of the envelope's message that is none": ("press.message.count)", "press.message.counts)"),
+    "a service that answers with another type": ("return Sum(total=question.a + question.b)", "return question"),
+    "a question of another type": ("self.add.call(Question(a=1, b=2))", "self.add.call(Sum(total=1))"),
+    "a field of the answer that is none": ("answer.total)", "answer.totals)"),
+    "feedback of another type": ("goal.feedback(Progress(left_m=goal.goal.x_m))", "goal.feedback(Arrived(x_m=1.0))"),
+    "a field of the result that is none": ("arrived.x_m, self", "arrived.left_m, self"),
+}
+"""In `tests/support/typed_handlers.py`."""
 
 
 def blocks(page: Path) -> list[str]:
@@ -82,8 +98,29 @@ def test_a_planted_mistake_is_found_where_it_is(
     python: Path, tmp_path: Path, check: Callable[[Path, Path], list[str]], mistake: str
 ) -> None:
     right, wrong = MISTAKES[mistake]
-    file = tmp_path / "own_hello.py"
-    file.write_text(program().replace(right, wrong))
+    assert_found(python, tmp_path / "own_hello.py", program().replace(right, wrong), wrong, check)
+
+
+@pytest.mark.parametrize("check", [mypy, pyright], ids=["mypy", "pyright"])
+def test_handlers_services_and_goals_have_no_type_error_and_planted_ones_are_found(
+    python: Path, tmp_path: Path, check: Callable[[Path, Path], list[str]]
+) -> None:
+    text = (ROOT / "tests" / "support" / "typed_handlers.py").read_text()
+    file = tmp_path / "own_handlers.py"
+    file.write_text(text)
+    assert check(python, file) == []
+    for right, wrong in IN_HANDLERS.values():
+        assert text.count(right) == 1, right
+        text = text.replace(right, wrong)
+    file.write_text(text)  # all at once: a checker takes a second each time
+    lines = {int(found.partition(":")[0]) for found in check(python, file)}
+    for name, (_, wrong) in IN_HANDLERS.items():
+        (line,) = (number for number, one in enumerate(text.splitlines(), 1) if wrong in one)
+        assert lines & {line - 1, line}, name
+
+
+def assert_found(python: Path, file: Path, text: str, wrong: str, check: Callable[[Path, Path], list[str]]) -> None:
+    file.write_text(text)
     (line,) = (number for number, text in enumerate(file.read_text().splitlines(), 1) if wrong in text)
     found = check(python, file)
     assert found

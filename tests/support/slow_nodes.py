@@ -38,3 +38,12 @@ class Ending(Failing):
     @every(hz=5, phase=0.5)
     def end(self) -> None:
         self.finish(ok=True, reason="done")
+
+
+class Sleeper(Node):
+    """Each tick takes seven periods, so that the next one is due when it ends."""
+
+    @every(hz=5)
+    def tick(self) -> None:
+        time.sleep(1.4)  # a user's mistake
+        self.log.info("tick ends")

@@ -72,5 +72,14 @@ def test_what_is_slow_depends_on_the_period(took_s: float, period_s: float, said
     lines = Lines()
     slow = SlowCalls(lines)  # type: ignore[arg-type]  # all that it uses of a logger
     slow.tell("tick", took_s, period_s)
-    slow.sum_up()
     assert "".join(lines.lines) == said
+    slow.sum_up()
+    assert [line.endswith("; once in this run") for line in lines.lines[1:]] == ([True] if said else [])
+
+
+@pytest.mark.processes
+def test_a_handler_that_sleeps_past_its_next_ticks_leaves_the_run_to_end_at_its_time(tmp_path: Path) -> None:
+    done = ran(tmp_path, "Sleeper", "--for", "0.7")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("tick ends") == 1, done.stdout  # no second tick began after the order to stop
+    assert "tick took up to 1.4 s of its 0.2 s; make it blocking or async; once in this run" in done.stdout
