@@ -18,6 +18,7 @@ _EXTRA_OF = {
     "onnx": "train",
     "onnxruntime": "onnx",
     "openai": "openai",
+    "peft": "finetune",
     "PIL": "report",
     "pyarrow": "export",
     "pyrealsense2": "realsense",
@@ -27,6 +28,7 @@ _EXTRA_OF = {
     "stretch_body": "stretch",
     "tokenizers": "vlm",
     "torch": "train",
+    "transformers": "finetune",
     "uvicorn": "console",
     "websockets": "console",
 }

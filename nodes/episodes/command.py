@@ -23,6 +23,7 @@ def main(argv: list[str]) -> int:
         return 2
     asked = parser.parse_args(argv)
     command: Callable[[argparse.Namespace], int] = asked.command
+    asked.episodes = main  # for a command that calls others
     return answered("polyrhythm episodes", lambda: command(asked))
 
 

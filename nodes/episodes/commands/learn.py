@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -13,6 +15,8 @@ DEFAULT = " (default: %(default)s)"
 def add_learning(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add them to the parser."""
     _add_dataset(commands)
+    _add_scenarios(commands)
+    _add_rounds(commands)
 
 
 def _command(
@@ -72,4 +76,75 @@ def _dataset(asked: argparse.Namespace) -> int:
     else:
         print("\n".join(f"{key.replace('_', ' '):24} {value}" for key, value in statistics.items()))
         print(f"\ndata: {asked.out} ({CARD} is its card)")
+    return 0
+
+
+def _add_scenarios(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "scenarios",
+        "new social tasks from inspirational prompts, none of them an evaluation task",
+        "polyrhythm episodes scenarios new --from prompts.csv --n 20 --out tasks",
+    )
+    parser.add_argument("what", choices=("new",), help="new: the same command goes on where it was stopped")
+    parser.add_argument("--from", dest="prompts", type=Path, required=True, metavar="CSV", help="prompt[,source]")
+    parser.add_argument("--n", type=int, default=100, help="so many tasks" + DEFAULT)
+    parser.add_argument("--model", default="", help="MODEL[@URL] that writes them; default: a template")
+    parser.add_argument("--tasks", default="starter", help="whose characters and relationships are used" + DEFAULT)
+    parser.add_argument("--evaluation", default="starter", help="starter, hard or a folder: none of these" + DEFAULT)
+    parser.add_argument("--not-in", type=Path, action="append", default=[], metavar="FOLDER", help="of earlier tasks")
+    parser.add_argument("--seed", type=int, default=0, help="of the template" + DEFAULT)
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a folder for --tasks")
+    parser.set_defaults(command=_scenarios)
+
+
+def _scenarios(asked: argparse.Namespace) -> int:
+    from nodes.episodes.commands.run import library_of
+    from nodes.episodes.learning.new_tasks import generate, read_prompts
+
+    made = asyncio.run(
+        generate(
+            read_prompts(asked.prompts),
+            asked.out,
+            asked.n,
+            library_of(asked.tasks),
+            model=asked.model,
+            evaluation=library_of(asked.evaluation).scenarios.values(),
+            earlier=asked.not_in,
+            seed=asked.seed,
+        )
+    )
+    counts = Counter(one.state for one in made)
+    if asked.json:
+        print(msgspec.json.encode({**counts, "folder": str(asked.out)}).decode())
+    else:
+        for one in made:
+            if one.state != "accepted":
+                print(f"{one.state}: {one.prompt[:60]}: {one.why}")
+        print(f"{counts['accepted']} of {asked.n} tasks in {asked.out}")
+    return 0 if counts["accepted"] >= asked.n else 1
+
+
+def _add_rounds(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "rounds",
+        "generate, play, filter, train, serve, evaluate, compare; the same command goes on where it was stopped",
+        "polyrhythm episodes rounds examples/social_learning/pi.toml --quick",
+    )
+    parser.add_argument("file", type=Path, help="TOML with [rounds] and [[round]]")
+    parser.add_argument("--quick", action="store_true", help="with the keys of its table [quick]")
+    parser.set_defaults(command=_rounds)
+
+
+def _rounds(asked: argparse.Namespace) -> int:
+    from nodes.episodes.learning.rounds import Rounds, comparison_text
+
+    rounds = Rounds(asked.file, asked.episodes, quick=asked.quick)
+    comparison = rounds.run()
+    if asked.json:
+        print(msgspec.json.format(msgspec.json.encode(comparison), indent=1).decode())
+    else:
+        print(comparison_text(comparison))
+        print(f"\nrounds: {rounds.folder}")
     return 0

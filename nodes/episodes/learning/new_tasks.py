@@ -1,0 +1,263 @@
+"""`episodes scenarios new`: new social tasks from inspirational prompts, by a model or by a template.
+
+A prompt is used once. What it became is one line of `generation.jsonl`, written before the next prompt is begun, so a
+killed generation goes on. A task counts only if it can be cast, is none that there is already, and is no evaluation
+task: a model must not be trained on what it is tested with.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import random
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from nodes.episodes.agents.agent_spec import AgentSpec
+from nodes.episodes.agents.repair import UnreadableError, read_object
+from nodes.episodes.agents.seat_caller import NoStore, SeatCaller
+from nodes.episodes.scenarios.library import Library, make
+from nodes.episodes.scenarios.profiles import ProfileError, Relationship, Scenario
+from nodes.episodes.scenarios.sampling import allowed_casts
+from nodes.models.servers import Servers
+from runtime.errors import UserError
+
+GENERATION = "generation.jsonl"
+ALIKE = 0.5
+"""Tasks of which so many word triples are the same (Jaccard) are one task."""
+
+TASK_TOKENS = 1500
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """One inspirational prompt, and the data set that it is from."""
+
+    text: str
+    source: str = ""
+
+    @property
+    def key(self) -> str:
+        """The same for the same words."""
+        return hashlib.sha256(" ".join(self.text.lower().split()).encode()).hexdigest()[:12]
+
+
+class Generated(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of one prompt."""
+
+    key: str
+    prompt: str
+    state: Literal["accepted", "refused", "unreadable"]
+    why: str = ""
+    scenario: Scenario | None = None
+
+
+def read_prompts(path: Path) -> list[Prompt]:
+    """The rows of a CSV file with a column `prompt` and perhaps `source`; doubles once. Raises UserError."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file)
+            if "prompt" not in (rows.fieldnames or ()):
+                raise UserError(f"{path}: has the columns {', '.join(rows.fieldnames or ())}; expected prompt[,source]")
+            found = [Prompt(row["prompt"].strip(), (row.get("source") or "").strip()) for row in rows if row["prompt"]]
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise UserError(f"{path}: cannot be read: {problem}") from problem
+    return list({prompt.key: prompt for prompt in found if prompt.text}.values())
+
+
+def generated_in(folder: Path) -> list[Generated]:
+    """What earlier calls made of their prompts; a line that a kill cut short does not count."""
+    path = folder / GENERATION
+    if not path.is_file():
+        return []
+    found = []
+    for line in path.read_bytes().split(b"\n")[:-1]:
+        try:
+            found.append(msgspec.json.decode(line, type=Generated))
+        except msgspec.MsgspecError as problem:
+            raise UserError(f"{path}: is no file of generated tasks: {problem}") from problem
+    return found
+
+
+async def generate(
+    prompts: Sequence[Prompt],
+    folder: Path,
+    count: int,
+    library: Library,
+    *,
+    model: str = "",
+    evaluation: Iterable[Scenario] = (),
+    earlier: Sequence[Path] = (),
+    seed: int = 0,
+) -> list[Generated]:
+    """Generate until `count` tasks are accepted or the prompts are used up; all that stands in the folder then.
+
+    Characters come from the library; `earlier` are folders whose prompts and tasks are not used again. Raises UserError
+    where the folder cannot be written, OutageError where the model cannot be asked.
+    """
+    done = generated_in(folder)
+    used = {one.key for one in done} | {one.key for path in earlier for one in generated_in(path)}
+    known = {scenario.id: ("the evaluation task", scenario) for scenario in evaluation}
+    for path in earlier:
+        known |= {one.scenario.id: ("the task", one.scenario) for one in generated_in(path) if one.scenario}
+    known |= {one.scenario.id: ("the task", one.scenario) for one in done if one.scenario}
+    servers = Servers()
+    if model:
+        AgentSpec.parse(model).check_model(servers)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _cut_to_lines(folder / GENERATION)
+        accepted = sum(one.state == "accepted" for one in done)
+        with open(folder / GENERATION, "ab") as file:
+            for prompt in prompts:
+                if accepted >= count:
+                    break
+                if prompt.key in used:
+                    continue
+                try:
+                    scenario = await _by_model(prompt, model, servers) if model else by_template(prompt, seed)
+                    why = refusal(scenario, library, known)
+                    one = Generated(prompt.key, prompt.text, "refused" if why else "accepted", why,
+                                    None if why else scenario)  # fmt: skip
+                except (UnreadableError, ProfileError) as problem:
+                    one = Generated(prompt.key, prompt.text, "unreadable", str(problem))
+                file.write(msgspec.json.encode(one) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+                done.append(one)
+                if one.scenario is not None:
+                    accepted += 1
+                    known[one.scenario.id] = ("the task", one.scenario)
+        _write_library(folder, library, [one.scenario for one in done if one.scenario is not None])
+    except OSError as problem:
+        raise UserError(f"{folder}: cannot be written: {problem.strerror}") from problem
+    finally:
+        await servers.close()
+    return done
+
+
+def refusal(scenario: Scenario, library: Library, known: dict[str, tuple[str, Scenario]]) -> str:
+    """Why a task is not taken, as a sentence; "" where it is."""
+    if scenario.seats != 2:
+        return f"it has {scenario.seats} seats; expected 2"
+    if scenario.id in known:
+        return f"it is {known[scenario.id][0]} {scenario.id}"
+    words = _triples(scenario)
+    for kind, other in known.values():
+        share = _jaccard(words, _triples(other))
+        if share >= ALIKE:
+            return f"it is like {kind} {other.id}: {share:.0%} of their word triples are the same"
+    if not allowed_casts(library, scenario, random.Random(0)):
+        return (
+            f"nobody in {library.name} can play it: no two people stand as {scenario.relationship.word} at these ages"
+        )
+    return ""
+
+
+def _triples(scenario: Scenario) -> set[tuple[str, ...]]:
+    words = re.findall(r"\w+", " ".join((scenario.context, *scenario.goals)).lower())
+    return set(zip(words, words[1:], words[2:], strict=False))
+
+
+def _jaccard(first: set[tuple[str, ...]], second: set[tuple[str, ...]]) -> float:
+    return len(first & second) / len(first | second) if first | second else 0.0
+
+
+_ASK = """Write one social task for two people, inspired by this: "{prompt}"
+
+"context" is what both see: place, time, what is going on, without names. "goals" are two private goals that can \
+conflict, each addressed with "You want to ...". "relationship" is how the two stand to each other: {relations}. \
+"ages" are two ranges of years of who may play it. Do not copy the inspiration.
+
+Answer with one JSON object and nothing else: {{"context": "...", "goals": ["...", "..."], "relationship": "...", \
+"ages": [[18, 70], [18, 70]]}}"""
+_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "context": {"type": "string"},
+        "goals": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
+        "relationship": {"type": "string", "enum": [one.word for one in Relationship]},
+        "ages": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+    },
+    "required": ["context", "goals", "relationship"],
+    "additionalProperties": False,
+}
+
+
+async def _by_model(prompt: Prompt, model: str, servers: Servers) -> Scenario:
+    """The model's task; after an unreadable answer one re-ask, then UnreadableError or ProfileError."""
+    caller = SeatCaller(AgentSpec.parse(model), servers, NoStore(), 0, tokens=TASK_TOKENS)
+    text = _ASK.format(prompt=prompt.text, relations=", ".join(one.word for one in Relationship))
+    try:
+        return _scenario(prompt, read_object((await caller.ask(text, _SCHEMA, "task")).text))
+    except (UnreadableError, ProfileError) as problem:
+        again = f"{text}\n\nYour last answer cannot be used ({problem}). Answer again, as asked."
+        return _scenario(prompt, read_object((await caller.ask(again, _SCHEMA, "re-ask")).text))
+
+
+def _scenario(prompt: Prompt, found: dict[str, Any]) -> Scenario:
+    fields = {key: found[key] for key in ("context", "goals", "relationship", "ages") if found.get(key)}
+    return make(f"prompt {prompt.key}", {"id": f"new-{prompt.key}", "source": prompt.source[:60], **fields}, Scenario)
+
+
+_PLACES = (
+    "A flea market before noon", "A half-empty flat on the day of a move", "The yard behind a workshop",
+    "A tram stop in the rain", "The hall of a youth club", "A garden with the gate open",
+    "A second-hand shop near closing time", "The steps of a town library", "A harbour kiosk in the off season",
+    "A kitchen with boxes on every chair",
+)  # fmt: skip
+_THINGS = (
+    ("bicycle trailer", 180), ("record player", 140), ("carved chess set", 90), ("tent for four", 120),
+    ("sewing machine", 160), ("pair of oars", 70), ("telescope", 260), ("box of comics", 60), ("leather coat", 110),
+    ("workbench", 210), ("accordion", 420), ("cargo bike", 900), ("wood stove", 540), ("set of copper pans", 130),
+    ("oak table", 380), ("kayak", 460), ("typewriter", 80), ("garden swing", 150), ("loom", 620), ("coffee mill", 95),
+)  # fmt: skip
+
+
+def by_template(prompt: Prompt, seed: int = 0) -> Scenario:
+    """A task without a model: two people bargain over a thing while the prompt is on their minds."""
+    chance = random.Random(f"task {seed} {prompt.key}")
+    thing, worth = chance.choice(_THINGS)
+    opening = round(worth * chance.uniform(0.9, 1.6) / 5) * 5
+    reserve, limit = (round(opening * chance.uniform(*span) / 5) * 5 for span in ((0.55, 0.7), (0.75, 0.95)))
+    hope, wish = (round(opening * chance.uniform(*span) / 5) * 5 for span in ((0.92, 1.0), (0.45, 0.6)))
+    wish = min(wish, limit)
+    fact = {
+        "context": f"{chance.choice(_PLACES)}. A {thing} is for sale for {opening} euros; one of the two people owns "
+        f"it, the other has come about it. On the way here both have heard somebody say: {prompt.text}",
+        "goals": [
+            f"You want to sell the {thing} for about {hope} euros, and for no less than {reserve}.",
+            f"You want to buy the {thing} for about {wish} euros; {limit} is all that you have.",
+        ],
+        "kind": "negotiation",
+        "deal": {"about": f"the {thing}", "unit": "EUR", "opening": opening, "step": 5},
+        "facts": [
+            {"role": "seller", "wants": "high", "target": hope, "reserve": reserve},
+            {"role": "buyer", "wants": "low", "target": wish, "reserve": limit},
+        ],
+    }
+    where = f"prompt {prompt.key}"
+    return make(where, {"id": f"new-{prompt.key}", "source": prompt.source[:60], "tag": "template", **fact}, Scenario)
+
+
+def _cut_to_lines(path: Path) -> None:
+    """Drop what a kill left of a last line."""
+    if path.is_file() and (data := path.read_bytes()) and not data.endswith(b"\n"):
+        os.truncate(path, data.rfind(b"\n") + 1)
+
+
+def _write_library(folder: Path, library: Library, scenarios: Sequence[Scenario]) -> None:
+    """The folder as `--tasks` reads it: the accepted scenarios, with the library's people and how they stand."""
+    for stem, rows in (
+        ("characters", list(library.characters.values())),
+        ("relationships", list(library.bonds)),
+        ("scenarios", list(scenarios)),
+    ):
+        part = folder / f"{stem}.jsonl.part"
+        part.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        shutil.move(part, folder / f"{stem}.jsonl")

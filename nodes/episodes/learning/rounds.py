@@ -1,0 +1,351 @@
+"""`episodes rounds`: generate tasks, play, filter, train, serve, evaluate, compare; again and again, from a TOML file.
+
+One folder per round. A step that is done has a file STEP.json and is not done again. A run of episodes that was killed
+is resumed answer by answer. A training that was killed begins again; a model is moved into place when it is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from nodes.episodes.evaluation.dimensions import NAMES
+from nodes.episodes.learning.dataset import write_dataset
+from nodes.episodes.results.estimates import mean_of
+from nodes.episodes.results.figures import OVERALL, Value, values_of
+from nodes.episodes.results.store import Store
+from nodes.statistics.paired import paired_difference
+from runtime.errors import PolyrhythmError, UserError
+from runtime.toml_errors import convert, read_toml
+
+SERVE_S = 300.0
+"""So long a model may load before it answers."""
+
+BASE = "base"
+
+
+class Loop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table [rounds]: what all rounds have in common."""
+
+    folder: str
+    prompts: str  # CSV of inspirational prompts
+    base: str  # what the first policy is: a folder or a .gguf file for the two commands
+    train: str  # a command with {data}, {base}, {model}
+    serve: str  # a command with {model}, {port}
+    port: int = 8731
+    policy: str = "policy@http://127.0.0.1:{port}/v1#prompt=small#tokens=48"  # how the served model plays
+    expert: str = "rules"
+    partner: str = "rules"  # whom the policy is evaluated with, in both seat orders
+    judges: str = "rules"
+    generator: str = ""  # MODEL[@URL] that writes tasks; "": a template
+    tasks: int = 100  # new ones each round
+    casts: int = 10  # conversations per task, each with other characters
+    turns: int = 20
+    data_format: Literal["alpaca", "messages"] = "alpaca"
+    data_prompts: Literal["shown", "full", "small"] = "shown"
+    longest: int = 0  # tokens of a pair; 0: any
+    held_out: float = 0.1
+    evaluation: str = "starter"
+    evaluation_tasks: tuple[str, ...] = ()  # (): all of them
+    jobs: int = 16
+    max_calls: int = 0  # of one step that plays; 0: no limit
+
+
+class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One [[round]]."""
+
+    name: str
+    players: tuple[str, ...]  # pairings with {expert}, {policy}
+    filter: Literal["bc", "sr", "released"]
+    learn_from: str = ""  # {expert} or {policy}: only that one's acts
+
+
+class RoundsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file of rounds; `quick` replaces keys of `rounds` where a quick run is asked for."""
+
+    rounds: dict[str, Any]
+    round: tuple[Round, ...]
+    quick: dict[str, Any] = {}
+
+
+Episodes = Callable[[list[str]], int]
+"""The command `polyrhythm episodes`, in this process: a kill ends the step with it."""
+
+
+class Rounds:
+    """A file's rounds, played as far as they are not."""
+
+    def __init__(self, path: Path, episodes: Episodes, *, quick: bool = False) -> None:
+        """Raises UserError naming file and key."""
+        read = convert(read_toml(path), RoundsFile, str(path))
+        table = {**read.rounds, **(read.quick if quick else {})}
+        self.loop = convert(table, Loop, f"{path}: [rounds]")
+        self.folder = Path(self.loop.folder + ("-quick" if quick else ""))
+        self.rounds = read.round
+        names = [BASE, *(one.name for one in self.rounds)]
+        if len(set(names)) < len(names) or not all(name.replace("-", "").isalnum() for name in names):
+            raise UserError(f"{path}: the rounds are called {', '.join(names)}; expected different plain words")
+        if not Path(self.loop.prompts).is_file():
+            raise UserError(f"{path}: prompts: there is no file {self.loop.prompts}")
+        self._episodes = episodes
+        self._policy = self.loop.policy.format(port=self.loop.port)
+
+    def run(self) -> dict[str, Any]:
+        """All steps that are not done; the comparison of all policies. Raises UserError where a step fails."""
+        base = self.loop.base
+        self._evaluate(self.folder / BASE, base)
+        for number, one in enumerate(self.rounds):
+            folder = self.folder / one.name
+            earlier = [self.folder / each.name / "tasks" for each in self.rounds[:number]]
+            self._step(folder, "tasks-made", lambda f=folder, e=earlier: self._new_tasks(f, e))  # type: ignore[misc]
+            self._step(folder, "played", lambda f=folder, o=one, b=base: self._play(f, o, b))  # type: ignore[misc]
+            self._step(folder, "data-written", lambda f=folder, o=one: self._filter(f, o))  # type: ignore[misc]
+            self._step(folder, "trained", lambda f=folder, b=base: self._train(f, b))  # type: ignore[misc]
+            base = str(folder / "model")
+            self._evaluate(folder, base)
+        comparison = self.comparison()
+        _write_whole(self.folder / "comparison.json", comparison)
+        return comparison
+
+    def _step(self, folder: Path, name: str, work: Callable[[], Any]) -> None:
+        done = folder / f"{name}.json"
+        if done.is_file():
+            return
+        print(f"{folder.name}: {name} ...", file=sys.stderr, flush=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_whole(done, work())
+
+    def _new_tasks(self, folder: Path, earlier: list[Path]) -> Any:
+        loop = self.loop
+        asked = ["scenarios", "new", "--from", loop.prompts, "--n", str(loop.tasks), "--out", str(folder / "tasks")]
+        asked += ["--evaluation", loop.evaluation, *(["--model", loop.generator] if loop.generator else [])]
+        self._call(folder, asked + [part for path in earlier for part in ("--not-in", str(path))])
+        return {"tasks": loop.tasks}
+
+    def _play(self, folder: Path, one: Round, base: str) -> Any:
+        pairings = [self._named(text) for text in one.players]
+        asked = ["--tasks", str(folder / "tasks"), "--casts", str(self.loop.casts)]
+        asked += [part for pairing in pairings for part in ("--agents", pairing)]
+        with self._served(folder, base, wanted=any(self._policy in pairing for pairing in pairings)):
+            return self._played(folder, folder / "played.sqlite", asked)
+
+    def _filter(self, folder: Path, one: Round) -> Any:
+        shutil.rmtree(folder / "data", ignore_errors=True)
+        return write_dataset(
+            folder / "played.sqlite",
+            folder / "data",
+            one.filter,
+            format_name=self.loop.data_format,
+            prompts=self.loop.data_prompts,
+            agent=self._named(one.learn_from),
+            held_out=self.loop.held_out,
+            most_tokens=self.loop.longest,
+        )
+
+    def _train(self, folder: Path, base: str) -> Any:
+        part, model = folder / "model.part", folder / "model"
+        for path in (part, model):
+            shutil.rmtree(path, ignore_errors=True)
+        command = _command(self.loop.train, data=folder / "data", base=base, model=part)
+        began = time.monotonic()
+        with open(folder / "train.log", "wb") as log:
+            code = subprocess.call(command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+        if code or not part.exists():
+            raise UserError(f"{folder.name}: training ended with {code}: {_last_line(folder / 'train.log')}")
+        part.rename(model)
+        found = model / "training.json"
+        told = msgspec.json.decode(found.read_bytes()) if found.is_file() else {}
+        return {"seconds": round(time.monotonic() - began, 1), **told}
+
+    def _evaluate(self, folder: Path, model: str) -> None:
+        def work() -> Any:
+            names = [part for task in self.loop.evaluation_tasks for part in ("--task", task)]
+            asked = [
+                "--tasks",
+                self.loop.evaluation,
+                *names,
+                "--agents",
+                f"{self._policy},{self.loop.partner}",
+                "--swap",
+            ]
+            with self._served(folder, model):
+                return self._played(folder, folder / "evaluation.sqlite", asked)
+
+        self._step(folder, "evaluated", work)
+
+    def _played(self, folder: Path, path: Path, asked: list[str]) -> Any:
+        """A run of episodes, begun or gone on with."""
+        if path.is_file() and not _is_begun(path):  # killed before the first episode was planned
+            path.unlink()
+        if path.is_file():
+            self._call(folder, ["resume", str(path), "--jobs", str(self.loop.jobs)])
+        else:
+            asked = [*asked, "--turns", str(self.loop.turns), "--judges", self.loop.judges, "--out", str(path)]
+            asked += ["--jobs", str(self.loop.jobs)]
+            self._call(
+                folder, ["run", *asked, *(["--max-calls", str(self.loop.max_calls)] * bool(self.loop.max_calls))]
+            )
+        with Store.read(path) as store:
+            calls, prompt_tokens, answer_tokens = store.tokens()
+            done = sum(row.state == "done" for row in store.episodes())
+            return {"episodes": done, "calls": calls, "prompt_tokens": prompt_tokens, "answer_tokens": answer_tokens}
+
+    def _call(self, folder: Path, asked: list[str]) -> None:
+        with open(folder / "episodes.log", "a", encoding="utf-8") as log, contextlib.redirect_stdout(log):
+            print("$ polyrhythm episodes", shlex.join(asked))
+            code = self._episodes(asked)
+        if code:
+            raise UserError(
+                f"{folder.name}: `episodes {asked[0]}` ended with {code} (see {folder / 'episodes.log'}); "
+                "the same command goes on from here"
+            )
+
+    def _named(self, text: str) -> str:
+        return text.replace("{expert}", self.loop.expert).replace("{policy}", self._policy)
+
+    @contextlib.contextmanager
+    def _served(self, folder: Path, model: str, *, wanted: bool = True) -> Iterator[None]:
+        """The model behind its port for as long as it is needed."""
+        if not wanted:
+            yield
+            return
+        url = f"http://127.0.0.1:{self.loop.port}/v1/models"
+        if _answers(url):
+            raise UserError(f"port {self.loop.port} is taken by another server; stop it, or name another port")
+        log = folder / "serve.log"
+        with open(log, "ab") as file:
+            command = _command(self.loop.serve, model=model, port=self.loop.port)
+            server = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+        try:
+            until = time.monotonic() + SERVE_S
+            while not _answers(url):
+                if server.poll() is not None or time.monotonic() > until:
+                    raise UserError(f"{folder.name}: the server of {model} does not answer: {_last_line(log)}")
+                time.sleep(0.1)
+            yield
+        finally:
+            server.kill()
+            server.wait()
+
+    def comparison(self) -> dict[str, Any]:
+        """Each policy's means by dimension, and its paired differences to the base's."""
+        values: dict[str, list[Value]] = {}
+        for name in (BASE, *(one.name for one in self.rounds)):
+            with Store.read(self.folder / name / "evaluation.sqlite") as store:
+                values[name] = [value for value in values_of(store) if value.model == self._policy]
+        dimensions = [d for d in (*NAMES, OVERALL) if any(d in v.scores for ones in values.values() for v in ones)]
+        table: dict[str, Any] = {}
+        for name, ones in values.items():
+            table[name] = {}
+            for dimension in dimensions:
+                by_scenario: dict[str, list[float]] = {}
+                for value in ones:
+                    if dimension in value.scores:
+                        by_scenario.setdefault(value.scenario, []).append(value.scores[dimension])
+                table[name][dimension] = msgspec.to_builtins(mean_of(by_scenario))
+        differences = {
+            name: {dimension: _difference(ones, values[BASE], dimension) for dimension in dimensions}
+            for name, ones in values.items()
+            if name != BASE
+        }
+        trained = {}
+        for one in self.rounds:
+            told = self.folder / one.name / "trained.json"
+            trained[one.name] = msgspec.json.decode(told.read_bytes()) if told.is_file() else None
+        return {"dimensions": dimensions, "means": table, "to_base": differences, "training": trained}
+
+
+def _difference(ones: list[Value], base: list[Value], dimension: str) -> dict[str, Any] | None:
+    """Paired by task, seed and seat; scenarios are drawn whole."""
+    before = {(v.task, v.seed, v.seat): v.scores[dimension] for v in base if dimension in v.scores}
+    clusters: dict[str, list[float]] = {}
+    for value in ones:
+        key = (value.task, value.seed, value.seat)
+        if dimension in value.scores and key in before:
+            clusters.setdefault(value.scenario, []).append(value.scores[dimension] - before[key])
+    if not clusters:
+        return None
+    interval = paired_difference(list(clusters.values()), estimate=lambda all_: float(all_.mean()), resamples=2000)
+    pairs = sum(len(each) for each in clusters.values())
+    return {"difference": interval.estimate, "low": interval.low, "high": interval.high, "pairs": pairs}
+
+
+def comparison_text(comparison: dict[str, Any]) -> str:
+    """The table on the terminal: a policy a line, its means, and below the differences to the base with intervals."""
+    dimensions = comparison["dimensions"]
+    lines = [f"{'policy':10}" + "".join(f"{one:>24}" for one in dimensions)]
+    for name, row in comparison["means"].items():
+        cells = ["-" if row[one] is None else f"{row[one]['mean']:.2f}" for one in dimensions]
+        lines.append(f"{name:10}" + "".join(f"{cell:>24}" for cell in cells))
+        for one in [comparison["to_base"].get(name)]:
+            if one:
+                lines.append(f"{'  - base':10}" + "".join(f"{_interval(one[d]):>24}" for d in dimensions))
+    for name, told in comparison["training"].items():
+        if told and "loss_before" in told:
+            lines.append(f"{name}: loss on held-out tasks {told['loss_before']:.3f} -> {told['loss_after']:.3f}")
+    return "\n".join(lines)
+
+
+def _interval(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "-"
+    bounds = "" if found["low"] is None else f" [{found['low']:+.2f}, {found['high']:+.2f}]"
+    return f"{found['difference']:+.2f}{bounds}"
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether a run's file holds its plans: the card is written after them."""
+    try:
+        with Store.read(path) as store:
+            return bool(store.card)
+    except PolyrhythmError:
+        return False
+
+
+def _command(text: str, **named: object) -> list[str]:
+    fields = {"python": sys.executable, **{name: str(value) for name, value in named.items()}}
+    try:
+        return [part.format(**fields) for part in shlex.split(text)]
+    except (KeyError, ValueError, IndexError) as problem:
+        raise UserError(f"command {text!r}: {problem} is none of {', '.join(fields)}") from problem
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _die_with_parent() -> None:
+    """A server or a training outlives no killed command."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def _last_line(path: Path) -> str:
+    lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1][:300] if lines else "it said nothing"
+
+
+def _write_whole(path: Path, value: object) -> None:
+    part = path.with_name(path.name + ".part")
+    with open(part, "wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(value), indent=1))
+        file.flush()
+        os.fsync(file.fileno())
+    part.rename(path)

@@ -1,0 +1,162 @@
+"""Rounds of generate, play, filter, train, serve, evaluate and compare: whole, and killed at any moment."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodes.episodes.command import main
+from nodes.episodes.learning.rounds import comparison_text
+from nodes.episodes.results.store import Store
+from tests.support.ports import free_ports
+
+pytestmark = pytest.mark.processes
+
+ROOT = Path(__file__).parents[3]
+COMMAND = [sys.executable, "-c", "import sys; from nodes.episodes.command import main; sys.exit(main(sys.argv[1:]))"]
+POLICY = ROOT / "tests" / "support" / "tiny_policy.py"
+
+
+def rounds_file(folder: Path, port: int, **more: Any) -> Path:
+    """A file of two rounds with a policy that trains in no time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    keys = {
+        "folder": str(folder / "pi"),
+        "prompts": str(ROOT / "examples" / "social_learning" / "prompts.csv"),
+        "base": "nothing",
+        "train": f"{{python}} {POLICY} train {{data}} {{base}} {{model}}",
+        "serve": f"{{python}} {POLICY} serve {{model}} {{port}}",
+        "port": port,
+        "tasks": 3,
+        "casts": 3,
+        "turns": 6,
+        "data_prompts": "small",
+        "evaluation_tasks": ["cello-with-a-crack", "van-with-a-cough"],
+        **more,
+    }
+    table = "\n".join(f"{key} = {json.dumps(value)}" for key, value in keys.items())
+    path = folder / "pi.toml"
+    path.write_text(
+        f"[rounds]\n{table}\n\n"
+        '[[round]]\nname = "bc"\nfilter = "bc"\nplayers = ["{expert},{expert}"]\n\n'
+        '[[round]]\nname = "sr"\nfilter = "sr"\nplayers = ["{policy},{expert}"]\nlearn_from = "{policy}"\n'
+    )
+    return path
+
+
+def found_in(folder: Path) -> dict[str, Any]:
+    """All that must be the same however often it was killed: answers, data, models, figures."""
+    answers = {}
+    for path in sorted(folder.glob("*/*.sqlite")):
+        with Store.read(path) as store:
+            answers[str(path.relative_to(folder))] = [
+                (row.id, row.state, store.calls(row.id), store.turns(row.id)) for row in store.episodes()
+            ]
+    comparison = json.loads((folder / "comparison.json").read_text())
+    return {
+        "answers": answers,
+        "data": [path.read_text() for path in sorted(folder.glob("*/data/*.jsonl"))],
+        "tasks": [path.read_text() for path in sorted(folder.glob("*/tasks/*.jsonl"))],
+        "models": [path.read_text() for path in sorted(folder.glob("*/model/model.json"))],
+        "means": comparison["means"],
+        "to_base": comparison["to_base"],
+    }
+
+
+def killed(path: Path, times: int, seed: int, whole_s: float) -> int:
+    """Run it, killed at random moments that many times at most, then to its end; how many kills hit."""
+    chance = random.Random(seed)
+    hits = 0
+    for _ in range(times):
+        process = subprocess.Popen(
+            [*COMMAND, "rounds", str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            process.wait(chance.uniform(0.1, whole_s / 2))
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            hits += 1
+    assert subprocess.run([*COMMAND, "rounds", str(path)], capture_output=True, check=False).returncode == 0
+    return hits
+
+
+def compare_killed(tmp_path: Path, trials: int, times: int) -> None:
+    port = free_ports(1)
+    began = time.monotonic()
+    assert subprocess.run([*COMMAND, "rounds", str(rounds_file(tmp_path / "w", port))], check=False).returncode == 0
+    whole_s = time.monotonic() - began
+    whole = found_in(tmp_path / "w" / "pi")
+    hits = 0
+    for trial in range(trials):
+        path = rounds_file(tmp_path / "k", port)
+        hits += killed(path, times, trial, whole_s)
+        assert found_in(tmp_path / "k" / "pi") == whole
+        shutil.rmtree(tmp_path / "k")
+    assert hits >= trials
+
+
+def test_killed_three_times_the_rounds_end_as_if_nothing_had_been(tmp_path: Path) -> None:
+    compare_killed(tmp_path, trials=1, times=3)
+
+
+@pytest.mark.long
+def test_killed_at_twenty_random_moments_the_rounds_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    compare_killed(tmp_path, trials=5, times=4)
+
+
+def test_a_policy_that_learned_to_offer_is_compared_with_its_base(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = rounds_file(tmp_path, free_ports(1))
+    assert main(["rounds", str(path), "--json"]) == 0
+    comparison = json.loads(capsys.readouterr().out)
+    assert list(comparison["means"]) == ["base", "bc", "sr"]
+    assert comparison["to_base"]["bc"]["GOAL"]["pairs"] == 4  # two tasks, both seats
+    assert "  - base" in comparison_text(comparison)
+    models = [json.loads((tmp_path / "pi" / name / "model" / "model.json").read_text()) for name in ("bc", "sr")]
+    assert 0 < models[0] < models[1]  # the second round went on from the first
+    began = time.monotonic()
+    assert main(["rounds", str(path), "--json"]) == 0  # all is done: nothing is played again
+    assert json.loads(capsys.readouterr().out) == comparison
+    assert time.monotonic() - began < 60
+
+
+def test_what_goes_wrong_in_a_step_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    port = free_ports(1)
+    path = rounds_file(tmp_path / "a", port, train="{python} -c \"raise SystemExit('no memory')\"")
+    assert main(["rounds", str(path)]) == 2
+    assert "bc: training ended with 1: no memory" in capsys.readouterr().err
+    path = rounds_file(tmp_path / "b", port, serve="{python} -c \"raise SystemExit('no chat template')\"")
+    assert main(["rounds", str(path)]) == 2
+    assert "does not answer: no chat template" in capsys.readouterr().err
+    path = rounds_file(tmp_path / "c", port, rank=8)
+    assert main(["rounds", str(path)]) == 2
+    assert "rank" in capsys.readouterr().err
+
+
+def test_no_server_outlives_its_killed_command(tmp_path: Path) -> None:
+    port = free_ports(1)
+    path = rounds_file(tmp_path, port)
+    process = subprocess.Popen([*COMMAND, "rounds", str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    process.stderr.readline()
+    log = tmp_path / "pi" / "base" / "serve.log"
+    pause = threading.Event()
+    until = time.monotonic() + 60
+    while not log.exists() and time.monotonic() < until:
+        pause.wait(0.01)
+    process.kill()
+    process.wait()
+    process.stderr.close()
+    assert main(["rounds", str(path)]) == 0  # which it is not where the port is taken
