@@ -18,8 +18,8 @@ from bridges.mqtt.broker_node import MqttBroker
 from bridges.mqtt.client import Broker, connect
 from runtime import Simulation
 from runtime.errors import ParameterError, TransportError
-from tests.bridges.mqtt.test_mqtt import GRAPH, ROOT, command, is_online
-from tests.support.mosquitto import Foreigners, free_port, make_certificate, needs_clients
+from tests.bridges.mqtt.mosquitto import Foreigners, free_port, make_certificate, needs_clients
+from tests.bridges.mqtt.test_bridge import GRAPH, ROOT, command, is_online
 from tests.support.running import Runs, eventually
 
 NODE = """

@@ -27,7 +27,7 @@ from tests.support.running import eventually
 ROOT = Path(__file__).resolve().parents[3]
 LAUNCH = """
 [nodes.lot]
-use = "tests.support.evaluated_nodes:Lot"
+use = "tests.nodes.evaluation.evaluated_nodes:Lot"
 """
 
 

@@ -19,8 +19,8 @@ from nodes.voice.loudspeaker import Loudspeaker
 from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.msgs import Saying, Scene, SceneDescription, Speech, Utterance
+from tests.nodes.planner.openai_planner_table import REQUEST, Table, do, picture, put, scene, set_environment
 from tests.support.fake_openai_server import FakeOpenAI, answers, status
-from tests.support.openai_planner_table import REQUEST, Table, do, picture, put, scene, set_environment
 
 pytestmark = pytest.mark.processes
 

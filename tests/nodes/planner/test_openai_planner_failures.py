@@ -10,6 +10,7 @@ import pytest
 from nodes.planner.question_and_answer import words
 from nodes.policy.catalogue import SPECS, catalogue_of
 from runtime.msgs import Scene
+from tests.nodes.planner.openai_planner_table import KEY, REQUEST, Table, do, picture, put, scene, set_environment
 from tests.support.fake_openai_server import (
     Behaviour,
     FakeOpenAI,
@@ -20,7 +21,6 @@ from tests.support.fake_openai_server import (
     status,
     trickle,
 )
-from tests.support.openai_planner_table import KEY, REQUEST, Table, do, picture, put, scene, set_environment
 
 pytestmark = pytest.mark.processes
 

@@ -19,7 +19,7 @@ use = "nodes.hello:Talker"
 hz = 20
 
 [nodes.referee]
-use = "tests.support.referee:Referee"
+use = "tests.nodes.recording.referee:Referee"
 
 [nodes.recorder]
 use = "nodes.recording.recorder:Recorder"

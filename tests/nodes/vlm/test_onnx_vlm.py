@@ -25,10 +25,10 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import kind_of
 from runtime.message import Stamped
 from runtime.msgs import Action, Image, SceneDescription
-from tests.nodes.perception.test_perception import View, look
+from tests.nodes.perception.test_objects import View, look
 from tests.nodes.vlm.test_openai_vlm import TASK
 from tests.nodes.vlm.test_openai_vlm import Eyes as Camera
-from tests.support.vlm_model import write_model
+from tests.nodes.vlm.vlm_model import write_model
 
 KNOWN = {"red", "yellow", "green", "blue", "purple"}
 BOUND_S = 30.0

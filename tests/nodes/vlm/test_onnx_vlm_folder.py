@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from nodes.vlm.onnx_vlm import OnnxVLM
 from runtime.errors import ParameterError
-from tests.support.vlm_model import write_model
+from tests.nodes.vlm.vlm_model import write_model
 
 Spoil = Callable[[Path], object]
 

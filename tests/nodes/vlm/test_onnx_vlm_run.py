@@ -47,7 +47,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("models") / "made-by-hand"
-    done = run("tests.support.vlm_model", str(path))
+    done = run("tests.nodes.vlm.vlm_model", str(path))
     assert done.returncode == 0, done.stderr
     return str(path)
 

@@ -21,7 +21,7 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.control_messages.fence import Fence
 from runtime.message import Stamped
 from runtime.msgs import Action, Image, Reference, RobotState, SceneDescription, Subtask, Utterance
-from tests.nodes.perception.test_perception import View, look
+from tests.nodes.perception.test_objects import View, look
 from tests.support.fake_openai_server import (
     Behaviour,
     FakeOpenAI,

@@ -16,9 +16,9 @@ from nodes.voice.speaking.playing import BYTES_PER_FRAME, RATE_HZ, VoiceError
 from nodes.voice.speaking.synthesis import ProgramVoice
 from runtime import Simulation, Stamped
 from runtime.msgs import Interrupt, Saying, Utterance
+from tests.nodes.voice.voice_programs import plays, program, wav
 from tests.support.running import eventually
 from tests.support.spoken import needs_espeak
-from tests.support.voice_programs import plays, program, wav
 
 pytestmark = pytest.mark.processes
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.processes
 
 LAUNCH = """
 [nodes.chatterbox]
-use = "tests.support.speaking_nodes:Chatterbox"
+use = "tests.nodes.voice.speaking_nodes:Chatterbox"
 
 [nodes.mouth]
 use    = "nodes.voice.loudspeaker:Loudspeaker"

@@ -187,7 +187,7 @@ def test_twenty_visitors_leave_published_equal_to_delivered(runs: Runs, tmp_path
     file.write_text(
         """
         [nodes.talker]
-        use = "tests.support.counted:CountedTalker"
+        use = "tests.runtime.command_line.counted:CountedTalker"
         params = { beats = 200 }
 
         [nodes.listener]

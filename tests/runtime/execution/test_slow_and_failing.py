@@ -11,7 +11,7 @@ import pytest
 from runtime.execution.failures import SlowCalls
 
 ROOT = Path(__file__).resolve().parents[3]
-NODES = "tests.support.slow_nodes"
+NODES = "tests.runtime.execution.slow_nodes"
 
 
 def ran(folder: Path, cls: str, *arguments: str) -> subprocess.CompletedProcess[str]:

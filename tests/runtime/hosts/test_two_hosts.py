@@ -15,9 +15,9 @@ import pytest
 from runtime.bag.file import BagReader
 from runtime.clock import SystemClock, to_ns
 from runtime.msgs import GuardState
+from tests.runtime.hosts.two_hosts import ROOT, Hosts, Networks, can_make_networks, split_laptop
 from tests.support.ports import free_ports, needs_ipv6
 from tests.support.running import eventually
-from tests.support.two_hosts import ROOT, Hosts, Networks, can_make_networks, split_laptop
 
 pytestmark = pytest.mark.processes
 CLOCK = SystemClock()

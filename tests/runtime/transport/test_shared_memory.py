@@ -50,7 +50,7 @@ def stored(pool: Pool, value: int) -> SlotAddress:
 
 
 def process(*arguments: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.support.shared_memory_process", *arguments]
+    command = [sys.executable, "-m", "tests.runtime.transport.shared_memory_process", *arguments]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 

@@ -9,7 +9,7 @@ from runtime.clock import to_ns
 from runtime.control_messages.health import Health
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
-from tests.support.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
+from tests.runtime.virtual.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
 
 
 class Async(Node):

@@ -17,7 +17,7 @@ from runtime.control_messages.health import Health
 from runtime.errors import CodecError, PolyrhythmError
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
-from tests.support.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
+from tests.runtime.virtual.virtual_nodes import Level, Number, Plain, Source, arrivals, simulated
 
 
 class Dice(Node):

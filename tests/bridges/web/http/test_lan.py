@@ -16,7 +16,7 @@ from bridges.web.http.page import Room
 from bridges.web.http.wire import decode
 from runtime.cli import main
 from runtime.clock import SystemClock
-from tests.bridges.web.http.test_rooms import Desk
+from tests.bridges.web.http.test_pages import Desk
 from tests.support.ports import free_ports
 
 

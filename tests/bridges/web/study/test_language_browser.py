@@ -16,7 +16,7 @@ from bridges.web.study.protocol import EXAMPLE, Protocol, read_protocol
 from bridges.web.study.session import Event, Story
 from bridges.web.study.views import participant_view
 from runtime.clock import SystemClock
-from tests.bridges.web.http.test_rooms import Desk
+from tests.bridges.web.http.test_pages import Desk
 from tests.support.axe import findings
 from tests.support.browsing import MARKS, a_browser, text, visit, wait
 from tests.support.ports import free_ports

@@ -27,10 +27,10 @@ IMAGES = ("head/image", "wrist/image", "room/image")
 
 SMALL = """
 [nodes.source]
-use = "tests.support.threaded_nodes:Source"
+use = "tests.nodes.recording.replay.threaded_nodes:Source"
 
 [nodes.racer]
-use = "tests.support.threaded_nodes:Racer"
+use = "tests.nodes.recording.replay.threaded_nodes:Racer"
 params = { ticks = 100 }
 
 [nodes.recorder]

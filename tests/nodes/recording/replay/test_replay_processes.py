@@ -16,10 +16,10 @@ from runtime.supervision.view import SilentView
 
 LAUNCH = """
 [nodes.source]
-use = "tests.support.threaded_nodes:Source"
+use = "tests.nodes.recording.replay.threaded_nodes:Source"
 
 [nodes.racer]
-use = "tests.support.threaded_nodes:Racer"
+use = "tests.nodes.recording.replay.threaded_nodes:Racer"
 
 [nodes.recorder]
 use = "nodes.recording.recorder:Recorder"

@@ -23,7 +23,7 @@ from runtime.control_messages.lease import Lease
 from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Action, Feedback, Image, JointCommand, RobotState, SeenObject, Subtask, aimed_at
-from tests.support.ramp_recording import ZEROS, recording
+from tests.nodes.recording.bag.export.ramp_recording import ZEROS, recording
 
 
 def test_a_dataset_has_state_sent_action_task_intervention_and_success(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from runtime.bag.schema import envelope_document
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Subtask
-from tests.support.ramp_recording import recording
+from tests.nodes.recording.bag.export.ramp_recording import recording
 
 
 def with_a_damaged_image(path: Path, out: Path, *numbers: int) -> Path:

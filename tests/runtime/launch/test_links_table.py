@@ -161,9 +161,9 @@ def test_an_urgent_event_does_not_wait_for_an_earlier_one() -> None:
 
 FILE = """
 [nodes.counter]
-use = "tests.runtime.launch.test_link:Counter"
+use = "tests.runtime.launch.test_links_table:Counter"
 [nodes.hearer]
-use = "tests.runtime.launch.test_link:Hearer"
+use = "tests.runtime.launch.test_links_table:Hearer"
 {more}
 """
 
@@ -213,7 +213,7 @@ def spec_with_trace(folder: Path, text: str) -> NodeSpec:
     path = folder / "test.toml"
     path.write_text(
         """[nodes.counter]
-        use = "tests.runtime.launch.test_link:Counter"
+        use = "tests.runtime.launch.test_links_table:Counter"
         latency = { trace = "trace.json" }"""
     )
     spec: NodeSpec = load(path).graph.nodes["counter"]

@@ -33,7 +33,7 @@ from nodes.voice.speaking.turn import SpeakingTurn
 from runtime import Simulation
 from runtime.clock import to_ns
 from runtime.msgs import MicrophoneState, RecogniserState, Sound, Utterance
-from tests.bridges.web.console.test_seats import Sent
+from tests.bridges.web.console.test_seat_requests import Sent
 from tests.bridges.web.http.test_link import javascript
 from tests.bridges.web.study.test_study_node import opened
 

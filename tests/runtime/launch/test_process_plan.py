@@ -39,7 +39,7 @@ def launched(folder: Path, *lines: str) -> Path:
     tables = (line.split() for line in lines)
     path.write_text(
         "\n".join(
-            f'[nodes.{name}]\nuse = "tests.runtime.launch.test_wiring:{cls}"\nprocess = "{process}"'
+            f'[nodes.{name}]\nuse = "tests.runtime.launch.test_process_plan:{cls}"\nprocess = "{process}"'
             for name, cls, process in tables
         )
     )

@@ -1,4 +1,4 @@
-"""`python -m tests.support.vlm_model DIR`: writes a tiny vision-language model in the layout of the real ones.
+"""`python -m tests.nodes.vlm.vlm_model DIR`: writes a tiny vision-language model in the layout of the real ones.
 
 It was made by hand and not trained: it finds things of strong colours, one of each, calls what is teal a bin and the
 others cups, and chooses the first whose colour the question does not name. That is enough to try `OnnxVLM` without a
@@ -21,7 +21,7 @@ SPACE = "Ġ"  # how byte-level tokenizers write it
 
 def write_model(folder: Path, *, suffix: str = "", is_half: bool = False, size_px: int = SIZE_PX) -> Path:
     """Write all files into the folder, which may exist; the folder. `is_half`: the decoder keeps 16-bit floats."""
-    from tests.support.vlm_graphs import COLOURS, Lexicon, decoder, embed_tokens, vision_encoder
+    from tests.nodes.vlm.vlm_graphs import COLOURS, Lexicon, decoder, embed_tokens, vision_encoder
 
     (folder / "onnx").mkdir(parents=True, exist_ok=True)
     _write_tokenizer(folder / "tokenizer.json")
@@ -71,5 +71,5 @@ def _write_tokenizer(file: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m tests.support.vlm_model DIR")
+        sys.exit("usage: python -m tests.nodes.vlm.vlm_model DIR")
     write_model(Path(sys.argv[1]))

@@ -63,7 +63,7 @@ def launch(tmp_path: Path, run: str, *, guard: str = "{}", driver: str = "own_la
         f'[run]\n{run}\n[nodes.driver]\nuse = "nodes.robot.driver:Driver"\n'
         f'process = "robot"\nparams = {{ robot = "{driver}" }}\n'
         f'[nodes.guard]\nuse = "nodes.guard.node:Guard"\nprocess = "robot"\nparams = {guard}\n'
-        '[nodes.policy]\nuse = "tests.support.own_robot_nodes:Far"\n'
+        '[nodes.policy]\nuse = "tests.nodes.robot.own_robot_nodes:Far"\n'
     )  # fmt: skip
     return load(path)
 

@@ -1,4 +1,4 @@
-"""Readers and a writer of shared memory, as `python -m tests.support.shared_memory_process WHAT FOLDER`."""
+"""Readers and a writer of shared memory, as `python -m tests.runtime.transport.shared_memory_process WHAT FOLDER`."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_an_escape_is_named_with_handler_file_and_line(what: str, kind: type[Cul
     deed = DEEDS[what]
     line = deed.__code__.co_firstlineno
     with pytest.raises(
-        EscapeError, match=rf"^\w+\.tick {re.escape(what)} at tests/runtime/virtual/test_escapes.py:{line}; .*\w"
+        EscapeError, match=rf"^\w+\.tick {re.escape(what)} at tests/runtime/virtual/test_sandbox.py:{line}; .*\w"
     ):
         run(kind(deed))
 
@@ -174,19 +174,19 @@ SYSTEM_RANDOM = random.SystemRandom()
     ],
 )
 def test_hidden_escapes_are_found_too(deed: Callable[[Node], object]) -> None:
-    with pytest.raises(EscapeError, match=r"culprit.tick .* at tests/runtime/virtual/test_escapes.py:"):
+    with pytest.raises(EscapeError, match=r"culprit.tick .* at tests/runtime/virtual/test_sandbox.py:"):
         run(Culprit(deed))
 
 
 def test_a_thread_pool_of_the_loop_is_refused_with_the_place() -> None:
     with pytest.raises(
-        EscapeError, match=r"asyncculprit.tick started a thread at tests/runtime/virtual/test_escapes.py:\d+; mark"
+        EscapeError, match=r"asyncculprit.tick started a thread at tests/runtime/virtual/test_sandbox.py:\d+; mark"
     ):
         run(AsyncCulprit(lambda _: asyncio.get_running_loop().run_in_executor(None, print)))
 
 
 def test_a_socket_of_asyncio_outside_of_the_clock_is_refused() -> None:
-    with pytest.raises(EscapeError, match=r"asyncculprit.tick .* at tests/runtime/virtual/test_escapes.py:\d+; "):
+    with pytest.raises(EscapeError, match=r"asyncculprit.tick .* at tests/runtime/virtual/test_sandbox.py:\d+; "):
         run(AsyncCulprit(lambda _: asyncio.open_connection("127.0.0.1", 9)))
 
 
@@ -265,7 +265,7 @@ module = sys.modules["numpy.random.bit_generator"]
 del module.randbits
 del sys.modules["numpy.random.bit_generator"], np.random.bit_generator
 del np.random.mtrand._MT19937
-import tests.runtime.virtual.test_escapes as escapes
+import tests.runtime.virtual.test_sandbox as escapes
 escapes.run(escapes.Culprit(lambda _: np.random.default_rng(3).random()))
 for name in ("default_rng", "rand", "RandomState"):
     try:

@@ -10,7 +10,7 @@ from bridges.web.http.wire import SoundPiece, Talk, Talked
 from bridges.web.speech.push_to_talk import EACH_S, PAUSE_S, PartialRecognition
 from runtime.clock import to_ns
 from runtime.msgs import SOUND_RATE_HZ, Utterance
-from tests.bridges.web.speech.test_talking import Booth
+from tests.bridges.web.speech.test_push_to_talk import Booth
 
 PIECE_S = 0.1
 

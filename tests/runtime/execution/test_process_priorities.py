@@ -59,7 +59,7 @@ def test_what_cannot_be_meant_is_refused_in_words(tables: Any, sentence: str) ->
 
 FILE = """
 [nodes.bare]
-use = "tests.runtime.execution.test_realtime:Bare"
+use = "tests.runtime.execution.test_process_priorities:Bare"
 process = "robot"
 [nodes.other]
 use = "nodes.hello:Talker"

@@ -1,4 +1,4 @@
-"""Nodes that speak in processes of their own; named in launch files as "tests.support.speaking_nodes:Class"."""
+"""Nodes that speak in processes of their own; named in launch files as "tests.nodes.voice.speaking_nodes:Class"."""
 
 from __future__ import annotations
 

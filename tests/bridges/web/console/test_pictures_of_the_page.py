@@ -1,6 +1,6 @@
 """The pictures of docs/wizard.md, from a real run.
 
-POLYRHYTHM_SCREENSHOTS=docs pytest tests/bridges/web/http/test_pictures.py
+POLYRHYTHM_SCREENSHOTS=docs pytest tests/bridges/web/console/test_pictures_of_the_page.py
 """
 
 from __future__ import annotations

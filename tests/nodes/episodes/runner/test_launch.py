@@ -13,7 +13,7 @@ from nodes.episodes.runner.terminal import EpisodeView
 from runtime.message import Envelope, Stamped
 from runtime.msgs.episode import Outcome, Scores, Turn
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,7 +12,7 @@ import pytest
 from runtime.launch.file import resolve
 from runtime.supervision.supervisor import Supervisor
 from runtime.supervision.view import SilentView
-from tests.support.urgent_nodes import ALARMS
+from tests.runtime.transport.urgent_nodes import ALARMS
 
 AHEAD = (
     16  # images that a hop may hand over before an alarm sent earlier; its queue holds 64, and as many wait before it
@@ -23,7 +23,7 @@ AHEAD = (
 @pytest.mark.processes
 def test_alarms_overtake_a_flood_of_large_images_at_every_hop() -> None:
     tables = {
-        name: {"use": f"tests.support.urgent_nodes:{cls}"}
+        name: {"use": f"tests.runtime.transport.urgent_nodes:{cls}"}
         for name, cls in (("flood", "Flood"), ("relay", "Relay"), ("judge", "Judge"))
     }
     with tempfile.TemporaryDirectory() as folder:

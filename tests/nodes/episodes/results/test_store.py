@@ -111,7 +111,7 @@ def new_run(path: Path) -> None:
 
 def play(path: Path, calls: Path, *, kills: int) -> int:
     command = [sys.executable, "-c", PLAY, str(path), str(calls), str(kills)]
-    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=Path(__file__).parents[4], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 

@@ -21,7 +21,7 @@ from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
 from runtime.msgs import JointCommand, Utterance
 from tests.nodes.recording.test_recorder import said
-from tests.nodes.recording.test_recorder_files import Now, on_clock
+from tests.nodes.recording.test_ring_buffer import Now, on_clock
 from tests.support.synthetic_run import START_NS, write_run
 
 

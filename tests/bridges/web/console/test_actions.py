@@ -23,7 +23,7 @@ from runtime.control_messages.lease import Lease
 from runtime.errors import ParameterError, UserError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Feedback, GuardState, Image
-from tests.bridges.web.console.test_seats import Sent
+from tests.bridges.web.console.test_seat_requests import Sent
 from tests.support.standing import standing
 
 

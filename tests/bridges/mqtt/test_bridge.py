@@ -22,7 +22,7 @@ from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, TransportError
 from runtime.msgs import EStop, Interrupt, RobotService, Utterance
 from runtime.supervision.registry import FoundRun
-from tests.support.mosquitto import Mosquitto, free_port, needs_mosquitto
+from tests.bridges.mqtt.mosquitto import Mosquitto, free_port, needs_mosquitto
 from tests.support.running import Runs, eventually
 
 ROOT = "polyrhythm/v1/arm7"

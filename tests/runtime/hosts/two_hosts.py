@@ -16,7 +16,7 @@ import zmq
 
 from tests.support.running import PATIENCE_S, eventually
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Hosts:

@@ -19,7 +19,7 @@ from nodes.robot.protocol import BaseLimit, RobotError
 from runtime.commands.doctor import examine_robot
 from runtime.errors import ParameterError, UserError
 from runtime.msgs import JOINTS, JointCommand
-from tests.support.fake_stretch_body import World, install
+from tests.bridges.stretch.fake_stretch_body import World, install
 
 
 class StretchBench(Bench):
