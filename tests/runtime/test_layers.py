@@ -137,6 +137,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "nodes/terminal/typed_lines.py": "a person's keys at a live view; there is none in virtual time",
         "nodes/voice/hearing/whisper.py": "a model that is asked as the world is, by `clock.external`",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
+        "bridges/web/console/view_command.py": "a command beside a graph; it is no node of one",
         "bridges/web/http/auth.py": "a secret that nobody may guess",
         "bridges/web/http/server.py": "a web server and its sessions' names; there is no page in virtual time",
     }
