@@ -120,6 +120,7 @@ class Lexicon:
 CLOSED = (
     "auxiliaries", "particles", "adverbs", "conjunctions", "negations", "pronouns", "articles", "owners", "subjects",
     "robot_subjects", "tails", "stays", "dues", "needs", "reports", "fillers", "me", "repair", "exceptions", "wh_words",
+    "hedges", "conditions", "reasons", "times",
 )  # fmt: skip
 
 

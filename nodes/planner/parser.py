@@ -19,8 +19,9 @@ ClauseType = Literal[
 ]  # fmt: skip
 Count = int | Literal["all", "both"]
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*|\d+|\.\.\.|[.,!?;:…—–]")
+_WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*|\d+|\.\.\.|[.,!?;:…—–\"“”«»]")
 _ENDS = frozenset(".,!?;:…—–") | {"..."}
+_QUOTES = frozenset("\"“”«»")
 IS_BEFORE_S = frozenset(
     [
         "it",
@@ -43,9 +44,14 @@ IS_BEFORE_S = frozenset(
         "which",
     ]
 )
+RELATIVES = frozenset({"that", "which", "who", "whom", "whose", "you"})
+MODALS = frozenset({"can", "may", "must", "should", "could", "do", "need", "better", "might", "will"})
 STATES = frozenset({"rinse", "wipe", "clean", "open", "close"})
 """Verbs whose participle is a wish: "I would like it rinsed"."""
-OFFERS = frozenset({"handing", "giving", "passing", "offering"})
+OFFERS = frozenset({"holding", "handing", "giving", "passing", "offering"})
+WHOLE_SEGMENTS: dict[str, ClauseType] = {
+    "greetings": "social", "thanks": "social", "cancels": "cancel", "interjections": "statement", "unsure": "unsure",
+}  # fmt: skip
 LONGEST = 120
 """Words of an utterance that are read; what comes after them is not understood."""
 
@@ -67,6 +73,8 @@ class Noun:
     is_other: bool = False
     is_vague: bool = False  # "some of the", "that thing"
     is_offered: bool = False  # "this cup"
+    is_bare: bool = False  # the name alone: "bowl"
+    modifier: str = ""  # words before the name that no table has: "biggest"
 
 
 @dataclass(slots=True)
@@ -90,7 +98,10 @@ class Clause:
     from_me: bool = False
     has_choice: bool = False  # "this or that"
     is_same: bool = False  # "do the same with"
-    is_conditional: bool = False
+    condition: str = ""  # the words that make it depend on something, or put it off
+    is_hedged: bool = False  # "or maybe two"
+    unread: list[str] = field(default_factory=list)  # what nothing explains behind the last noun
+    about: str = ""  # "anything about the box"
     left: list[str] = field(default_factory=list)
 
 
@@ -101,6 +112,7 @@ class Segment:
     words: tuple[str, ...]
     end: str
     is_named: bool  # begins with a capital letter that a name may have
+    is_quoted: bool = False
 
 
 def segments_of(text: str) -> list[Segment]:
@@ -110,10 +122,18 @@ def segments_of(text: str) -> list[Segment]:
     found: list[Segment] = []
     raw_first = ""
     tokens = _WORD.findall(text.replace("’", "'"))[:LONGEST]
+    if len(tokens) > 1 and tokens[0] in _QUOTES and tokens[-1] in _QUOTES and not _QUOTES.intersection(tokens[1:-1]):
+        tokens = tokens[1:-1]  # all of it is quoted: how it was written down
+    is_quoted = False
     for number, token in enumerate(tokens):
+        if token in _QUOTES:
+            if words:
+                found.append(Segment(tuple(words), ",", raw_first[:1].isupper(), is_quoted))
+            words, raw_first, is_quoted = [], "", not is_quoted
+            continue
         if token in _ENDS:
             if words:
-                found.append(Segment(tuple(words), token, raw_first[:1].isupper()))
+                found.append(Segment(tuple(words), token, raw_first[:1].isupper(), is_quoted))
             elif found and token in "?!":
                 found[-1] = replace(found[-1], end=token)
             words, raw_first = [], ""
@@ -121,7 +141,7 @@ def segments_of(text: str) -> list[Segment]:
         raw_first = raw_first or token
         words += _written_out(token.lower(), tokens[number + 1].lower() if number + 1 < len(tokens) else "", table)
     if words:
-        found.append(Segment(tuple(words), "", raw_first[:1].isupper()))
+        found.append(Segment(tuple(words), "", raw_first[:1].isupper(), is_quoted))
     return found
 
 
@@ -147,7 +167,9 @@ class Parser:
         """All clauses of the utterance, in order."""
         found: list[Clause] = []
         segments = segments_of(text)
+        starts: list[int] = []
         for number, segment in enumerate(segments):
+            starts.append(len(found))
             is_first = number == 0 or segments[number - 1].end in (".", "!", "?")
             if self._is_to_another(segment, is_first=is_first, has_more=number + 1 < len(segments)):
                 # somebody else is spoken to, up to the end of the utterance
@@ -155,8 +177,19 @@ class Parser:
             if found and found[-1].type == "statement" and found[-1].word == "reported" and not is_first:
                 continue
             words = list(segment.words)
+            if segment.is_quoted:
+                found.append(Clause("statement", word="quoted", left=words))
+                continue
+            if not is_first and self._is_report(words):  # "Put it away, she always says."
+                begun = next((k for k in range(number, 0, -1) if segments[k - 1].end in (".", "!", "?")), 0)
+                del found[starts[begun] :]
+                found.append(Clause("statement", word="reported"))
+                continue
             i, _ = self._openers(words, 0)
-            if len(segments) == 1 and self.lexicon.has("moments", words, i) == len(words) - i > 0:
+            is_alone = all(
+                not self._without_openers(other.words) for other in (*segments[:number], *segments[number + 1 :])
+            )
+            if is_alone and self.lexicon.has("moments", words, i) == len(words) - i > 0:
                 return [Clause("order", verb="wait", word="wait")]
             if (
                 found
@@ -171,6 +204,23 @@ class Parser:
                 new[0].is_repair = True
             found += new
         return found
+
+    def _without_openers(self, words: Sequence[str]) -> list[str]:
+        """What is left of a segment without courtesy."""
+        left = list(words)
+        if self._is_all_tails(left, 0) or self.lexicon.has("courtesy", left, 0) == len(left):
+            return []
+        return left[self._openers(left, 0)[0] :]
+
+    def _is_report(self, words: list[str]) -> bool:
+        """Nothing but who said it: "he said", "my mother always says"."""
+        n = len(words)
+        return (
+            1 < n <= 5
+            and words[0] not in ("i", "we", "you")
+            and (n == 2 or words[0] in (*lexicon_file().words["subjects"], *lexicon_file().words["owners"], "the"))
+            and any(self.lexicon.has("reports", words, k) == n - k for k in range(1, n))
+        )
 
     def _is_to_another(self, segment: Segment, *, is_first: bool, has_more: bool) -> bool:
         words = list(segment.words)
@@ -196,22 +246,25 @@ class Parser:
 
     def _segment(self, words: list[str], *, is_question: bool) -> list[Clause]:
         found: list[Clause] = []
-        for table in ("greetings", "thanks", "cancels", "interjections"):
+        for table, kind in WHOLE_SEGMENTS.items():
             if self.lexicon.has(table, words, 0) == len(words) and words != ["sorry"]:
-                kind: ClauseType = (
-                    "cancel" if table == "cancels" else "statement" if table == "interjections" else "social"
-                )
                 return [Clause(kind, word=words[0])]
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
         i, is_repair = self._openers(words, 0)
+        is_hedged = self._is_hedged(words, 0, i)
         while i < len(words) or (is_repair and not found):
             clause, i = self._clause(words, i, is_question=is_question, is_first=not found)
             clause.is_repair = clause.is_repair or is_repair
+            if clause.type == "question" and not is_question and found and found[-1].type == "order":
+                clause.type = "unsure"  # "take the bowl and do you know what"
+            is_suggested = not found and words[0] != "or" and {"could", "can", "might", "should"}.intersection(words)
+            clause.is_hedged = clause.is_hedged or (is_hedged and not is_suggested)
             found.append(clause)
             if i >= len(words):
                 break
             before = i
             i, is_repair = self._openers(words, i)
+            is_hedged = self._is_hedged(words, before, i)
             if i >= len(words) and is_repair:
                 clause.is_repair = True
                 break
@@ -240,13 +293,27 @@ class Parser:
                 if i + n == len(words) and words[i] in ("wait", "hold", "hang"):
                     return i, is_repair
                 is_repair, i = True, i + n
-            elif (n := self.lexicon.has("courtesy", words, i)) and i + n < len(words):
+            elif (n := self.lexicon.has("hedges", words, i)) and not self._is_request(words, i):
+                i += n
+            elif (
+                (n := self.lexicon.has("courtesy", words, i))
+                and i + n < len(words)
+                and not (n > 1 and words[i + n] in lexicon_file().words["perceive"])
+                and self.lexicon.relations.at(words, i)[0] <= n  # "next to it"
+            ):
                 if self.lexicon.has("yes", words, i) == len(words) - i or self._is_request(words, i):
                     return i, is_repair
                 i += n
             else:
                 break
         return i, is_repair
+
+    def _is_hedged(self, words: list[str], begin: int, end: int) -> bool:
+        """Whether what leads in leaves it open: "or", "maybe"; a correction ("or rather") does not."""
+        opening = words[begin:end]
+        return any(self.lexicon.has("hedges", opening, k) for k in range(len(opening))) or (
+            "or" in opening and not any(self.lexicon.has("repair", opening, k) for k in range(len(opening)))
+        )
 
     def _is_request(self, words: list[str], i: int) -> bool:
         return bool(self.lexicon.has("requests", words, i))
@@ -283,24 +350,13 @@ class Parser:
         if (n := lexicon.has("same", words, i)) and words[i] not in ("and", "also", "what", "how"):
             clause = Clause("fragment", is_same=True)
             return clause, self._constituents(clause, words, i + n)
-        if words[i] in (
-            "if",
-            "when",
-            "once",
-            "until",
-            "unless",
-            "because",
-            "since",
-            "while",
-            "as",
-            "before",
-            "after",
-            "whenever",
-        ):
-            is_condition = words[i] in ("if", "when", "once", "unless", "whenever") and words[i + 1 : i + 2] != ["you"]
-            return Clause(
-                "statement", word="condition" if is_condition else "", nouns=self._named_in(words, i + 1)
-            ), end
+        if (n := lexicon.has("conditions", words, i)) and not lexicon.has("requests", words, i):
+            is_condition = not lexicon.has("unconditional", words, i)
+            clause = Clause("statement", condition=" ".join(words[i : i + n]) if is_condition else "")
+            clause.nouns = self.named_in(words, i + n)
+            return clause, end
+        if words[i] in lexicon_file().words["reasons"] and not lexicon.has("exceptions", words, i):
+            return Clause("statement", nouns=self.named_in(words, i + 1)), end
         if is_question and words[i : i + 3] == ["do", "not", "you"]:
             return self._asking(words, i), end
         is_negated, j = self._negation(words, i)
@@ -350,14 +406,23 @@ class Parser:
                     return Clause("question"), end
                 if words[i] != "you" or (j < end and not lexicon.is_closed(words[j])):
                     return self._unknown_order(words, j)
-            if n := lexicon.has("wants", words, i):
+            if (n := lexicon.has("wants", words, i)) > lexicon.has("wishes", words, i):
                 j = i + n
+                if lexicon.has("uses", words, j) and words[j] == "to":  # "I would like to keep the black one"
+                    return self._of_person(words, i)
                 if j < end and words[j] not in ("to", "not", "care"):
                     return self._desire(words, j)
-                return Clause("statement", nouns=self._named_in(words, j)), end
+                return Clause("statement", nouns=self.named_in(words, j)), end
+            if (n := lexicon.has("opinions", words, i)) and lexicon.has("requests", words, i) <= n:
+                declared = self._declarative(words, i + n) if i + n < end else None
+                is_due = declared is not None and declared[0].type == "order"
+                return declared if declared is not None and is_due else (self._asking(words, i), end) if words[
+                    i
+                ] == "do" else (Clause("statement", nouns=self.named_in(words, i + n)), end)
             if n := lexicon.has("wishes", words, i):
                 clause, k = self._clause(words, i + n, is_question=False, is_first=False)
-                return (clause, k) if clause.type != "statement" else (Clause("order", verb="tidy"), end)
+                is_order = clause.type != "statement" or words[i : i + 2] == ["i", "wish"]
+                return (clause, k) if is_order else (Clause("order", verb="tidy"), end)
         if words[i] in lexicon_file().words["wh"] or (
             is_question and words[i] in ("any", "anything", "anybody", "anyone", "is", "are")
         ):
@@ -371,8 +436,16 @@ class Parser:
                 end = self._constituents(clause, words, j + n)
                 return clause, end
             return self._order(words, j, n, verb, is_negated=is_negated)
+        if is_negated and j >= end:  # "No, don't."
+            return Clause("cancel", word="do not"), end
+        if is_negated and j < end and words[j] not in lexicon_file().words["careless"]:  # "Do not eat the apple"
+            clause = Clause("protect", nouns=[noun for noun in self.named_in(words, j + 1) if noun.kind])
+            if clause.nouns:
+                return clause, end
         if is_negated:
-            return self._negative(words, i, j)
+            return Clause("statement"), end  # "Do not bother with the table": no order, and nothing is forbidden
+        if words[i] in ("should", "were", "had") and not is_question:  # "Should it be empty, ..."
+            return Clause("statement", condition=words[i], nouns=self.named_in(words, i + 1)), end
         if (words[i] in lexicon_file().words["auxiliaries"] and words[i] != "can") or (
             words[i] == "can" and end > i + 1 and words[i + 1] in ("i", "we", "it", "they", "he", "she")
         ):
@@ -400,9 +473,9 @@ class Parser:
 
     def _asking(self, words: list[str], i: int) -> Clause:
         """A question; what it names may be referred to."""
-        return Clause("question", word=words[i], nouns=self._named_in(words, i + 1))
+        return Clause("question", word=words[i], nouns=self.named_in(words, i + 1))
 
-    def _named_in(self, words: list[str], i: int) -> list[Noun]:
+    def named_in(self, words: list[str], i: int = 0) -> list[Noun]:
         """Everything that is named from there on."""
         found = []
         while i < len(words):
@@ -440,10 +513,6 @@ class Parser:
             return True, j
         return False, i
 
-    def _negative(self, words: list[str], i: int, j: int) -> tuple[Clause, int]:
-        """ "Do not bother with the table": no order, and nothing is forbidden."""
-        return Clause("statement"), len(words)
-
     def _is_noun_here(self, words: list[str], i: int, n: int) -> bool:
         """Whether a word that can be a verb is a noun here: "the can", "glasses on the tray", "orange ones"."""
         length, _, is_plural = self.lexicon.noun_at(words, i)
@@ -470,6 +539,12 @@ class Parser:
             clause = Clause("statement", word="reported" if self.lexicon.has("reports", rest, 0) else "")
             self._constituents(clause, words, i + 2)
             return clause, end
+        is_finite = bool(rest) and (
+            self.lexicon.pasts.at(rest, 0)[0] > 0 or self.lexicon.verbs.at([rest[0].removesuffix("s")], 0)[0] > 0
+        )
+        is_plural = words[i].endswith("s") and not words[i].endswith("ss")
+        if is_finite or (is_plural and rest):  # "Grandma gave us these", "crumbs everywhere": no imperative
+            return Clause("statement", nouns=self.named_in(words, i + 1)), end
         clause = Clause("unknown", word=words[i])
         return clause, self._constituents(clause, words, i + 1)
 
@@ -510,6 +585,8 @@ class Parser:
             clause = Clause("statement", word="here" if words[i] == "here" else "")
             self._constituents(clause, words, i + 2)
             return clause, end
+        if words[i] == "wrong" and end - i > 1:  # "Wrong bottle."
+            return Clause("statement", nouns=self.named_in(words, i + 1)), end
         if words[i] in lexicon_file().words["subjects"] or words[i] in ("you",) or self._is_person(words, i):
             return self._of_person(words, i)
         if (
@@ -523,6 +600,12 @@ class Parser:
                 else (Clause("statement"), end)
             )
         nouns, j, has_choice = self._nouns(words, i)
+        if words[i] in lexicon_file().words["numbers"] and lexicon.has("suffices", words, i + 1):  # "Two is enough."
+            number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
+            return Clause("fragment", nouns=[number], is_repair=True), end
+        if nouns and (n := lexicon.has("suffices", words, j)) and j + n == end:  # "A banana would be better."
+            nouns = [replace(noun, count=1) for noun in nouns] if words[i] == "any" else nouns
+            return Clause("fragment", nouns=nouns, is_repair=True), end
         excepts: list[Noun] = []
         is_but = bool(nouns) and words[j : j + 1] == ["but"] and nouns[-1].count == "all"
         if nouns and (n := 1 if is_but else lexicon.has("exceptions", words, j)):
@@ -547,9 +630,16 @@ class Parser:
             or (words[j].endswith("ly") and lexicon.is_closed(words[j]))
         ):
             j += 1
+        joined = next((k for k in range(j, end) if words[k] in ("and", "so") and lexicon.has("dues", words, k + 1)), 0)
+        if joined and words[j] in lexicon_file().words["auxiliaries"]:  # "are empty and can go in the bin"
+            j = joined + 1
         is_negated = False
         if words[j : j + 2] == ["does", "not"] or words[j : j + 2] == ["do", "not"]:
             is_negated, j = True, j + 2
+        if is_negated and j >= end:  # "The green one doesn't."
+            return Clause("protect", nouns=nouns), end
+        if words[j : j + 1] == ["you"] and MODALS.intersection(words[j + 1 : j + 2]):  # "The blue one you can ignore."
+            return self._object_first(words, nouns, j + 1), end
         n_be = 3 if words[j : j + 3] == ["would", "come", "in"] else 2
         if words[j : j + 1] == ["would"] and (n := lexicon.has("welcome", words, j + n_be)):
             clause = Clause("order", verb="want", word="want", nouns=nouns)
@@ -564,7 +654,9 @@ class Parser:
                 clause = Clause("order", verb="place", word="due", nouns=nouns, excepts=excepts)
                 clause.targets.append(("to", place))
                 return clause, self._constituents(clause, words, stop)
-        if words[j + 1 : j + 3] == ["not", "be"] and lexicon.pasts.at(words, j + 3)[0]:  # "must not be washed"
+        if words[j + 1 : j + 4] == ["not", "to", "be"] or (
+            words[j + 1 : j + 3] == ["not", "be"] and lexicon.pasts.at(words, j + 3)[0]
+        ):  # "must not be washed"
             return Clause("protect", nouns=nouns), end
         if lexicon.has("stays", words, j) and not is_negated:
             clause = Clause("protect", nouns=nouns)
@@ -595,7 +687,7 @@ class Parser:
             if m and verb in ("rinse", "wipe", "clean", "open", "close"):
                 clause = Clause("order", verb=verb, nouns=nouns, excepts=excepts)
                 return clause, self._constituents(clause, words, k + m)
-        if words[j] in ("belongs", "belong") and words[j + 1 : j + 2] == ["to"]:
+        if j < end and words[j] in ("belongs", "belong") and words[j + 1 : j + 2] == ["to"]:
             return Clause(
                 "owner", nouns=nouns, word={"me": "my", "us": "our"}.get(words[j + 2] if j + 2 < end else "", words[-1])
             ), end
@@ -608,7 +700,8 @@ class Parser:
             stop = self._constituents(clause, words, k)
             if is_negated or (is_state and words[:1] != ["it"] and not self._is_wish(words, i)):
                 return Clause("statement", nouns=nouns), end
-            if clause.targets or "away" in clause.particles or "back" in clause.particles:
+            is_back = any(adverb in lexicon_file().words["backs"] for adverb in clause.adverbs)
+            if clause.targets or is_back or "away" in clause.particles or "back" in clause.particles:
                 return clause, stop
             return Clause("statement", nouns=nouns), end
         if words[j] in lexicon_file().words["auxiliaries"] or words[j] in (
@@ -655,6 +748,13 @@ class Parser:
             return Clause("statement", nouns=nouns), end  # "the vase broke", "these cups look dirty"
         return None
 
+    def _object_first(self, words: list[str], nouns: list[Noun], j: int) -> Clause:
+        """ "The blue one you can ignore": leaves it; anything else of that kind says nothing certain."""
+        rest = words[j:]
+        leaves = any(self.lexicon.verbs.at(rest, k)[1] == "leave" for k in range(len(rest)))
+        is_free = leaves or "not" in rest or "never" in rest
+        return Clause("protect", nouns=nouns) if is_free else Clause("unsure", nouns=nouns)
+
     def _is_wish(self, words: list[str], i: int) -> bool:
         return any(
             self.lexicon.has("wishes", words, k) and k + self.lexicon.has("wishes", words, k) == i for k in range(i)
@@ -694,10 +794,11 @@ class Parser:
         """What somebody does or has done: it protects what they use, frees what they are done with."""
         lexicon, end = self.lexicon, len(words)
         if words[i] == "you":
-            is_free = words[i + 1 : i + 4] in (["do", "not", "have"], ["do", "not", "need"], ["need", "not"])
-            is_free = is_free or words[i + 1 : i + 3] == ["have", "already"]
+            is_free = words[i + 1 : i + 4] in (["do", "not", "have"], ["do", "not", "need"])
+            is_free = is_free or words[i + 1 : i + 3] in (["have", "already"], ["need", "not"])
+            is_free = is_free or any(word in words for word in ("ago", "already", "yesterday", "earlier", "before"))
             return Clause(
-                "statement" if is_free else "social", word=" ".join(words), nouns=self._named_in(words, i + 1)
+                "statement" if is_free else "social", word=" ".join(words), nouns=self.named_in(words, i + 1)
             ), end
         if words[i] == "i" and words[i + 1 : i + 2] == ["told"] and words[i + 2 : i + 3] == ["you"]:
             return Clause("statement"), end
@@ -706,6 +807,7 @@ class Parser:
             if n := lexicon.has("done", words, j):
                 clause = Clause("protect" if is_negated else "release")
                 self._constituents(clause, words, j + n)
+                clause.nouns = _kinds_in(clause)
                 if clause.nouns or words[j : j + 2] not in (["finished"],):
                     return clause, end
             if (n := lexicon.has("uses", words, j)) and "while" not in words[i:j] and words[j - 1] != "used":
@@ -716,8 +818,7 @@ class Parser:
                     words,
                     j + n + (m if words[j + n : j + n + 1] in (["from"], ["off"], ["in"], ["out"], ["on"]) else 0),
                 )
-                if not clause.nouns:
-                    clause.nouns = [noun for _, noun in clause.targets if noun is not None]
+                clause.nouns = _kinds_in(clause)
                 if not clause.nouns:
                     break
                 return clause, end
@@ -731,13 +832,16 @@ class Parser:
                 if not is_negated and "still" not in words[i:j]:
                     break
                 return clause, end
-        if "you" in words[i:end] and any(word in OFFERS for word in words[i : i + 5]):
-            return Clause("statement", word="offered", nouns=self._named_in(words, i + 1)), end
+        is_offer = any(word in OFFERS for word in words[i : i + 5]) or words[-2:] == ["for", "you"]
+        if "you" in words[i:end] and is_offer:
+            return Clause("statement", word="offered", nouns=self.named_in(words, i + 1)), end
         is_reported = any(lexicon.has("reports", words, j) for j in range(i + 1, min(end, i + 3)))
-        return Clause("statement", word="reported" if is_reported else "", nouns=self._named_in(words, i + 1)), end
+        return Clause("statement", word="reported" if is_reported else "", nouns=self.named_in(words, i + 1)), end
 
     def _of_nobody(self, words: list[str], i: int) -> tuple[Clause, int]:
         lexicon, end = self.lexicon, len(words)
+        if lexicon.has("reports", words, i):
+            return Clause("statement", word="reported"), end
         for j in range(i, min(end, i + 5)):
             if (n := lexicon.has("uses", words, j)) or words[j] in ("needs", "wants", "uses", "need"):
                 clause = Clause("release")
@@ -763,14 +867,24 @@ class Parser:
                 if stop:
                     return i
                 continue
-            if (
-                words[i] in ("because", "if", "when", "while", "until", "before", "after", "since", "unless", "as")
-                and not lexicon.has("tails", words, i)
-                and not lexicon.has("adverbs", words, i)
-            ):
-                if words[i] in ("if", "unless") and clause.type == "order" and clause.verb not in ("nod", "wait"):
-                    clause.is_conditional = True
-                return end
+            n_tail, n_adverb = lexicon.has("tails", words, i), lexicon.has("adverbs", words, i)
+            if (n := self._postponed(words, i)) and n >= n_tail:
+                if clause.type in ("order", "fragment") and clause.verb != "wait":
+                    clause.condition = " ".join(words[i : i + n])
+                i += n
+                continue
+            if not n_tail and not n_adverb and not lexicon.has("exceptions", words, i):
+                n = lexicon.has("conditions", words, i)
+                if n and not lexicon.has("unconditional", words, i):
+                    clause.condition = " ".join(words[i : i + n])
+                    return end
+                if words[i] == "as":  # "as you did last time"
+                    clause.unread += words[i:]
+                if n or words[i] in lexicon_file().words["reasons"]:
+                    return end
+            if n := lexicon.has("hedges", words, i):
+                clause.is_hedged, i = True, i + n
+                continue
             if n := lexicon.has("exceptions", words, i):
                 i = self._exception(clause, words, i + n)
                 continue
@@ -824,13 +938,23 @@ class Parser:
                 clause.nouns.append(noun)
                 i = self._behind_noun(clause, words, j)
                 continue
-            if words[i] in ("that", "which", "who", "so"):
+            if words[i] in RELATIVES or words[i] in lexicon_file().words["subjects"]:  # "the cup I used"
+                clause.unread += words[i:]
                 return end
-            if words[i] in lexicon_file().words["subjects"] or words[i] == "you":
-                return end  # "the cup I used", "before you go"
             clause.left.append(words[i])
             i += 1
         return i
+
+    def _postponed(self, words: list[str], i: int) -> int:
+        """How many words say that it is for later: "tomorrow", "in ten minutes"."""
+        if n := self.lexicon.has("times", words, i):
+            return n
+        j = i + 1
+        while words[i] in ("in", "after") and j < len(words) and (
+            words[j].isdigit() or words[j] in lexicon_file().words["numbers"] or words[j] in ("a", "an", "half", "few")
+        ):
+            j += 1
+        return j + 1 - i if j > i + 1 and self.lexicon.has("units", words, j) else 0
 
     def _conjunction(self, clause: Clause, words: list[str], i: int) -> tuple[bool, int]:
         """Past "and", "or", "but": whether a new clause begins behind it, and where to read on."""
@@ -839,6 +963,7 @@ class Parser:
         while j < end and (words[j] in ("then", "also", "please", "just", "so", "maybe", "perhaps")):
             j += 1
         if j >= end:
+            clause.has_choice = clause.has_choice or words[i] == "or"
             return True, end
         if words[j] == "not" and words[i] in ("and", "but"):
             return False, self._not(clause, words, j + 1, is_exception=words[i] == "but")
@@ -941,6 +1066,11 @@ class Parser:
             return j + m
         noun, k = self._noun(words, j)
         if relation == "free":
+            if noun is not None and "exception" in words[k:]:  # "with the white one as the only exception"
+                clause.excepts.append(noun)
+                return words.index("exception", k) + 1
+            if words[i] == "about" and noun is not None:
+                clause.about = noun.kind or noun.place or noun.unknown
             if noun is None:
                 return j + 1 if j < end and not lexicon.is_closed(words[j]) else j
             if not clause.nouns and not clause.verb and words[i] == "with":
@@ -961,6 +1091,10 @@ class Parser:
         lexicon, end = self.lexicon, len(words)
         if (k := self._colour_of(clause, words, i)) > i:
             return k
+        if i < end and words[i] in lexicon_file().words["owners"]:  # "the one my husband used"
+            clause.unread += words[i:]
+            clause.nouns[-1] = replace(clause.nouns[-1], is_vague=True)
+            return end
         if (
             i + 1 < end
             and words[i] in ("that", "which", "who")
@@ -1140,7 +1274,7 @@ class Parser:
                     unknown.append(words[i])
                     i += n
                     continue
-                noun = self._named(noun, name, is_plural)
+                noun = replace(self._named(noun, name, is_plural), modifier=" ".join(unknown))
                 i += n
                 unknown = []
                 if words[i : i + 1] == ["of"]:  # "a cup of tea"; "the top of the shelf"
@@ -1187,6 +1321,7 @@ class Parser:
             unknown.append(words[i])
             has_head_words = True
             i += 1
+        noun = replace(noun, is_bare=i == start + 1 and not colours)
         if colours:
             noun = replace(noun, colour=colours[0])
         if unknown and not noun.kind and not noun.place:
@@ -1284,6 +1419,14 @@ class Parser:
     def _is_plural_or_mass(self, words: list[str], i: int) -> bool:
         """A name without an article: bare plurals only ("knives")."""
         return words[i].endswith("s") and len(words[i]) > 3 and not words[i].endswith(("ss", "us", "is")) and i == 0
+
+
+def _kinds_in(clause: Clause) -> list[Noun]:
+    """The things of a clause; where it has none, what stands behind its prepositions."""
+    if any(noun.kind or noun.pronoun or noun.colour for noun in clause.nouns):
+        return clause.nouns
+    behind = [noun for _, noun in clause.targets if noun is not None]
+    return [noun for noun in behind if noun.kind or noun.pronoun or noun.colour] or clause.nouns or behind
 
 
 def _ends_with(segments: Sequence[Segment], number: int) -> str:

@@ -5,6 +5,7 @@ Nothing is guessed. An unknown kind, place or verb is refused; what lacks, is am
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -126,13 +127,13 @@ def after_robot(text: str, before: Conversation, parser: Parser) -> Conversation
     mentioned += [noun for noun in nouns if noun.kind or noun.place]
     if not text.rstrip().endswith("?"):
         return replace(before, mentioned=tuple(mentioned[-12:]))
-    words = text.lower().split()
+    words = re.split(r"[.!?]\s+", text.lower().rstrip("?"))[-1].split()
     question = before.question or (before.orders[0] if before.orders else None)
-    if question is None and words[:2] == ["shall", "i"]:
+    if words[:2] == ["shall", "i"]:
         intent, _ = understand_in(
-            " ".join(words[2:]).replace(" you ", " me ").rstrip("?"), _world_of(parser), before, parser
+            " ".join(words[2:]).replace(" you ", " me "), _world_of(parser), before, parser
         )
-        question = intent.orders[0] if intent.orders else None
+        question = intent.orders[0] if intent.orders else question
     awaits: Awaits = "thing" if "which" in words else "place" if words[0] == "where" else "yes"
     choices = tuple(_reference(noun) for noun in nouns if noun.kind or noun.colour)
     return replace(before, question=question, awaits=awaits, choices=choices, mentioned=tuple(mentioned[-12:]))
@@ -198,7 +199,10 @@ class _Reader:
         self.left_out: list[Noun] = []  # exceptions said before the order
         self.remarks: list[Noun] = []  # parts of a general order that something was said of behind it
         self.has_statement = False
-        self.condition = False
+        self.quoted = ""
+        self.unread = ""  # a correction that nobody understands
+        self.is_polite = False
+        self.condition = ""
         self.frames: dict[str, Callable[[_Draft, Targets], bool]] = {
             "place": self._frame_place, "move": self._frame_move, "bring": self._frame_bring, "get": self._frame_get,
             "take": self._frame_take, "give": self._frame_give, "want": self._frame_want, "clean": self._frame_clean,
@@ -209,8 +213,13 @@ class _Reader:
 
     def read(self, text: str) -> Intent:
         clauses = self.parser.clauses(text)
+        self.is_polite = "please" in text.lower()
         is_repair = False
         for number, clause in enumerate(clauses):
+            behind = clauses[number + 1] if number + 1 < len(clauses) else None
+            is_contrast = clause.type == "fragment" and clause.nots and not clause.nouns and not self.drafts
+            if is_contrast and behind is not None and behind.type == "fragment" and behind.nouns:
+                continue  # "Not the red one, the white one."
             clause.is_repair = clause.is_repair or is_repair
             is_pause = (
                 clause.type == "order" and clause.verb == "wait" and number + 1 < len(clauses) and bool(self.drafts)
@@ -227,6 +236,12 @@ class _Reader:
     # --- clause by clause
 
     def _take(self, clause: Clause) -> None:
+        if clause.type == "fragment":  # "In half an hour, ..."
+            self.condition = self.condition or clause.condition
+        if clause.is_repair and clause.type in ("statement", "question") and self.drafts:
+            self.unread = self.unread or " ".join(_name(noun) for noun in clause.nouns[:1]) or "that"
+        if clause.is_hedged and (clause.type == "order" or (clause.type in ("fragment", "question") and self.drafts)):
+            self.is_unsure = True
         match clause.type:
             case "order":
                 self._order(clause)
@@ -237,7 +252,8 @@ class _Reader:
             case "statement":
                 self.has_statement = True
                 self.remarks += [noun for noun in clause.nouns if self._is_part_of_order(noun)]
-                self.condition = self.condition or clause.word == "condition"
+                self.condition = self.condition or clause.condition
+                self.quoted = self.quoted or (" ".join(clause.left) if clause.word == "quoted" else "")
                 self.is_offered = self.is_offered or clause.word in ("here", "offered")
                 self._mention(clause)
             case "protect":
@@ -311,7 +327,11 @@ class _Reader:
         return found
 
     def _antecedent(self, noun: Noun, *, wants_place: bool) -> Noun | None:
-        """What a pronoun, or "the red one", stands for."""
+        """What a pronoun, or "the red one", stands for; one that agrees in number before one that does not."""
+        if noun.pronoun in ("them", "those", "these") and not wants_place:
+            many = [known for known in self.mentioned if known.kind and (known.is_plural or known.count != 1)]
+            if many and not any(known.kind for known in self.mentioned[self.mentioned.index(many[-1]) + 1 :]):
+                return self._sharpened(many[-1])
         for known in reversed(self.mentioned):
             if wants_place and known.place:
                 return known
@@ -351,7 +371,8 @@ class _Reader:
                 return
         if clause.verb in ("leave", "let") and self._keeps(clause):
             return
-        self.condition = self.condition or clause.is_conditional
+        if clause.verb not in ("nod", "wait"):  # "nod if you understand", "wait until I am back"
+            self.condition = self.condition or clause.condition
         draft = self._framed(clause)
         if draft is None:
             self._mention(clause)
@@ -371,6 +392,9 @@ class _Reader:
         if self.left_out:
             draft.excepts, self.left_out = [*draft.excepts, *self.left_out], []
         is_about_last = all(noun.pronoun for noun in draft.nouns)
+        if draft.skill == "wait" and last is not None and last.skill != "wait" and draft.clause.condition:
+            self.condition = self.condition or draft.clause.word  # "but wait until it has cooled down"
+            return
         if last is not None and (last.skill == "wait" or (last.clause.verb == "want" and draft.clause.verb != "want")):
             self.drafts.pop()
         elif (
@@ -425,10 +449,15 @@ class _Reader:
 
     def _ban(self, clause: Clause) -> None:
         """ "Do not ...": forbids, or contrasts with the order beside it."""
+        if clause.verb == "move" and not clause.nouns and not clause.targets and "yet" in clause.adverbs:
+            self.drafts.append(_Draft(clause, skill="wait"))
+            return
         if clause.verb == "move" and not clause.nouns and not clause.targets:
             self.is_stopped = True
             return
         if clause.verb == "do" and not self.drafts and any(noun.kind == "*" for noun in clause.nouns):
+            if clause.about:
+                return  # "do not do anything about the box"
             self.drafts.append(_Draft(clause, skill="wait"))  # "do not do anything yet"
             return
         self.bans.append((clause, len(self.drafts)))
@@ -443,13 +472,20 @@ class _Reader:
         if beside and clause.verb == "leave" and clause.word == "leave":
             clause.verb = "place"
             return False
-        if clause.verb == "let" and not (set(clause.adverbs) & {"be", "alone"}):
+        is_let_be = set(clause.adverbs) & {"be", "alone", *_AS_IS} or {"stand", "stay", "sit", "rest"} & set(clause.left)
+        if clause.verb == "let" and not is_let_be:
+            return False
+        unknown = next((noun for _, noun in clause.targets if noun is not None and noun.unknown), None)
+        if unknown is not None and clause.nouns and clause.word == "leave":
+            clause.verb = "place"
             return False
         nouns = [*clause.nouns, *clause.excepts]
         if not nouns and clause.targets:
             nouns = [noun for _, noun in clause.targets if noun is not None and noun.kind]
         source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
-        self.protected += [replace(noun, source=source) if noun.kind == "*" else noun for noun in self._resolved(nouns)]
+        resolved = self._resolved(nouns)
+        self.mentioned += [noun for noun in resolved if noun.kind and noun.kind != "*"]
+        self.protected += [replace(noun, source=source) if noun.kind == "*" else noun for noun in resolved]
         self._mention(clause)
         if clause.nouns and clause.nouns[0].pronoun and not self.drafts and not self.mentioned:
             self.is_cancelled = True
@@ -507,8 +543,9 @@ class _Reader:
             draft.skill = "take"
         if clause.to_me and draft.skill in ("pick", "place", ""):
             draft.skill, draft.why = "hand_over", ""
-        if clause.left:
-            draft.why, draft.what = draft.why or "words", " ".join(clause.left)
+        if clause.left or clause.unread:
+            draft.why, draft.what = draft.why or "words", " ".join(clause.left or clause.unread)
+        self.condition = self.condition or clause.condition
         self._mention(clause)
 
     def _patch_nouns(self, draft: _Draft, clause: Clause) -> None:
@@ -529,6 +566,8 @@ class _Reader:
         new = [
             replace(noun, kind=old.kind)
             if old is not None and not noun.kind and not noun.unknown and not noun.pronoun and old.kind
+            else replace(noun, colour=old.colour)  # "the green plate, I mean bowl"
+            if old is not None and noun.is_bare and clause.is_repair and old.kind != noun.kind
             else noun
             for noun in nouns
         ]
@@ -560,13 +599,19 @@ class _Reader:
             if relation:
                 draft.relation = relation
             return
+        if draft.skill in ("look", "point") and noun.kind:
+            draft.nouns, draft.place = [noun], None
+            return
         if noun.pronoun and draft.place is not None:
             draft.relation = relation if relation in ("in", "on", "beside") else draft.relation
             return
         if relation == "" and draft.relation in ("beside",):
             relation = "beside"
-        if draft.skill == "pick" and relation in ("in", "on", "beside", "to"):
+        is_bid = draft.skill == "hand_over" and draft.clause.type == "fragment"  # "Black cup, shelf, please."
+        if (draft.skill == "pick" or is_bid) and relation in ("in", "on", "beside", "to", ""):
             draft.skill = "place"
+        if relation == "other":
+            draft.why, draft.what = draft.why or "words", _name(noun)
         draft.place, draft.relation, draft.last = noun, relation, "place"
         if draft.why == "where":
             draft.why = ""
@@ -597,6 +642,9 @@ class _Reader:
                 _Draft(Clause("order"), skill="place", nouns=[_noun(r) for r in before.orders[-1].things], why="where")
             )
             return
+        if not nouns and len(targets) == 1 and targets[0][0] == "to" and "over" in clause.particles and not before.orders:
+            self.drafts.append(_Draft(clause, skill="drive", place=targets[0][1]))  # "Over to the table."
+            return
         if nouns and targets and (nouns[0].kind or nouns[0].unknown or nouns[0].colour or nouns[0].pronoun):
             draft = _Draft(clause, skill="place", nouns=list(nouns), excepts=list(clause.excepts))
             for relation, noun in targets:
@@ -605,7 +653,8 @@ class _Reader:
                 (noun.place for relation, noun in clause.targets if relation == "from" and noun is not None), ""
             )
             self._mention(clause)
-            if any(relation in ("in", "on", "to", "beside") for relation, _ in targets) and not clause.is_question:
+            is_told = any(relation in ("in", "on", "to", "beside") for relation, _ in targets)
+            if is_told and not clause.is_question and not (clause.left and nouns[0].unknown):
                 self.drafts.append(draft)
             return
         if (
@@ -666,6 +715,9 @@ class _Reader:
             self.drafts[-1].excepts = [*(_noun(one) for one in last.excluding), *barred]
             self.protected += barred
             return
+        is_bid = self.is_polite and len(nouns) == 1 and not targets and not clause.excepts
+        if is_bid and nouns[0].kind and not clause.is_repair and not clause.left:  # "An apple, please."
+            self.drafts.append(_Draft(clause, skill="hand_over", nouns=list(nouns)))
         self.mentioned += [noun for noun in _nouns_of(clause) if noun.kind or noun.place or noun.unknown]
         if nouns or targets:
             self.loose.append(clause)
@@ -683,8 +735,8 @@ class _Reader:
         reachable = [(r, n) for r, n in clause.targets if r != "from"]
         if clause.has_choice:
             draft.why = "choice"
-        if clause.left:
-            draft.why, draft.what = "words", " ".join(clause.left)
+        if clause.left or clause.unread:
+            draft.why, draft.what = "words", " ".join(clause.left or clause.unread)
         if verb in ("leave", "let"):
             return None
         if verb == "touch":
@@ -727,8 +779,8 @@ class _Reader:
         adverbs = set(clause.adverbs)
         lid = [noun for noun in draft.nouns if noun.unknown in _LIDS]
         if lid:
-            draft.skill = "close"
-            draft.nouns = [noun for _, noun in targets if noun is not None] or [
+            draft.skill = "open" if any(relation == "from" for relation, _ in clause.targets) else "close"
+            draft.nouns = [noun for _, noun in clause.targets if noun is not None] or [
                 n for n in draft.nouns if n.unknown not in _LIDS
             ]
             return True
@@ -838,6 +890,9 @@ class _Reader:
         ):
             draft.skill, draft.nouns, draft.refused, draft.why = "retreat", [], "", ""
             return True
+        if clause.left in (["clean"], ["rinsed"], ["washed"]):
+            draft.skill, draft.why = "rinse", ""
+            return True
         draft.skill = "hand_over" if clause.to_me or clause.word != "get" or "for me" in clause.adverbs else "pick"
         if targets and any(noun is not None and noun.place for _, noun in targets):
             return self._frame_place(draft, targets)
@@ -887,7 +942,7 @@ class _Reader:
             draft.skill, draft.nouns, draft.why = "retreat", [], ""
         elif words & {"rinse", "wash", "clean"}:
             draft.skill, draft.nouns = "rinse", rest
-        elif words & {"wipe", "scrub"}:
+        elif words & {"wipe", "scrub", "going-over", "once-over"}:
             draft.skill, draft.nouns = "wipe", rest
             self._place_of(draft, targets)
         elif words & {"hand", "break", "hug", "kiss", "answer", "hint"}:
@@ -930,10 +985,13 @@ class _Reader:
 
     def _frame_show(self, draft: _Draft, targets: Targets) -> bool:
         clause = draft.clause
-        words = clause.left
+        words = clause.left or clause.unread
         draft.skill = "point"
         if words[:1] in (["where"], ["which"]):
             draft.why = ""
+            named = self.parser.named_in(words)
+            if len(named) == 2 and named[0].kind and not named[1].kind:  # "which bottle is the red one"
+                draft.nouns = [replace(named[1], kind=named[0].kind)]
         self._place_of(draft, targets)
         return True
 
@@ -989,6 +1047,8 @@ class _Reader:
                     draft.refused, draft.what = "relation", _name(noun)
         if draft.place is None and draft.nouns and draft.nouns[0].place:
             draft.place = draft.nouns[0]  # "approach the table"
+        if draft.place is None and set(clause.adverbs) & {"here", "over here", "there", "over there"}:
+            draft.place = self._antecedent(Noun(pronoun="there"), wants_place=True)
         draft.nouns = []
         if set(clause.particles) & {"upstairs", "downstairs", "outside", "home"}:
             draft.refused, draft.what = (
@@ -1040,10 +1100,10 @@ class _Reader:
         return True
 
     def _frame_do(self, draft: _Draft, targets: Targets) -> bool:
-        if not self.drafts:
-            draft.why = "what"
-            return True
-        return False
+        if self.drafts:
+            return False
+        draft.why, draft.nouns = "what", []
+        return True
 
     def _frame_wait(self, draft: _Draft, targets: Targets) -> bool:
         clause = draft.clause
@@ -1086,7 +1146,12 @@ class _Reader:
         if orders and any(not _same_noun(noun, self.protected) for noun in self._resolved(self.remarks)):
             return self._intent("ask", orders=orders, why="contradiction", what=_name(self.remarks[0]), awaits="yes")
         if orders and self.condition:
-            return self._intent("ask", orders=orders, why="condition", awaits="yes")
+            return self._intent("ask", orders=orders, why="condition", what=self.condition, awaits="yes")
+        if orders and (self.quoted or self.unread):
+            return self._intent("ask", orders=orders, why="words", what=self.quoted or self.unread, awaits="yes")
+        if self.protected and all(order.skill == "wait" for order in orders):  # "Wait, I am still drinking from it."
+            return self._intent("nothing")
+        orders = tuple(dict.fromkeys(orders))
         if orders:
             return self._intent("do", orders=orders)
         if self.is_cancelled:
@@ -1166,6 +1231,10 @@ class _Reader:
         place = draft.place
         if place is not None and place.pronoun:
             place = self._antecedent(place, wants_place=True)
+        if skill in ("look", "point") and place is None and not draft.nouns and not draft.why:  # "Where is it? Point."
+            known = next((n for n in reversed(self.mentioned) if n.kind or n.place), None)
+            place = known if known is not None and known.place else None
+            nouns = [known] if known is not None and known.kind else nouns
         if skill in ("wipe", "look", "point") and place is None and nouns and not nouns[0].kind:
             place = next((n for n in nouns if n.place), None)
         relation = draft.relation
@@ -1182,7 +1251,7 @@ class _Reader:
         )
         if draft.refused:
             return order, ("refuse", draft.refused, draft.what)
-        for noun in (*nouns, *([place] if place is not None else ())):
+        for noun in (*nouns, *([place] if place is not None else ()), *draft.excepts):
             if noun.unknown:
                 return order, ("refuse", "place" if noun is place else "kind", noun.unknown)
         if skill and skill not in world.skills and skill != "stop":
@@ -1191,7 +1260,31 @@ class _Reader:
             return order, ("ask", draft.why, draft.what)
         if wrong:
             return order, ("ask", *wrong)
+        if word := self._unaccounted(draft, order):
+            return order, ("ask", "words", word)
         return order, self._missing(draft, order, place)
+
+    def _unaccounted(self, draft: _Draft, order: Order) -> str:
+        """What stood beside the verb and is no part of the order: nobody knows what it changes."""
+        clause = draft.clause
+        modified = next((noun.modifier for noun in (*draft.nouns, *draft.excepts) if noun.modifier), "")
+        if modified:
+            return modified
+        targets = [
+            (r, noun)
+            for r, noun in clause.targets
+            if noun is not None and (noun.kind or noun.place or (r == "to" and (noun.unknown or noun.owner)))
+        ]
+        if order.skill in ("nod", "wait", "retreat"):
+            return next((_name(noun) for r, noun in targets if r != "from"), "")
+        if order.skill in ("pick", "hand_over", "take", "put_back", "open", "close", "point", "look"):
+            used = {order.place, draft.source, *(thing.label for thing in order.things)}
+            for relation, noun in targets:
+                if relation in ("in", "on") and noun.place and not noun.kind:
+                    continue  # where it is now
+                if _name(noun) not in used or relation in ("other", "beside"):
+                    return _name(noun)
+        return ""
 
     def _missing(self, draft: _Draft, order: Order, place: Noun | None) -> tuple[str, str, str] | None:
         skill, world = order.skill, self.world
@@ -1275,7 +1368,7 @@ class _Reader:
                 return [replace(_noun(one), count="both") for one in last]
         if noun.is_plural and len(self.together) > 1:
             return self.together
-        if draft.skill in ("look", "point"):
+        if draft.skill in ("look", "point") and noun.pronoun:
             for known in reversed(self.mentioned):
                 if known.place or known.kind:
                     return [known]
@@ -1373,6 +1466,7 @@ def _words_of(reference: Reference) -> str:
     return f"{reference.colour} {reference.label}".strip()
 
 
+_AS_IS = frozenset({"where it is", "where they are", "as it is", "as they are", "where it stands", "where they stand"})
 _BACK = frozenset(lexicon_file().words["backs"])
 _ABOUT_NOTHING = frozenset(
     ("wipe", "look", "point", "drive", "nod", "shake", "wait", "retreat", "stop", "undo")
