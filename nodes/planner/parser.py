@@ -21,7 +21,7 @@ Count = int | Literal["all", "both"]
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*|\d+|\.\.\.|[.,!?;:…—–\"“”«»]")
 _ENDS = frozenset(".,!?;:…—–") | {"..."}
-_QUOTES = frozenset("\"“”«»")
+_QUOTES = frozenset('"“”«»')
 IS_BEFORE_S = frozenset(
     [
         "it",
@@ -357,9 +357,11 @@ class Parser:
             return clause, end
         if words[i] in lexicon_file().words["reasons"] and not lexicon.has("exceptions", words, i):
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
-        if is_question and words[i : i + 3] == ["do", "not", "you"]:
+        if is_question and words[i : i + 3] == ["do", "not", "you"] and not lexicon.has("opinions", words, i):
             return self._asking(words, i), end
         is_negated, j = self._negation(words, i)
+        if lexicon.has("opinions", words, i):
+            is_negated, j = False, i
         if n := lexicon.has("forbids", words, i):
             is_negated, j = True, i + n
         if not is_negated:
@@ -416,9 +418,13 @@ class Parser:
             if (n := lexicon.has("opinions", words, i)) and lexicon.has("requests", words, i) <= n:
                 declared = self._declarative(words, i + n) if i + n < end else None
                 is_due = declared is not None and declared[0].type == "order"
-                return declared if declared is not None and is_due else (self._asking(words, i), end) if words[
-                    i
-                ] == "do" else (Clause("statement", nouns=self.named_in(words, i + n)), end)
+                return (
+                    declared
+                    if declared is not None and is_due
+                    else (self._asking(words, i), end)
+                    if words[i] == "do"
+                    else (Clause("statement", nouns=self.named_in(words, i + n)), end)
+                )
             if n := lexicon.has("wishes", words, i):
                 clause, k = self._clause(words, i + n, is_question=False, is_first=False)
                 is_order = clause.type != "statement" or words[i : i + 2] == ["i", "wish"]
@@ -950,8 +956,14 @@ class Parser:
         if n := self.lexicon.has("times", words, i):
             return n
         j = i + 1
-        while words[i] in ("in", "after") and j < len(words) and (
-            words[j].isdigit() or words[j] in lexicon_file().words["numbers"] or words[j] in ("a", "an", "half", "few")
+        while (
+            words[i] in ("in", "after")
+            and j < len(words)
+            and (
+                words[j].isdigit()
+                or words[j] in lexicon_file().words["numbers"]
+                or words[j] in ("a", "an", "half", "few")
+            )
         ):
             j += 1
         return j + 1 - i if j > i + 1 and self.lexicon.has("units", words, j) else 0

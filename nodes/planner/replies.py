@@ -88,11 +88,11 @@ def question(intent: Intent, scene: Scene, world: World) -> str:
             whose = "yours" if what == "my" else f"{what}'s" if what not in ("his", "her", "our", "their") else what
             return f"I do not know which one is {whose}. Which one do you mean?"
         case "words":
-            return f"I did not understand {what!r}. Can you say it in other words?"
+            return f"I do not know what {what!r} changes here. Can you say it in other words?"
         case "choice":
             return "Which of them do you mean?"
         case "condition":
-            return f"I cannot tell whether that is so. Shall I {_deed(order)} now?"
+            return f"I cannot tell when that is so ({what!r}). Shall I {_deed(order)} now?"
         case "unsure":
             return "Tell me when you know."
         case "which":

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from nodes.interrupts.intent import understand
+from nodes.planner.languages import in_another_language
 from nodes.planner.lexicon import plural_of
 from nodes.planner.parser import Parser
 from nodes.planner.replies import (
@@ -155,10 +156,13 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
     if meaning.is_listening and not plan.talk.awaits and "thank" not in text.lower():
         return plan, ""  # "mhm"
     if wants == "stop":
-        return plan, ""  # the reflex has stopped the robot, and the VLM says so
+        return _stopped(plan, text, around)
     if wants == "resume":
         return replace(plan, is_paused=False), ""
     world = around.world
+    known = frozenset(word for name in (*world.kinds, *world.places) for word in name.split())
+    if foreign := in_another_language(text, known):
+        return plan, foreign
     talk = replace(plan.talk, orders=plan.orders[:1] if plan.orders else plan.talk.orders)
     intent, talk = understand_in(text, world, talk, parser_of(world))
     plan = replace(plan, talk=talk)
@@ -172,6 +176,21 @@ def hear(plan: OrdersUnderWay, text: str, around: Surroundings, now_ns: int = 0)
         case "nothing":
             return _nothing(plan, intent)
     return _do(plan, intent, around, now_ns)
+
+
+def _stopped(plan: OrdersUnderWay, text: str, around: Surroundings) -> tuple[OrdersUnderWay, str]:
+    """The reflex has stopped the robot, and the VLM says so; what was said to be left alone counts after a "go on"."""
+    world = around.world
+    talk = replace(plan.talk, orders=plan.orders[:1] if plan.orders else plan.talk.orders)
+    intent, _ = understand_in(text, world, talk, parser_of(world))
+    if not (intent.protected or intent.released):
+        return plan, ""
+    protected = tuple(dict.fromkeys((*plan.talk.protected, *intent.protected)))
+    protected = tuple(one for one in protected if not any(_covers(free, one) for free in intent.released))
+    return _nothing(
+        replace(plan, talk=replace(plan.talk, protected=protected)),
+        Intent("nothing", (), intent.protected, intent.released),
+    )
 
 
 def _goes_on(plan: OrdersUnderWay) -> str:

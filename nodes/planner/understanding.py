@@ -130,9 +130,7 @@ def after_robot(text: str, before: Conversation, parser: Parser) -> Conversation
     words = re.split(r"[.!?]\s+", text.lower().rstrip("?"))[-1].split()
     question = before.question or (before.orders[0] if before.orders else None)
     if words[:2] == ["shall", "i"]:
-        intent, _ = understand_in(
-            " ".join(words[2:]).replace(" you ", " me "), _world_of(parser), before, parser
-        )
+        intent, _ = understand_in(" ".join(words[2:]).replace(" you ", " me "), _world_of(parser), before, parser)
         question = intent.orders[0] if intent.orders else question
     awaits: Awaits = "thing" if "which" in words else "place" if words[0] == "where" else "yes"
     choices = tuple(_reference(noun) for noun in nouns if noun.kind or noun.colour)
@@ -472,7 +470,8 @@ class _Reader:
         if beside and clause.verb == "leave" and clause.word == "leave":
             clause.verb = "place"
             return False
-        is_let_be = set(clause.adverbs) & {"be", "alone", *_AS_IS} or {"stand", "stay", "sit", "rest"} & set(clause.left)
+        stays = {"stand", "stay", "sit", "rest"} & set(clause.left)
+        is_let_be = stays or set(clause.adverbs) & {"be", "alone", *_AS_IS}
         if clause.verb == "let" and not is_let_be:
             return False
         unknown = next((noun for _, noun in clause.targets if noun is not None and noun.unknown), None)
@@ -642,7 +641,8 @@ class _Reader:
                 _Draft(Clause("order"), skill="place", nouns=[_noun(r) for r in before.orders[-1].things], why="where")
             )
             return
-        if not nouns and len(targets) == 1 and targets[0][0] == "to" and "over" in clause.particles and not before.orders:
+        is_way = not nouns and len(targets) == 1 and targets[0][0] == "to" and "over" in clause.particles
+        if is_way and not before.orders:
             self.drafts.append(_Draft(clause, skill="drive", place=targets[0][1]))  # "Over to the table."
             return
         if nouns and targets and (nouns[0].kind or nouns[0].unknown or nouns[0].colour or nouns[0].pronoun):
@@ -1177,7 +1177,7 @@ class _Reader:
     def _intent(
         self, deed: Deed, *, orders: tuple[Order, ...] = (), why: str = "", what: str = "", awaits: Awaits = ""
     ) -> Intent:
-        protected = tuple(_reference(n) for n in self._resolved(self.protected) if n.kind and not n.is_other)
+        protected = tuple(_reference(n) for n in self._colours(self.protected) if n.kind and not n.is_other)
         released = tuple(_reference(n) for n in self._resolved(self.released) if n.kind)
         return Intent(
             deed=deed,
@@ -1190,6 +1190,13 @@ class _Reader:
             is_correction=self.is_correction,
             asks_about=tuple(_asked_reference(noun) for noun in self.asked_about),
         )
+
+    def _colours(self, nouns: Sequence[Noun]) -> list[Noun]:
+        """ "The blue one", where nobody spoke of anything before: whatever is blue."""
+        return [
+            replace(noun, kind="*") if noun.colour and not noun.kind and not noun.unknown else noun
+            for noun in self._resolved(nouns)
+        ]
 
     def _apply_bans(self) -> None:
         for clause, at in self.bans:
@@ -1429,7 +1436,7 @@ def replace_count(reference: Reference) -> Reference:
 
 def _is_barred(thing: Reference, protected: Reference) -> bool:
     """Whether the order's thing is, or may take in, what is to be left alone."""
-    if thing.label not in ("*", protected.label):
+    if "*" not in (thing.label, protected.label) and thing.label != protected.label:
         return False
     return not thing.colour or not protected.colour or thing.colour == protected.colour
 

@@ -270,3 +270,52 @@ def test_the_node_answers_once_it_knows_what_there_is_and_repeats_its_subtask_ea
     planner.tick()
     assert [type(message).__name__ for message in sent] == ["Utterance", "Subtask", "Subtask"]
     assert sent[1] == sent[2]
+
+
+def test_what_is_in_use_is_left_alone_even_where_saying_so_stopped_the_robot() -> None:
+    plan, _ = told(ORDER)
+    plan, reply = hear(plan, "Wait, I am still drinking from the blue one.", seen(), to_ns(60.0))
+    assert reply == "All right, I leave the blue cup."
+    plan, _ = hear(plan, "go on", seen(), to_ns(70.0))
+    subtask = plan.subtask
+    assert subtask is not None
+    assert subtask.state == "work"
+    assert [(one.label, one.colour) for one in subtask.excluding] == [("cup", "blue")]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Put the red cup in the bin unless somebody is using it.",
+        "Put the red cup, or maybe the blue one, in the bin.",
+        "Put the red cup in the bin tomorrow.",
+        "Put the wobbliest cup in the bin.",
+        "Put the red cup in the bin as you did last time.",
+        "Pick up the cup behind the bottle.",
+    ],
+)
+def test_a_word_that_the_reading_does_not_account_for_makes_it_ask(said: str) -> None:
+    plan, (reply,) = told(said)
+    assert plan.subtask is None
+    assert reply.endswith(("?", "Tell me when you know."))
+
+
+def test_the_question_names_the_word_that_nobody_can_place() -> None:
+    assert told("Put the wobbliest cup in the bin.")[1] == [
+        "I do not know what 'wobbliest' changes here. Can you say it in other words?"
+    ]
+    assert "'unless'" in told("Put the red cup in the bin unless it is full.")[1][0]
+
+
+@pytest.mark.parametrize(
+    ("said", "answered"),
+    [
+        ("Bring mir bitte die Tasse", "Aufträge verstehe ich nur auf Englisch. I understand orders in English."),
+        ("Mets la tasse dans le bol", "Je ne comprends les ordres qu'en anglais. I understand orders in English."),
+        ("把杯子放在桌上", "I understand orders in English only."),
+    ],
+)
+def test_an_order_in_another_language_is_answered_and_not_carried_out(said: str, answered: str) -> None:
+    plan, (reply,) = told(said)
+    assert reply == answered
+    assert plan.subtask is None
