@@ -106,8 +106,12 @@ class Conduct:
             return ""
         names = []
         for place, limit in enumerate(self.limits.joints):
-            most = max(abs(one.joints[place].velocity) for one in asked)
-            if limit.name != "gripper" and abs(state.velocity[place]) > most + JOINT_SHARE * limit.speed + JOINT_PER_S:
+            beyond = abs(state.velocity[place]) - JOINT_SHARE * limit.speed - JOINT_PER_S
+            if (
+                beyond > 0
+                and limit.name != "gripper"
+                and beyond > max(abs(one.joints[place].velocity) for one in asked)
+            ):
                 names.append(limit.name)
         most_v = max(abs(one.base_v_mps) for one in asked)
         most_w = max(abs(one.base_w_radps) for one in asked)

@@ -258,11 +258,14 @@ class _Patches:
                 self._seen.add(library)
                 make(self)
         self._see_new_modules(watch)
-        self._set = []
+        merged: dict[int, tuple[Names, Names, Names]] = {}  # one update per namespace: this is done at each handler
         for names, wrappers, originals in self._functions:
             mine = {name: wrapper for name, wrapper in wrappers.items() if names.get(name) is originals[name]}
             if mine:
-                self._set.append((names, mine, {name: originals[name] for name in mine}))
+                _, all_wrappers, all_originals = merged.setdefault(id(names), (names, {}, {}))
+                all_wrappers.update(mine)
+                all_originals.update({name: originals[name] for name in mine})
+        self._set = list(merged.values())
 
     def function(self, module: types.ModuleType, name: str, wrapper: Any) -> None:
         """Wrap a function of a module; own modules that have imported it by its name see the wrapper, too."""
