@@ -278,6 +278,10 @@ class Node:
         """What was spent on a model in this run; None for a node that asks none."""
         return None
 
+    def claims(self) -> tuple[str, ...]:
+        """What it needs of this machine for its run alone, by name, like "robot stretch_3"; asked before the start."""
+        return ()
+
     @classmethod
     def robot_facts(cls, robot: str) -> Mapping[str, object]:
         """What a recording notes of the robot that `[run] robot` names. Raises UserError where it is for another."""

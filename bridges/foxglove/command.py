@@ -85,7 +85,7 @@ def _press(run: FoundRun) -> str:
         sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed in Foxglove by {user_name()}"))
     finally:
         sender.close()
-    return "pressed; re-arm with: polyrhythm guard rearm"
+    return "pressed; re-arm with: polyrhythm guard rearm --run NAME"
 
 
 def _parser() -> argparse.ArgumentParser:

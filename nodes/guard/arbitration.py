@@ -73,6 +73,15 @@ class Arbitration:
                 self.leases[lease.seat] = lease
                 self._renewed_ns[lease.seat] = now_ns
 
+    def begin_at(self, number: int) -> None:
+        """Go on above whatever an earlier guard may have given out, where that is not known."""
+        self.epochs = dict.fromkeys(sorted(set[str]().union(*self.preempts.values())), number)
+        self.last = Fence(epochs=self.epochs)
+        self.leases = {
+            seat: Lease(seat=seat, holder=lease.holder, number=number, kind=lease.kind)
+            for seat, lease in self.leases.items()
+        }
+
     def fence(self, interrupt: Interrupt) -> Fence:
         """The fence that an interrupt raises."""
         self.epochs = raised(self.epochs, self.preempts[interrupt.depth])

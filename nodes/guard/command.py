@@ -1,154 +1,117 @@
-"""`polyrhythm guard`: arm, stop and re-arm the robot of a running graph."""
+"""`polyrhythm guard`: arm, stop and re-arm the robot of a running graph.
+
+It loads no library, because an emergency stop waits for nothing; the other orders are in `nodes.guard.orders`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
-from collections.abc import Callable, Iterable
-from typing import Literal, get_args
+import threading
 
-import msgspec
+from runtime import estop_signal
+from runtime.clock import NS_PER_S, SystemClock, to_ns
+from runtime.errors import UserError, choices
+from runtime.estop_signal import ANSWER_S, GuardProcess
 
-from runtime.clock import SystemClock, to_ns
-from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
-from runtime.errors import PolyrhythmError
-from runtime.message import Envelope
-from runtime.messages.codec import decode
-from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
-from runtime.msgs.signature import order, service, token_of
-from runtime.supervision.registry import FoundRun
-
-SILENT_S = 1.0
-"""The guard tells its state ten times a second; an order is given after so long even where it was not heard."""
-ANSWER_S = 1.0
-Service = Literal["home", "stow", "runstop", "release"]
-SERVICES: tuple[Service, ...] = get_args(Service)
-CONSOLE = "console"
-"""The source of the console's button: a click on a page, which nobody holds down either."""
-GO_ON = (
-    "it moves again when a person says so: polyrhythm guard resume, Resume on the console, or words beside the robot"
-)
+SERVICES = ("home", "stow", "runstop", "release")
+NAMED = ("arm", "rearm")
+"""What lets a robot move is never meant for whichever happens to run."""
+COMES_BACK_S = 15.0
+TURN_S = 0.05
 
 
 def main(argv: list[str]) -> int:
     """`polyrhythm guard`; 0 where the guard did it, 1 where it refused."""
     asked = _parser().parse_args(argv)
-    run = attach(asked.run)
-    with Interruption() as interruption:
-        if asked.do in SERVICES:
-            return _served(run, asked.do, asked.by, interruption, as_json=asked.json)
-        if asked.do in ("arm", "rearm", "resume"):
-            state = _ordered(run, asked.do, asked.by, interruption)
-        else:
-            if asked.do == "estop":
-                sender = Sender(run, "estop", provenance="person")
-                sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {asked.by}"))
-                sender.close()
-            state = _known(_last(hear(run, ["guard/state"], interruption, for_s=ANSWER_S)))
-    if asked.json:
-        print(json.dumps(msgspec.to_builtins(state)))
+    if asked.do == "estop" and estop_signal.SIGNAL is not None:
+        return _estop(asked.run, as_json=asked.json)
+    from nodes.guard import orders
+
+    if asked.do in NAMED and asked.run is None:
+        raise UserError(f"{asked.do} needs --run: the name or pid of the run whose robot is meant; {orders.running()}")
+    return orders.obey(asked.do, asked.run, asked.by, as_json=asked.json)
+
+
+def _estop(wanted: str | None, *, as_json: bool) -> int:
+    """Stop every robot of this user, or that of one run; 0 where each is held and latched."""
+    processes = [found for found in estop_signal.guard_processes() if _is_meant(found, wanted)]
+    if not processes:
+        others = choices(found.title for found in estop_signal.guard_processes())
+        print(f"--run {wanted}: no such run has a guard; running: {others}" if wanted else NOBODY, file=sys.stderr)
+        return 1
+    frozen = estop_signal.press(processes)
+    for process in frozen:
+        process.signal(signal.SIGKILL)
+    if not as_json:
+        for process in processes:
+            _tell(process, is_frozen=process in frozen)
+    latched = [process not in frozen or _latch_again(process) for process in processes]
+    if as_json:
+        told = [
+            {"run": one.run, "pid": one.supervisor_pid, "ended": one.pid if one in frozen else None, "latched": is_so}
+            for one, is_so in zip(processes, latched, strict=True)
+        ]  # fmt: skip
+        print(json.dumps(told))
+    return 0 if all(latched) else 1
+
+
+NOBODY = "no graph of this user has a guard, so there is nothing to stop; polyrhythm nodes tells what runs"
+
+
+def _is_meant(found: GuardProcess, wanted: str | None) -> bool:
+    return wanted is None or wanted in (found.run, str(found.supervisor_pid))
+
+
+def _tell(process: GuardProcess, *, is_frozen: bool) -> None:
+    if is_frozen:
+        print(
+            f"{process.title}: its guard did not answer within {ANSWER_S * 1000:.0f} ms, so its process {process.pid} "
+            "was ended: the robot gets no more commands, and its own watchdog stops it",
+            flush=True,
+        )
     else:
-        print(_sentence(state))
-        if asked.do == "rearm" and state.mode == "stopped" and not state.estop:
-            print(GO_ON, file=sys.stderr)
-    is_done = {
-        "state": True,
-        "estop": bool(state.estop),
-        "rearm": not state.estop,
-        "arm": state.is_armed,
-        "resume": state.mode != "stopped",
-    }[asked.do]
-    return 0 if is_done else 1
+        print(f"{process.title}: held, emergency stop latched", flush=True)
 
 
-def _sentence(state: GuardState) -> str:
-    """Mode and reason; what is latched only where the reason does not say so already."""
-    latched = f", emergency stop latched: {state.estop}" if state.estop not in state.reason else ""
-    return state.sentence + latched
-
-
-def _ordered(run: FoundRun, do: Literal["arm", "rearm", "resume"], by: str, interruption: Interruption) -> GuardState:
-    """Give the order; what the guard says to it at once, before anybody else's word can have changed it again."""
-    token = token_of(run.folder)
-    if do == "rearm":
-        released = Sender(run, "estop", provenance="person")
-        for source in (TERMINAL, CONSOLE):
-            released.publish(EStop(source=source, is_pressed=False))
-        released.close()
-    sender = Sender(run, "guard/order", provenance="person")
-    states = hear(run, ["guard/state"], interruption, for_s=SILENT_S + ANSWER_S)
-    try:
-        before = _last(states, until_ns=SystemClock().now_ns() + to_ns(SILENT_S), enough=lambda _: True)
-        ident = sender.publish(order(token, do, by, SystemClock().now_ns())).ident
-        until_ns = SystemClock().now_ns() + to_ns(ANSWER_S)
-        after = _last(states, until_ns=until_ns, enough=lambda envelope: envelope.cause == ident)
-    finally:
-        states.close()
-        sender.close()
-    return _known(after or before)
-
-
-def _served(run: FoundRun, verb: Service, by: str, interruption: Interruption, *, as_json: bool) -> int:
-    """Ask for something that the robot itself does, and tell the guard's answer."""
-    topic = "robot/runstop" if verb in ("runstop", "release") else "robot/service"
-    sender = Sender(run, topic, provenance="person")
-    heard = hear(run, ["guard/answer", "guard/state"], interruption, for_s=SILENT_S + ANSWER_S)
-    asked: RobotService | None = None
-    try:
-        for arrival in heard:
-            if asked is None and arrival is not None:  # the guard is heard: its answer will be, too
-                asked = service(token_of(run.folder), verb, by, SystemClock().now_ns())
-                sender.publish(asked)
-            if asked is None or arrival is None or arrival.topic != "guard/answer":
-                continue
-            answer = decode(arrival.frames, GuardAnswer).message
-            if answer.request == asked.id:
-                words = f"{verb}: {'accepted' if answer.is_accepted else f'refused: {answer.why}'}"
-                print(json.dumps(msgspec.to_builtins(answer)) if as_json else words)
-                return 0 if answer.is_accepted else 1
-    finally:
-        heard.close()
-        sender.close()
-    raise PolyrhythmError("the guard says nothing; polyrhythm nodes tells how it fares")
-
-
-def _last(
-    states: Iterable[Arrival | None],
-    *,
-    until_ns: int | None = None,
-    enough: Callable[[Envelope], bool] = lambda _: False,
-) -> GuardState | None:
-    """The first state that is enough, or the last that came until then."""
+def _latch_again(ended: GuardProcess) -> bool:
+    """Wait for the guard that the supervisor starts in its place, and latch the stop there as well."""
     clock = SystemClock()
-    found: GuardState | None = None
-    for arrival in states:
-        if arrival is not None:
-            stamped = decode(arrival.frames, GuardState)
-            found = stamped.message
-            if enough(stamped.envelope):
-                break
-        if until_ns is not None and clock.now_ns() >= until_ns:
-            break
-    return found
-
-
-def _known(state: GuardState | None) -> GuardState:
-    if state is None:
-        raise PolyrhythmError("the guard says nothing; polyrhythm nodes tells how it fares")
-    return state
+    end_ns = clock.now_ns() + to_ns(COMES_BACK_S)
+    while (left_ns := end_ns - clock.now_ns()) > 0:
+        back = [
+            found
+            for found in estop_signal.guard_processes()
+            if found.supervisor_pid == ended.supervisor_pid and found.pid != ended.pid
+        ]
+        if back and not estop_signal.press(back, left_ns / NS_PER_S):
+            print(f"{ended.title}: the guard that was started again has latched the emergency stop", file=sys.stderr)
+            return True
+        threading.Event().wait(TURN_S)
+    print(
+        f"{ended.title}: no guard came back within {COMES_BACK_S:.0f} s, so the stop is not latched; "
+        "nothing moves the robot while there is none",
+        file=sys.stderr,
+    )
+    return False
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="polyrhythm guard",
         description="Arm, stop and re-arm the robot of a running graph; home or stow it; press or release its "
-        "runstop. An emergency stop stays, over restarts too, until it is re-armed; the robot then still waits to be "
-        "told to go on: resume.",
+        "runstop. estop without --run stops every robot of yours; arm and rearm need --run. An emergency stop stays, "
+        "over restarts too, until it is re-armed; the robot then still waits to be told to go on: resume.",
         epilog="example: polyrhythm guard estop",
     )
     parser.add_argument("do", choices=("state", "arm", "estop", "rearm", "resume", *SERVICES))
-    parser.add_argument("--by", default=user_name(), help="who you are; default: %(default)s")
-    add_run_argument(parser)
+    parser.add_argument("--by", default="", help="who you are; default: your account, which an estop always names")
+    parser.add_argument("--run", metavar="NAME|PID", help="which run: its name or its pid")
     parser.add_argument("--json", action="store_true", help="print the guard's state as JSON")
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

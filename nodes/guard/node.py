@@ -5,6 +5,7 @@ It alone issues fences and leases. What must outlive it (epochs, leases, a latch
 
 from __future__ import annotations
 
+import pwd
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from nodes.guard.limiter import limits_of
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.state_machine import GuardMachine, Refusal
-from nodes.robot.described import ForRobot
+from nodes.robot.described import ForRobot, claim_of
 from runtime import (
     ALONE,
     FENCE_TOPIC,
@@ -31,11 +32,14 @@ from runtime import (
     QoS,
     Stamped,
     Subscription,
+    UserError,
     every,
     on,
     to_ns,
 )
+from runtime.estop_signal import EstopSignals
 from runtime.msgs import (
+    TERMINAL,
     AnswerCode,
     DriverOrder,
     EStop,
@@ -49,13 +53,14 @@ from runtime.msgs import (
     RobotStatus,
     SeatRequest,
 )
-from runtime.msgs.signature import Signatures, make_token
+from runtime.msgs.signature import TOKEN_FILE, Signatures, make_token
 
 RATE_HZ = 50
 TICKS_PER_REPORT = 5
 TICKS_PER_REPETITION = 25
 LONGEST_LIFESPAN_S = 0.5
 MOST_ESTOP_SOURCES = 32
+UNKNOWN = "what was latched before is not known"
 
 
 class Guard(ForRobot, Node):
@@ -121,6 +126,7 @@ class Guard(ForRobot, Node):
                 f"guard: max_effort_percent is {max_effort_percent}; expected more than 0, at most 100"
             )
         self.arm = arm
+        self.robot_name = robot
         self.memory = memory
         self.estop_silence_ns = to_ns(estop_silence_s)
         self.machine = GuardMachine(
@@ -147,6 +153,13 @@ class Guard(ForRobot, Node):
         self.run = ""  # which one this is; the same for every guard in it
         self.armed_in = ""  # the run in which a guard was armed last
         self.disk_problem = ""
+        self.needed_files: tuple[Path, ...] = ()  # by which tools, and processes that are restarted, find this run
+        self.gone = ""  # what of them is not there any more
+        self.estop_signals: EstopSignals | None = None
+
+    def claims(self) -> tuple[str, ...]:
+        """The robot, where what is latched on it outlives the run."""
+        return (claim_of(self.robot_name),) if self.memory == "machine" else ()
 
     def on_start(self) -> None:
         info: dict[str, Any] = getattr(self, "run_info", {})
@@ -155,26 +168,53 @@ class Guard(ForRobot, Node):
         self.lifters = frozenset(info.get("lifters", ()))
         homes = msgspec.convert(info.get("seats", {}), dict[str, SeatConfig])
         self.arbitration = Arbitration(homes, info.get("node_seats", ()))
+        is_back = False
         if registry := info.get("registry"):
             self.run = str(registry)
+            is_back = (Path(registry) / TOKEN_FILE).exists()
             self.proofs = Signatures(make_token(Path(registry)), now_ns)
-        path = ledger.place_of(self.memory, info)
+        self.needed_files = tuple(path for path in map(Path, info.get("needed_files", ())) if path.exists())
+        self._recall(ledger.place_of(self.memory, self.robot_name, info), now_ns, is_back=is_back)
+        if info.get("estop_signals"):
+            self.estop_signals = EstopSignals()
+            self.estop_signals.start()
+
+    def _recall(self, path: Path | None, now_ns: int, *, is_back: bool) -> None:
+        """Read what an earlier guard has latched. Raises UserError where this one could keep nothing."""
+        if path is None:
+            return
+        known: SavedState | None
         try:
-            known = ledger.read(path) if path is not None else None
-        except (OSError, ValueError) as problem:
-            self.log.error("%s; the guard starts stopped", problem)
-            known = SavedState(stop="what was latched before is not known")
-        self.keeper = StateFile(path, known) if path is not None else None
+            known, problem = ledger.read(path), "it is gone"
+        except (OSError, ValueError) as error:
+            known, problem = None, str(error)
+        if known is None and (is_back or path.exists()):
+            self.log.error("%s: %s; the guard starts stopped", path, problem)
+            self.arbitration.begin_at(now_ns // 1_000_000)  # more than one a millisecond were never given out
+            self.keeper = StateFile(path)
+            self.machine.restore(UNKNOWN, "", now_ns)
+            self._remember()
+            return
+        self.keeper = StateFile(path, known)
+        try:
+            self.keeper.reserve()
+        except OSError as error:
+            text = f"{path}: cannot be written ({error.strerror}), so what is latched would be lost; make room there"
+            if not is_back and path.parent != Path(self.run):
+                raise UserError(f"{self.name}: {text}") from error
+            self.log.error("%s", text)
         if known is not None:
             self.arbitration.restore(known.epochs, known.leases, now_ns)
             self.armed_in = known.armed_in
-            is_back = self.arm == "auto" and known.armed_in != "" and known.armed_in == self.run
-            self.machine.restore(known.stop or ("the guard was restarted" if is_back else ""), known.estop, now_ns)
+            was_armed = self.arm == "auto" and known.armed_in != "" and known.armed_in == self.run
+            self.machine.restore(known.stop or ("the guard was restarted" if was_armed else ""), known.estop, now_ns)
 
     # Half a period after a driver in its process: each state is seen, and each command applied, exactly once.
     @every(hz=RATE_HZ, phase=0.5)
     def tick(self) -> None:
         now_ns = self.clock.now_ns()
+        if self.estop_signals is not None:
+            self._take_signals(self.estop_signals, now_ns)
         state = self.state.latest()
         if state is not None:
             self.machine.update_state(state)
@@ -188,6 +228,8 @@ class Guard(ForRobot, Node):
         lost = self.arbitration.expired(now_ns)
         if any(lease.seat == "policy" for lease in lost):
             self._stop("link", "the link to the person in command is lost", now_ns)
+        if self.gone:
+            self._stop("link", self.gone, now_ns)
         if felt:
             self._output()
             self.felt = felt
@@ -204,7 +246,14 @@ class Guard(ForRobot, Node):
 
     @every(hz=5, blocking=True)
     def settle(self) -> None:
-        """Bring what was noted to the disk itself, on a thread that may wait for it; power may fail as well."""
+        """Bring what was noted to the disk itself, on a thread that may wait; see whether tools can reach the run."""
+        gone = [path.name for path in self.needed_files if not path.exists()]
+        if gone and not self.gone:
+            text = (
+                f"{gone[0]} of this run was deleted from {self.run}: no tool reaches it any more; end it and start anew"
+            )
+            self.log.error("%s", text)
+            self.gone = text
         if self.keeper is None:
             return
         try:
@@ -217,6 +266,9 @@ class Guard(ForRobot, Node):
             self.disk_problem = text
 
     def on_stop(self) -> None:
+        if self.estop_signals is not None:
+            self.estop_signals.close()
+        self.needed_files = ()
         self.settle()
 
     @on(interrupts)
@@ -411,6 +463,13 @@ class Guard(ForRobot, Node):
         self._report(is_due=True)
         self._remember()
 
+    def _take_signals(self, signals: EstopSignals, now_ns: int) -> None:
+        """Stop for those who pressed without a socket, and answer them: the output brakes by then."""
+        for pid, uid in signals.take():
+            self.pressed.add(TERMINAL)
+            self._estop(f"{TERMINAL}: pressed by {_account(uid)}", now_ns)
+            signals.answer(pid)
+
     def _check_estop_heartbeats(self, now_ns: int) -> None:
         for source, heard_ns in self.heard_ns.items():
             if now_ns - heard_ns > self.estop_silence_ns:
@@ -465,6 +524,13 @@ class Guard(ForRobot, Node):
         if is_due or is_news:
             self.reported = report
             self.guard_state.publish(report)
+
+
+def _account(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
 
 
 def _unsigned(do: str, by: str) -> Refusal:

@@ -10,10 +10,13 @@ from typing import Any
 
 import msgspec
 
+from nodes.robot.described import claim_of
 from runtime.control_messages.lease import Lease
 from runtime.message import Epochs
+from runtime.supervision.registry import file_name, state_folder
 
 FILE_NAME = "guard.json"
+BLOCK_BYTES = 8192
 
 
 class SavedState(msgspec.Struct, frozen=True):
@@ -26,19 +29,19 @@ class SavedState(msgspec.Struct, frozen=True):
     armed_in: str = ""
 
 
-def place_of(where: str, run_info: Mapping[str, Any]) -> Path | None:
+def place_of(where: str, robot: str, run_info: Mapping[str, Any]) -> Path | None:
     """The file's path; None in virtual time and in tests.
 
     "run" keeps it for as long as the run, so that every run starts afresh, as suits a simulator. "machine" keeps it
-    from run to run, per launch file, as a real robot needs: its emergency stop outlives everything but its re-arming.
+    from run to run, for the robot, as a real one needs: its emergency stop outlives everything but its re-arming. A
+    run that claims the robot, because it is a real one, keeps it there whatever was said.
     """
-    registry, launch_file = run_info.get("registry"), run_info.get("launch_file")
-    if not registry or not launch_file:
+    registry = run_info.get("registry")
+    if not registry:
         return None
-    if where == "run":
+    if where == "run" and claim_of(robot) not in run_info.get("claims", ()):
         return Path(registry) / FILE_NAME
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "polyrhythm" / Path(launch_file).stem / FILE_NAME
+    return state_folder() / "robots" / file_name(robot) / FILE_NAME
 
 
 def read(path: Path) -> SavedState | None:
@@ -51,6 +54,12 @@ def read(path: Path) -> SavedState | None:
         return msgspec.json.decode(data, type=SavedState)
     except msgspec.MsgspecError as problem:
         raise ValueError(f"{path} is damaged: {problem}") from problem
+
+
+def _encoded(state: SavedState) -> bytes:
+    """As whole blocks: the file has room for what is latched later, though the disk be full by then."""
+    data = msgspec.json.encode(state)
+    return data.ljust(-(-len(data) // BLOCK_BYTES) * BLOCK_BYTES)
 
 
 class Disk:
@@ -88,7 +97,7 @@ class StateFile:
     def __init__(self, path: Path, known: SavedState | None = None, disk: Disk | None = None) -> None:
         self.path = path
         self._disk = disk or Disk()
-        self._newest = known or SavedState()
+        self._newest: SavedState | None = known or SavedState()
         self._synced = known
         self._swap = threading.Lock()  # held while a draft takes the file's place, and never while anything is synced
 
@@ -101,7 +110,7 @@ class StateFile:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self.path.with_name(self.path.name + ".new")
-        data = msgspec.json.encode(ledger)
+        data = _encoded(ledger)
         try:
             self._disk.write(draft, data)
         except OSError as problem:
@@ -116,11 +125,21 @@ class StateFile:
             self._disk.replace(draft, self.path)
             self._newest = ledger
 
+    def reserve(self) -> None:
+        """Make the file where there is none, while there is room for it. Raises OSError."""
+        if not self.path.exists():
+            newest, self._newest = self._newest, None
+            try:
+                self.note(newest or SavedState())
+            except OSError:
+                self._newest = newest
+                raise
+
     def sync(self) -> None:
         """Bring the newest ledger to the disk itself. Raises OSError."""
         draft = self.path.with_name(self.path.name + ".sync")
-        while (ledger := self._newest) is not self._synced and ledger != SavedState():
-            self._disk.write(draft, msgspec.json.encode(ledger))
+        while (ledger := self._newest) is not self._synced and ledger is not None and ledger != SavedState():
+            self._disk.write(draft, _encoded(ledger))
             self._disk.sync(draft)
             with self._swap:
                 is_newest = ledger is self._newest

@@ -14,6 +14,9 @@ from nodes.robot.protocol import BaseLimit, JointLimit, RobotLimits
 from runtime.errors import ParameterError, UserError, choices
 from runtime.launch.nodes_table import load_module, renamed
 
+STRETCH = "stretch_3"
+"""What a robot is called where `[run] robot` names none."""
+
 LEAST, MOST = 1e-6, 1e6
 """Of ranges either side of zero, speeds and accelerations: what lies beyond is a mistake, or divides to nothing."""
 RANGE = f"{LEAST:.6f} to {MOST:.0f}"
@@ -40,6 +43,11 @@ class ForRobot:
                 f"[run] robot {robot!r} has {', '.join(joints)}: put a node of your own in its place, or leave it out"
             )
         return {"joints": joints}
+
+
+def claim_of(robot: str) -> str:
+    """What a run that moves that robot claims for itself alone; what is latched belongs to the same name."""
+    return f"robot {robot or STRETCH}"
 
 
 def load_limits(name: str) -> RobotLimits:

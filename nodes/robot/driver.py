@@ -7,7 +7,7 @@ import inspect
 import math
 from typing import cast
 
-from nodes.robot.described import ForRobot, joint_names, load_limits
+from nodes.robot.described import ForRobot, claim_of, joint_names, load_limits
 from nodes.robot.protocol import Robot, RobotError, RobotLimits
 from runtime import ALONE, Node, Publisher, QoS, Subscription, UserError, every, on
 from runtime.msgs import JOINTS, DriverOrder, JointCommand, RobotMode, RobotState, RobotStatus
@@ -50,6 +50,7 @@ class Driver(ForRobot, Node):
         limits: str = "",
     ) -> None:
         self._robot_name = robot
+        self._limits = limits
         self._joints = joint_names(load_limits(limits)) if limits else JOINTS
         self._robot_params = dict(robot_params or {})
         self._is_commanded = False
@@ -78,6 +79,12 @@ class Driver(ForRobot, Node):
         if isinstance(own, RobotLimits) and joint_names(own) != self._joints:
             return [_others(robot, own, self._joints)]
         return []
+
+    def claims(self) -> tuple[str, ...]:
+        """The robot, where it is a real one."""
+        if self._robot_name == SIMULATED:
+            return ()
+        return (claim_of(self._limits),) if getattr(robot_class(self._robot_name), "is_hardware", False) else ()
 
     def on_start(self) -> None:
         """Connect to the robot; never moves it. Raises UserError for a real robot in virtual time."""

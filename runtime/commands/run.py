@@ -70,6 +70,7 @@ def main(argv: list[str]) -> int:
         **launch.graph.roles,
         "budgets": launch.budgets.as_data(),
         "ages": launch.graph.ages.as_data(),
+        "claims": sorted({claim for spec in launch.here for claim in spec.build().claims()}),
         "node_seats": list(launch.graph.seats),
         **launch.robot_facts,
         "versions": versions(),

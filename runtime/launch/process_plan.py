@@ -54,6 +54,11 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     owners: dict[str, str] = {}  # topic that one node alone may publish -> the process that it comes from
     gateway: GatewayPlan | None = None  # then it runs no nodes
 
+    @property
+    def hosts_authority(self) -> bool:
+        """Whether the node that issues fences and leases runs in it."""
+        return self.authority in self.nodes
+
 
 class TopicInfo(msgspec.Struct, frozen=True):
     """One topic of a run."""

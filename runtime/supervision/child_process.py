@@ -22,8 +22,11 @@ STUCK = 3
 class ChildProcess:
     """A process of a run, with the pipes to and from it. `on_event` gets what it tells, and `exited` at its end."""
 
-    def __init__(self, name: str, folder: Path, on_event: Events) -> None:
+    def __init__(self, name: str, folder: Path, on_event: Events, held: tuple[int, ...] = (), mark: str = "") -> None:
+        """`held`: file descriptors that it keeps open while it lives. `mark`: one argument more, to be known by."""
         self.name = name
+        self._held = held
+        self._marks = (mark,) if mark else ()
         self._folder = folder
         self._on_event = on_event
         self._process: asyncio.subprocess.Process | None = None
@@ -53,11 +56,11 @@ class ChildProcess:
             environment.setdefault(name, "1")  # many processes share the cores: none needs a thread pool
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-u", "-m", "runtime.supervision.process_main"),
-            *(str(self._folder), self.name, str(orders_read), str(events_write)),
+            *(str(self._folder), self.name, str(orders_read), str(events_write), *self._marks),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            pass_fds=(orders_read, events_write),
+            pass_fds=(orders_read, events_write, *self._held),
             start_new_session=True,
             env=environment,
         )

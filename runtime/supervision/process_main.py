@@ -1,6 +1,6 @@
 """One process of a run, started by the supervisor.
 
-`python -m runtime.supervision.process_main RUN_FOLDER PROCESS READ_FD WRITE_FD`
+`python -m runtime.supervision.process_main RUN_FOLDER PROCESS READ_FD WRITE_FD`; that of a guard has a mark besides.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from runtime import estop_signal
 from runtime.control_messages.lease import SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.executor import Deliver, Executor, Lost
@@ -28,7 +29,7 @@ from runtime.launch.process_plan import ProcessPlan, load_type
 from runtime.message import Message
 from runtime.supervision.child_process import STUCK
 from runtime.supervision.control_pipe import Control, ControlLog
-from runtime.transport.zeromq import PublisherSockets, Reader, SubscriberThread, schedule_readers
+from runtime.transport.zeromq import PublisherSockets, Reader, SubscriberThread, endpoints, schedule_readers
 
 _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
 _MOST_REFUSED = 64  # pairs of source and topic
@@ -132,6 +133,11 @@ class Process:
         schedule_readers(start.transport)
         outlet = PublisherSockets(self._folder, self._name, start.transport, plan.reliable)
         self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
+        self._run_info["needed_files"] = [
+            str(path) for path in (self._folder / "run.json", *endpoints(self._folder, self._name))
+        ]
+        if plan.hosts_authority and estop_signal.SIGNAL is not None:
+            self._run_info["estop_signals"] = True
         readers: list[Reader] = []
 
         def open_reader(own: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
@@ -246,7 +252,7 @@ class Process:
 
 def main() -> int:
     """Entry of the process."""
-    folder, name, read_fd, write_fd = sys.argv[1:]
+    folder, name, read_fd, write_fd = sys.argv[1:5]
     return Process(Path(folder), name, int(read_fd), int(write_fd)).main()
 
 

@@ -22,7 +22,7 @@ from typing import IO, Any
 import msgspec
 
 from runtime.clock import NS_PER_S, wall_time_ns
-from runtime.errors import TransportError
+from runtime.errors import TransportError, UserError
 from runtime.launch.process_plan import NodeInfo, ProcessPlan, TopicInfo
 from runtime.launch.seats_table import SeatTable
 from runtime.messages.msgspec_cache import from_json
@@ -119,6 +119,66 @@ class Registration:
         shutil.rmtree(self.folder, ignore_errors=True)
         sweep()
         self._lock.close()
+
+
+class Claims:
+    """What a run holds for itself alone, such as a robot, until its last process has ended: a lock for each."""
+
+    def __init__(self, names: Iterable[str], run: str) -> None:
+        """Raises UserError where another run holds one, TransportError where none can be held."""
+        self._files: list[IO[bytes]] = []
+        folder = state_folder() / "claims"
+        try:
+            for name in sorted(set(names)):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._hold(folder / file_name(name), name, run)
+        except OSError as problem:
+            self.close()
+            raise TransportError(
+                f"{folder}: cannot be written ({problem.strerror}), so nothing keeps others off"
+            ) from None
+        except UserError:
+            self.close()
+            raise
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """File descriptors, for the run's processes: they hold it too, should its supervisor be killed."""
+        return tuple(file.fileno() for file in self._files)
+
+    def _hold(self, path: Path, name: str, run: str) -> None:
+        file = path.open("a+b", buffering=0)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read(200).decode(errors="replace") or "another run"
+            file.close()
+            raise UserError(
+                f"{name} is in use: {holder} has it, and two runs would fight over it; end that one first"
+            ) from None
+        self._files.append(file)
+        try:
+            file.truncate(0)
+            file.write(f"{run} (pid {os.getpid()})".encode())
+        except OSError:
+            pass  # a full disk: the lock holds all the same
+
+    def close(self) -> None:
+        """Let go of all; while processes of the run live, they still hold it."""
+        for file in self._files:
+            file.close()
+        self._files.clear()
+
+
+def state_folder() -> Path:
+    """Where this user's programs keep what outlives a run and a boot."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "polyrhythm"
+
+
+def file_name(name: str) -> str:
+    """A name as one that a file can have."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name)
 
 
 def find_runs() -> list[FoundRun]:

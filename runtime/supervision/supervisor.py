@@ -13,14 +13,16 @@ from typing import Any
 
 import msgspec
 
+from runtime import estop_signal
 from runtime.bag.journal import Calls
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import PolyrhythmError
+from runtime.estop_signal import MARK
 from runtime.launch.file import Launch
 from runtime.launch.process_plan import ProcessPlan, describe, plan
 from runtime.message import Stamped, array_fields
 from runtime.supervision.child_process import STUCK, ChildProcess
-from runtime.supervision.registry import Registration
+from runtime.supervision.registry import Claims, Registration
 from runtime.supervision.view import View
 from runtime.transport.zeromq import SubscriberThread
 
@@ -96,6 +98,7 @@ class Supervisor:
         self._restarts: set[asyncio.Task[None]] = set()
         self._beside = tuple(beside)
         self._registration: Registration | None = None
+        self._claims: Claims | None = None
         self.restarted: dict[str, int] = {}
         self.unclean: dict[str, str] = {}
         """Processes that did not end as they should when the run was over, and why."""
@@ -103,8 +106,16 @@ class Supervisor:
     async def run(self, for_s: float | None) -> tuple[bool, str] | None:
         """Run to the end; the outcome that a node gave, or None where the time or the user ended the run.
 
-        Raises PolyrhythmError where a process cannot start.
+        Raises PolyrhythmError where a process cannot start, UserError where another run has what this one claims.
         """
+        estop_signal.block()  # here and in all that is started; the guard's process waits for it
+        self._claims = Claims(self._run_info.get("claims", ()), self._name)
+        try:
+            return await self._run(for_s)
+        finally:
+            self._claims.close()
+
+    async def _run(self, for_s: float | None) -> tuple[bool, str] | None:
         loop = asyncio.get_running_loop()
         self._ending = loop.create_future()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -170,7 +181,9 @@ class Supervisor:
 
     async def _start_all(self, sockets: Path) -> None:
         for name in self._plans:
-            child = ChildProcess(name, sockets, self._on_event)
+            held = self._claims.numbers if self._claims else ()
+            mark = MARK + self._name if self._plans[name].hosts_authority else ""
+            child = ChildProcess(name, sockets, self._on_event, held, mark)
             self._children[name] = child
             await child.start()
             self._show(child, "started")

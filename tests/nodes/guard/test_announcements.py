@@ -264,15 +264,13 @@ def test_a_ledger_has_its_own_folder_in_the_home_where_no_other_is_named(
 ) -> None:
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    info = {"registry": str(tmp_path), "launch_file": "a/b/robot.toml"}
-    assert place_of("machine", info) == tmp_path / ".local" / "state" / "polyrhythm" / "robot" / "guard.json"
+    path = tmp_path / ".local" / "state" / "polyrhythm" / "robots" / "stretch_3" / "guard.json"
+    assert place_of("machine", "stretch_3", {"registry": str(tmp_path)}) == path
     guard = started(tmp_path, "machine")
     guard.emergency(EStop(source="button", is_pressed=True))
-    path = tmp_path / ".local" / "state" / "polyrhythm" / "robot" / "guard.json"
     assert path.is_file()
     assert path.parent.stat().st_mode & 0o777 == 0o700
-    assert place_of("machine", {"registry": "x"}) is None
-    assert place_of("machine", {"launch_file": "x"}) is None
+    assert place_of("machine", "stretch_3", {"launch_file": "x"}) is None
 
 
 @pytest.mark.parametrize(

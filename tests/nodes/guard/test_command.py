@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nodes.guard import command
+from nodes.guard import orders as command
 from runtime.command_line.attach import Arrival
 from runtime.message import Envelope, Message
 from runtime.messages.codec import encode
@@ -51,7 +51,7 @@ def said(
         monkeypatch.setattr(command, "token_of", lambda _: "token")
         monkeypatch.setattr(command, "Sender", ASender)
         monkeypatch.setattr(command, "hear", hear)
-        code = command.main(["rearm", "--by", "Ana", "--json"])
+        code = command.obey("rearm", "room", "Ana", as_json=True)
         return json.loads(capsys.readouterr().out)["reason"], code
 
     return said_after

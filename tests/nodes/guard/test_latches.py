@@ -125,9 +125,11 @@ def test_the_file_is_kept_from_run_to_run_unless_the_launch_file_says_otherwise(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     info = {"registry": str(tmp_path), "launch_file": "x/stretch.toml"}
-    assert ledger.place_of("machine", info) == tmp_path / "state" / "polyrhythm" / "stretch" / "guard.json"
-    assert ledger.place_of("run", info) == tmp_path / "guard.json"
-    assert ledger.place_of("machine", {"clock": "virtual"}) is None
+    robots = tmp_path / "state" / "polyrhythm" / "robots"
+    assert ledger.place_of("machine", "stretch_3", info) == robots / "stretch_3" / "guard.json"
+    assert ledger.place_of("machine", "my.arm:LIMITS", info) == robots / "my.arm_LIMITS" / "guard.json"
+    assert ledger.place_of("run", "stretch_3", info) == tmp_path / "guard.json"
+    assert ledger.place_of("machine", "stretch_3", {"clock": "virtual"}) is None
 
 
 def test_the_page_shows_the_table_as_it_is() -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from nodes.guard import command as guard_command
 from nodes.seats import command
 from runtime.cli import main
 from runtime.clock import to_ns
@@ -59,7 +58,6 @@ def test_who_has_no_name_on_this_machine_may_ask_as_well(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(getpass, "getuser", nameless)
     assert command._parser().parse_args(["list"]).by.startswith("user ")
-    assert guard_command._parser().parse_args(["estop"]).by.startswith("user ")
 
 
 @pytest.fixture

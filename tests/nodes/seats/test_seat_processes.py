@@ -319,7 +319,7 @@ use = "bench.faults.nodes:SteadyPolicy"
 """
 
 
-def test_an_emergency_stop_outlives_the_whole_graph_and_only_re_arming_leaves_it(
+def test_an_emergency_stop_outlives_the_graph_and_a_renamed_file_and_two_runs_of_one_robot_are_refused(
     start: Callable[..., Started], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -334,11 +334,19 @@ def test_an_emergency_stop_outlives_the_whole_graph_and_only_re_arming_leaves_it
     first = start(launch)
     first.await_running()
     first.await_guard(lambda state: state.mode == "moving", "the robot moves")
+    renamed = tmp_path / "another_name.toml"
+    renamed.write_text(LATCHING)
+    second_run = subprocess.run(command("run", str(renamed)), cwd=ROOT, capture_output=True, text=True, timeout=LONG_S)
+    assert second_run.returncode == 2
+    assert (
+        f"robot stretch_3 is in use: latching (pid {first.process.pid}) has it, and two runs would fight over it; "
+        "end that one first"
+    ) in second_run.stderr
     assert guard(first, "estop") == 0
     first.await_guard(lambda state: bool(state.estop), "it is latched")
     first.close()
 
-    second = start(launch)
+    second = start(renamed)
     second.await_running()
     state = second.await_guard(lambda state: True, "the guard's state")
     assert state.mode == "stopped"

@@ -1,0 +1,146 @@
+"""What `polyrhythm guard` asks of a running graph by its topics: everything but the emergency stop."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from typing import Literal, get_args
+
+import msgspec
+
+from runtime.clock import SystemClock, to_ns
+from runtime.command_line.attach import Arrival, Interruption, Sender, attach, hear, user_name
+from runtime.errors import PolyrhythmError, choices
+from runtime.message import Envelope
+from runtime.messages.codec import decode
+from runtime.msgs import TERMINAL, EStop, GuardAnswer, GuardState, RobotService
+from runtime.msgs.signature import order, service, token_of
+from runtime.supervision.registry import FoundRun, find_runs
+
+SILENT_S = 1.0
+"""The guard tells its state ten times a second; an order is given after so long even where it was not heard."""
+ANSWER_S = 1.0
+Order = Literal["arm", "rearm", "resume"]
+Asked = Literal["state", "estop", "arm", "rearm", "resume", "home", "stow", "runstop", "release"]
+Service = Literal["home", "stow", "runstop", "release"]
+SERVICES: tuple[Service, ...] = get_args(Service)
+CONSOLE = "console"
+"""The source of the console's button: a click on a page, which nobody holds down either."""
+GO_ON = (
+    "it moves again when a person says so: polyrhythm guard resume, Resume on the console, or words beside the robot"
+)
+
+
+def obey(do: Asked, wanted: str | None, by: str, *, as_json: bool) -> int:
+    """Give the guard of that run the order; 0 where it did it, 1 where it refused."""
+    by = by or user_name()
+    run = attach(wanted)
+    with Interruption() as interruption:
+        if do in SERVICES:
+            return _served(run, do, by, interruption, as_json=as_json)
+        if do in ("arm", "rearm", "resume"):
+            state = _ordered(run, do, by, interruption)
+        else:
+            if do == "estop":  # by the bus, where there is no signal for it
+                sender = Sender(run, "estop", provenance="person")
+                sender.publish(EStop(source=TERMINAL, is_pressed=True, why=f"pressed by {by}"))
+                sender.close()
+            state = _known(_last(hear(run, ["guard/state"], interruption, for_s=ANSWER_S)))
+    if as_json:
+        print(json.dumps(msgspec.to_builtins(state)))
+    else:
+        print(_sentence(state))
+        if do == "rearm" and state.mode == "stopped" and not state.estop:
+            print(GO_ON, file=sys.stderr)
+    is_done = {
+        "state": True,
+        "estop": bool(state.estop),
+        "rearm": not state.estop,
+        "arm": state.is_armed,
+        "resume": state.mode != "stopped",
+    }[do]
+    return 0 if is_done else 1
+
+
+def running() -> str:
+    """The runs of this user, as a sentence's end."""
+    titles = [run.title for run in find_runs()]
+    return f"running: {choices(titles)}" if titles else "none is running"
+
+
+def _sentence(state: GuardState) -> str:
+    """Mode and reason; what is latched only where the reason does not say so already."""
+    latched = f", emergency stop latched: {state.estop}" if state.estop not in state.reason else ""
+    return state.sentence + latched
+
+
+def _ordered(run: FoundRun, do: Order, by: str, interruption: Interruption) -> GuardState:
+    """Give the order; what the guard says to it at once, before anybody else's word can have changed it again."""
+    token = token_of(run.folder)
+    if do == "rearm":
+        released = Sender(run, "estop", provenance="person")
+        for source in (TERMINAL, CONSOLE):
+            released.publish(EStop(source=source, is_pressed=False))
+        released.close()
+    sender = Sender(run, "guard/order", provenance="person")
+    states = hear(run, ["guard/state"], interruption, for_s=SILENT_S + ANSWER_S)
+    try:
+        before = _last(states, until_ns=SystemClock().now_ns() + to_ns(SILENT_S), enough=lambda _: True)
+        ident = sender.publish(order(token, do, by, SystemClock().now_ns())).ident
+        until_ns = SystemClock().now_ns() + to_ns(ANSWER_S)
+        after = _last(states, until_ns=until_ns, enough=lambda envelope: envelope.cause == ident)
+    finally:
+        states.close()
+        sender.close()
+    return _known(after or before)
+
+
+def _served(run: FoundRun, verb: Service, by: str, interruption: Interruption, *, as_json: bool) -> int:
+    """Ask for something that the robot itself does, and tell the guard's answer."""
+    topic = "robot/runstop" if verb in ("runstop", "release") else "robot/service"
+    sender = Sender(run, topic, provenance="person")
+    heard = hear(run, ["guard/answer", "guard/state"], interruption, for_s=SILENT_S + ANSWER_S)
+    asked: RobotService | None = None
+    try:
+        for arrival in heard:
+            if asked is None and arrival is not None:  # the guard is heard: its answer will be, too
+                asked = service(token_of(run.folder), verb, by, SystemClock().now_ns())
+                sender.publish(asked)
+            if asked is None or arrival is None or arrival.topic != "guard/answer":
+                continue
+            answer = decode(arrival.frames, GuardAnswer).message
+            if answer.request == asked.id:
+                words = f"{verb}: {'accepted' if answer.is_accepted else f'refused: {answer.why}'}"
+                print(json.dumps(msgspec.to_builtins(answer)) if as_json else words)
+                return 0 if answer.is_accepted else 1
+    finally:
+        heard.close()
+        sender.close()
+    raise PolyrhythmError("the guard says nothing; polyrhythm nodes tells how it fares")
+
+
+def _last(
+    states: Iterable[Arrival | None],
+    *,
+    until_ns: int | None = None,
+    enough: Callable[[Envelope], bool] = lambda _: False,
+) -> GuardState | None:
+    """The first state that is enough, or the last that came until then."""
+    clock = SystemClock()
+    found: GuardState | None = None
+    for arrival in states:
+        if arrival is not None:
+            stamped = decode(arrival.frames, GuardState)
+            found = stamped.message
+            if enough(stamped.envelope):
+                break
+        if until_ns is not None and clock.now_ns() >= until_ns:
+            break
+    return found
+
+
+def _known(state: GuardState | None) -> GuardState:
+    if state is None:
+        raise PolyrhythmError("the guard says nothing; polyrhythm nodes tells how it fares")
+    return state

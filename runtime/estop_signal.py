@@ -1,0 +1,142 @@
+"""The emergency stop by signal: it needs no socket, no file and no library, so that it works where a run is in ruins.
+
+`polyrhythm guard estop` finds the process of each guard in /proc and sends it a real-time signal. The guard answers
+the same way, once its output brakes. The kernel checks that both are of one user. Linux only.
+`EstopSignals` starts one thread, which waits for the signal; everywhere else in a run the signal is blocked.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runtime.clock import NS_PER_S, SystemClock, to_ns
+from runtime.os_realtime import TRANSPORT_PRIORITY, ask_for_fifo
+
+MARK = "--guard-of="
+"""The argument by which the process of a guard is known; the name of its run follows."""
+ANSWER_S = 0.3
+"""A guard that does not answer within this time is frozen, or gone."""
+SIGNAL = signal.SIGRTMIN + 6 if hasattr(signal, "SIGRTMIN") else None
+_TURN_S = 0.5
+_MOST_WAITING = 64
+_PROCESSES = Path("/proc")
+
+
+def block() -> None:
+    """Block the signal in this thread, and in the threads and processes that it starts."""
+    if SIGNAL is not None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {SIGNAL})
+
+
+class EstopSignals:
+    """In a guard's process: who has pressed. Answers them, once their stop has taken effect."""
+
+    def __init__(self) -> None:
+        self._pressed: deque[tuple[int, int]] = deque(maxlen=_MOST_WAITING)  # pid, uid
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._wait, name="estop-signals")
+
+    def start(self) -> None:
+        """Listen."""
+        self._thread.start()
+
+    def take(self) -> list[tuple[int, int]]:
+        """Process and user of each press since the last call."""
+        return [self._pressed.popleft() for _ in range(len(self._pressed))]
+
+    def answer(self, pid: int) -> None:
+        """Tell the one who pressed that the robot is held."""
+        if SIGNAL is not None:
+            try:
+                os.kill(pid, SIGNAL)
+            except (ProcessLookupError, PermissionError):
+                pass  # it has gone
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._end.set()
+        self._thread.join()
+
+    def _wait(self) -> None:
+        assert SIGNAL is not None
+        ask_for_fifo(TRANSPORT_PRIORITY)  # where it is not granted, it goes on as an ordinary thread
+        while not self._end.is_set():
+            found = signal.sigtimedwait({SIGNAL}, _TURN_S)
+            if found is not None and found.si_pid:
+                self._pressed.append((found.si_pid, found.si_uid))
+
+
+@dataclass(frozen=True)
+class GuardProcess:
+    """The process of a guard. It stays this one, whatever becomes of its number."""
+
+    pid: int
+    supervisor_pid: int
+    run: str
+    descriptor: int = field(compare=False, repr=False)
+
+    @property
+    def title(self) -> str:
+        """Its run, for people: "stretch (pid 4711)"."""
+        return f"{self.run} (pid {self.supervisor_pid})"
+
+    def signal(self, number: int) -> bool:
+        """Send it a signal; whether it was still there."""
+        try:
+            signal.pidfd_send_signal(self.descriptor, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+def guard_processes() -> list[GuardProcess]:
+    """Those of this user, oldest first."""
+    found = []
+    for place in _PROCESSES.iterdir():
+        if place.name.isdigit() and (process := _guard_process(int(place.name))) is not None:
+            found.append(process)
+    return sorted(found, key=lambda process: process.pid)
+
+
+def _guard_process(pid: int) -> GuardProcess | None:
+    place = _PROCESSES / str(pid)
+    try:
+        if place.stat().st_uid != os.getuid() or MARK.encode() not in (place / "cmdline").read_bytes():
+            return None
+        descriptor = os.pidfd_open(pid)
+    except OSError:  # it has ended, or is not ours to see
+        return None
+    try:  # once more, of the very process that is held now
+        arguments = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError):
+        os.close(descriptor)
+        return None
+    run = next((argument.removeprefix(MARK) for argument in arguments if argument.startswith(MARK)), "")
+    if not run:
+        os.close(descriptor)
+        return None
+    return GuardProcess(pid, parent, run, descriptor)
+
+
+def press(processes: Iterable[GuardProcess], answer_s: float = ANSWER_S) -> list[GuardProcess]:
+    """Stop these robots; returns the processes that did not answer in time. Only for a program of one thread."""
+    assert SIGNAL is not None
+    block()
+    waiting = {process.pid: process for process in processes}
+    clock = SystemClock()
+    end_ns = clock.now_ns() + to_ns(answer_s)
+    for process in list(waiting.values()):
+        if not process.signal(SIGNAL):
+            del waiting[process.pid]
+    while waiting and (left_ns := end_ns - clock.now_ns()) > 0:
+        found = signal.sigtimedwait({SIGNAL}, left_ns / NS_PER_S)
+        if found is not None:
+            waiting.pop(found.si_pid, None)
+    return list(waiting.values())

@@ -1,0 +1,142 @@
+"""`polyrhythm guard estop`: it works without sockets, files and libraries, also where the guard is frozen."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from bench.faults.rig import ESTOPPED, ROOT, STOPPED, Rig
+from nodes.guard import command, orders
+from runtime import estop_signal
+from runtime.errors import UserError
+from runtime.estop_signal import ANSWER_S, GuardProcess
+
+HEAVY = ("zmq", "numpy", "runtime.transport.zeromq", "nodes.guard.node", "runtime.launch")
+SENT = """
+import sys
+from runtime import cli, estop_signal
+def press(processes, answer_s=0.0):
+    found = list(processes)
+    print([name for name in sys.modules])
+    return []
+estop_signal.press = press
+estop_signal.guard_processes = lambda: [estop_signal.GuardProcess(1, 2, "x", -1)]
+cli.main(["guard", "estop"])
+"""
+
+
+def test_nothing_heavy_is_loaded_before_the_stop_is_sent() -> None:
+    done = subprocess.run([sys.executable, "-c", SENT], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[0]
+    assert "'runtime.estop_signal'" in loaded
+    assert [name for name in HEAVY if f"'{name}'" in loaded] == []
+
+
+class Presses:
+    """Guards that all answer, and whom somebody stopped."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *running: GuardProcess) -> None:
+        self.stopped: list[str] = []
+        monkeypatch.setattr(estop_signal, "guard_processes", lambda: list(running))
+        monkeypatch.setattr(estop_signal, "press", self._press)
+
+    def _press(self, processes: list[GuardProcess], answer_s: float = ANSWER_S) -> list[GuardProcess]:
+        self.stopped += [one.run for one in processes]
+        return []
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> Presses:
+    return Presses(monkeypatch, GuardProcess(11, 10, "kitchen", -1), GuardProcess(21, 20, "hall", -1))
+
+
+def test_without_a_name_every_robot_of_this_user_is_stopped_and_with_one_that_alone(two: Presses) -> None:
+    assert command.main(["estop"]) == 0
+    assert two.stopped == ["kitchen", "hall"]
+    assert command.main(["estop", "--run", "hall"]) == 0
+    assert command.main(["estop", "--run", "10"]) == 0
+    assert two.stopped[2:] == ["hall", "kitchen"]
+
+
+def test_a_name_that_no_run_has_stops_nobody_and_is_told(two: Presses, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["estop", "--run", "cellar"]) == 1
+    assert capsys.readouterr().err == (
+        "--run cellar: no such run has a guard; running: hall (pid 20), kitchen (pid 10)\n"
+    )
+    assert two.stopped == []
+
+
+@pytest.mark.parametrize("order", ["arm", "rearm"])
+def test_what_lets_a_robot_move_needs_a_name(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orders, "find_runs", list)
+    with pytest.raises(UserError, match=f"^{order} needs --run: the name or pid of the run whose robot is meant"):
+        command.main([order])
+
+
+@pytest.fixture
+def rig() -> Iterator[Rig]:
+    rig = Rig()
+    try:
+        rig.wait_moving()
+        yield rig
+    finally:
+        rig.close()
+
+
+def estop(rig: Rig) -> tuple[str, dict[str, object]]:
+    """What the command says of that rig's run."""
+    asked = [sys.executable, "-m", "runtime", "guard", "estop", "--run", str(rig.process.pid), "--json"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False, timeout=40.0)
+    assert done.returncode == 0, done.stderr
+    (told,) = json.loads(done.stdout)
+    return done.stderr, told
+
+
+@pytest.mark.processes
+def test_a_run_whose_folder_was_deleted_holds_within_a_second_says_so_and_can_still_be_stopped(rig: Rig) -> None:
+    start_ns = time.monotonic_ns()
+    shutil.rmtree(rig.run.folder)
+    record = rig.wait_mode(STOPPED, start_ns, "stopped, as its sockets are gone")
+    assert record[0] - start_ns < 1.5e9  # 1 s on a machine that has nothing else to do
+    rig.wait("it says so", lambda: "no tool reaches it any more; end it and start anew" in rig.tail())
+    pid = str(rig.process.pid)
+    done = subprocess.run(
+        [sys.executable, "-m", "runtime", "guard", "estop", "--run", pid], cwd=ROOT, check=False, timeout=20.0
+    )
+    assert done.returncode == 0
+    rig.wait_mode(ESTOPPED, start_ns, "estopped")
+
+
+@pytest.mark.processes
+def test_a_frozen_guard_is_ended_the_motors_stand_and_the_one_that_comes_back_is_latched(rig: Rig) -> None:
+    pid = rig.pid("robot")
+    os.kill(pid, signal.SIGSTOP)
+    err, told = estop(rig)
+    assert told["ended"] == pid
+    assert told["latched"] is True
+    assert "the guard that was started again has latched the emergency stop" in err
+    rig.wait_whole()
+    assert rig.pid("robot") != pid
+    last = rig.guard.last()
+    assert last is not None
+    assert last[1] == ESTOPPED
+    motors = rig.motors.last()
+    assert motors is not None
+    assert abs(motors[2]) < 1e-9
+
+
+@pytest.mark.processes
+def test_a_stop_by_signal_is_latched_and_names_the_account(rig: Rig) -> None:
+    start_ns = time.monotonic_ns()
+    _, told = estop(rig)
+    assert told == {"run": "faults", "pid": rig.process.pid, "ended": None, "latched": True}
+    rig.wait_mode(ESTOPPED, start_ns, "estopped")
+    rig.wait("the log names who", lambda: "emergency stop: terminal: pressed by " in "".join(rig.output))
