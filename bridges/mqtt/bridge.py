@@ -80,7 +80,7 @@ class MqttBridge(ForRobot, RobotPorts):
 
     def __init__(
         self,
-        host: str = "127.0.0.1",
+        address: str = "127.0.0.1",
         port: int = 1883,
         site: str = "polyrhythm",
         robot: str = "robot",
@@ -93,7 +93,7 @@ class MqttBridge(ForRobot, RobotPorts):
         self.topics = Topics(site, robot)
         self.commands = tuple(commands)
         self.discovery = discovery
-        self.place = (host, port, tls, ca_file)
+        self.place = (address, port, tls, ca_file)
         self.gate = Gatekeeper(robot, self.commands, self.topics.replies)
         self.accepted: deque[tuple[str, Command]] = deque()
         self.stamped_ns = 0
@@ -101,7 +101,7 @@ class MqttBridge(ForRobot, RobotPorts):
 
     def problems(self) -> list[str]:
         """What is missing, unknown, or would be open to everybody on the network."""
-        host, port, tls, ca_file = self.place
+        address, port, tls, ca_file = self.place
         problems = self.topics.problems()
         if importlib.util.find_spec("aiomqtt") is None:
             problems.append("aiomqtt is not installed; the bridge needs it: pip install 'polyrhythm[mqtt]'")
@@ -114,11 +114,11 @@ class MqttBridge(ForRobot, RobotPorts):
             problems.append(f"discovery is {self.discovery!r}; expected a prefix without wildcards, like homeassistant")
         if ca_file and not Path(ca_file).is_file():
             problems.append(f"ca_file is {ca_file!r}: there is no such file")
-        if host not in LOOPBACK and not tls:
+        if address not in LOOPBACK and not tls:
             if os.environ.get("MQTT_USERNAME") or os.environ.get("MQTT_PASSWORD"):
-                problems.append(f"a password would go to {host} in the clear: set tls = true")
+                problems.append(f"a password would go to {address} in the clear: set tls = true")
             elif self.commands:
-                problems.append(f"commands by way of {host} need tls = true and MQTT_USERNAME, MQTT_PASSWORD")
+                problems.append(f"commands by way of {address} need tls = true and MQTT_USERNAME, MQTT_PASSWORD")
         return problems
 
     def on_start(self) -> None:
@@ -213,10 +213,10 @@ class MqttBridge(ForRobot, RobotPorts):
         from bridges.mqtt.client import Broker
         from bridges.mqtt.connection import Connection
 
-        host, port, tls, ca_file = self.place
+        address, port, tls, ca_file = self.place
         name, word = os.environ.get("MQTT_USERNAME", ""), os.environ.get("MQTT_PASSWORD", "")
         link = Connection(
-            Broker(host, port, name, word, tls, ca_file),
+            Broker(address, port, name, word, tls, ca_file),
             self.topics,
             self.news,
             self.take if self.commands else None,

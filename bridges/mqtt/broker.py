@@ -24,16 +24,16 @@ FAREWELL_S = 1.0
 
 
 @asynccontextmanager
-async def broker_at(host: str, port: int, cert_file: str = "", key_file: str = "") -> AsyncIterator[None]:
+async def broker_at(address: str, port: int, certificate: str = "", key: str = "") -> AsyncIterator[None]:
     """A broker that listens there until the end of the block. Raises TransportError where it cannot."""
     for chatty in ("amqtt", "transitions"):
         logging.getLogger(chatty).setLevel(logging.CRITICAL)  # each client that comes and goes would be news
     listener = ListenerConfig(
-        bind=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+        bind=f"[{address}]:{port}" if ":" in address else f"{address}:{port}",
         max_connections=MOST_CONNECTIONS,
-        ssl=bool(cert_file),
-        certfile=cert_file or None,
-        keyfile=key_file or None,
+        ssl=bool(certificate),
+        certfile=certificate or None,
+        keyfile=key or None,
     )
     config = BrokerConfig(
         listeners={"default": listener},
@@ -44,7 +44,7 @@ async def broker_at(host: str, port: int, cert_file: str = "", key_file: str = "
     try:
         await broker.start()
     except BrokerError as problem:
-        raise TransportError(f"there can be no broker at {host}:{port}: {problem.__cause__ or problem}") from problem
+        raise TransportError(f"there can be no broker at {address}:{port}: {problem.__cause__ or problem}") from problem
     try:
         yield
     finally:

@@ -20,7 +20,7 @@ MOST_WAITING = 100
 class Broker:
     """Where the broker is, and how to be let in."""
 
-    host: str
+    address: str
     port: int
     username: str = ""
     password: str = ""
@@ -69,7 +69,7 @@ async def connect(broker: Broker, *, identifier: str, will_topic: str, will: byt
     except (OSError, ssl.SSLError) as problem:
         raise TransportError(f"the CA file {broker.ca_file!r} cannot be used: {problem}") from problem
     client = aiomqtt.Client(
-        broker.host,
+        broker.address,
         broker.port,
         username=broker.username or None,
         password=broker.password or None,
@@ -80,7 +80,7 @@ async def connect(broker: Broker, *, identifier: str, will_topic: str, will: byt
         tls_context=context,
         max_queued_incoming_messages=MOST_WAITING,
     )
-    with _in_words(f"the MQTT broker {broker.host}:{broker.port}"):
+    with _in_words(f"the MQTT broker {broker.address}:{broker.port}"):
         async with client:
             yield BrokerConnection(client)
 

@@ -243,6 +243,12 @@ def health_topic(node: str) -> str:
     return f"health/{node}"
 
 
+_OLD_PARAMETERS = {"host": "address", "cert_file": "certificate", "key_file": "key"}
+"""As nodes called them before version 0.2; told for one version, then gone."""
+_OLD_METHODS = {"check_parameters": "problems(self)", "check_seats": "seat_problems(self, seats)"}
+"""Class methods of nodes of the same time, and the methods of a built node that they are now."""
+
+
 def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as the types that `__init__` declares. Raises ParameterError where one is unknown or missing."""
     signature = inspect.signature(cls.__init__) if "__init__" in _own_names(cls) else inspect.Signature()
@@ -253,6 +259,8 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
     }
     for name in params:
         if name not in known:
+            if _OLD_PARAMETERS.get(name) in known:
+                raise ParameterError(f"parameter {name!r} of {cls.__name__} is now {_OLD_PARAMETERS[name]!r}")
             raise ParameterError(f"unknown parameter {name!r} of {cls.__name__}; known: {choices(known)}")
     hints = get_type_hints(cls.__init__) if known else {}
     values: dict[str, Any] = {}
@@ -297,8 +305,11 @@ def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list
         return [str(problem)]
     problems = _unserved(spec.cls) + handler_problems(spec.cls, handlers) + instance_problems(node)
     problems += idle_parameters(spec.cls, spec.params)
-    if hasattr(spec.cls, "check_parameters"):
-        problems.append(f"{spec.cls.__name__}.check_parameters is now problems(self), asked of the built node")
+    problems += [
+        f"{spec.cls.__name__}.{old} is now {new}, asked of the built node"
+        for old, new in _OLD_METHODS.items()
+        if hasattr(spec.cls, old)
+    ]
     timers = [handler.name for handler in handlers if isinstance(handler, Timer)]
     for name, hz in spec.hz.items():
         if name not in timers:

@@ -49,7 +49,7 @@ def decode(text: str | bytes) -> Incoming:
 class PersonAtPage(Node):
     """Plays the seat whose topic `episode/seat` is remapped to; the log says where the page is.
 
-    `host` other than this machine needs `certificate` and `key`. `port` 0 is any free one.
+    `address` other than this machine needs `certificate` and `key`. `port` 0 is any free one.
     """
 
     provenance = "person"
@@ -61,10 +61,10 @@ class PersonAtPage(Node):
     scores = Subscription(Scores, "episode/scores", qos=OPTIONAL)
     reply = Publisher(Reply, "episode/reply", qos=RELIABLE)
 
-    lan_parameter = "host"
+    lan_parameter = "address"
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, certificate: str = "", key: str = "") -> None:
-        self._pages = PageHost(host, port, certificate, key)
+    def __init__(self, address: str = "127.0.0.1", port: int = 0, certificate: str = "", key: str = "") -> None:
+        self._pages = PageHost(address, port, certificate, key)
         self._board = EpisodeBoard()
         self._briefing: Briefing | None = None
         self._question: Observation | None = None

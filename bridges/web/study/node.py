@@ -95,7 +95,7 @@ class Study(VoicePorts, TalkPorts):
 
     provenance = "person"
     is_ears = True
-    lan_parameter = "host"
+    lan_parameter = "address"
 
     head_image = Subscription(Image, "head/image", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
@@ -118,7 +118,7 @@ class Study(VoicePorts, TalkPorts):
         self,
         protocol: str = "",
         folder: str = "runs/study",
-        host: str = "127.0.0.1",
+        address: str = "127.0.0.1",
         port: int = 0,
         certificate: str = "",
         key: str = "",
@@ -127,7 +127,7 @@ class Study(VoicePorts, TalkPorts):
         self._is_stop = load_stop_words(stop_words)
         self._protocol = _read(protocol)
         self._folder = Path(folder)
-        self._pages = PageHost(host, port, certificate, key)
+        self._pages = PageHost(address, port, certificate, key)
         self._recordings: RecordingsDesk | None = None
         self._canned = {one.id: one.canned(self._protocol.folder) for one in self._protocol.condition}
         self._recorders = Recorders()

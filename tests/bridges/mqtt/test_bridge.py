@@ -166,13 +166,13 @@ def test_discovery_has_an_emergency_stop_only_where_it_is_allowed() -> None:
 def test_what_would_be_open_to_the_network_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MQTT_USERNAME", raising=False)
     monkeypatch.delenv("MQTT_PASSWORD", raising=False)
-    assert MqttBridge(host="broker.local").problems() == []
-    assert "need tls = true" in MqttBridge(host="broker.local", commands=("stop",)).problems()[0]
+    assert MqttBridge(address="broker.local").problems() == []
+    assert "need tls = true" in MqttBridge(address="broker.local", commands=("stop",)).problems()[0]
     monkeypatch.setenv("MQTT_PASSWORD", "secret")
-    (problem,) = MqttBridge(host="broker.local").problems()
+    (problem,) = MqttBridge(address="broker.local").problems()
     assert "in the clear" in problem
     assert "secret" not in problem
-    assert MqttBridge(host="broker.local", tls=True, commands=("stop",)).problems() == []
+    assert MqttBridge(address="broker.local", tls=True, commands=("stop",)).problems() == []
     texts = MqttBridge(site="a/b", robot="#", port=0, commands=("fly",), ca_file="none.pem").problems()
     assert len(texts) == 5
 

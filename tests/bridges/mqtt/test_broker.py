@@ -42,20 +42,20 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runs]:
 
 
 def test_what_would_be_open_to_others_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (problem,) = MqttBroker(host="0.0.0.0", port=free_port()).problems()
-    assert problem == "at 0.0.0.0 others reach it: give cert_file, key_file and MQTT_USERNAME, MQTT_PASSWORD"
-    certificate = {"cert_file": str(make_certificate(tmp_path)), "key_file": str(tmp_path / "key.pem")}
-    assert MqttBroker(host="0.0.0.0", port=free_port(), **certificate).problems() == [problem]
+    (problem,) = MqttBroker(address="0.0.0.0", port=free_port()).problems()
+    assert problem == "at 0.0.0.0 others reach it: give certificate, key and MQTT_USERNAME, MQTT_PASSWORD"
+    certificate = {"certificate": str(make_certificate(tmp_path)), "key": str(tmp_path / "key.pem")}
+    assert MqttBroker(address="0.0.0.0", port=free_port(), **certificate).problems() == [problem]
     monkeypatch.setenv("MQTT_USERNAME", "fleet")
     monkeypatch.setenv("MQTT_PASSWORD", "right")
-    assert MqttBroker(host="0.0.0.0", port=free_port(), **certificate).problems() == []
+    assert MqttBroker(address="0.0.0.0", port=free_port(), **certificate).problems() == []
 
 
 def test_mistakes_are_sentences() -> None:
-    texts = MqttBroker(port=0, cert_file="none.pem").problems()
+    texts = MqttBroker(port=0, certificate="none.pem").problems()
     assert texts == [
-        "cert_file is 'none.pem': there is no such file",
-        "cert_file and key_file belong together: give both or neither",
+        "certificate is 'none.pem': there is no such file",
+        "certificate and key belong together: give both or neither",
         "port is 0; expected 1 to 65535",
     ]
     with pytest.raises(ParameterError, match="a broker lives in real time"):

@@ -238,10 +238,25 @@ def test_once_a_day_and_ten_thousand_times_a_second_are_rates(hz: float) -> None
     assert rate_problem(hz) == ""
 
 
-def test_the_old_way_to_check_parameters_is_told() -> None:
+def test_old_names_of_methods_and_parameters_are_told_with_the_new_ones() -> None:
     class Old(Picky):
         @classmethod
         def check_parameters(cls, model: str = "") -> list[str]:
             return []
 
-    assert problems(spec("old", Old)) == ["old: Old.check_parameters is now problems(self), asked of the built node"]
+        @classmethod
+        def check_seats(cls, seats: dict[str, tuple[str, ...]], model: str = "") -> list[str]:
+            return []
+
+    class Page(Node):
+        def __init__(self, address: str = "127.0.0.1") -> None:
+            self.address = address
+
+    assert problems(spec("old", Old)) == [
+        "old: Old.check_parameters is now problems(self), asked of the built node",
+        "old: Old.check_seats is now seat_problems(self, seats), asked of the built node",
+    ]
+    with pytest.raises(ParameterError, match="parameter 'host' of Page is now 'address'"):
+        convert_params(Page, {"host": "0.0.0.0"})
+    with pytest.raises(ParameterError, match="unknown parameter 'key_file' of Page; known: address"):
+        convert_params(Page, {"key_file": "key.pem"})

@@ -351,13 +351,13 @@ def test_a_second_class_still_drops_what_was_set_for_the_first(write: Any) -> No
 
 def test_set_tells_a_nodes_host_from_a_parameter_of_that_name() -> None:
     tables: dict[str, Any] = {
-        "nodes": {"mqtt": {"use": "bridges.mqtt.bridge:MqttBridge"}, "study": {"use": "bridges.web.study.node:Study"}},
+        "nodes": {"link": {"use": "my_robot.link:Link"}, "study": {"use": "my_robot.study:Study"}},
         "hosts": {"robot": {}, "desktop": {}},
     }
-    override(tables, "mqtt.host=10.0.0.7")
+    override(tables, "link.host=10.0.0.7")
     override(tables, "study.host=desktop")
     override(tables, "study.params.host=desktop")
-    assert tables["nodes"]["mqtt"] == {"use": "bridges.mqtt.bridge:MqttBridge", "params": {"host": "10.0.0.7"}}
+    assert tables["nodes"]["link"] == {"use": "my_robot.link:Link", "params": {"host": "10.0.0.7"}}
     assert tables["nodes"]["study"] == {
-        "use": "bridges.web.study.node:Study", "host": "desktop", "params": {"host": "desktop"}
+        "use": "my_robot.study:Study", "host": "desktop", "params": {"host": "desktop"}
     }  # fmt: skip
