@@ -7,14 +7,14 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import zmq
 
 from bench.load_nodes import Parcel, Sink, Source
 from runtime.clock import SystemClock
 from runtime.control_messages.fence import PreemptionEpochs
-from runtime.execution.node_host import NodeHost, Send
+from runtime.execution.node_host import Host, NodeHost
 from runtime.execution.runners import run_guarded
 from runtime.message import Envelope, Stamped
 from runtime.messages.codec import decoder_of, encode_parts
@@ -102,17 +102,25 @@ def _raw(way: Way, stages: Stages) -> None:
             stages.time("pyzmq alone: receive", lambda: [inward.recv() for _ in range(way.batch)])
 
 
-def _host(node: Node, send: Send) -> NodeHost:
-    return NodeHost(
-        node, name="bench", clock=SystemClock(), seed=0, send=send, fence=PreemptionEpochs(), finish=lambda *_: None
-    )
+class Kept(Host):
+    """Keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[Envelope, Any]] = []
+
+    def send(self, envelope: Envelope, message: Any) -> None:
+        self.sent.append((envelope, message))
+
+
+def _host(node: Node, host: Host) -> NodeHost:
+    return NodeHost(node, name="bench", clock=SystemClock(), seed=0, host=host, fence=PreemptionEpochs())
 
 
 def _ours(way: Way, stages: Stages) -> None:
     source, sink = Source(size_bytes=way.size_bytes), Sink(count=10**9)
-    sent: list[tuple[Envelope, Parcel]] = []
-    sender = _host(source, lambda envelope, message: sent.append((envelope, message)))  # type: ignore[arg-type]
-    receiver = _host(sink, lambda envelope, message: None)
+    kept = Kept()
+    sent: list[tuple[Envelope, Parcel]] = kept.sent
+    sender, receiver = _host(source, kept), _host(sink, Kept())
     lane, port = receiver.lanes[0], sink.parcel
     assert sender.lanes
     heard: list[Stamped[Parcel]] = []

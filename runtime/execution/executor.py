@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from runtime.bag.journal import calls_topic
 from runtime.clock import SystemClock, to_ns
@@ -22,7 +22,7 @@ from runtime.control_messages.lease import Lease, SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.deep_queue import DeepPort
 from runtime.execution.lane import Lane
-from runtime.execution.node_host import NodeHost
+from runtime.execution.node_host import Host, NodeHost
 from runtime.execution.reporting import health_of
 from runtime.execution.runners import LaneRunner, LoopRunner, MessageSource, ThreadRunner, run_guarded
 from runtime.launch.budgets_table import Budgets
@@ -38,18 +38,42 @@ _MOST_TOLD = 32
 _FOR_ALL = frozenset((Fence, Lease))  # they concern the whole process
 _SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for another thread of its process
 
-Publish = Callable[[Envelope, Message], None]
-PublishAll = Callable[[Envelope, Sequence[Message]], None]
 Deliver = Callable[[Stamped[Any]], None]
 Lost = Callable[[str, str, int], None]
-OpenSource = Callable[[Mapping[str, type[Message]], Deliver, Lost], MessageSource]
 
 
-class Executor:
-    """The nodes of one process. `types` are those of the topics heard; `publish` sends to the other processes.
+class Transport(Protocol):
+    """What connects the nodes of a process with the rest of the run; whoever derives from it gives what it has."""
 
-    `open_source` gives a control loop its own way to the topics that nobody else in the process hears;
-    `shared_types` are the others.
+    def publish(self, envelope: Envelope, message: Message) -> None:
+        """Send a message to the other processes (any thread); by default there are none."""
+        return
+
+    def publish_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
+        """The same with messages that were published at once; the envelope is that of the first."""
+        for number, message in enumerate(messages):
+            self.publish(envelope.later(number), message)
+
+    def open_source(self, types: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> MessageSource | None:
+        """A control loop's own way to the topics that nobody else in the process hears; None: it has none."""
+        return None
+
+    def unacknowledged(self) -> Mapping[str, Mapping[str, int]]:
+        """By topic and as "process: reason", reliable events that were not acknowledged there."""
+        return {}
+
+    def each_second(self) -> None:
+        """Do what is due now and then."""
+        return
+
+    def finish(self, node: str, ok: bool, reason: str) -> None:
+        """That node asks for the end of the run (any thread); by default nobody listens."""
+        return
+
+
+class Executor(Host):
+    """The nodes of one process. `types` are those of the topics heard, `shared_types` those of them that no control
+    loop reads by itself.
     """
 
     def __init__(
@@ -57,28 +81,21 @@ class Executor:
         specs: Iterable[NodeSpec],
         types: Mapping[str, type[Message]],
         *,
-        publish: Publish,
-        publish_all: PublishAll,
-        finish: Callable[[str, bool, str], None],
+        transport: Transport,
         seed: int,
         run_info: dict[str, Any],
         keeps_journal: bool = False,
         leases: SeatHolders | None = None,
         authority: str = "",
-        open_source: OpenSource | None = None,
-        each_second: Callable[[], None] = lambda: None,
-        unacknowledged: Callable[[], Mapping[str, Mapping[str, int]]] = dict,
         control_priority: int = CONTROL_PRIORITY,
     ) -> None:
         """`authority` names the node whose fences and leases count; "" anybody's."""
-        self._each_second = each_second
-        self._unacknowledged = unacknowledged
+        self._transport = transport
         self._control_priority = control_priority
         self.clock = SystemClock()
         self.shared_types = dict(types)
         self._sources: dict[int, MessageSource] = {}  # by id of the lane
-        self._publish = publish
-        self._publish_all = publish_all
+        self._publish, self._publish_all = transport.publish, transport.publish_all
         self._routes: dict[str, list[tuple[Subscription[Any], Callable[[], None]]]] = {}
         self._runners: list[LaneRunner] = []
         self._end: asyncio.Event | None = None
@@ -99,11 +116,9 @@ class Executor:
                 name=spec.name,
                 clock=self.clock,
                 seed=seed,
-                send=self.send,
-                send_all=self.send_all,
+                host=self,
                 fence=self._fence,
                 leases=self._leases,
-                finish=finish,
                 hz=spec.hz,
                 remap=spec.remap,
                 everything=types,
@@ -114,10 +129,9 @@ class Executor:
             if keeps_journal and not spec.cls.subscribes_all:
                 hosted.keep_journal()
             self.hosted.append(hosted)
-        if open_source is not None:
-            self._open_sources(open_source)
+        self._open_sources()
 
-    def _open_sources(self, open_source: OpenSource) -> None:
+    def _open_sources(self) -> None:
         hearers = Counter(port.topic for hosted in self.hosted for port in hosted.subscriptions.values())
         for lane in _control_lanes(self.hosted):
             ports = {port.topic: port for _, port in lane.listeners if hearers[port.topic] == 1}
@@ -128,7 +142,10 @@ class Executor:
             }
             if own:
                 deliver = ports[next(iter(own))].push if len(own) == 1 else partial(_push, ports)
-                self._sources[id(lane)] = open_source(own, deliver, self.lost)
+                source = self._transport.open_source(own, deliver, self.lost)
+                if source is None:
+                    continue
+                self._sources[id(lane)] = source
                 for topic in own:
                     del self.shared_types[topic]
 
@@ -192,7 +209,7 @@ class Executor:
                 await asyncio.wait_for(stop.wait(), _HEALTH_PERIOD_S)
             except TimeoutError:
                 self._publish_health()
-                self._each_second()
+                self._transport.each_second()
         await self._stop()
 
     async def _stop(self) -> None:
@@ -253,6 +270,10 @@ class Executor:
                 self.deliver(Stamped(message, envelope.later(number)))
         self._publish_all(envelope, messages)
 
+    def finish(self, node: str, ok: bool, reason: str) -> None:
+        """Hand on that a node asks for the end of the run (any thread)."""
+        self._transport.finish(node, ok, reason)
+
     def _keep_early(self, envelope: Envelope, messages: Sequence[Message]) -> bool:
         """Keep what is published until all nodes listen; False where they do by now."""
         with self._early_lock:
@@ -312,7 +333,7 @@ class Executor:
     def _publish_health(self) -> None:
         self._health_seq += 1
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        unacknowledged = self._unacknowledged()
+        unacknowledged = self._transport.unacknowledged()
         for hosted in self.hosted:
             health = health_of(
                 hosted,

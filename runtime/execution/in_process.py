@@ -10,7 +10,7 @@ from typing import Any
 
 from runtime.clock import to_ns
 from runtime.errors import PolyrhythmError
-from runtime.execution.executor import Executor
+from runtime.execution.executor import Executor, Transport
 from runtime.launch.graph import Graph, NodeSpec, specs_of
 from runtime.node import Node
 
@@ -35,17 +35,18 @@ async def _run(graph: Graph, seconds: float | None, seed: int) -> tuple[bool, st
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     outcomes: list[tuple[bool, str]] = []
 
-    def finish(node: str, ok: bool, reason: str) -> None:
-        outcomes.append((ok, reason))
-        loop.call_soon_threadsafe(stop.set)
+    class Alone(Transport):
+        """Nobody listens outside of this process."""
+
+        def finish(self, node: str, ok: bool, reason: str) -> None:
+            outcomes.append((ok, reason))
+            loop.call_soon_threadsafe(stop.set)
 
     run_info: dict[str, Any] = {"seed": seed, "clock": "real"}
     executor = Executor(
         graph.nodes.values(),
         graph.types,
-        publish=lambda envelope, message: None,  # nobody listens outside of this process
-        publish_all=lambda envelope, messages: None,
-        finish=finish,
+        transport=Alone(),
         seed=seed,
         run_info=run_info,
         keeps_journal=graph.is_recorded,

@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from runtime.bag.journal import Journal, JournalClock, JournalLog
 from runtime.clock import Clock
@@ -37,9 +37,21 @@ from runtime.messages.codec import holds_arrays
 from runtime.node import DeadlineWatch, Node, Timer, handlers_of, ports_of
 from runtime.ports import Publisher, Sources, Subscription
 
-Send = Callable[[Envelope, Message], None]
-SendAll = Callable[[Envelope, Sequence[Message]], None]
-"""Messages that were published at once; the envelope is that of the first."""
+
+class Host(Protocol):
+    """What takes in what a node publishes, and its wish to end the run; any thread may call."""
+
+    def send(self, envelope: Envelope, message: Message) -> None:
+        """One message."""
+
+    def send_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
+        """Messages that were published at once; the envelope is that of the first."""
+        for number, message in enumerate(messages):
+            self.send(envelope.later(number), message)
+
+    def finish(self, node: str, ok: bool, reason: str) -> None:
+        """That node asks for the end of the run; by default nobody listens."""
+        return
 
 
 class NodeHost:
@@ -52,11 +64,9 @@ class NodeHost:
         name: str,
         clock: Clock,
         seed: int,
-        send: Send,
-        send_all: SendAll | None = None,
+        host: Host,
         fence: PreemptionEpochs,
         leases: SeatHolders | None = None,
-        finish: Callable[[str, bool, str], None],
         hz: Mapping[str, float] | None = None,
         remap: Mapping[str, str] | None = None,
         everything: Mapping[str, type[Message]] | None = None,
@@ -66,8 +76,7 @@ class NodeHost:
         self.node = node
         self.name = name
         self.clock = clock
-        self.send = send
-        self._send_all = send_all or self._send_each
+        self.send, self._send_all = host.send, host.send_all
         self.fence = fence
         self.seat = type(node).seat
         self.ages = NodeAges(rules)
@@ -81,7 +90,7 @@ class NodeHost:
             _name=name,
             _clock=clock,
             _random=random.Random(f"{seed}/{name}"),
-            _finish=lambda ok, reason: finish(name, ok, reason),
+            _finish=lambda ok, reason: host.finish(name, ok, reason),
         )
         self.failures = Failures(node.log, clock)
         self.slow = SlowCalls(node.log)
@@ -337,10 +346,6 @@ class NodeHost:
                     for _ in messages:
                         meter.add(envelope)
             self._send_all(envelope, messages)
-
-    def _send_each(self, envelope: Envelope, messages: Sequence[Message]) -> None:
-        for number, message in enumerate(messages):
-            self.send(envelope.later(number), message)
 
 
 _OURS = str(Path(__file__).parent.parent)

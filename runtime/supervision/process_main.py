@@ -21,7 +21,7 @@ import msgspec
 from runtime import estop_signal
 from runtime.control_messages.lease import SeatHolders
 from runtime.errors import PolyrhythmError
-from runtime.execution.executor import Deliver, Executor, Lost
+from runtime.execution.executor import Deliver, Executor, Lost, Transport
 from runtime.execution.process_priorities import RealTimeStart
 from runtime.hosts.hosts_table import GatewayPlan
 from runtime.launch.nodes_table import node_spec
@@ -69,6 +69,37 @@ class Refusals:
         for (source, topic), number in numbers.items():
             why = self._why[source, topic][:500]
             self._control.tell("refused", source=source, topic=topic, why=why, number=number)
+
+
+class Bus(PublisherSockets, Transport):
+    """What connects the nodes of a process with those of others, and with the supervisor."""
+
+    def __init__(
+        self, folder: Path, name: str, plan: ProcessPlan, priority: int, control: Control, refusals: Refusals
+    ) -> None:
+        super().__init__(folder, name, priority, plan.reliable)
+        self.readers: list[Reader] = []
+        self._receiver, self._acknowledges = name, plan.acknowledges
+        self._control, self._refusals = control, refusals
+
+    def open_source(self, types: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
+        reader = Reader(
+            types,
+            deliver,
+            lost,
+            receiver=self._receiver,
+            reliable=self._acknowledges,
+            refused=self._refusals.note,
+        )
+        self.readers.append(reader)
+        return reader
+
+    def each_second(self) -> None:
+        self.send_late_join()
+        self._refusals.tell()
+
+    def finish(self, node: str, ok: bool, reason: str) -> None:
+        self._control.tell("finish", node=node, ok=ok, reason=reason)
 
 
 class Process:
@@ -131,46 +162,22 @@ class Process:
             return
         start = RealTimeStart(self._name, specs, plan.realtime)
         schedule_readers(start.transport)
-        outlet = PublisherSockets(self._folder, self._name, start.transport, plan.reliable)
+        outlet = Bus(self._folder, self._name, plan, start.transport, self._control, self._refusals)
         self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here
         self._run_info["needed_files"] = [
             str(path) for path in (self._folder / "run.json", *endpoints(self._folder, self._name))
         ]
         if plan.hosts_authority and estop_signal.SIGNAL is not None:
             self._run_info["estop_signals"] = True
-        readers: list[Reader] = []
-
-        def open_reader(own: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
-            readers.append(
-                Reader(
-                    own,
-                    deliver,
-                    lost,
-                    receiver=self._name,
-                    reliable=plan.acknowledges,
-                    refused=self._refusals.note,
-                )
-            )
-            return readers[-1]
-
-        def each_second() -> None:
-            outlet.send_late_join()
-            self._refusals.tell()
-
         self._executor = executor = Executor(
             specs,
             types,
-            publish=outlet.publish,
-            publish_all=outlet.publish_all,
-            finish=lambda node, ok, reason: self._control.tell("finish", node=node, ok=ok, reason=reason),
+            transport=outlet,
             seed=run["seed"],
             run_info=self._run_info,
             keeps_journal=plan.is_recorded,
             leases=SeatHolders(plan.holders, plan.seat_topics),
             authority=plan.authority,
-            open_source=open_reader,
-            each_second=each_second,
-            unacknowledged=outlet.unacknowledged,
             control_priority=start.control,
         )
         outlet.kept.update((topic, ()) for topic in executor.topics_kept)
@@ -185,7 +192,7 @@ class Process:
         )
         try:
             inlet.connect(self._folder, plan.peers, plan.owners, names)
-            for reader in readers:
+            for reader in outlet.readers:
                 reader.connect(self._folder, plan.peers, plan.owners)
             inlet.accept(self._folder, self._name, types)
             executor.prepare()
@@ -202,7 +209,7 @@ class Process:
             self._refusals.tell()
             inlet.close()
             outlet.close()
-            for reader in readers if not executor.stuck else ():
+            for reader in outlet.readers if not executor.stuck else ():
                 reader.close()
         if executor.stuck:
             logging.getLogger(self._name).warning("%s did not end in time", ", ".join(executor.stuck))

@@ -8,7 +8,7 @@ from typing import Any
 from runtime.control_messages.fence import Fence, PreemptionEpochs
 from runtime.control_messages.lease import Lease, SeatHolders
 from runtime.execution.lane import Lane
-from runtime.execution.node_host import NodeHost
+from runtime.execution.node_host import Host, NodeHost
 from runtime.launch.links_table import LinkModel, LinkPath
 from runtime.message import Envelope, Message, Stamped
 from runtime.messages.codec import check_types
@@ -24,7 +24,7 @@ OUTSIDE = "test"
 """Who publishes what comes from outside the graph; its leases count as the authority's."""
 
 
-class Delivery:
+class Delivery(Host):
     """All messages at the time when they are published, in the order in which they were sent."""
 
     def __init__(
@@ -38,6 +38,7 @@ class Delivery:
         links: Sequence[LinkModel],
         seed: int,
         trace: MessageTrace | None,
+        finish: Callable[[str, bool, str], None],
     ) -> None:
         self.newest: dict[str, Stamped[Any]] = {}
         """By topic, what was published last."""
@@ -51,6 +52,7 @@ class Delivery:
         self._ways: dict[tuple[str, str, str], LinkPath] = {}
         self._seed = seed
         self._trace = trace
+        self._finish = finish
         self._reliable: dict[tuple[str, str], QoS] = {}  # by sender and topic
         self._routes: dict[str, list[tuple[NodeHost, Subscription[Any], Lane | None]]] = {}
 
@@ -67,6 +69,9 @@ class Delivery:
         """Publish the message when its envelope says. Raises CodecError where the wire would refuse it."""
         check_types(message)
         self.put(envelope, message)
+
+    def finish(self, node: str, ok: bool, reason: str) -> None:
+        self._finish(node, ok, reason)
 
     def put(self, envelope: Envelope, message: Message) -> None:
         """The same of what a test says from outside, which may be as wrong as it likes."""

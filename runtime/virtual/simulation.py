@@ -97,6 +97,7 @@ class Simulation:
             links=links,
             seed=seed,
             trace=trace,
+            finish=self._finish,
         )
         self.hosted = {
             spec.name: NodeHost(
@@ -104,10 +105,9 @@ class Simulation:
                 name=spec.name,
                 clock=self.clock,
                 seed=seed,
-                send=self._delivery.send,
+                host=self._delivery,
                 fence=fence,
                 leases=leases,
-                finish=self._finish,
                 hz=spec.hz,
                 remap=spec.remap,
                 everything=self.graph.types,

@@ -17,7 +17,7 @@ from runtime.command_line.arguments import answered, seconds
 from runtime.command_line.attach import Interruption, Sender, add_run_argument, attach, hear
 from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, PolyrhythmError, UserError, choices
-from runtime.execution.executor import Executor
+from runtime.execution.executor import Executor, Transport
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.message import Envelope, Message
 from runtime.messages.codec import decode
@@ -84,8 +84,7 @@ async def _serve(
     stops = Stops(run)
     graph = Graph([NodeSpec("viewer", Viewer, instance=node)])
     executor = Executor(
-        graph.nodes.values(), graph.types, publish=stops.publish, publish_all=lambda envelope, messages: None,
-        finish=lambda node, ok, reason: None, seed=0, run_info={},
+        graph.nodes.values(), graph.types, transport=stops, seed=0, run_info={},
     )  # fmt: skip
     executor.prepare()
     url = node.url("viewer")
@@ -116,7 +115,7 @@ async def _serve(
         stops.close()
 
 
-class Stops:
+class Stops(Transport):
     """Hands a stop that somebody presses on the page to the run; the page says nothing else into it."""
 
     def __init__(self, run: FoundRun) -> None:

@@ -24,7 +24,7 @@ from runtime.clock import NS_PER_S
 from runtime.context import AgeRules, HandlerContext, NodeSnapshot, current_call
 from runtime.control_messages.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
-from runtime.execution.node_host import NodeHost
+from runtime.execution.node_host import Host, NodeHost
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image
@@ -42,6 +42,16 @@ _CHANGEABLE = (list, dict, set, bytearray, deque, np.ndarray)
 
 class NotReplayableError(RecordingError):
     """What the recording holds is not enough to run a call again."""
+
+
+class KeptMessages(Host):
+    """Keeps what a node publishes, for the comparison."""
+
+    def __init__(self, sent: list[tuple[Envelope, Message]]) -> None:
+        self._sent = sent
+
+    def send(self, envelope: Envelope, message: Message) -> None:
+        self._sent.append((envelope, message))
 
 
 class CallClock:
@@ -200,8 +210,7 @@ class NodePlayer:
         node: Node = self._spec.build()
         hosted = NodeHost(
             node, name=self._spec.name, clock=self._call_clock, seed=self._seed,
-            send=lambda envelope, message: self._sent.append((envelope, message)),
-            fence=PreemptionEpochs(), finish=lambda name, ok, reason: None, hz=self._spec.hz, remap=self._spec.remap,
+            host=KeptMessages(self._sent), fence=PreemptionEpochs(), hz=self._spec.hz, remap=self._spec.remap,
             rules=AgeRules.of(self._run_info),
         )  # fmt: skip
         self._views.clear()

@@ -15,7 +15,7 @@ from nodes.recording.recorder import Recorder
 from runtime.bag.file import BagReader
 from runtime.control_messages.health import Health
 from runtime.execution import executor as module
-from runtime.execution.executor import Executor
+from runtime.execution.executor import Executor, Transport
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
 from runtime.message import Envelope, Message, Stamped
@@ -39,17 +39,16 @@ def run_to_its_end(folder: Path) -> dict[str, dict[str, int]]:
     """Record messages of a run that ends before they were taken in; what the recorder said last it had dropped."""
     told: list[Health] = []
 
-    def publish(envelope: Envelope, message: Message) -> None:
-        if isinstance(message, Health):
-            told.append(message)
+    class Wire(Transport):
+        def publish(self, envelope: Envelope, message: Message) -> None:
+            if isinstance(message, Health):
+                told.append(message)
 
     async def run() -> None:
         executor = Executor(
             [NodeSpec("recorder", Recorder)],
             {"said": Utterance},
-            publish=publish,
-            publish_all=lambda envelope, messages: None,
-            finish=lambda node, ok, reason: None,
+            transport=Wire(),
             seed=0,
             run_info={"folder": str(folder)},
         )

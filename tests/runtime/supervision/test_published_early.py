@@ -6,12 +6,12 @@ import asyncio
 import gc
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 
 from runtime import Message, Node, Publisher
-from runtime.execution.executor import Executor
+from runtime.execution.executor import Executor, Transport
 from runtime.launch.graph import NodeSpec
 from runtime.message import Envelope
 
@@ -45,28 +45,23 @@ def test_a_device_that_publishes_as_the_run_begins_overtakes_nothing() -> None:
     sent: list[int] = []
     threads: list[threading.Thread] = []
 
-    def publish(envelope: Envelope, message: Message) -> None:
-        if not isinstance(message, Sample):
-            return
-        if not threads:
-            device = executor.hosted[0].node
-            assert isinstance(device, Device)
-            threads.append(threading.Thread(target=device.has_more))
-            threads[0].start()
-            threads[0].join(0.2)  # all the time it needs to overtake, if it may
-        sent.append(envelope.seq)
-        assert envelope.seq == message.number
-
-    def publish_all(envelope: Envelope, messages: Sequence[Message]) -> None:
-        for number, message in enumerate(messages):
-            publish(envelope.later(number), message)
+    class Wire(Transport):
+        def publish(self, envelope: Envelope, message: Message) -> None:
+            if not isinstance(message, Sample):
+                return
+            if not threads:
+                device = executor.hosted[0].node
+                assert isinstance(device, Device)
+                threads.append(threading.Thread(target=device.has_more))
+                threads[0].start()
+                threads[0].join(0.2)  # all the time it needs to overtake, if it may
+            sent.append(envelope.seq)
+            assert envelope.seq == message.number
 
     executor = Executor(
         [NodeSpec("device", Device)],
         {"sample": Sample},
-        publish=publish,
-        publish_all=publish_all,
-        finish=lambda node, ok, reason: None,
+        transport=Wire(),
         seed=0,
         run_info={},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -12,10 +13,10 @@ from numpy.typing import NDArray
 from runtime import Message, Node, Publisher, Simulation, Subscription, every, on
 from runtime.clock import SystemClock
 from runtime.control_messages.fence import Fence, PreemptionEpochs, raised
-from runtime.execution.node_host import NodeHost
+from runtime.execution.node_host import Host, NodeHost
 from runtime.launch.graph import NodeSpec
 from runtime.launch.latency import Latency
-from runtime.message import Stamped
+from runtime.message import Envelope, Stamped
 from runtime.msgs.interrupt import PREEMPTS
 from runtime.virtual.trace import MessageTrace
 
@@ -150,16 +151,22 @@ class Skin(Node):
 def test_arrays_however_deep_inside_go_one_by_one() -> None:
     alone: list[int] = []
     together: list[Message] = []
+
+    class Ends(Host):
+        def send(self, envelope: Envelope, message: Message) -> None:
+            alone.append(envelope.seq)
+
+        def send_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
+            together.extend(messages)
+
     skin = Skin()
     NodeHost(
         skin,
         name="skin",
         clock=SystemClock(),
         seed=0,
-        send=lambda envelope, message: alone.append(envelope.seq),
-        send_all=lambda envelope, messages: together.extend(messages),
+        host=Ends(),
         fence=PreemptionEpochs(),
-        finish=lambda name, ok, reason: None,
     )
     skin.touched.publish_all([Touched(patch=Patch(newtons=np.arange(3.0))) for _ in range(3)])
     assert (alone, together) == ([1, 2, 3], [])
