@@ -44,7 +44,7 @@ def test_nodes_run_until_one_of_them_finishes_the_run(as_graph: bool) -> None:
     ends = Ends()
     nodes = (fast(NodeSpec("talker", Talker, {"start": 40})), NodeSpec("ends", Ends, instance=ends))
     assert (run(Graph(nodes)) if as_graph else run(*nodes)) == (True, "heard 43")
-    assert ends.counts == [41, 42, 43]
+    assert ends.counts[:3] == [41, 42, 43]  # one more may be on its way
 
 
 def test_a_run_ends_when_its_time_is_over_and_has_no_outcome() -> None:
