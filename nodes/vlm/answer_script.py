@@ -18,8 +18,12 @@ def script(
     most_across: int,
     most_down: int,
     has_room: Callable[[int], bool],
+    skills: Iterable[str] = (),
+    sayings: Iterable[str] = (),
 ) -> Script:
     """`has_room(n)`: whether one more thing may be listed after n; `most_across` and `most_down`: the largest u and v.
+
+    `skills` are those that may be chosen, `sayings` the codes of what may be said.
 
     A model that lists a thing for the second time has run out of things, and its list is closed.
     """
@@ -46,7 +50,16 @@ def script(
         if more == ",":
             yield ("{",)
     yield (',"target":',)
-    yield tuple(f"{place}}}" for place in range(-1, len(listed)))
+    numbers = tuple(f"{place}," for place in range(-1, len(listed)))
+    yield numbers
+    yield ('"place":',)
+    yield numbers
+    yield ('"skill":"',)
+    yield ('"', *(f'{name}"' for name in skills))
+    yield (',"done":',)
+    yield ("false", "true")
+    yield (',"say":"',)
+    yield ('"}', *(f'{code}"}}' for code in sayings))
 
 
 def continuations(alternatives: Iterable[str], vocabulary: dict[str, int]) -> dict[int, str]:

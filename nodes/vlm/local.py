@@ -104,6 +104,7 @@ class LocalVLM(ForRobot, Node):
         self.holding: SeenObject | None = None
         self.doing: Action | None = None
         self.outcome: Outcome = "running"
+        self.outcome_ns = 0  # when the last action ended
         self.failures: dict[str, int] = {}
         self.looks = 0
         self.images_since_gaze = IMAGES_PER_GAZE
@@ -232,6 +233,7 @@ class LocalVLM(ForRobot, Node):
         if feedback.status == "running":
             return
         self.outcome, self.why = feedback.status, feedback.why
+        self.outcome_ns = self.clock.now_ns()
         if action.skill == "look":
             self.looks += 1
             self.images_since_gaze = 0
@@ -361,9 +363,13 @@ class LocalVLM(ForRobot, Node):
         """What is decided stems from the image behind what is remembered, the subtask and the last words."""
         return [one for one in (self.seen, self.subtask.peek(), self.heard.peek()) if one is not None]
 
+    def _decide(self, now: Situation) -> Decision:
+        """What to do now."""
+        return decide(now)
+
     def _act(self) -> Decision:
         """Decide, and publish what has changed."""
-        decision = decide(self._situation())
+        decision = self._decide(self._situation())
         if decision.skill != "keep":
             self.actions += 1
             self.doing = Action(

@@ -23,6 +23,8 @@ from runtime.errors import PolyrhythmError
 
 TOKENS_PER_THING = 40
 """Of the answer, before the first is counted."""
+TOKENS_AT_THE_END = 40
+"""Of what comes behind the list of things."""
 PROOF_TOKENS = 64
 """Of the instructions: so much is enough to see whether a decoder reads on as it should."""
 
@@ -51,6 +53,7 @@ class Look:
     longest: int  # answer, in tokens
     most_things: int
     is_late: Callable[[], bool]
+    skills: tuple[str, ...] = ()  # that may be chosen
     stop: StopFlag = field(default_factory=StopFlag)
     prompt_tokens: int = 0
     answer_tokens: int = 0
@@ -58,7 +61,8 @@ class Look:
     def has_room(self, things: int) -> bool:
         """Whether one more thing may be listed: an answer that grows too long, or late, is closed and not cut off."""
         per_thing = self.answer_tokens / things if things else TOKENS_PER_THING
-        return things < self.most_things and self.answer_tokens + 1.5 * per_thing < self.longest and not self.is_late()
+        needs = self.answer_tokens + 1.5 * per_thing + TOKENS_AT_THE_END
+        return things < self.most_things and needs < self.longest and not self.is_late()
 
 
 class Eyes:
@@ -77,7 +81,7 @@ class Eyes:
         self.words = ModelWords(folder.tokenizer)
         self.model = VisionLanguageModel(parts, name=f"model {self.name!r}", providers=providers, threads=threads)
         del parts
-        letters = (*words().sizes_m, *words().colours, '0123456789-"{}[],')
+        letters = (*words().sizes_m, *words().colours, 'abcdefghijklmnopqrstuvwxyz_0123456789-"{}[],')
         if missing := missing_letters(letters, self.words.vocabulary):
             raise PolyrhythmError(f"{folder.tokenizer} has no tokens for {missing!r}; answers need them")
         self._opening_tokens = self.words.opening(system)
@@ -96,7 +100,7 @@ class Eyes:
             logits, memory = self.model.read(np.concatenate([self._opening, rest]), self.model.nothing, look.stop)
         height_px, width_px = rgb.shape[:2]
         right, bottom = (999, 999) if self.coordinates == "thousandth" else (width_px - 1, height_px - 1)
-        lines = script(words().sizes_m, words().colours, right, bottom, look.has_room)
+        lines = script(words().sizes_m, words().colours, right, bottom, look.has_room, look.skills, words().say.led)
         return self._follow(lines, logits, memory, look)
 
     def _follow(self, lines: Script, logits: NDArray[np.float32], memory: Memory, look: Look) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget
 from nodes.models.request import ModelRequest
+from nodes.vlm.question_and_answer import skills_of
 from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.errors import PolyrhythmError
 from runtime.msgs import Image
@@ -46,12 +47,12 @@ class OnnxRequest(ModelRequest):
         self.model = eyes.name
 
     def _answer(self, *, system: str, text: str, schema: dict[str, object], image: Image | None) -> Awaitable[str]:
-        """The instructions and the form of the answer are known to the eyes since they were opened."""
+        """The instructions and the form of the answer but its skills are known to the eyes since they were opened."""
         if image is None:
             raise ValueError("there is no image to look at")
-        return self._look(text, image)
+        return self._look(text, image, skills_of(schema))
 
-    async def _look(self, text: str, image: Image) -> str:
+    async def _look(self, text: str, image: Image, skills: tuple[str, ...]) -> str:
         from nodes.vlm.onnx_eyes import Look
 
         assert self._eyes is not None
@@ -61,7 +62,7 @@ class OnnxRequest(ModelRequest):
         now_ns, begun_ns = self._clock.now_ns, self._clock.now_ns()
         is_timed = not self._clock.is_virtual
         late_ns = begun_ns + to_ns(self.deadline_s * LATE)
-        look = Look(longest, self.max_objects, lambda: is_timed and now_ns() > late_ns)
+        look = Look(longest, self.max_objects, lambda: is_timed and now_ns() > late_ns, skills)
         try:
             async with asyncio.timeout(self.deadline_s if is_timed else None):
                 answer = await asyncio.to_thread(self._eyes.answer, text, image.rgb, look)

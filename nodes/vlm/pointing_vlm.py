@@ -1,8 +1,8 @@
 """`PointingVLM`: eyes from a vision-language model that names and points at what it sees.
 
-How the model is asked is a subclass's affair. It chooses what to take next; depth and the camera's pose turn its pixels
-into places. Memory, conversation and the choice of skills are `LocalVLM`'s: a model that obeys a sign in the picture
-can name a wrong thing, and nothing more.
+How the model is asked is a subclass's affair. It may choose a declared skill and what it is about, say that the subtask
+is done, speak, and ask; depth and the camera's pose turn its pixels into places. Where it chooses nothing, `LocalVLM`'s
+rules do. What a person wants left alone is left alone, whatever a model chooses.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from dataclasses import replace
 
 from nodes.models.answers import ModelError
 from nodes.models.request import ModelRequest
+from nodes.planner.rules import ANSWER_WITHIN_S
 from nodes.policy.sight import state_at
 from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.local import LocalVLM
 from nodes.vlm.memory import update, with_ids
-from nodes.vlm.next_action import Decision, Situation
+from nodes.vlm.next_action import Decision, Situation, is_excluded, name_of
 from nodes.vlm.pointing import place_thing, point_at
 from nodes.vlm.question_and_answer import (
     COORDINATES,
+    Advice,
     Coordinates,
     Pointed,
     answer_schema,
@@ -28,11 +30,13 @@ from nodes.vlm.question_and_answer import (
     system_prompt,
     words,
 )
-from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on
-from runtime.msgs import Image, OutOfBudget, RobotState, SeenObject, Utterance
+from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
+from runtime.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, Utterance
 
 SAID_KEPT = 5
 FAILURES_TO_BLIND = 3
+ASKED_AGAIN = 2
+"""How often a model is told why its answer cannot be used; then that is said aloud."""
 
 
 class PointingVLM(LocalVLM):
@@ -55,6 +59,11 @@ class PointingVLM(LocalVLM):
         self.has_told_spent = False
         self.chosen = ""  # colour of what the model would take next
         self.asked_image_ns = 0
+        self.advice = Advice()
+        self.advised: tuple[SeenObject | None, SeenObject | None] = (None, None)  # target and place
+        self.advised_ns = 0
+        self.last_said = ""
+        self.question_ns = 0  # the model's question waits for an answer since; 0: none does
 
     def _name_model(self, model: str) -> None:
         """Whose word it is that this node publishes."""
@@ -67,6 +76,7 @@ class PointingVLM(LocalVLM):
     @on(LocalVLM.heard)
     def listen(self, utterance: Utterance) -> None:
         self.heard_lately.append(utterance.text)
+        self.question_ns = 0
         super().listen(utterance)
 
     @on(LocalVLM.fence)
@@ -120,29 +130,66 @@ class PointingVLM(LocalVLM):
             return True
         image = stamped.message
         height_px, width_px = image.rgb.shape[:2]
-        try:
-            text = await self.request.ask(
-                system=system_prompt(self.coordinates),
-                text=question_text(self.task, tuple(self.heard_lately), width_px, height_px),
-                schema=answer_schema(),
-                image=image,
-            )
+        catalogue = self.skills.latest()
+        skills = catalogue.skills if catalogue is not None else ()
+        doing = "" if self.doing is None else f"{self.doing.text}: {self.outcome} {self.why}".strip()
+        question = question_text(self.task, tuple(self.heard_lately), width_px, height_px, skills, doing)
+        why, advice = "", None
+        for _ in range(1 + ASKED_AGAIN):
+            again = f"\n\n{words().again.replace('{why}', why)}" if why else ""
+            try:
+                text = await self.request.ask(
+                    system=system_prompt(self.coordinates),
+                    text=question + again,
+                    schema=answer_schema(skills),
+                    image=image,
+                )
+            except (ModelError, ValueError) as problem:
+                self._fail(problem)
+                return True
             if text is None:
                 self.log.info("request cancelled by an interrupt")
                 return False
-            pointed, target = parse(text, self.coordinates, width_px, height_px)
-        except (ModelError, ValueError) as problem:
-            self.request.failed(problem)
-            self.log.warning("cannot see (%d in a row): %s", self.request.failures, problem)
+            try:
+                advice = parse(text, self.coordinates, width_px, height_px, skills)
+                break
+            except ModelError as problem:
+                why = str(problem)
+                self._fail(problem)
+        if advice is None:
+            self._say(words().say.unusable)
             return True
         self.request.succeeded()
         self.asked_image_ns = image.captured_ns
         self.seen = stamped
-        self.chosen = pointed[target].colour if target >= 0 else ""
+        pointed = advice.things
+        self.chosen = pointed[advice.target].colour if advice.target >= 0 else ""
         self.unplaced = () if image.depth_m is not None else tuple(f"{one.colour} {one.label}" for one in pointed)
         if state is not None and image.depth_m is not None:
             self._remember(image, state, pointed)
+        self._take_advice(advice)
         return True
+
+    def _fail(self, problem: Exception) -> None:
+        self.request.failed(problem)
+        self.log.warning("cannot see (%d in a row): %s", self.request.failures, problem)
+
+    def _take_advice(self, advice: Advice) -> None:
+        """What the model chose counts from now until the next answer; what it says is said once."""
+        self.advice, self.advised_ns = advice, self.clock.now_ns()
+        self.advised = (self._named(advice, advice.target), self._named(advice, advice.place))
+        if advice.say and advice.say != self.last_said:
+            self.question_ns = self.clock.now_ns() if advice.asks else 0
+            self._say(advice.say)
+        self.last_said = advice.say
+
+    def _named(self, advice: Advice, number: int) -> SeenObject | None:
+        """What is remembered of the thing that the model points at: of its name, the one nearest in the image."""
+        if number < 0:
+            return None
+        meant = advice.things[number]
+        same = [one for one in self._things() if (one.label, one.colour) == (meant.label, meant.colour)]
+        return min(same, key=lambda one: (one.u_px - meant.u) ** 2 + (one.v_px - meant.v) ** 2, default=None)
 
     def _remember(self, image: Image, state: RobotState, pointed: tuple[Pointed, ...]) -> None:
         from nodes.perception.objects import find_objects, place_is_empty
@@ -158,9 +205,10 @@ class PointingVLM(LocalVLM):
         for thing in pointed:
             point = point_at(thing.u, thing.v, depth, image.focal_px, rotation, position)
             if point is not None:
-                size = words().sizes_m[thing.label]
+                size = words().size_m(thing.label)
+                places = (*self.places, thing.label) if thing.is_place else self.places
                 seen.append(
-                    place_thing(thing.label, thing.colour, thing.u, thing.v, point, camera, size, shapes, self.places)
+                    place_thing(thing.label, thing.colour, thing.u, thing.v, point, camera, size, shapes, places)
                 )
 
         def is_empty(thing: SeenObject) -> bool:
@@ -181,7 +229,43 @@ class PointingVLM(LocalVLM):
             return now
         return replace(now, preferred=self.chosen)
 
-    def _act(self) -> Decision:
+    def _decide(self, now: Situation) -> Decision:
         if self.is_blind and (self.doing is None or self.outcome != "running"):
             return Decision("keep", "failed", "unable to see: the vision model does not answer")
-        return super()._act()
+        task = now.subtask
+        if now.is_stopped or now.is_waiting or now.is_unconfirmed or task is None or task.state != "work":
+            return super()._decide(now)
+        if self.question_ns:
+            if self.clock.now_ns() - self.question_ns < to_ns(ANSWER_WITHIN_S):
+                return Decision("keep", "held", "waiting for an answer")
+            self.question_ns = 0
+            self._say(words().say.unanswered)
+        is_running = self.doing is not None and self.outcome == "running"
+        if self.advice.done and not is_running:
+            return Decision("keep", "finished", "done, as the vision model sees it")
+        if self.advice.skill:
+            return self._as_advised(now, is_running=is_running)
+        if not task.skill:
+            return Decision("keep", "working", "choosing what to do")
+        return super()._decide(now)
+
+    def _as_advised(self, now: Situation, *, is_running: bool) -> Decision:
+        """The skill that the model chose, once for each answer; nothing that is to be left alone."""
+        target, place = self.advised
+        skill, doing = self.advice.skill, self.doing
+        if is_running and doing is not None:
+            return Decision("keep", "working", doing.text)
+        if self.outcome_ns >= self.advised_ns:
+            return Decision("keep", "working", "choosing what to do next")
+        if target is not None and is_excluded(now, target):
+            return Decision("keep", "working", f"leaving the {name_of(target)} alone")
+        spec = now.skills.get(skill)
+        arguments: list[Argument] = []
+        for argument in spec.arguments if spec is not None else ():
+            thing = place if argument.type == "place" else target if argument.type == "thing" else None
+            if thing is not None:
+                arguments.append(Argument(name=argument.name, thing=thing))
+            elif argument.is_needed and argument.type in ("thing", "place"):
+                return Decision("keep", "working", "looking again: nobody knows where that is")
+        text = f"{skill.replace('_', ' ')} {name_of(target) if target is not None else ''}".strip()
+        return Decision(skill, "working", text, target or place, arguments=tuple(arguments))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-from nodes.models.answers import quoted, read_answer
-from runtime.msgs import Subtask
+from nodes.models.answers import ModelError, quoted, read_answer
+from nodes.planner.question_and_answer import skills_text
+from runtime.msgs import SkillSpec, Subtask
 
 Coordinates = Literal["pixel", "thousandth"]
 COORDINATES: tuple[Coordinates, ...] = get_args(Coordinates)
@@ -28,19 +32,48 @@ class Pointed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     colour: Word
     u: Place
     v: Place
+    is_place: bool = False
 
 
 class VLMAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that the model can do: point at things and choose one."""
+    """All that the model can do: point at things, choose a skill and what it is about, say done, and speak."""
 
     objects: Annotated[tuple[Pointed, ...], msgspec.Meta(max_length=MOST_OBJECTS)]
     target: int = -1
+    place: int = -1
+    skill: Word = ""
+    done: bool = False
+    say: Annotated[str, msgspec.Meta(max_length=300)] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """An answer that was checked: things in pixels inside the image, and places in that list or -1."""
+
+    things: tuple[Pointed, ...] = ()
+    target: int = -1
+    place: int = -1
+    skill: str = ""  # declared; "": whatever the subtask comes down to
+    done: bool = False
+    say: str = ""
+
+    @property
+    def asks(self) -> bool:
+        """Whether what it says waits for an answer."""
+        return self.say.rstrip().endswith("?")
 
 
 class Sayings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the robot says about the model."""
 
     spent: str
+    unusable: str
+    unanswered: str
+    led: dict[str, str]  # all that a model may say whose answer is led word by word, by a code
+
+
+_NAME = re.compile(r"[a-z][a-z -]{0,39}")
+"""What a thing may be called: words, and no sentence."""
 
 
 class VLMTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,8 +82,13 @@ class VLMTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     colours: tuple[str, ...]
     system: str
     units: dict[str, str]
+    again: str
     sizes_m: dict[str, tuple[float, float]]
     say: Sayings
+
+    def size_m(self, label: str) -> tuple[float, float]:
+        """Width and height of what the depth image does not show whole; of a cup, where the label is a new one."""
+        return self.sizes_m.get(label, self.sizes_m["cup"])
 
 
 @cache
@@ -69,20 +107,41 @@ def system_prompt(coordinates: Coordinates) -> str:
     return text
 
 
-def answer_schema() -> dict[str, object]:
+def answer_schema(skills: Sequence[SkillSpec] = ()) -> dict[str, object]:
     """JSON schema of the answer, in the subset that structured output takes."""
-    allowed = words()
+    text = {"type": "string"}
     thing = _object(
-        label={"type": "string", "enum": list(allowed.sizes_m)},
-        colour={"type": "string", "enum": list(allowed.colours)},
+        label=text,
+        colour={"type": "string", "enum": ["", *words().colours]},
         u={"type": "number"},
         v={"type": "number"},
+        is_place={"type": "boolean"},
     )
-    return _object(objects={"type": "array", "items": thing}, target={"type": "integer"})
+    return _object(
+        objects={"type": "array", "items": thing},
+        target={"type": "integer"},
+        place={"type": "integer"},
+        skill={"type": "string", "enum": ["", *(spec.name for spec in skills)]} if skills else text,
+        done={"type": "boolean"},
+        say=text,
+    )
 
 
-def question_text(subtask: Subtask | None, said: tuple[str, ...], width_px: int, height_px: int) -> str:
-    """What the model is told this time."""
+def skills_of(schema: dict[str, object]) -> tuple[str, ...]:
+    """The skills that a schema lets a model choose."""
+    found: Any = schema.get("properties", {})
+    return tuple(name for name in found.get("skill", {}).get("enum", ()) if name)
+
+
+def question_text(
+    subtask: Subtask | None,
+    said: tuple[str, ...],
+    width_px: int,
+    height_px: int,
+    skills: Sequence[SkillSpec] = (),
+    doing: str = "",
+) -> str:
+    """What the model is told this time; `doing` is what the robot does now, or how it ended."""
     task = "none" if subtask is None or subtask.state != "work" else quoted(subtask.text)
     excluding = subtask.excluding if subtask is not None else ()
     words_left = dict.fromkeys(one.colour or one.label for one in excluding)
@@ -90,28 +149,56 @@ def question_text(subtask: Subtask | None, said: tuple[str, ...], width_px: int,
     lines = [f"The image is {width_px} x {height_px} pixels.", f"The subtask: {task}."]
     if barred:
         lines.append(f"Not to be taken: {barred}.")
+    if doing:
+        lines.append(f"The robot now: {quoted(doing)}.")
+    if skills:
+        lines.append(f"The skills that the robot's body declares:\n{skills_text(skills)}")
     lines += [f"Somebody said {quoted(text)}" for text in said]
     return "\n".join(lines)
 
 
-def parse(text: str, coordinates: Coordinates, width_px: int, height_px: int) -> tuple[tuple[Pointed, ...], int]:
-    """Things in pixels inside the image, by allowed words only, and the place of the target among them or -1.
+def parse(
+    text: str, coordinates: Coordinates, width_px: int, height_px: int, skills: Sequence[SkillSpec] = ()
+) -> Advice:
+    """The answer, checked; a thing outside the image, or by what is no name, is left out.
 
-    Raises ModelError where the text is no such answer; a thing by another name or outside the image is left out.
+    Raises ModelError where the text is no such answer, and where it names a skill that nobody declares, or a thing or
+    place that it does not list, with what there is instead.
     """
     answer = read_answer(text, VLMAnswer)
     across, down = (width_px / 1000, height_px / 1000) if coordinates == "thousandth" else (1.0, 1.0)
-    allowed = words()
     kept: list[Pointed] = []
-    target = -1
-    for place, thing in enumerate(answer.objects):
+    places: dict[int, int] = {-1: -1}
+    for number, thing in enumerate(answer.objects):
         label, colour = thing.label.strip().lower(), thing.colour.strip().lower()
+        colour = colour if colour in words().colours else ""
         u, v = thing.u * across, thing.v * down
-        if label in allowed.sizes_m and colour in allowed.colours and u < width_px and v < height_px:
-            if place == answer.target:
-                target = len(kept)
-            kept.append(Pointed(label=label, colour=colour, u=u, v=v))
-    return tuple(kept), target
+        if not _NAME.fullmatch(label) or u >= width_px or v >= height_px:
+            places[number] = -1
+            continue
+        places[number] = len(kept)
+        kept.append(Pointed(label=label, colour=colour, u=u, v=v, is_place=thing.is_place))
+    for key, number in (("target", answer.target), ("place", answer.place)):
+        if number not in places:
+            raise ModelError(f"the model's answer has {key} {number}; it lists {len(answer.objects)} things, from 0")
+    spec = next((one for one in skills if one.name == answer.skill), None)
+    if answer.skill and skills and spec is None:
+        known = ", ".join(one.name for one in skills)
+        raise ModelError(f"the model's answer has skill {answer.skill!r}; known: {known}")
+    advice = Advice(
+        tuple(kept),
+        places[answer.target],
+        places[answer.place],
+        answer.skill,
+        answer.done,
+        words().say.led.get(answer.say, answer.say).strip(),
+    )
+    needs = [one.type for one in spec.arguments if one.is_needed] if spec is not None else []
+    if "thing" in needs and advice.target < 0:
+        raise ModelError(f"the model's answer names no target, which {answer.skill} needs")
+    if "place" in needs and advice.place < 0:
+        raise ModelError(f"the model's answer names no place, which {answer.skill} needs")
+    return advice
 
 
 def _object(**properties: object) -> dict[str, object]:

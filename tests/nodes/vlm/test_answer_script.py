@@ -17,7 +17,9 @@ PIECES = {**LETTERS, "cup": 200, "bl": 201, "ue": 202, "12": 203, '"label': 204,
 
 def written(choose: Callable[[dict[int, str]], int], most: int = 5, vocabulary: dict[str, int] = PIECES) -> str:
     """The answer of a model that chooses so."""
-    lines = script(words().sizes_m, words().colours, 999, 999, lambda things: things < most)
+    lines = script(
+        words().sizes_m, words().colours, 999, 999, lambda things: things < most, ("pick", "place"), words().say.led
+    )
     text = ""
     left = next(lines)
     while True:
@@ -38,16 +40,19 @@ def test_whatever_a_model_chooses_its_answer_can_be_read(seed: int) -> None:
     generator = random.Random(seed)
     text = written(lambda allowed: generator.choice(sorted(allowed)))
     answer = json.loads(text)
-    assert list(answer) == ["objects", "target"]
+    assert list(answer) == ["objects", "target", "place", "skill", "done", "say"]
     assert len(answer["objects"]) <= 5
     assert -1 <= answer["target"] < len(answer["objects"])
-    things, _ = parse(text, "thousandth", 160, 120)
+    things = parse(text, "thousandth", 160, 120).things
     assert len(things) == len(answer["objects"]), "by allowed words, and inside the image"
 
 
 def test_every_answer_can_be_given() -> None:
     """Also with a vocabulary of single letters: a model is led, and not led astray."""
-    wanted = ' {"objects":[{"label":"bowl","colour":"teal","u":7,"v":120}],"target":-1}'
+    wanted = (
+        ' {"objects":[{"label":"bowl","colour":"teal","u":7,"v":120}],"target":-1,"place":-1,'
+        '"skill":"pick","done":true,"say":"unseen"}'
+    )
     at = 0
 
     def next_letter(allowed: dict[int, str]) -> int:
@@ -55,7 +60,9 @@ def test_every_answer_can_be_given() -> None:
         at = max(at, 0)
         return next(token for token, text in allowed.items() if wanted.startswith(text, at))
 
-    lines = script(words().sizes_m, words().colours, 999, 999, lambda things: things < 5)
+    lines = script(
+        words().sizes_m, words().colours, 999, 999, lambda things: things < 5, ("pick", "place"), words().say.led
+    )
     left = next(lines)
     while at < len(wanted):
         said = ""
@@ -78,7 +85,9 @@ def test_a_model_that_repeats_itself_comes_to_an_end() -> None:
 
 
 def test_without_room_nothing_is_listed() -> None:
-    assert json.loads(written(max, most=0)) == {"objects": [], "target": -1}
+    answer = json.loads(written(max, most=0))
+    assert answer["objects"] == []
+    assert (answer["target"], answer["place"]) == (-1, -1)
 
 
 def test_a_token_longer_than_what_is_left_is_not_allowed() -> None:

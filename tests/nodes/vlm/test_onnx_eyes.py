@@ -67,7 +67,7 @@ def question(*excluding: str) -> str:
 @pytest.mark.parametrize("seed", [3, 7])
 def test_it_points_at_what_is_in_the_image(eyes: Eyes, seed: int) -> None:
     view = look(seed)
-    things, _ = parse(eyes.answer(question(), view.rgb, glance()), "thousandth", 160, 120)
+    things = parse(eyes.answer(question(), view.rgb, glance()), "thousandth", 160, 120).things
     pointed = {thing.colour: thing for thing in things}
     assert set(pointed) == {*KNOWN, "teal"}
     for thing in view.things:
@@ -79,13 +79,14 @@ def test_it_points_at_what_is_in_the_image(eyes: Eyes, seed: int) -> None:
 
 def test_where_nothing_is_it_lists_nothing(eyes: Eyes) -> None:
     grey = np.full((120, 160, 3), 90, np.uint8)
-    assert json.loads(eyes.answer(question(), grey, glance())) == {"objects": [], "target": -1}
+    answer = json.loads(eyes.answer(question(), grey, glance(skills=("pick", "place"))))
+    assert answer == {"objects": [], "target": -1, "place": -1, "skill": "", "done": False, "say": ""}
 
 
 def test_the_answer_depends_on_the_question(eyes: Eyes, view: View) -> None:
     def target(*excluding: str) -> str:
-        things, target = parse(eyes.answer(question(*excluding), view.rgb, glance()), "thousandth", 160, 120)
-        return things[target].colour if target >= 0 else ""
+        advice = parse(eyes.answer(question(*excluding), view.rgb, glance()), "thousandth", 160, 120)
+        return advice.things[advice.target].colour if advice.target >= 0 else ""
 
     assert [target(), target("red"), target("red", "yellow"), target(*KNOWN)] == ["red", "yellow", "green", ""]
 
