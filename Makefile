@@ -10,7 +10,7 @@ SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 # Where a container forbids compiled files, each of a thousand processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test long long-itself bare bench interop interop-itself faults mutants lint clean help
+.PHONY: demo test docs long long-itself bare bench interop interop-itself faults mutants lint clean help
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -37,6 +37,18 @@ lint: $(STAMP) ## formatting, lint, types and import contracts
 	$(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports & imports=$$!; $(BIN)/mypy -n 2; types=$$?; wait $$imports && exit $$types
 
+docs: .site/.installed ## the documentation as a site in site/, readable without a server; any warning fails
+	NO_MKDOCS_2_WARNING=1 .site/bin/mkdocs build --strict --quiet -f .ci/site.yml
+	@echo "open site/index.html in a browser"
+
+.site/.installed: .ci/site.txt
+	@$(PYTHON) -m venv .site
+	@.site/bin/python -m pip install --quiet --disable-pip-version-check -r .ci/site.txt
+	@cd .site && { PATH="$$PWD/bin:$$PATH" npm pack --silent mermaid@11 iframe-worker@1 >/dev/null 2>&1 && \
+	  tar xzf mermaid-11*.tgz package/dist/mermaid.min.js && tar xzf iframe-worker-1*.tgz package/shim/index.js; } || \
+	  echo "no npm here: diagrams and search of the site need a connection when they are read"
+	@touch $@
+
 bench: $(STAMP) ## measure, as ratios against references in the same run
 	$(BIN)/python -m bench
 
@@ -62,7 +74,7 @@ mutants: $(STAMP) ## change the code of the guard in every way; how many changes
 	nice -n 10 $(BIN)/python -m bench.mutants $(if $(MINUTES),--minutes $(MINUTES))
 
 clean: ## remove the environment and what runs left behind
-	rm -rf $(VENV) .interop runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .interop .site site runs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(DEMO): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
