@@ -23,6 +23,7 @@ from runtime.control_messages.health import Spending
 from runtime.errors import UserError
 from runtime.message import M, Message, Stamped
 from runtime.ports import Port, Publisher, Subscription
+from runtime.run_facts import RunFacts
 
 N = TypeVar("N")
 R = TypeVar("R", None, Awaitable[None])
@@ -201,10 +202,10 @@ class Node:
     stops_late: ClassVar[bool] = False
     """True: a run that ends stops it after the others, so that people who look through it see their last words."""
 
-    run_info: dict[str, Any]
-    """What is known of the run (launch_text, seed, folder, versions...); set before `on_start`, in a run only.
+    run_info: RunFacts = RunFacts()
+    """What is known of the run (seed, folder, launch_text...); set before `on_start`, and empty outside of a run.
 
-    At the end a recorder also finds the outcome there, where a node gave one: {"ok": ..., "reason": ...}.
+    At the end a recorder finds the outcome in `run_info.known`, where a node gave one: {"ok": ..., "reason": ...}.
     """
 
     is_ears: ClassVar[bool] = False

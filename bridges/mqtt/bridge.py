@@ -199,7 +199,7 @@ class MqttBridge(ForRobot, RobotPorts):
 
     def _token(self) -> str:
         """What signs: a verb in `commands` is the launch file's word that its sender may. "" without a guard."""
-        registry = getattr(self, "run_info", {}).get("registry")
+        registry = self.run_info.registry
         try:
             return token_of(Path(registry)) if registry else ""
         except PolyrhythmError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pwd
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -162,20 +162,20 @@ class Guard(ForRobot, Node):
         return (claim_of(self.robot_name),) if self.memory == "machine" else ()
 
     def on_start(self) -> None:
-        info: dict[str, Any] = getattr(self, "run_info", {})
+        info = self.run_info
         now_ns = self.clock.now_ns()
         self.heard_ns = dict.fromkeys(self.estop_sources, now_ns)
-        self.lifters = frozenset(info.get("lifters", ()))
-        homes = msgspec.convert(info.get("seats", {}), dict[str, SeatConfig])
-        self.arbitration = Arbitration(homes, info.get("node_seats", ()))
+        self.lifters = frozenset(info.lifters)
+        homes = msgspec.convert(info.seats, dict[str, SeatConfig])
+        self.arbitration = Arbitration(homes, info.node_seats)
         is_back = False
-        if registry := info.get("registry"):
-            self.run = str(registry)
+        if registry := info.registry:
+            self.run = registry
             is_back = (Path(registry) / TOKEN_FILE).exists()
             self.proofs = Signatures(make_token(Path(registry)), now_ns)
-        self.needed_files = tuple(path for path in map(Path, info.get("needed_files", ())) if path.exists())
+        self.needed_files = tuple(path for path in map(Path, info.needed_files) if path.exists())
         self._recall(ledger.place_of(self.memory, self.robot_name, info), now_ns, is_back=is_back)
-        if info.get("estop_signals"):
+        if info.estop_signals:
             self.estop_signals = EstopSignals()
             self.estop_signals.start()
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from nodes.robot.described import claim_of
 from runtime.control_messages.lease import Lease
 from runtime.message import Epochs
+from runtime.run_facts import RunFacts
 from runtime.supervision.registry import file_name, state_folder
 
 FILE_NAME = "guard.json"
@@ -29,17 +28,17 @@ class SavedState(msgspec.Struct, frozen=True):
     armed_in: str = ""
 
 
-def place_of(where: str, robot: str, run_info: Mapping[str, Any]) -> Path | None:
+def place_of(where: str, robot: str, run_info: RunFacts) -> Path | None:
     """The file's path; None in virtual time and in tests.
 
     "run" keeps it for as long as the run, so that every run starts afresh, as suits a simulator. "machine" keeps it
     from run to run, for the robot, as a real one needs: its emergency stop outlives everything but its re-arming. A
     run that claims the robot, because it is a real one, keeps it there whatever was said.
     """
-    registry = run_info.get("registry")
+    registry = run_info.registry
     if not registry:
         return None
-    if where == "run" and claim_of(robot) not in run_info.get("claims", ()):
+    if where == "run" and claim_of(robot) not in run_info.claims:
         return Path(registry) / FILE_NAME
     return state_folder() / "robots" / file_name(robot) / FILE_NAME
 

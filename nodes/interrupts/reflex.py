@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from nodes.interrupts.intent import understand
 from nodes.interrupts.phrases import clipped, words_of
@@ -114,8 +114,7 @@ class Reflex(Node):
         self.ears: frozenset[str] = frozenset()
 
     def on_start(self) -> None:
-        info: dict[str, Any] = getattr(self, "run_info", {})
-        self.ears = frozenset(info.get("ears", ()))
+        self.ears = frozenset(self.run_info.ears)
         understand("stop")  # reads the tables, so that the first stop does not wait for it
 
     @on(heard)

@@ -18,6 +18,7 @@ from nodes.models.answers import BudgetError, ModelError
 from runtime.control_messages.health import Spending
 from runtime.launch.budgets_table import Budgets, RunBudget
 from runtime.messages.msgspec_cache import from_json
+from runtime.run_facts import RunFacts
 
 CHARACTERS_PER_TOKEN = 4.0
 TOKENS_PER_IMAGE = 1100
@@ -213,13 +214,13 @@ class Budget:
             self.keep(self)
 
 
-def budget_of(node: str, run_info: dict[str, Any], max_calls: int) -> Budget:
+def budget_of(node: str, run_info: RunFacts, max_calls: int) -> Budget:
     """A node's budget in this run: its [budgets.models.NODE], or else its own most calls; and [budgets.run].
 
     What it spent before it was restarted is spent: the file of that stands in the run's own folder, beside those of the
     other nodes. In virtual time all nodes share `run_info`, which holds the same.
     """
-    budgets = Budgets.of(run_info)
+    budgets = Budgets.of(run_info.known)
     limits = budgets.models.get(node)
     budget = Budget(max_calls=max_calls)
     if limits is not None:
@@ -231,12 +232,12 @@ def budget_of(node: str, run_info: dict[str, Any], max_calls: int) -> Budget:
             completion_price=limits.output_price,
         )
     budget.run = budgets.run
-    if registry := run_info.get("registry"):
-        purse = _Purse(Path(str(registry)), node)
+    if registry := run_info.registry:
+        purse = _Purse(Path(registry), node)
         purse.restore(budget)
         budget.keep, budget.others = purse.keep, purse.others
     elif budgets.run != RunBudget():
-        shelf = _Shelf(run_info.setdefault("spent", {}), node)
+        shelf = _Shelf(run_info.spent, node)
         budget.keep, budget.others = shelf.keep, shelf.others
     return budget
 

@@ -7,8 +7,6 @@ that may cost in a run is [budgets.models.NODE]; once it is spent no request lea
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from nodes.models.answers import ChatSettings, ModelError, settings_from
@@ -116,9 +114,8 @@ class OpenAIPlanner(Node):
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         for port in (self.subtask, self.said):
             port.provenance = f"model:{self.settings.model}"
-        info: dict[str, Any] = getattr(self, "run_info", {})
-        self.request.start(self.clock, self.random.random, budget_of(self.name, info, self.settings.max_calls))
-        self.has_ladder = bool(info.get("seats", {}).get("planner", {}).get("ladder"))
+        self.request.start(self.clock, self.random.random, budget_of(self.name, self.run_info, self.settings.max_calls))
+        self.has_ladder = bool(self.run_info.seats.get("planner", {}).get("ladder"))
 
     def on_stop(self) -> None:
         self.log.info("%s", self.request.close())

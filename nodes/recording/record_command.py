@@ -17,6 +17,7 @@ from runtime.command_line.plain_messages import find_type
 from runtime.errors import CodecError, PolyrhythmError, UserError
 from runtime.message import Message, Stamped
 from runtime.messages.codec import decode
+from runtime.run_facts import RunFacts
 from runtime.supervision.registry import FoundRun
 
 FLUSH_S = 0.5
@@ -85,8 +86,8 @@ def _recorder(run: FoundRun, out: Path, asked: argparse.Namespace) -> Recorder:
     except OSError as problem:
         raise PolyrhythmError(f"{run.title} has ended meanwhile") from problem
     recorder = Recorder(path=str(out), jpeg_quality=asked.jpeg_quality, depth=asked.depth)
-    recorder.run_info = {key: value for key, value in about.items() if key not in _NOT_OF_THE_RUN}
-    recorder.run_info["attached"] = True
+    facts = {key: value for key, value in about.items() if key not in _NOT_OF_THE_RUN}
+    recorder.run_info = RunFacts.of({**facts, "attached": True})
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         recorder.on_start()

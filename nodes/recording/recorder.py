@@ -137,7 +137,7 @@ class Recorder(ForRobot, Node):
 
     def _metadata(self) -> dict[str, str]:
         """All that is known of the run, for the head of a file."""
-        info: dict[str, Any] = getattr(self, "run_info", {})
+        info = self.run_info.known
         metadata = _as_text({key: value for key, value in info.items() if key != "launch_text"})
         metadata["clock"] = "virtual" if self.clock.is_virtual else "real"
         metadata.setdefault("started_ns", str(self.clock.now_ns()))
@@ -150,7 +150,7 @@ class Recorder(ForRobot, Node):
         from runtime.bag.file import BagWriter
         from runtime.bag.parts import BEGIN, ZERO
 
-        info: dict[str, Any] = getattr(self, "run_info", {})
+        info = self.run_info.known
         path = Path(self.path) if self.path else Path(str(info.get("folder", "."))) / FILE_NAME
         metadata = self._metadata()
         if not continues:
@@ -263,7 +263,7 @@ class Recorder(ForRobot, Node):
             from nodes.recording import foxglove_schemas as recorded_frames
 
             self._transforms_ns = message.read_ns
-            joints = getattr(self, "run_info", {}).get("joints", JOINTS)
+            joints = self.run_info.known.get("joints", JOINTS)
             document = recorded_frames.transforms_document(
                 message, envelope, wall_offset_ns=bag.wall_offset_ns, is_stretch=tuple(joints) == JOINTS
             )
@@ -326,7 +326,7 @@ class Recorder(ForRobot, Node):
 
     def _end(self, messages: int) -> dict[str, str]:
         """What is noted at the end: outcome, and what nodes and recorder lost."""
-        info: dict[str, Any] = getattr(self, "run_info", {})
+        info = self.run_info.known
         return _as_text(
             {key: info[key] for key in ("outcome", "stats", "trace") if key in info}
             | {

@@ -55,8 +55,7 @@ class TrialRecorder(Recorder):
             self._begin_trial(trial)
 
     def _begin_trial(self, trial: Trial | RunningTrial) -> None:
-        info: dict[str, Any] = getattr(self, "run_info", {})
-        folder = Path(self._folder or str(info.get("folder", ".")))
+        folder = Path(self._folder or self.run_info.folder or ".")
         wanted = folder / f"{trial.participant}-trial-{trial.number}-{trial.attempt}.mcap"
         path, count, run = wanted, 1, self._metadata()
         while path.exists() and not is_unfinished(path, run):

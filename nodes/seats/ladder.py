@@ -7,7 +7,6 @@ telling people why, letting another candidate take over, and not going on by its
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -54,8 +53,7 @@ class Ladder(Node):
         self.count = 0
 
     def on_start(self) -> None:
-        info: dict[str, Any] = getattr(self, "run_info", {})
-        tables = msgspec.convert(info.get("seats", {}), dict[str, SeatTable])
+        tables = msgspec.convert(self.run_info.seats, dict[str, SeatTable])
         self.watches = {
             seat: SeatWatch(tables[seat].ladder) for seat in NAMES if seat in tables and tables[seat].ladder
         }

@@ -22,7 +22,7 @@ class SimDriver(Driver):
 
     def on_start(self) -> None:
         """Build the scene, laid by the run's seed. Raises UserError where the robot is not a simulated one."""
-        self._robot_params.setdefault("seed", int(getattr(self, "run_info", {}).get("seed", 0)))
+        self._robot_params.setdefault("seed", self.run_info.seed)
         super().on_start()
         if not isinstance(self.robot, SimRobot):
             raise UserError(

@@ -6,7 +6,6 @@ The model is a folder in the layout in which SmolVLM and its kind are published 
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from nodes.models.budget import budget_of
 from nodes.vlm.onnx_folder import read_folder
@@ -104,5 +103,4 @@ class OnnxVLM(PointingVLM):
         for note in eyes.notes:
             self.log.warning("%s", note)
         self._name_model(eyes.name)
-        info: dict[str, Any] = getattr(self, "run_info", {})
-        self.local.start(self.clock, eyes, budget_of(self.name, info, self.local.budget.max_calls))
+        self.local.start(self.clock, eyes, budget_of(self.name, self.run_info, self.local.budget.max_calls))

@@ -5,8 +5,6 @@ vLLM, ollama and llama.cpp do; VLM_BASE_URL and VLM_MODEL, or the parameters, sa
 
 from __future__ import annotations
 
-from typing import Any
-
 from nodes.models.answers import ChatSettings, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
@@ -46,8 +44,7 @@ class OpenAIVLM(PointingVLM):
         if problems := self.problems():
             raise ParameterError(f"{self.name}: {'; '.join(problems)}")
         self._name_model(self.settings.model)
-        info: dict[str, Any] = getattr(self, "run_info", {})
-        self.chat.start(self.clock, self.random.random, budget_of(self.name, info, self.settings.max_calls))
+        self.chat.start(self.clock, self.random.random, budget_of(self.name, self.run_info, self.settings.max_calls))
 
 
 def _settings(

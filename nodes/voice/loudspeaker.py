@@ -152,9 +152,8 @@ class Loudspeaker(Node):
         from nodes.voice.speaking.speech_api import SpeechApi, speech_settings
 
         settings = speech_settings(self.model, self.base_url, self.deadline_s, self.max_calls)
-        info: dict[str, Any] = getattr(self, "run_info", {})
         self.model = settings.model
-        self.budget = budget_of(self.name, info, self.max_calls)
+        self.budget = budget_of(self.name, self.run_info, self.max_calls)
         keep_open = not self.clock.is_virtual
         return SpeechApi(settings, self.voice_name, jitter=self.random.random, keep_open=keep_open, budget=self.budget)
 

@@ -139,8 +139,7 @@ class Recogniser(Node):
         from nodes.voice.hearing.recognition import recognition
 
         self.heard.provenance = f"script:{self.command}" if self.by == "command" else f"model:{self._model_name()}"
-        info: dict[str, Any] = getattr(self, "run_info", {})
-        self.budget = budget_of(self.name, info, self.settings.max_calls)
+        self.budget = budget_of(self.name, self.run_info, self.settings.max_calls)
         if self.by == "whisper":
             self.recognition = whisper.Whisper(self.folder, language=self.language, deadline_s=self.settings.deadline_s)
             if not self.clock.is_virtual:

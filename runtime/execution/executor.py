@@ -30,6 +30,7 @@ from runtime.launch.graph import NodeSpec, health_topic
 from runtime.message import Envelope, Message, Stamped
 from runtime.os_realtime import CONTROL_PRIORITY
 from runtime.ports import Subscription
+from runtime.run_facts import RunFacts
 
 _HEALTH_PERIOD_S = 1.0
 _JOIN_S = 1.0
@@ -83,7 +84,7 @@ class Executor(Host):
         *,
         transport: Transport,
         seed: int,
-        run_info: dict[str, Any],
+        run_info: Mapping[str, Any],
         keeps_journal: bool = False,
         leases: SeatHolders | None = None,
         authority: str = "",
@@ -109,6 +110,7 @@ class Executor(Host):
         self._early: list[tuple[Envelope, Message]] | None = []  # published in on_start, before anybody listens
         self._early_lock = threading.Lock()
         self.hosted: list[NodeHost] = []
+        facts = RunFacts.of(run_info)
         paths, rules = Budgets.of(run_info).paths, AgeRules.of(run_info)
         for spec in specs:
             hosted = NodeHost(
@@ -125,7 +127,7 @@ class Executor(Host):
                 paths=paths,
                 rules=rules,
             )
-            vars(hosted.node)["run_info"] = run_info
+            hosted.node.run_info = facts
             if keeps_journal and not spec.cls.subscribes_all:
                 hosted.keep_journal()
             self.hosted.append(hosted)
@@ -321,6 +323,11 @@ class Executor(Host):
         for hosted in self.hosted:
             if hosted.name == source and any(port.topic == topic for port in hosted.publishers):
                 hosted.hear_refusal(topic, receiver, why, number)
+
+    def note(self, **facts: object) -> None:
+        """Let the nodes know more of the run, such as its outcome."""
+        for hosted in self.hosted:
+            hosted.node.run_info = hosted.node.run_info.noting(**facts)
 
     def _tell_once(self, topic: str, reason: str) -> None:
         """Log the first message that could not be read for some reason; a flood of them fills no log."""

@@ -136,7 +136,9 @@ class Process:
 
     def _order(self, order: dict[str, Any]) -> None:
         if order["do"] == "ended":
-            self._run_info["outcome"] = {"ok": order["ok"], "reason": order["reason"]}
+            outcome = self._run_info["outcome"] = {"ok": order["ok"], "reason": order["reason"]}
+            if self._executor is not None:
+                self._executor.note(outcome=outcome)
         if order["do"] == "refused" and self._executor is not None:
             fields = {key: value for key, value in order.items() if key != "do"}
             self._executor.hear_refusal(**fields)

@@ -29,6 +29,7 @@ from runtime.launch.seats_table import SeatTable, as_data, holders_of, topics_of
 from runtime.message import Envelope, M, Message, Stamped
 from runtime.node import Node
 from runtime.ports import Publisher, Subscription
+from runtime.run_facts import RunFacts
 from runtime.virtual.delivery import OUTSIDE, Delivery, Observer
 from runtime.virtual.lanes import VirtualLanes
 from runtime.virtual.sandbox import DeterminismGuard
@@ -117,7 +118,6 @@ class Simulation:
             for spec in specs
         }
         for hosted in self.hosted.values():
-            vars(hosted.node)["run_info"] = self.run_info
             if self._health_ns and self.graph.is_recorded and not type(hosted.node).subscribes_all:
                 hosted.keep_journal()
             self._delivery.connect(hosted)
@@ -243,6 +243,7 @@ class Simulation:
                     self.run_info["outcome"] = {"ok": self.outcome[0], "reason": self.outcome[1]}
                 if self.trace is not None:
                     self.run_info["trace"] = self.trace.hash
+                self._tell_facts()
                 for hosted in self.hosted.values():
                     hosted.node.on_stop()
                 self._is_started = False
@@ -266,6 +267,7 @@ class Simulation:
         if self._is_started:
             return
         self._is_started = True
+        self._tell_facts()
         watch = self._watch
         for hosted in self.hosted.values():
             if watch is not None:
@@ -282,6 +284,12 @@ class Simulation:
                 self._lanes.arm(hosted, lane)
         if self._health_ns:
             self.scheduler.at(self.scheduler.now_ns + self._health_ns, self._publish_health, priority=TIMER)
+
+    def _tell_facts(self) -> None:
+        """Let the nodes know what is known of the run by now."""
+        facts = RunFacts.of(self.run_info)
+        for hosted in self.hosted.values():
+            hosted.node.run_info = facts
 
     def _finish(self, name: str, ok: bool, reason: str) -> None:
         if self.outcome is None:

@@ -30,6 +30,7 @@ from runtime.msgs import (
     Utterance,
     aimed_at,
 )
+from runtime.run_facts import RunFacts
 
 START_NS = 5_000_000_000_000
 STOP_S, HELD_MS, REST_S, RESUME_S = 30.0, 12.0, 30.4, 36.0
@@ -65,13 +66,15 @@ class _Writer:
     def __init__(self, folder: Path) -> None:
         self.recorder = Recorder(path=str(folder / "run.mcap"))
         vars(self.recorder)["_clock"] = _StartOfRun()
-        self.recorder.run_info = {
-            "seed": 7,
-            "launch_text": '[nodes.planner]\nuse = "nodes.planner:Planner"\n',
-            "machine": "a machine",
-            "git": "abc123",
-            "versions": {"polyrhythm": "0.1.0"},
-        }
+        self.recorder.run_info = RunFacts.of(
+            {
+                "seed": 7,
+                "launch_text": '[nodes.planner]\nuse = "nodes.planner:Planner"\n',
+                "machine": "a machine",
+                "git": "abc123",
+                "versions": {"polyrhythm": "0.1.0"},
+            }
+        )
         self.seqs: dict[tuple[str, str], int] = {}
         self.waiting: list[tuple[int, Stamped[Message]]] = []
 
@@ -93,7 +96,8 @@ class _Writer:
             old = stamped.envelope
             envelope = Envelope(old.topic, old.source, seq, ns, old.origins)
             self.recorder.on_any(Stamped(stamped.message, envelope))
-        self.recorder.run_info["outcome"] = {"ok": True, "reason": "every cup but the blue one is in the bin"}
+        outcome = {"ok": True, "reason": "every cup but the blue one is in the bin"}
+        self.recorder.run_info = self.recorder.run_info.noting(outcome=outcome)
         self.recorder.on_stop()
         return Path(self.recorder.path)
 

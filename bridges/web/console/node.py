@@ -104,12 +104,12 @@ class Console(ConsolePorts):
     def on_start(self) -> None:
         """Open the page and say where it is. Raises UserError where that cannot be."""
         self._board = RunFeed(self.clock.now_ns())
-        self._seats = Seats(self, Asking(getattr(self, "run_info", {})), Idents(self.name, self.clock.now_ns()))
+        self._seats = Seats(self, Asking(self.run_info), Idents(self.name, self.clock.now_ns()))
         self._supervision = Supervision(self, self._speaker)
         self._shadows = Shadows(self._limits.joints)
         self._recorders = Recorders()
         self._responses = ResponseTimes()
-        self._talking = Talking(self, getattr(self, "run_info", {}))
+        self._talking = Talking(self, self.run_info)
         self._states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         if self.clock.is_virtual:
             self.log.warning("the console needs real time; nobody can sit at it in virtual time")

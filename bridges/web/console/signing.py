@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from bridges.web.http.wire import Seat
 from runtime.errors import PolyrhythmError
 from runtime.msgs import GuardOrder, SeatRequest
 from runtime.msgs.signature import order, request, token_of
+from runtime.run_facts import RunFacts
 
 
 class Asking:
     """Signs requests with the token that the guard keeps in the run's registry, a folder of this user alone."""
 
-    def __init__(self, run_info: dict[str, Any]) -> None:
-        self._folder = Path(str(run_info["registry"])) if run_info.get("registry") else None
+    def __init__(self, run_info: RunFacts) -> None:
+        self._folder = Path(run_info.registry) if run_info.registry else None
         self._last_ns = 0
 
     def seat(self, do: Literal["take", "give"], seat: Seat, holder: str, by: str, now_ns: int) -> SeatRequest:

@@ -42,7 +42,7 @@ _HALL = _Hall()
 
 def port_options(node: Any, port: int) -> str:
     """What chooses any free port for this node, and for those of its run that share its address."""
-    parameters: Mapping[str, Mapping[str, Any]] = getattr(node, "run_info", {}).get("parameters", {})
+    parameters: Mapping[str, Mapping[str, Any]] = node.run_info.parameters
     names = {name for name, own in parameters.items() if own.get("port") == port} | {str(node.name)}
     return " ".join(f"--set {name}.port=0" for name in sorted(names))
 

@@ -24,6 +24,7 @@ from runtime.errors import ParameterError
 from runtime.launch.nodes_table import load_name
 from runtime.messages.msgspec_cache import from_json
 from runtime.msgs import SOUND_BYTES_PER_S, SOUND_RATE_HZ, Sound, SoundSoFar, Speech, Utterance
+from runtime.run_facts import RunFacts
 from runtime.supervision.registry import RunInfo
 
 S = TypeVar("S", bound=Sound)
@@ -102,7 +103,7 @@ class _Person:
 class Talking:
     """Everybody who speaks at the pages of one node."""
 
-    def __init__(self, ports: VoicePorts, run_info: dict[str, Any]) -> None:
+    def __init__(self, ports: VoicePorts, run_info: RunFacts) -> None:
         self._ports = ports
         self._people: dict[str, _Person] = {}
         self._number = 0
@@ -258,12 +259,12 @@ def _sound(kind: type[S], person: _Person) -> S:
     )
 
 
-def has_listener(run_info: dict[str, Any], topic: str) -> bool:
+def has_listener(run_info: RunFacts, topic: str) -> bool:
     """Whether a node of this run hears that topic, besides those that hear everything; True where that is not known."""
-    if not run_info.get("registry"):
+    if not run_info.registry:
         return True
     try:
-        run = from_json((Path(str(run_info["registry"])) / "run.json").read_bytes(), RunInfo)
+        run = from_json((Path(run_info.registry) / "run.json").read_bytes(), RunInfo)
     except (OSError, msgspec.MsgspecError):
         return True
     everything = set.intersection(*(set(one.subscribers) for one in run.topics.values())) if run.topics else set()

@@ -146,7 +146,7 @@ class Study(VoicePorts, TalkPorts):
 
     def on_start(self) -> None:
         """Open the pages, and the session that was left unfinished. Raises UserError where that cannot be."""
-        info: dict[str, Any] = getattr(self, "run_info", {})
+        info = self.run_info
         self._idents = Idents(self.name, self.clock.now_ns())
         self._asking = Asking(info)
         self._effect = ConditionEffect(
@@ -156,7 +156,7 @@ class Study(VoicePorts, TalkPorts):
         if self.clock.is_virtual:
             self.log.warning("a study needs real time; nobody can take part in virtual time")
             return
-        seats = {name: (seat["holder"], *seat.get("shadows", ())) for name, seat in info.get("seats", {}).items()}
+        seats = {name: (seat["holder"], *seat.get("shadows", ())) for name, seat in info.seats.items()}
         for problem in self.seat_problems(seats):
             raise UserError(problem)
         self._epoch_s = (wall_time_ns() - self.clock.now_ns()) * 1e-9

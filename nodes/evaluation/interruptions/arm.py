@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -102,8 +101,7 @@ class Arm(Node):
         self.people: frozenset[str] = frozenset()
 
     def on_start(self) -> None:
-        info: dict[str, Any] = getattr(self, "run_info", {})
-        self.people = frozenset(info.get("ears", ())) - {self.name}
+        self.people = frozenset(self.run_info.ears) - {self.name}
 
     @on(heard)
     async def listen(self, utterance: Utterance) -> None:

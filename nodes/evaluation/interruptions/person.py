@@ -67,7 +67,7 @@ class InterruptingPerson(Node):
         self.last: Truth | None = None
 
     def on_start(self) -> None:
-        self.drawn = draw(self.scenario, int(getattr(self, "run_info", {}).get("seed", 0)))
+        self.drawn = draw(self.scenario, self.run_info.seed)
 
     @on(action)
     def follow(self, action: Action) -> None:

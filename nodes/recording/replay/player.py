@@ -30,6 +30,7 @@ from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image
 from runtime.node import Node, handlers_of
 from runtime.ports import Subscription
+from runtime.run_facts import RunFacts
 
 T = TypeVar("T")
 
@@ -216,7 +217,7 @@ class NodePlayer:
         self._views.clear()
         self._ports = {attribute: FedPort(port) for attribute, port in hosted.subscriptions.items()}
         vars(node).update(self._ports)
-        vars(node).update(run_info=dict(self._run_info), _clock=self._clock)
+        vars(node).update(run_info=RunFacts.of(self._run_info), _clock=self._clock)
         if first != "on_start":
             self._doubts["what its on_start read of the clock is not in the recording"] = None
             self._call_clock.call_ns = self._clock.call_ns = self._start_ns

@@ -21,6 +21,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand, SeatRequest
 from runtime.msgs.signature import Signatures, order, request, token_of
+from runtime.run_facts import RunFacts
 from tests.support.guard_story import command
 from tests.support.standing import HOME
 from tests.support.still_robot import StillRobot
@@ -224,7 +225,7 @@ def test_a_source_counts_as_silent_after_exactly_its_time() -> None:
 
 def started(folder: Path, memory: str = "run") -> Guard:
     guard = Guard(arm="auto", memory=memory)  # type: ignore[arg-type]
-    vars(guard)["run_info"] = {"registry": str(folder), "launch_file": "x/robot.toml"}
+    guard.run_info = RunFacts.of({"registry": str(folder), "launch_file": "x/robot.toml"})
     guard.on_start()
     return guard
 
@@ -265,12 +266,12 @@ def test_a_ledger_has_its_own_folder_in_the_home_where_no_other_is_named(
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     path = tmp_path / ".local" / "state" / "polyrhythm" / "robots" / "stretch_3" / "guard.json"
-    assert place_of("machine", "stretch_3", {"registry": str(tmp_path)}) == path
+    assert place_of("machine", "stretch_3", RunFacts.of({"registry": str(tmp_path)})) == path
     guard = started(tmp_path, "machine")
     guard.emergency(EStop(source="button", is_pressed=True))
     assert path.is_file()
     assert path.parent.stat().st_mode & 0o777 == 0o700
-    assert place_of("machine", "stretch_3", {"launch_file": "x"}) is None
+    assert place_of("machine", "stretch_3", RunFacts.of({"launch_file": "x"})) is None
 
 
 @pytest.mark.parametrize(

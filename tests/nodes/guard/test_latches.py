@@ -15,6 +15,7 @@ from runtime import Node, Publisher, Simulation, every
 from runtime.launch.graph import NodeSpec
 from runtime.msgs import EStop, GuardState, Interrupt, JointCommand
 from runtime.msgs.signature import order
+from runtime.run_facts import RunFacts
 from tests.support.standing import HOME
 from tests.support.still_robot import StillRobot
 
@@ -104,7 +105,7 @@ def test_a_restarted_guard_is_stopped_as_the_one_before_was(tmp_path: Path) -> N
 
     def start() -> Guard:
         guard = Guard(arm="auto", memory="run")
-        vars(guard)["run_info"] = info
+        guard.run_info = RunFacts.of(info)
         guard.on_start()
         return guard
 
@@ -126,10 +127,10 @@ def test_the_file_is_kept_from_run_to_run_unless_the_launch_file_says_otherwise(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     info = {"registry": str(tmp_path), "launch_file": "x/stretch.toml"}
     robots = tmp_path / "state" / "polyrhythm" / "robots"
-    assert ledger.place_of("machine", "stretch_3", info) == robots / "stretch_3" / "guard.json"
-    assert ledger.place_of("machine", "my.arm:LIMITS", info) == robots / "my.arm_LIMITS" / "guard.json"
-    assert ledger.place_of("run", "stretch_3", info) == tmp_path / "guard.json"
-    assert ledger.place_of("machine", "stretch_3", {"clock": "virtual"}) is None
+    assert ledger.place_of("machine", "stretch_3", RunFacts.of(info)) == robots / "stretch_3" / "guard.json"
+    assert ledger.place_of("machine", "my.arm:LIMITS", RunFacts.of(info)) == robots / "my.arm_LIMITS" / "guard.json"
+    assert ledger.place_of("run", "stretch_3", RunFacts.of(info)) == tmp_path / "guard.json"
+    assert ledger.place_of("machine", "stretch_3", RunFacts.of({"clock": "virtual"})) is None
 
 
 def test_the_page_shows_the_table_as_it_is() -> None:

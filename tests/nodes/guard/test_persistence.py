@@ -15,6 +15,7 @@ from bench.faults.matrix import Skip, mount_small
 from nodes.guard.node import Guard
 from nodes.guard.persistence import Disk, SavedState, StateFile, read
 from runtime.msgs import EStop
+from runtime.run_facts import RunFacts
 
 PRESSED = SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="emergency stop", estop="button: pressed")
 RELEASED = SavedState(epochs={"planner": 1, "vlm": 1, "policy": 1}, stop="re-armed by Ann")
@@ -103,7 +104,7 @@ def test_a_full_disk_stops_no_guard_and_is_told_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     guard = Guard(arm="auto", memory="run")
-    vars(guard)["run_info"] = {"registry": str(tmp_path), "launch_file": "x/robot.toml"}
+    guard.run_info = RunFacts.of({"registry": str(tmp_path), "launch_file": "x/robot.toml"})
     guard.on_start()
     guard.emergency(EStop(source="button", is_pressed=True))
 

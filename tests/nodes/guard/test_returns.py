@@ -17,6 +17,7 @@ from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import SeatTable
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus, Utterance
 from runtime.msgs.signature import Signatures, service
+from runtime.run_facts import RunFacts
 from tests.support.guard_driven import FAR, MS
 from tests.support.standing import HOME, standing
 
@@ -114,7 +115,7 @@ def test_a_policy_that_says_go_on_in_the_name_of_a_person_lifts_nothing() -> Non
 def started(folder: Path, **params: Any) -> Guard:
     """A guard of the run whose folder that is, with a robot that it sees."""
     guard = Guard(**{"arm": "auto", "memory": "run", **params})
-    vars(guard)["run_info"] = {"registry": str(folder), "launch_file": "x/robot.toml"}
+    guard.run_info = RunFacts.of({"registry": str(folder), "launch_file": "x/robot.toml"})
     guard.on_start()
     guard.machine.update_state(standing(guard.clock.now_ns(), HOME))
     return guard

@@ -13,6 +13,7 @@ from nodes.guard.persistence import BLOCK_BYTES, Disk, SavedState, StateFile, pl
 from nodes.robot.driver import Driver
 from runtime.errors import UserError
 from runtime.msgs import EStop, Interrupt
+from runtime.run_facts import RunFacts
 from runtime.supervision.registry import Claims
 
 STRETCH = "bridges.stretch.robot:StretchRobot"
@@ -28,9 +29,9 @@ def started(run: Path, *, memory: Any = "machine", claims: tuple[str, ...] = (),
     run.mkdir(exist_ok=True)
     guard = Guard(memory=memory)
     seats = {"policy": {"holder": "policy"}}
-    vars(guard)["run_info"] = {
+    guard.run_info = RunFacts.of({
         "registry": str(run), "launch_file": launch_file, "claims": claims, "seats": seats
-    }  # fmt: skip
+    })  # fmt: skip
     guard.on_start()
     return guard
 
@@ -47,7 +48,9 @@ def test_a_real_robots_latch_outlives_the_run_whatever_memory_says(tmp_path: Pat
     assert claims == Guard(memory="machine").claims() == ("robot stretch_3",)
     started(tmp_path / "1", memory="run", claims=claims).emergency(EStop(source="b", is_pressed=True))
     assert started(tmp_path / "2", memory="run", claims=claims).machine.mode == "estopped"
-    assert place_of("run", "stretch_3", {"registry": "x"}) == Path("x/guard.json"), "a simulated one's does not"
+    assert place_of("run", "stretch_3", RunFacts.of({"registry": "x"})) == Path("x/guard.json"), (
+        "a simulated one's does not"
+    )
     assert (Driver().claims(), Guard(memory="run").claims()) == ((), ())
 
 

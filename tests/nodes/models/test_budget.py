@@ -24,6 +24,7 @@ from runtime.launch.budgets_table import Budgets, ModelBudget, RunBudget, parse_
 from runtime.launch.graph import Graph, NodeSpec
 from runtime.launch.seats_table import Rung, SeatTable
 from runtime.msgs import GuardState, OutOfBudget, SceneDescription, Subtask, Utterance
+from runtime.run_facts import RunFacts
 from tests.support.fake_openai_server import FakeOpenAI, answers, half_a_stream, raw, status
 from tests.support.still_robot import StillRobot
 
@@ -141,7 +142,7 @@ def test_a_streaming_server_is_asked_what_it_costs_unless_it_does_not_know_that(
 
 def test_a_node_that_is_restarted_does_not_begin_at_nothing(tmp_path: Path) -> None:
     limits = Budgets(models={"planner": ModelBudget(calls=4, tokens=100)})
-    info = {"registry": str(tmp_path), "budgets": limits.as_data()}
+    info = RunFacts.of({"registry": str(tmp_path), "budgets": limits.as_data()})
     with FakeOpenAI(answers("{}")) as server:
         for _ in range(5):
             ask(server, budget_of("planner", info, 200), 2)  # a process that dies after two questions
@@ -152,16 +153,16 @@ def test_a_node_that_is_restarted_does_not_begin_at_nothing(tmp_path: Path) -> N
 
 
 def test_a_call_that_cannot_be_noted_is_not_made(tmp_path: Path) -> None:
-    info = {"registry": str(tmp_path / "gone")}
+    info = RunFacts.of({"registry": str(tmp_path / "gone")})
     with FakeOpenAI(answers("{}")) as server:
         assert "the call cannot be noted" in ask(server, budget_of("planner", info, 200), 1)
         assert server.requests == []
 
 
 def test_without_a_budget_of_its_own_a_node_keeps_to_its_most_calls() -> None:
-    assert budget_of("planner", {}, 200).max_calls == 200
+    assert budget_of("planner", RunFacts(), 200).max_calls == 200
     limits = Budgets(models={"planner": ModelBudget(money=1.0, input_price=2.0, output_price=3.0)})
-    budget = budget_of("planner", {"budgets": limits.as_data()}, 200)
+    budget = budget_of("planner", RunFacts.of({"budgets": limits.as_data()}), 200)
     assert (budget.max_calls, budget.max_money, budget.prompt_price, budget.completion_price) == (200, 1.0, 2.0, 3.0)
     assert estimated_tokens(400, 2) == 100 + 2 * 1100
 
@@ -275,7 +276,7 @@ def test_a_budget_error_is_a_model_error_so_that_nobody_retries_it() -> None:
 
 def test_the_fake_server_s_counts_are_those_of_the_budget(tmp_path: Path) -> None:
     with FakeOpenAI(answers("{}")) as server:
-        budget: Any = budget_of("planner", {"registry": str(tmp_path)}, 50)
+        budget: Any = budget_of("planner", RunFacts.of({"registry": str(tmp_path)}), 50)
         ask(server, budget, 5)
         assert budget.calls == len(server.requests) == 5
         assert (budget.prompt_tokens, budget.completion_tokens) == (55, 35)
@@ -287,9 +288,9 @@ def test_the_fake_server_s_counts_are_those_of_the_budget(tmp_path: Path) -> Non
 def two(tmp_path: Path, run: RunBudget, *, is_virtual: bool) -> tuple[Budget, Budget]:
     """The budgets of a planner and of a VLM in one run."""
     prices = ModelBudget(calls=1000, input_price=1.0, output_price=2.0)
-    info = {"budgets": Budgets(models={"planner": prices, "vlm": prices}, run=run).as_data()}
+    info = RunFacts.of({"budgets": Budgets(models={"planner": prices, "vlm": prices}, run=run).as_data()})
     if not is_virtual:
-        info["registry"] = str(tmp_path)  # type: ignore[assignment]  # as the supervisor gives it
+        info = info.noting(registry=str(tmp_path))  # as the supervisor gives it
     return budget_of("planner", info, 0), budget_of("vlm", info, 0)
 
 

@@ -17,6 +17,7 @@ from runtime.bag.schema import Document
 from runtime.errors import ParameterError, RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import Image, RecorderState, Utterance
+from runtime.run_facts import RunFacts
 
 RGB = np.random.default_rng(0).integers(0, 255, (12, 16, 3), dtype=np.uint8)
 DEPTH = np.linspace(0.2, 3.0, 12 * 16, dtype=np.float32).reshape(12, 16)
@@ -33,7 +34,9 @@ def said(seq: int, source: str = "node") -> Stamped[Message]:
 
 def started(folder: Path, **parameters: object) -> Recorder:
     recorder = Recorder(**parameters)  # type: ignore[arg-type]  # parameters by name, as from a launch file
-    recorder.run_info = {"launch_text": "[nodes.x]\n", "seed": 7, "folder": str(folder), "versions": {"numpy": "2"}}
+    recorder.run_info = RunFacts.of(
+        {"launch_text": "[nodes.x]\n", "seed": 7, "folder": str(folder), "versions": {"numpy": "2"}}
+    )
     recorder.on_start()
     return recorder
 
@@ -47,7 +50,7 @@ def what_is_told(recorder: Recorder) -> list[Message]:
 
 def test_the_recording_says_what_the_run_was(tmp_path: Path) -> None:
     recorder = started(tmp_path)
-    recorder.run_info["outcome"] = {"ok": True, "reason": "done"}
+    recorder.run_info = recorder.run_info.noting(outcome={"ok": True, "reason": "done"})
     recorder.on_stop()
     reader = BagReader(tmp_path / "run.mcap")
     assert reader.attachments["launch.toml"] == b"[nodes.x]\n"
@@ -201,7 +204,7 @@ def test_a_new_run_leaves_the_recordings_of_others_alone(tmp_path: Path) -> None
     """Ann records take.mcap and take-2.mcap, each a run of its own, and then take.mcap again."""
     for name, folder in (("take", "one"), ("take-2", "two"), ("take", "three")):
         recorder = Recorder(path=str(tmp_path / f"{name}.mcap"))
-        recorder.run_info = {"folder": folder}
+        recorder.run_info = RunFacts.of({"folder": folder})
         recorder.on_start()
         recorder.on_any(said(1))
         recorder.on_stop()

@@ -24,6 +24,7 @@ from runtime.control_messages.health import Health, PortHealth
 from runtime.errors import UserError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Image, RecorderState, RobotState, Utterance
+from runtime.run_facts import RunFacts
 from tests.nodes.recording.test_recorder import said, stamped, started, what_is_told
 
 
@@ -42,7 +43,7 @@ class Now:
 def on_clock(folder: Path, clock: Now | None = None, **parameters: object) -> tuple[Recorder, Now]:
     recorder = Recorder(**parameters)  # type: ignore[arg-type]  # parameters by name, as from a launch file
     clock = clock or Now()
-    vars(recorder).update(_clock=clock, run_info={"folder": str(folder), "seed": 1})
+    vars(recorder).update(_clock=clock, run_info=RunFacts.of({"folder": str(folder), "seed": 1}))
     recorder.on_start()
     return recorder, clock
 

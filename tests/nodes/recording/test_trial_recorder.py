@@ -15,6 +15,7 @@ from runtime.errors import RecordingError
 from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import RecorderState, RunningTrial, Trial, Utterance
 from runtime.ports import Publisher, Sources
+from runtime.run_facts import RunFacts
 from tests.support.running import Runs, eventually
 
 LAUNCH = """
@@ -32,7 +33,7 @@ NAME = "P01-trial-1-1.mcap"
 def play(folder: Path, *words: str) -> None:
     """One trial of participant 1, in a run of its own; the last words come when it is over."""
     recorder = TrialRecorder(folder=str(folder))
-    recorder.run_info = {"folder": str(folder), "seed": 1}
+    recorder.run_info = RunFacts.of({"folder": str(folder), "seed": 1})
     recorder.on_start()
     trial = {"participant": "P01", "number": 1, "attempt": 1, "task": "talk", "condition": "only"}
     story: list[tuple[str, Message]] = [("study/trial", Trial(**trial, phase="started"))]  # type: ignore[arg-type]
@@ -67,7 +68,7 @@ def test_a_trial_that_is_there_already_is_never_replaced(tmp_path: Path, caplog:
 def begun(folder: Path) -> tuple[TrialRecorder, list[RecorderState]]:
     """A recorder in the run that all of these share, and all that it tells."""
     recorder = TrialRecorder(folder=str(folder))
-    recorder.run_info = {"folder": str(folder), "seed": 1, "supervisor_pid": 7, "started_ns": 1}
+    recorder.run_info = RunFacts.of({"folder": str(folder), "seed": 1, "supervisor_pid": 7, "started_ns": 1})
     told: list[RecorderState] = []
 
     def tell(port: Publisher[RecorderState], message: Message, stems_from: Sources = None) -> None:

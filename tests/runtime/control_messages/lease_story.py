@@ -19,6 +19,7 @@ from runtime.message import Envelope, Message, Stamped
 from runtime.msgs import JointCommand, SeatRequest
 from runtime.msgs.interrupt import PREEMPTS
 from runtime.msgs.signature import GOOD_FOR_NS, make_token, request
+from runtime.run_facts import RunFacts
 from tests.support.guard_story import MS
 from tests.support.standing import HOME, standing
 
@@ -77,7 +78,7 @@ class LeaseStory:
         self.guard = guard = Guard(arm="auto", memory="run")
         self.since_ns = self.clock.ns
         vars(guard)["_clock"] = self.clock
-        vars(guard)["run_info"] = {"registry": str(self.folder), "launch_file": "x/story.toml", "seats": INFO}
+        guard.run_info = RunFacts.of({"registry": str(self.folder), "launch_file": "x/story.toml", "seats": INFO})
         for port in (guard.command, guard.state):
             vars(port)["clock"] = self.clock
         guard.lease.sink = lambda _, message, __: self._issued(message)

@@ -23,6 +23,7 @@ from runtime.control_messages.lease import Lease
 from runtime.errors import ParameterError, UserError
 from runtime.message import Envelope, Stamped
 from runtime.msgs import Feedback, GuardState, Image
+from runtime.run_facts import RunFacts
 from tests.bridges.web.console.test_seat_requests import Sent
 from tests.support.standing import standing
 
@@ -50,7 +51,7 @@ def test_re_arming_lets_go_of_the_console_s_button_and_of_what_was_typed_at_a_te
     ports = SimpleNamespace(
         name="console", clock=SimpleNamespace(now_ns=lambda: 1), guard=latched, estop=Sent(), order=Sent()
     )
-    seats: Any = SimpleNamespace(asking=Asking({}), idents=Idents("console", 0))
+    seats: Any = SimpleNamespace(asking=Asking(RunFacts()), idents=Idents("console", 0))
     nothing: Any = SimpleNamespace()
     deeds = Actions(cast(Any, ports), nothing, seats, nothing, nothing, nothing, "robot", load_stop_words(STOP_WORDS))
     deeds.handle(Session("t", "operator", "Tom"), Resume())
@@ -100,7 +101,7 @@ def test_a_gesture_has_the_seat_until_it_is_done(how: str) -> None:
         feedback=feedback,
     )  # fmt: skip
     wizard, nothing = Session("w", "operator", "Wiz"), cast(Any, SimpleNamespace())
-    seats = Seats(ports, Asking({}), Idents("console", 0))
+    seats = Seats(ports, Asking(RunFacts()), Idents("console", 0))
     seats.sessions = [wizard]
     seats.learn(Lease(seat="vlm", holder="vlm", number=1))
     deeds = Actions(ports, nothing, seats, nothing, nothing, nothing, "robot", str.istitle)

@@ -14,6 +14,7 @@ from bridges.web.http.ids import Idents
 from runtime.clock import to_ns
 from runtime.control_messages.lease import Lease
 from runtime.msgs import GuardState, Utterance
+from runtime.run_facts import RunFacts
 
 
 class Sent:
@@ -29,7 +30,7 @@ class Sent:
 def seated(*sessions: Session) -> tuple[Seats, Any]:
     """The first of them drives."""
     ports = SimpleNamespace(name="console", request=Sent(), interrupt=Sent(), seat_word=Sent())
-    seats = Seats(cast(Any, ports), Asking({}), Idents("console", 0))
+    seats = Seats(cast(Any, ports), Asking(RunFacts()), Idents("console", 0))
     seats.sessions = list(sessions)
     seats.learn(Lease(seat="policy", holder="human_policy", number=1))
     seats.take("policy", sessions[0], 0, force=False)

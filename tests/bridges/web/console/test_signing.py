@@ -6,11 +6,12 @@ from pathlib import Path
 
 from bridges.web.console.signing import Asking
 from runtime.msgs.signature import Signatures, make_token
+from runtime.run_facts import RunFacts
 
 
 def test_requests_are_proven_each_with_a_stamp_of_its_own(tmp_path: Path) -> None:
     proofs = Signatures(make_token(tmp_path))
-    asking = Asking({"registry": str(tmp_path)})
+    asking = Asking(RunFacts.of({"registry": str(tmp_path)}))
     for request in (asking.seat("take", "policy", "human_policy", "Ada", 7), asking.seat("give", "vlm", "h", "Bo", 7)):
         assert proofs.holds(request, 8)
     order = asking.order("rearm", "Ada", 7)
@@ -19,5 +20,5 @@ def test_requests_are_proven_each_with_a_stamp_of_its_own(tmp_path: Path) -> Non
 
 
 def test_without_the_run_s_token_nothing_is_proven(tmp_path: Path) -> None:
-    assert Asking({}).order("arm", "Ada", 1).proof == ""
-    assert Asking({"registry": str(tmp_path)}).order("arm", "Ada", 1).proof == ""
+    assert Asking(RunFacts()).order("arm", "Ada", 1).proof == ""
+    assert Asking(RunFacts.of({"registry": str(tmp_path)})).order("arm", "Ada", 1).proof == ""

@@ -27,6 +27,7 @@ from bridges.web.http.server import MOST_WAITING, TOO_FAST, WebServer
 from bridges.web.http.wire import Emergency, StopPressed, decode
 from runtime.clock import SystemClock
 from runtime.errors import ParameterError, UserError
+from runtime.run_facts import RunFacts
 from tests.support.ports import free_ports
 from tests.support.running import eventually
 
@@ -187,7 +188,7 @@ def test_a_port_that_is_taken_is_told_with_what_chooses_another() -> None:
         end = "or choose another port, 0 for any that is free: "
         assert told(None).endswith(end + "--port 0")
         assert told(SimpleNamespace(name="buyer")).endswith(end + "--set buyer.port=0")
-        assert told(SimpleNamespace(name="study", run_info={"parameters": ports})).endswith(
+        assert told(SimpleNamespace(name="study", run_info=RunFacts.of({"parameters": ports}))).endswith(
             end + "--set console.port=0 --set study.port=0"
         )
 

@@ -33,6 +33,7 @@ from nodes.voice.speaking.turn import SpeakingTurn
 from runtime import Simulation
 from runtime.clock import to_ns
 from runtime.msgs import MicrophoneState, RecogniserState, Sound, Utterance
+from runtime.run_facts import RunFacts
 from tests.bridges.web.console.test_seat_requests import Sent
 from tests.bridges.web.http.test_link import javascript
 from tests.bridges.web.study.test_study_node import opened
@@ -67,7 +68,7 @@ class Booth:
         self.ports = Ports()
         ports: Any = self.ports
         ports.clock = type("Clock", (), {"now_ns": lambda _: self.ports.now_ns})()
-        self.talking = Talking(cast(VoicePorts, ports), {})
+        self.talking = Talking(cast(VoicePorts, ports), RunFacts())
         self.ada = Session("a", "participant", "Ada")
 
     def do(self, *messages: Any, session: Session | None = None, speaker: str = "Ada", after_s: float = 0.0) -> None:
@@ -282,15 +283,15 @@ def topics(**subscribers: list[str]) -> dict[str, Any]:
 )
 def test_a_run_without_a_recogniser_is_known(run: dict[str, Any], is_understood: bool, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps(run))
-    assert has_listener({"registry": str(tmp_path)}, "microphone/speech") is is_understood
+    assert has_listener(RunFacts.of({"registry": str(tmp_path)}), "microphone/speech") is is_understood
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"name": 7}'])
 def test_where_nothing_is_known_of_the_run_speaking_is_tried(text: str, tmp_path: Path) -> None:
-    assert has_listener({}, "microphone/speech")
-    assert has_listener({"registry": str(tmp_path)}, "microphone/speech")
+    assert has_listener(RunFacts.of({}), "microphone/speech")
+    assert has_listener(RunFacts.of({"registry": str(tmp_path)}), "microphone/speech")
     (tmp_path / "run.json").write_text(text)
-    assert has_listener({"registry": str(tmp_path)}, "microphone/speech")
+    assert has_listener(RunFacts.of({"registry": str(tmp_path)}), "microphone/speech")
 
 
 @pytest.mark.parametrize("decode", [console_wire.decode, study_wire.decode])

@@ -19,6 +19,7 @@ from runtime.clock import to_ns
 from runtime.control_messages.lease import Lease
 from runtime.errors import UserError
 from runtime.msgs import SeatRequest
+from runtime.run_facts import RunFacts
 
 PROTOCOL = """
 title = "Two ways"
@@ -69,7 +70,7 @@ class Run:
 
     def a_new_effect(self) -> ConditionEffect:
         """As in a process that was started again."""
-        return ConditionEffect(Asking({}), self.asked.append, self.note)
+        return ConditionEffect(Asking(RunFacts()), self.asked.append, self.note)
 
     def note(self, event: Event) -> None:
         self.events.append(event)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mcap.reader import make_reader
 
 from nodes.recording.bag.command import COMMANDS, main
 from nodes.recording.bag.diff import first_difference
@@ -258,7 +259,11 @@ def test_where_a_chunk_was_left_out_the_exit_code_says_so(
 ) -> None:
     data = bytearray(run.read_bytes())
     if is_damaged:
-        middle = len(data) // 2
+        with run.open("rb") as file:
+            summary = make_reader(file).get_summary()
+        assert summary is not None
+        chunk = summary.chunk_indexes[len(summary.chunk_indexes) // 2]
+        middle = chunk.chunk_start_offset + chunk.chunk_length // 2
         data[middle : middle + 9] = b"rubbish!!"
     path = tmp_path / "run.mcap"
     path.write_bytes(data)

@@ -202,7 +202,7 @@ def test_what_a_ring_saves_is_told_in_the_time_of_the_run(tmp_path: Path, capsys
 @pytest.mark.parametrize("forged", ["", "-1", "x", "9" * 5000, str(1 << 70)])
 def test_a_forged_time_zero_is_passed_over(forged: str, tmp_path: Path) -> None:
     recorder, _ = on_real_clock(tmp_path)
-    recorder.run_info["zero_ns"] = recorder.run_info["begin_ns"] = forged
+    recorder.run_info = recorder.run_info.noting(zero_ns=forged, begin_ns=forged)
     recorder.on_stop()
     recorder._bag = recorder._open()
     recorder.on_any(said(7))

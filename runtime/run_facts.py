@@ -1,0 +1,42 @@
+"""`RunFacts`: what a node may know of the run that it is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Self
+
+import msgspec
+
+
+class RunFacts(msgspec.Struct, frozen=True):
+    """Set before `on_start`; outside of a run all of it is empty."""
+
+    seed: int = 0
+    folder: str = ""  # where the run's files go
+    registry: str = ""  # the folder, of this user alone, by which tools find a run in real time
+    launch_file: str = ""
+    launch_text: str = ""
+    parameters: dict[str, dict[str, Any]] = {}  # of each node
+    seats: dict[str, dict[str, Any]] = {}  # the tables [seats.*]
+    node_seats: tuple[str, ...] = ()  # that nodes of the graph sit on
+    ears: tuple[str, ...] = ()  # the nodes that hear people
+    lifters: tuple[str, ...] = ()  # the nodes whose `resume` counts
+    claims: tuple[str, ...] = ()  # the robots that this run has to itself
+    needed_files: tuple[str, ...] = ()  # by which tools, and processes that are restarted, find this run
+    estop_signals: bool = False  # whether a signal of the system to this process is an emergency stop
+    known: Mapping[str, Any] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    """All of it as plain data, with versions, machine and robot, and at the end the outcome. Recordings keep it."""
+
+    spent: dict[str, Any] = msgspec.field(default_factory=dict)
+    """What nodes of this process have spent on models, where they share a budget: the one thing here that grows."""
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Self:
+        """From plain data; what it lacks is empty."""
+        own = {name: data[name] for name in cls.__struct_fields__ if name in data and name not in ("known", "spent")}
+        return msgspec.structs.replace(msgspec.convert(own, cls), known=MappingProxyType(dict(data)))
+
+    def noting(self, **facts: object) -> Self:
+        """The same with these facts more."""
+        return msgspec.structs.replace(self.of({**self.known, **facts}), spent=self.spent)
