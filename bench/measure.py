@@ -16,7 +16,7 @@ from runtime.supervision.view import SilentView
 def run_nodes(nodes: dict[str, dict[str, Any]]) -> dict[str, float]:
     """Run these [nodes.*] tables until a node finishes; its reason is JSON."""
     with tempfile.TemporaryDirectory() as folder:
-        launch = resolve({"nodes": nodes}, path=Path("bench"))
+        launch = resolve({"nodes": nodes, "run": {"frozen_s": 600.0}}, path=Path("bench"))
         supervisor = Supervisor(launch, folder=Path(folder), seed=0, run_info={}, view=SilentView())
         outcome = asyncio.run(supervisor.run(120.0))
     if outcome is None or not outcome[0]:

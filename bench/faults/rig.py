@@ -77,7 +77,7 @@ class Rig:
         self._environment = {**os.environ, FOLDER_VARIABLE: str(self.folder), **(environment or {})}
         file = self.folder / "faults.toml"
         tables = {**GRAPH, **(changes or {})}
-        names = {name: name if "." in name else f"nodes.{name}" for name in tables}
+        names = {name: name if "." in name or name == "run" else f"nodes.{name}" for name in tables}
         text = "\n".join(f"[{names[name]}]\n{table}\n" for name, table in tables.items())
         file.write_text(text.replace("FOLDER", str(self.folder)))
         command = [sys.executable, "-m", "runtime", "run", str(file), "--out", str(self.out)]

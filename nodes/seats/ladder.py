@@ -10,11 +10,24 @@ from dataclasses import dataclass
 
 import msgspec
 
-from runtime import RELIABLE, URGENT, Lease, Node, Publisher, QoS, Subscription, every, on, to_ns
+from runtime import RELIABLE, URGENT, Lease, Node, ParameterError, Publisher, QoS, Subscription, every, on, to_ns
 from runtime.launch.seats_table import Rung, SeatTable
-from runtime.msgs import Interrupt, JointCommand, OutOfBudget, SceneDescription, SeatRequest, Subtask, Utterance
+from runtime.msgs import (
+    Interrupt,
+    JointCommand,
+    OutOfBudget,
+    RobotState,
+    SceneDescription,
+    SeatRequest,
+    Subtask,
+    Utterance,
+)
 
 NAMES: dict[str, str] = {"planner": "planner", "vlm": "vision model", "policy": "control policy"}
+
+
+DRIVER_GONE = "I do not feel my body any more. It stops by itself."
+DRIVER_BACK = "I feel my body again. Tell me to go on."
 
 
 @dataclass
@@ -34,20 +47,27 @@ class Ladder(Node):
     """Watches the holders' own topics: subtask, description, command. A person on a seat may be as silent as they like.
 
     A holder that is heard again starts at the top; what stopped the robot still waits for a person to say go on.
+    Below all seats is the driver: after `driver_gone_s` without the robot's state it says that the robot stops itself.
+    Give it another process than the driver's, with which it would be gone as well.
     """
 
     subtask = Subscription(Subtask, "subtask", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(required=False))
     command = Subscription(JointCommand, "command", qos=QoS(required=False))
     lease = Subscription(Lease, "lease", qos=QoS(required=False))
+    state = Subscription(RobotState, "robot/state", qos=QoS(required=False))
     out_of_budget = Subscription(OutOfBudget, "seat/out_of_budget", qos=QoS(required=False))
 
     said = Publisher(Utterance, "said", qos=RELIABLE)
     interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
     request = Publisher(SeatRequest, "seat/request", qos=RELIABLE)
 
-    def __init__(self, speaker: str = "robot") -> None:
+    def __init__(self, speaker: str = "robot", driver_gone_s: float = 1.0) -> None:
+        if not 0.0 < driver_gone_s < float("inf"):
+            raise ParameterError(f"ladder: driver_gone_s is {driver_gone_s}; expected a positive number of seconds")
         self.speaker = speaker
+        self.driver_gone_ns = to_ns(driver_gone_s)
+        self.is_driver_gone = False
         self.watches: dict[str, SeatWatch] = {}
         self.progress = ""
         self.count = 0
@@ -91,6 +111,7 @@ class Ladder(Node):
     @every(hz=5)
     def tick(self) -> None:
         now_ns = self.clock.now_ns()
+        self._check_driver(now_ns)
         for seat, watch in self.watches.items():
             if not watch.heard_ns or watch.is_person or watch.done >= len(watch.rungs):
                 continue
@@ -104,6 +125,16 @@ class Ladder(Node):
                 continue  # it is the one that is silent
             silent_s = (now_ns - watch.heard_ns) * 1e-9
             self._take(seat, rung, watch.spent or f"the {NAMES[seat]} has been silent for {silent_s:.1f} s")
+
+    def _check_driver(self, now_ns: int) -> None:
+        state = self.state.peek()
+        if state is None:
+            return
+        is_gone = now_ns - state.envelope.published_ns > self.driver_gone_ns
+        if is_gone is not self.is_driver_gone:
+            self.is_driver_gone = is_gone
+            self.log.warning("driver: %s", "gone, the robot stops itself" if is_gone else "heard again")
+            self._say(DRIVER_GONE if is_gone else DRIVER_BACK)
 
     def _heard(self, seat: str) -> None:
         watch = self.watches.get(seat)

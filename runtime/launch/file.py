@@ -45,6 +45,7 @@ class RunTable(Table, frozen=True):
     beside: Annotated[str, Meta(description="a subcommand that looks on, like 'view'")] = ""
     seed: int = 0
     for_s: Seconds | None = None
+    frozen_s: Seconds = 2.0
     robot: Annotated[str, Meta(description="a name like 'my_robot.limits:LIMITS'")] = ""
 
     def __post_init__(self) -> None:
@@ -77,6 +78,7 @@ class Launch:
     beside: str = ""  # a subcommand that is started beside a run in real time, with --run PID
     seed: int = 0
     for_s: float | None = None
+    frozen_s: float = 2.0  # a process of which no thread ran for so long is killed, and restarted
     robot: str = ""  # "module:NAME" of its limits; "": a Stretch 3
     links: tuple[LinkModel, ...] = ()  # in virtual time only
     seats: Mapping[str, SeatTable] = field(default_factory=dict)
@@ -186,6 +188,7 @@ def resolve(tables: Mapping[str, Any], *, path: Path, text: str = "", host: str 
         beside=run.beside,
         seed=run.seed,
         for_s=run.for_s,
+        frozen_s=run.frozen_s,
         robot=run.robot,
         seats=seats,
         hosts=hosts,

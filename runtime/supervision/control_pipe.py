@@ -1,8 +1,8 @@
 """The control pipes between a supervisor and each process it started: JSON, one object a line.
 
 Down: `{"do": "go"}`, `{"do": "stop"}` and, before that, the outcome as `{"do": "ended", "ok": ..., "reason": ...}`; its
-end means that the supervisor is gone. Up: `ready`, `finish`, `log` and `failed`. `refused` goes both ways: from a
-process that cannot read some message to the one that sent it.
+end means that the supervisor is gone. Up: `ready`, `finish`, `log`, `failed`, and
+`alive` as a heartbeat. `refused` goes both ways: from a process that cannot read some message to the one that sent it.
 `Control` starts two threads: one reads the pipe from the supervisor; one writes to it, so that a supervisor that is
 stopped or slow never makes a handler wait. What it does not take in time is dropped, and how much is said.
 Who is started without orders, to do one thing, may still end with its starter: `end_with`.
@@ -24,6 +24,9 @@ _GRACE_S = 1.5  # after the supervisor's death a process has this long to stop b
 _LONG_GRACE_S = 15.0  # and one that ends others first, so long
 _LAST_WORDS_S = 0.5
 _QUEUED_LINES = 2000
+HEARTBEAT_S = 0.5
+"""So often it tells that its threads run, whatever its handlers do."""
+_HEARTBEAT = b'{"event": "alive"}\n'
 
 
 class Control:
@@ -61,7 +64,13 @@ class Control:
         self._writer.join(_LAST_WORDS_S)
 
     def _write(self) -> None:
-        while (line := self._lines.get()) is not None:
+        while True:
+            try:
+                line = self._lines.get(timeout=HEARTBEAT_S)
+            except queue.Empty:
+                line = _HEARTBEAT
+            if line is None:
+                return
             if self._dropped:
                 text = f"{self._dropped} lines were not told, because the supervisor did not listen"
                 self._dropped = 0

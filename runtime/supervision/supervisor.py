@@ -28,6 +28,7 @@ from runtime.transport.zeromq import SubscriberThread
 
 READY_S = 60.0  # loading a large model takes that long
 RESTARTS, WINDOW_S = 3, 10.0  # more restarts than this while it runs for so long end the run
+LOOK_S = 0.25
 BACKOFF_S, LONGEST_BACKOFF_S = 0.2, 3.0
 _OBSERVER = "supervisor-view"  # no process has a name with a dash
 LAST_WORDS_S = 2.0  # the processes have ended, and what they said last is still to be read
@@ -63,6 +64,39 @@ class RestartWindow:
         return min(LONGEST_BACKOFF_S, backoff_s)
 
 
+class FreezeDetector:
+    """Which processes are frozen: no thread of theirs ran for that long, as seen by looks at them.
+
+    Looks are counted and not time, so that a supervisor which was frozen itself, or a laptop that slept, finds nobody.
+    A handler that keeps a core or a disk busy is not frozen: its process uses processor time, or waits for the disk.
+    """
+
+    def __init__(self, frozen_s: float) -> None:
+        self.frozen_s = frozen_s
+        self._silent: dict[str, int] = {}  # looks since it said anything
+        self._used: dict[str, str] = {}
+
+    def heard(self, name: str) -> None:
+        """It said something."""
+        self._silent[name] = 0
+
+    def look(self, name: str, used: str) -> bool:
+        """One more look; `used`: its processor time, "" where it is known to be busy. Whether it is frozen."""
+        is_idle = used != "" and used == self._used.get(name)
+        self._used[name] = used
+        self._silent[name] = self._silent.get(name, 0) + 1 if is_idle else 0
+        return self._silent[name] * LOOK_S >= self.frozen_s
+
+
+def processor_time(pid: int) -> str:
+    """What a process has used of processors, in the kernel's words; "" where it waits for a disk, or has gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] == "D" else " ".join(fields[11:13])
+
+
 class Supervisor:
     """One run of a launch. `run_info` is what every node may know of it; `folder` is where its files go."""
 
@@ -91,6 +125,7 @@ class Supervisor:
         self._plans: dict[str, ProcessPlan] = plan(launch, self._watched)
         self._children: dict[str, ChildProcess] = {}
         self._windows = {name: RestartWindow() for name in self._plans}
+        self._freezes = FreezeDetector(launch.frozen_s)
         self._ready: set[str] = set()
         self._all_ready = asyncio.Event()
         self._is_going = False
@@ -218,7 +253,19 @@ class Supervisor:
     async def _draw(self) -> None:
         while True:
             self._view.refresh(self._clock.now_ns())
-            await asyncio.sleep(0.25)
+            if self._is_going:
+                self._end_frozen()
+            await asyncio.sleep(LOOK_S)
+
+    def _end_frozen(self) -> None:
+        """Kill what has not run for a while; then it is restarted as any process that died."""
+        for name in sorted(self._ready):
+            child = self._children[name]
+            if self._freezes.look(name, processor_time(child.pid)):
+                self._freezes.heard(name)
+                text = f"{name} (pid {child.pid}) is killed: no thread of it ran for {self._freezes.frozen_s:g} s"
+                self._view.log("warning", "supervisor", text)
+                child.signal(signal.SIGKILL)
 
     async def _look_on(self) -> None:
         """A command that looks on and tells people where, like the page of `polyrhythm view`."""
@@ -245,6 +292,7 @@ class Supervisor:
 
     def _on_event(self, child: ChildProcess, event: dict[str, Any]) -> None:
         kind = event["event"]
+        self._freezes.heard(child.name)
         if kind == "ready":
             self._ready.add(child.name)
             if self._is_going:

@@ -21,7 +21,8 @@ CLOSES_S = 90.0
 def without_report(launch: Path, folder: Path) -> Path:
     """The same launch file, which draws no pictures of the run at its end."""
     plain = folder.parent / f"{folder.name}-{launch.name}"
-    plain.write_text("".join(line for line in launch.read_text().splitlines(True) if not line.startswith("report ")))
+    lines = [line for line in launch.read_text().splitlines(True) if not line.startswith("report ")]
+    plain.write_text("".join(lines).replace("[run]\n", "[run]\nfrozen_s = 60.0\n", 1))  # tests freeze for longer
     return plain
 
 

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 
+from nodes.hello import Beat
 from runtime import Message, Node, Publisher, Subscription, every, on
 from runtime.msgs import Image, JointCommand, RobotState, Utterance
 from runtime.qos import RELIABLE, SOON
@@ -275,3 +276,14 @@ class Mourner(Node):
     @on(word)
     def hear(self, word: LastWord) -> None:
         self.log.info("heard word %d", word.number)
+
+
+class BusyTalker(Node):
+    """Each of its calls takes 5 s, in which its loop does nothing else."""
+
+    beat = Publisher(Beat, "beat")
+
+    @every(hz=1)
+    def tick(self) -> None:
+        self.beat.publish(Beat(count=1))
+        threading.Event().wait(5.0)

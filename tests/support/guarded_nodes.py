@@ -6,6 +6,9 @@ from runtime import Node, Publisher, QoS, Subscription
 from runtime.msgs import Action, EStop, JointCommand, SeatRequest, Utterance
 
 GUARDED = """
+[run]
+frozen_s = 60.0
+
 [nodes.driver]
 use     = "nodes.robot.driver:Driver"
 process = "robot"

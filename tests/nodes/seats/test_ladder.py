@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nodes.guard.node import Guard
-from nodes.seats.ladder import Ladder
-from runtime import Node, Publisher, Simulation, every
+from nodes.seats.ladder import DRIVER_BACK, DRIVER_GONE, Ladder
+from runtime import Node, ParameterError, Publisher, Simulation, every
 from runtime.control_messages.lease import Lease
 from runtime.launch.graph import NodeSpec
 from runtime.launch.seats_table import Rung, SeatTable
@@ -206,3 +208,29 @@ def test_a_ladder_without_seats_watches_nobody() -> None:
     assert ladder.watches == {}
     ladder.tick()
     ladder.commanded(JointCommand(position=HOME))
+
+
+def test_a_driver_that_is_gone_is_told_of_and_its_return_too() -> None:
+    robot = StillRobot()
+    sim = Simulation(robot, Ladder(driver_gone_s=0.5))
+    said: list[Utterance] = sim.record_topic("said", Utterance)
+    sim.run(seconds=2.0)
+    assert said == []
+    robot.is_silent = True
+    sim.run(seconds=0.4)
+    assert said == []
+    sim.run(seconds=3.0)
+    assert [one.text for one in said] == [DRIVER_GONE], "once"
+    robot.is_silent = False
+    sim.run(seconds=1.0)
+    assert [one.text for one in said] == [DRIVER_GONE, DRIVER_BACK]
+
+
+def test_a_driver_that_never_was_is_not_missed_and_no_time_is_refused() -> None:
+    sim = Simulation(Ladder())
+    said: list[Utterance] = sim.record_topic("said", Utterance)
+    sim.run(seconds=3.0)
+    assert said == []
+    for driver_gone_s in (0.0, float("inf"), float("nan")):
+        with pytest.raises(ParameterError, match=r"^ladder: driver_gone_s is "):
+            Ladder(driver_gone_s=driver_gone_s)

@@ -265,6 +265,7 @@ def test_a_person_drives_by_keyboard_and_q_gives_the_seat_back(rig: Rig) -> None
 
 
 LADDER = {
+    "run": "frozen_s = 60.0",
     "ladder": 'use = "nodes.seats.ladder:Ladder"\nprocess = "robot"',
     "seats.vlm": 'holder = "vlm"\nladder = [{ silent_s = 0.6, text = "I cannot see." },'
     ' { silent_s = 2.0, do = "hold", text = "I wait." }]',

@@ -24,6 +24,9 @@ from tests.support.guarded_nodes import GUARDED
 from tests.support.running import Runs, eventually, is_alive
 
 HELLO = """
+[run]
+frozen_s = 60.0
+
 [nodes.talker]
 use = "nodes.hello:Talker"
 hz = 20

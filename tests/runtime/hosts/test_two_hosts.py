@@ -74,6 +74,9 @@ def test_a_host_that_leaves_is_missed_and_taken_in_again(hello: Hosts) -> None:
 
 
 ORDERS = """
+[run]
+frozen_s = 60.0
+
 [nodes.counter]
 use  = "tests.support.graph_nodes:Orders"
 

@@ -45,7 +45,7 @@ def told(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 
 TALKER = '[nodes.talker]\nuse = "nodes.hello:Talker"\n'
 NODE_KEYS = "host, hz, latency, params, process, remap, restart, stand_in, use"
-RUN_KEYS = "beside, for_s, report, robot, seed, view"
+RUN_KEYS = "beside, for_s, frozen_s, report, robot, seed, view"
 
 MISTAKES = {
     "graph.toml: unknown table [node]; did you mean 'nodes'? known: budgets, hosts, instead, "
@@ -56,8 +56,7 @@ MISTAKES = {
         'title = "A study"\ncode = "P{number}"\n[consent]\ntext = "You may stop at any time."'
     ),
     "graph.toml: no nodes; expected at least one table like [nodes.talker]": "",
-    "graph.toml: [run] is 3; expected a table [run] with beside, for_s, report, robot, seed, view": "run = 3\n"
-    + TALKER,
+    f"graph.toml: [run] is 3; expected a table [run] with {RUN_KEYS}": "run = 3\n" + TALKER,
     f"graph.toml: [run] has the unknown key 'sed'; did you mean 'seed'? known: {RUN_KEYS}": TALKER + "[run]\nsed = 3",
     "graph.toml: [run] seed is 'x'; expected a whole number": TALKER + '[run]\nseed = "x"',
     "graph.toml: [run] for_s is 0; expected a positive number of seconds": TALKER + "[run]\nfor_s = 0",

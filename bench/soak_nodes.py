@@ -1,0 +1,25 @@
+"""The person of the soak: the demo's collaborator, who does not end the run and has the robot stop now and then."""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+from nodes.sim.collaborator import Collaborator
+from runtime import every
+
+WORDS = cycle(
+    ("Stop!", "Please put the cups in the bin", "What do you see?", "Ouch!", "Please put the cups in the bin")
+)
+
+
+class EndlessCollaborator(Collaborator):
+    """Says something every 20 s, for ever; what they stop they let go on again."""
+
+    is_ears = True
+
+    def finish(self, *, ok: bool, reason: str) -> None:
+        """Stay."""
+
+    @every(hz=0.05)
+    def chat(self) -> None:
+        self._say(next(WORDS))
