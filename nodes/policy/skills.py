@@ -45,7 +45,10 @@ BELOW_TOP_M = 0.04
 GRASP_ABOVE_BOTTOM_M = 0.035
 """Closest to what the thing stands on: the ends of the fingers reach 0.02 below the point between them."""
 Level = Literal["keep", "travel", "grasp", "set down"]
-Until = Literal["lift", "arm", "wrist", "base", "head", "near", "grasp", "open", "off", "point"]
+Until = Literal[
+    "lift", "arm", "wrist", "base", "head", "near", "grasp", "open", "off", "point", "folded", "there", "rolled",
+    "time",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Spot:
     y_m: float
     z_m: float
     height_m: float
+    heading_rad: float | None = None  # of the base, where it is a place to drive to
 
     @property
     def grasp_z_m(self) -> float:
@@ -94,6 +98,11 @@ class Phase:
     succeeds: bool = False  # the skill has succeeded when this phase is over; the rest is tidying up
     head_off_rad: tuple[float, float] = (0.0, 0.0)  # pan and tilt, from looking at the spot
     points: bool = False  # the wrist turns the closed gripper towards the spot
+    slides: bool = False  # `goes` also while the hand is low
+    folds: bool = False  # the arm is drawn in
+    drives: bool = False  # the base drives to the spot, and turns as that says
+    rolls_rad: float | None = None  # the wrist rolls there
+    lasts_s: float = 0.0  # for how long, where it waits for "time"
 
 
 LEAVE = Phase(
@@ -192,6 +201,11 @@ DRIVE_MPS, DRIVE_MPS2 = 0.28, 0.24
 """Below the base's limits (0.30, 0.30), so that steering and latency have room."""
 DRIVE_GAIN_PER_S = 2.0
 STEER_PER_S, STEER_MOST_RADPS = 1.5, 0.10
+AT_M, AT_AHEAD_M, HEADING_RAD = 0.08, 0.02, 0.03
+"""A base is at a spot when it is this near, abeam of it, and turned like this."""
+TURN_FIRST_RAD = 0.12
+"""A spot further to a side is turned to before the base drives."""
+TURN_RADPS, TURN_RADPS2 = 1.0, 0.8
 LOST_S = 0.4
 """How long a carried thing may seem gone before it counts as lost."""
 
@@ -285,10 +299,17 @@ def step(
     is_low = state.position[LIFT] < travel_m - LIFT_SLACK_M
     goal = _goals(phase, spot, reach, progress.goal, state, travel_m, is_low=is_low)
     v = w = 0.0
-    if phase.goes and (not is_low or not is_out(state)):
+    if phase.goes and (not is_low or not is_out(state) or phase.slides):
         v = _drive(reach.travel_m)
         w = _steer(state) if abs(v) > 0.02 else 0.0
-    is_there = all(_holds(until, goal, reach, state) for until in phase.until)
+    if phase.drives:
+        v, w = _drive_to(spot, state)
+    elapsed_s = progress.elapsed_s + period_s
+    is_there = all(
+        elapsed_s >= phase.lasts_s if until == "time" else _is_at(spot, state) if until == "there"
+        else _holds(until, goal, reach, state)
+        for until in phase.until
+    )  # fmt: skip
     is_missing = (phase.carries and not state.is_grasping) or (phase.needs_sight and is_there and not is_seen)
     missing_s = progress.missing_s + period_s if is_missing else 0.0
     now = replace(progress, goal=goal, elapsed_s=progress.elapsed_s + period_s, missing_s=missing_s)
@@ -355,10 +376,14 @@ def _goals(
             "set down": reach.lift_m + SET_DOWN_M,
         }
         wanted[LIFT] = lifts[phase.lift]
-    if phase.goes and not is_low:
+    if phase.goes and (not is_low or phase.slides):
         wanted |= {ARM: reach.arm_m, WRIST_YAW: 0.0, WRIST_PITCH: reach.wrist_pitch_rad, WRIST_ROLL: 0.0}
     if phase.points and not is_low:
         wanted |= pointing(spot, state)
+    if phase.folds and not is_low:
+        wanted[ARM] = 0.0
+    if phase.rolls_rad is not None:
+        wanted[WRIST_ROLL] = phase.rolls_rad
     pan, tilt = look_at((spot.x_m, spot.y_m, spot.z_m), state.base_x_m, state.base_y_m, state.base_heading_rad)
     looks = {HEAD_PAN: pan + phase.head_off_rad[0], HEAD_TILT: tilt + phase.head_off_rad[1]}
     return _with(kept, wanted | {joint: _in_range(joint, angle) for joint, angle in looks.items()})
@@ -403,6 +428,12 @@ def _holds(until: Until, goal: JointVector, reach: Reach, state: RobotState) -> 
             return state.is_grasping
         case "open":
             return state.position[GRIPPER] > OPEN_M - 0.02 and not state.is_grasping
+        case "folded":
+            return state.position[ARM] < STOWED_ARM_M
+        case "rolled":
+            return off[WRIST_ROLL] < WRIST_TOLERANCE_RAD
+        case "time" | "there":
+            return True
         case "off":
             return state.position[LIFT] > reach.lift_m + LIFTED_OFF_M
 
@@ -416,8 +447,46 @@ def _drive(distance_m: float) -> float:
 
 
 def _steer(state: RobotState) -> float:
-    """Turning that keeps the heading along x of the odometry frame, the direction the robot started in."""
-    return min(max(-STEER_PER_S * state.base_heading_rad, -STEER_MOST_RADPS), STEER_MOST_RADPS)
+    """Turning that keeps the heading along the nearest axis of the odometry frame: furniture stands along them."""
+    off_rad = state.base_heading_rad - round(state.base_heading_rad / (math.pi / 2)) * (math.pi / 2)
+    return min(max(-STEER_PER_S * off_rad, -STEER_MOST_RADPS), STEER_MOST_RADPS)
+
+
+def _drive_to(spot: Spot, state: RobotState) -> tuple[float, float]:
+    """Speeds of a base that turns towards a spot, drives there, and turns as the spot says."""
+    ahead, away, off_rad = _seen_from(spot, state)
+    if away > AT_M or abs(ahead) > AT_AHEAD_M:
+        if away > AT_M and abs(off_rad) > TURN_FIRST_RAD:
+            return 0.0, _turn(off_rad)
+        return _drive(ahead), min(max(off_rad, -0.5), 0.5) if away > AT_M else 0.0
+    left_rad = _turned(spot, state)
+    return 0.0, 0.0 if abs(left_rad) < HEADING_RAD / 2 else _turn(left_rad)
+
+
+def _is_at(spot: Spot, state: RobotState) -> bool:
+    ahead, away, _ = _seen_from(spot, state)
+    is_still = abs(state.base_v_mps) < 0.03 and abs(state.base_w_radps) < 0.05
+    is_there = away < AT_M and (abs(ahead) < AT_AHEAD_M or spot.heading_rad is not None)
+    return is_there and abs(_turned(spot, state)) < HEADING_RAD and (is_still or spot.heading_rad is None)
+
+
+def _seen_from(spot: Spot, state: RobotState) -> tuple[float, float, float]:
+    """How far ahead and how far away a spot is, m, and how far to the left, rad."""
+    dx, dy = spot.x_m - state.base_x_m, spot.y_m - state.base_y_m
+    off_rad = math.remainder(math.atan2(dy, dx) - state.base_heading_rad, 2 * math.pi)
+    away = math.hypot(dx, dy)
+    return away * math.cos(off_rad), away, off_rad
+
+
+def _turned(spot: Spot, state: RobotState) -> float:
+    """How far the base has still to turn."""
+    heading = spot.heading_rad
+    return 0.0 if heading is None else math.remainder(heading - state.base_heading_rad, 2 * math.pi)
+
+
+def _turn(off_rad: float) -> float:
+    fast = min(TURN_RADPS, math.sqrt(2 * TURN_RADPS2 * abs(off_rad)))
+    return math.copysign(fast, off_rad)
 
 
 def _stop(progress: SkillProgress, why: str) -> SkillStep:

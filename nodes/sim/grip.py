@@ -19,6 +19,17 @@ AWAKE_STEPS = 25
 Vector = NDArray[np.float64]
 
 
+def fix(model: mujoco.MjModel, data: mujoco.MjData, weld: int, hand: int, thing: int) -> None:
+    """Switch a weld on that keeps a thing where it is now, seen from the hand; both are numbers of bodies."""
+    inverse, turn = np.zeros(4), np.zeros(4)
+    mujoco.mju_negQuat(inverse, data.xquat[hand])
+    mujoco.mju_mulQuat(turn, inverse, data.xquat[thing])
+    model.eq_data[weld, 0:3] = 0.0
+    model.eq_data[weld, 3:6] = data.xmat[hand].reshape(3, 3).T @ (data.xpos[thing] - data.xpos[hand])
+    model.eq_data[weld, 6:10] = turn
+    data.eq_active[weld] = 1
+
+
 class Grip:
     """What the two fingers press on, and what is fixed to the hand."""
 
@@ -40,6 +51,11 @@ class Grip:
     def is_grasping(self) -> bool:
         """Whether both fingers press on one thing, or hold it."""
         return self._held >= 0 or self._pressed_steps > 0
+
+    @property
+    def held(self) -> int:
+        """The body that is fixed to the hand, or -1."""
+        return self._held
 
     def update(self, data: mujoco.MjData, opening_m: float, target_m: float) -> None:
         """After each physics step, with the gripper's opening and the opening that it aims at."""
@@ -81,15 +97,7 @@ class Grip:
         return next((body for body in left if left[body] > PRESS_N and right.get(body, 0.0) > PRESS_N), -1)
 
     def _hold(self, data: mujoco.MjData, thing: int, opening_m: float) -> None:
-        weld = self._weld_of[thing]
-        inverse, turn = np.zeros(4), np.zeros(4)
-        mujoco.mju_negQuat(inverse, data.xquat[self._hand])
-        mujoco.mju_mulQuat(turn, inverse, data.xquat[thing])
-        offset = data.xmat[self._hand].reshape(3, 3).T @ (data.xpos[thing] - data.xpos[self._hand])
-        self._model.eq_data[weld, 0:3] = 0.0
-        self._model.eq_data[weld, 3:6] = offset
-        self._model.eq_data[weld, 6:10] = turn
-        data.eq_active[weld] = 1
+        fix(self._model, data, self._weld_of[thing], self._hand, thing)
         self._held = thing
         self._held_opening_m = opening_m
 

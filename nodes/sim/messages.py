@@ -46,6 +46,9 @@ class BodyPart(Message):
     x_m: float
     y_m: float
     z_m: float
+    yaw_rad: float = 0.0  # where it points, or the face looks
+    pitch_rad: float = 0.0  # above 0: down, as in a nod
+    gesture: str = ""  # of a hand: "open" to be given something, "point", "hold:NAME" takes a thing, "drop" lets go
 
 
 class Interruption(Message):

@@ -18,6 +18,7 @@ from nodes.sim.kitchen import (
     FLOOR_HALF_M,
     TILE_RGB,
     TILE_SIZE_M,
+    Rgb,
     Thing,
     join_numbers,
     kitchen_xml,
@@ -73,7 +74,19 @@ class Scene:
 def build_scene(seed: int = 0) -> Scene:
     """The scene whose table the seed has laid."""
     things = lay_table(seed)
-    tiles = FLOOR_HALF_M / TILE_SIZE_M
+    return build_around(kitchen_xml(things), things)
+
+
+def build_around(
+    world: str,
+    things: tuple[Thing, ...],
+    *,
+    tiles: tuple[Rgb, Rgb] = TILE_RGB,
+    lamp: float = 0.45,
+    equality: str = "",
+) -> Scene:
+    """The robot in a world of bodies, with the colours of the floor's tiles and the strength of the lamp."""
+    repeat = FLOOR_HALF_M / TILE_SIZE_M
     xml = f"""<mujoco model="polyrhythm kitchen">
 <compiler angle="radian" autolimits="true"/>
 <option timestep="{PHYSICS_STEP_S}" integrator="implicitfast" cone="elliptic" impratio="5"
@@ -82,18 +95,19 @@ def build_scene(seed: int = 0) -> Scene:
 <visual><headlight ambient="0.45 0.45 0.45" diffuse="0.35 0.35 0.35" specular="0 0 0"/>
 <quality shadowsize="0"/><map znear="0.005" zfar="20"/></visual>
 <asset>
-<texture name="tiles" type="2d" builtin="checker" rgb1="{join_numbers(TILE_RGB[0])}"
- rgb2="{join_numbers(TILE_RGB[1])}" width="64" height="64"/>
-<material name="tiles" texture="tiles" texrepeat="{tiles} {tiles}" reflectance="0"/>
+<texture name="tiles" type="2d" builtin="checker" rgb1="{join_numbers(tiles[0])}"
+ rgb2="{join_numbers(tiles[1])}" width="64" height="64"/>
+<material name="tiles" texture="tiles" texrepeat="{repeat} {repeat}" reflectance="0"/>
 </asset>
 <worldbody>
-<light name="lamp" pos="0.3 0.2 2.6" dir="0 -0.25 -1" directional="true" diffuse="0.45 0.45 0.45" specular="0 0 0"/>
-{kitchen_xml(things)}
+<light name="lamp" pos="0.3 0.2 2.6" dir="0 -0.25 -1" directional="true" diffuse="{lamp} {lamp} {lamp}" specular="0 0 0"/>
+{world}
 {_room_camera_xml()}
 {_robot_xml()}
 </worldbody>
 <equality>
 {_equality_xml(things)}
+{equality}
 </equality>
 <actuator>
 {_actuator_xml()}

@@ -20,7 +20,7 @@ from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.sim.grip import Grip
 from nodes.sim.kitchen import is_in_bin
 from nodes.sim.messages import ObjectTruth, Truth, World
-from nodes.sim.mjcf import BASE_FORCE_N, BASE_JOINTS, BASE_TORQUE_NM, FINGER, PHYSICS_STEP_S, SERVOS, build_scene
+from nodes.sim.mjcf import BASE_FORCE_N, BASE_JOINTS, BASE_TORQUE_NM, FINGER, PHYSICS_STEP_S, SERVOS, Scene, build_scene
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import NS_PER_S, to_ns
@@ -54,6 +54,7 @@ class SimRobot:
     """
 
     limits: RobotLimits = STRETCH_3
+    person_parts: tuple[str, ...] = PERSON_PARTS
 
     def __init__(self, seed: int = 0, head_pan_rad: float = 0.0, head_tilt_rad: float = 0.0) -> None:
         posture = [*STOW]
@@ -62,7 +63,7 @@ class SimRobot:
             if not limit.lowest <= angle_rad <= limit.highest:
                 raise UserError(f"{name}_rad is {angle_rad}; expected {limit.lowest} to {limit.highest}")
             posture[JOINTS.index(name)] = angle_rad
-        scene = build_scene(seed)
+        scene = self._build(seed)
         self.model = mujoco.MjModel.from_xml_string(scene.xml)
         self.data = mujoco.MjData(self.model)
         # Views: asking the data for them at each step costs as much as a small step itself.
@@ -70,7 +71,7 @@ class SimRobot:
         self._ctrl, self._force = self.data.ctrl, self.data.actuator_force
         self._xpos = self.data.xpos
         self._things = scene.things
-        self._index = _Index(self.model, [thing.name for thing in scene.things])
+        self._index = _Index(self.model, [thing.name for thing in scene.things], self.person_parts)
         self._grip = Grip(self.model, tuple(thing.name for thing in scene.things))
         self._place(tuple(posture))
         self._set_points = JointSetPoints(self.limits, np.array(posture))
@@ -85,6 +86,10 @@ class SimRobot:
         self._is_runstopped = False
         self._is_stowing = False
         self.skipped_s = 0.0
+
+    def _build(self, seed: int) -> Scene:
+        """The scene that the robot stands in; another world builds another one."""
+        return build_scene(seed)
 
     def start(self, now_ns: int) -> None:
         """Begin the robot's time at now. Nothing moves."""
@@ -177,8 +182,8 @@ class SimRobot:
 
     def move_person(self, part: str, place_m: tuple[float, float, float]) -> None:
         """Put the collaborator's hand or foot somewhere at once. Raises ValueError for another part."""
-        if part not in PERSON_PARTS:
-            raise ValueError(f"the collaborator has no {part!r} here; known: {', '.join(PERSON_PARTS)}")
+        if part not in self.person_parts:
+            raise ValueError(f"the collaborator has no {part!r} here; known: {', '.join(self.person_parts)}")
         self.data.mocap_pos[self.model.body(part).mocapid[0]] = place_m
 
     def world(self) -> World:
@@ -306,7 +311,7 @@ def _kept_efforts(number: int) -> tuple[float, Vector]:
 class _Index:
     """Where the joints, actuators and geoms of the model are."""
 
-    def __init__(self, model: mujoco.MjModel, things: Sequence[str]) -> None:
+    def __init__(self, model: mujoco.MjModel, things: Sequence[str], person_parts: Sequence[str]) -> None:
         self.thing_body = np.array([model.body(name).id for name in things], dtype=np.int64)
         fingers = ["finger_left", "finger_right"]
         of_joint = ["finger_left" if name == "gripper" else name for name in JOINTS]
@@ -330,6 +335,6 @@ class _Index:
         # Which geoms are which part of the collaborator.
         self.person_part = {
             geom: part
-            for part in PERSON_PARTS
+            for part in person_parts
             for geom in np.flatnonzero(model.geom_bodyid == model.body(part).id).tolist()
         }

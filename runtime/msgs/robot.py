@@ -180,6 +180,9 @@ class SeenPerson(Message):
     holds: str = ""  # id of a thing
     points_at: str = ""
     looks_at: str = ""
+    hand_m: tuple[float, float, float] | None = None  # the palm, where a hand is seen
+    hand: Literal["", "open", "point"] = ""  # open: to be given something
+    gesture: Literal["", "nod", "shake"] = ""  # of the head, in the last moments
 
 
 class Scene(Message, kind="state"):

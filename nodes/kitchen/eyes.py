@@ -1,0 +1,137 @@
+"""What eyes in the kitchen see, as a `Scene`: a stand-in for a camera and a detector, made from the simulator's state.
+
+It tells what can be seen: things, how they stand, how full and how dirty they are, where a hand is, how it is held,
+and how a head moves. It does not tell what anybody means: what is pointed at follows from the hand's direction, a nod
+from the movement of the head. Things at the person's side are not seen.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from collections.abc import Iterable
+
+from nodes.kitchen.messages import KitchenThing, KitchenTruth
+from nodes.kitchen.robot import PARKED_X_M
+from nodes.kitchen.world import Kitchen
+from runtime.clock import to_ns
+from runtime.msgs import Relation, Scene, SeenObject, SeenPerson
+
+NOISE_M = 0.003
+BESIDE_M = 0.22
+POINT_AT_M, LOOK_AT_M = 0.10, 0.25
+"""How far beside the line of a finger, or of a gaze, a thing may be."""
+GESTURE_S = 1.6
+SWING_RAD = 0.12
+
+
+class Eyes:
+    """Remembers numbers of things and the last moments of a head."""
+
+    def __init__(self, kitchen: Kitchen, person: str, seed: int) -> None:
+        self._kitchen = kitchen
+        self._person = person
+        self._noise = random.Random(f"eyes/{seed}")
+        self._ids: dict[str, str] = {}
+        self._head: deque[tuple[int, float, float]] = deque()
+
+    def see(self, truth: KitchenTruth, now_ns: int) -> Scene:
+        """What is to be seen now."""
+        is_hand_seen = truth.hand_m[0] < PARKED_X_M
+        shown = [one for one in truth.things if one.held_by != "person" or is_hand_seen]
+        things = [self._thing(one) for one in shown]
+        places = [self._place(name, truth) for name in self._kitchen.places]
+        relations: list[Relation] = []
+        for one, seen in zip(shown, things, strict=True):
+            if one.held_by:
+                holder = "robot" if one.held_by == "robot" else self._person
+                relations.append(Relation(subject=seen.id, relation="held by", object=holder))
+            elif one.place and one.place in self._kitchen.places:
+                form = self._kitchen.places[one.place].form
+                relations.append(Relation(subject=seen.id, relation="in" if form == "box" else "on", object=one.place))
+        for number, seen in enumerate(things):
+            for other in things[number + 1 :]:
+                if math.dist((seen.x_m, seen.y_m), (other.x_m, other.y_m)) < BESIDE_M:
+                    relations.append(Relation(subject=seen.id, relation="beside", object=other.id))
+        return Scene(
+            things=(*things, *places), relations=tuple(relations), people=(self._see_person(truth, things, now_ns),),
+            kinds=tuple(self._kitchen.kinds), places=tuple(self._kitchen.places),
+        )  # fmt: skip
+
+    def _thing(self, one: KitchenThing) -> SeenObject:
+        if one.name not in self._ids:
+            self._ids[one.name] = f"{one.kind.replace(' ', '-')}-{len(self._ids) + 1}"
+        state = [word for word, is_so in (("dirty", one.is_dirty), ("open", one.is_open)) if is_so]
+        if one.fill > 0.0:
+            state.append("full" if one.fill > 0.8 else "half full")
+        state += one.contents
+        x, y, z = (value + self._noise.gauss(0.0, NOISE_M) for value in (one.x_m, one.y_m, one.z_m))
+        return SeenObject(
+            id=self._ids[one.name], label=one.kind, colour=one.colour if one.colour != "clear" else "", x_m=x, y_m=y,
+            z_m=z, width_m=one.width_m, height_m=one.height_m, u_px=0.0, v_px=0.0, state=tuple(state), owner=one.owner,
+        )  # fmt: skip
+
+    def _place(self, name: str, truth: KitchenTruth) -> SeenObject:
+        place = self._kitchen.places[name]
+        x, y = place.centre_m
+        is_box = place.form == "box"
+        state = (*place.state, *(("dirty",) if name in truth.dirty_places else ()))
+        width = min(place.x_m[1] - place.x_m[0], place.y_m[1] - place.y_m[0]) if is_box else 0.0
+        height = place.z_m - place.floor_z_m if is_box else 0.0
+        return SeenObject(
+            id=name, label=name, colour="", x_m=x, y_m=y, z_m=place.z_m - height / 2, width_m=width, height_m=height,
+            u_px=0.0, v_px=0.0, is_place=True, state=state,
+        )  # fmt: skip
+
+    def _see_person(self, truth: KitchenTruth, things: Iterable[SeenObject], now_ns: int) -> SeenPerson:
+        is_hand_seen = truth.hand_m[0] < PARKED_X_M
+        held = next((self._ids[one.name] for one in truth.things if one.held_by == "person"), "")
+        pointed = ""
+        if is_hand_seen and truth.gesture == "point":
+            line = _direction(truth.hand_yaw_rad, truth.hand_pitch_rad)
+            pointed = _nearest(truth.hand_m, line, things, POINT_AT_M)
+        gaze = _direction(truth.face_yaw_rad, truth.face_pitch_rad)
+        self._head.append((now_ns, truth.face_pitch_rad, truth.face_yaw_rad))
+        while self._head[0][0] < now_ns - to_ns(GESTURE_S):
+            self._head.popleft()
+        nods, shakes = (_swings([sample[axis] for sample in self._head]) for axis in (1, 2))
+        return SeenPerson(
+            id=self._person, x_m=truth.body_m[0], y_m=truth.body_m[1], holds=held if is_hand_seen else "",
+            points_at=pointed, looks_at=_nearest(truth.face_m, gaze, things, LOOK_AT_M),
+            hand_m=truth.hand_m if is_hand_seen else None,
+            hand="" if not is_hand_seen else "open" if truth.gesture == "open" and not held else
+            "point" if truth.gesture == "point" else "",
+            gesture="nod" if nods >= 3 else "shake" if shakes >= 3 else "",
+        )  # fmt: skip
+
+
+def _direction(yaw_rad: float, pitch_rad: float) -> tuple[float, float, float]:
+    """Ahead of something turned left by yaw and down by pitch."""
+    flat = math.cos(pitch_rad)
+    return flat * math.cos(yaw_rad), flat * math.sin(yaw_rad), -math.sin(pitch_rad)
+
+
+def _nearest(
+    start: tuple[float, float, float], line: tuple[float, float, float], things: Iterable[SeenObject], within_m: float
+) -> str:
+    """The id of the thing nearest to a line from the start on; "" where none is near."""
+    best, best_m = "", within_m
+    for one in things:
+        offset = (one.x_m - start[0], one.y_m - start[1], one.z_m - start[2])
+        along = sum(a * b for a, b in zip(offset, line, strict=True))
+        beside = math.sqrt(max(sum(a * a for a in offset) - along * along, 0.0))
+        if along > 0.05 and beside < best_m:
+            best, best_m = one.id, beside
+    return best
+
+
+def _swings(angles: list[float]) -> int:
+    """How often a head has changed its direction by more than a little."""
+    count, turned, extreme = 0, 0, angles[0]
+    for angle in angles:
+        if abs(angle - extreme) > SWING_RAD and (angle > extreme) != (turned > 0 if turned else angle <= extreme):
+            count, turned, extreme = count + 1, 1 if angle > extreme else -1, angle
+        elif turned and (angle - extreme) * turned > 0:
+            extreme = angle
+    return count

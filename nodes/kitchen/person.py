@@ -1,0 +1,300 @@
+"""`ScenarioPerson`: the person of a scenario, with a body: says, points, holds out, takes, nods, stands in the way.
+
+It sees the simulator's truth, as a person in the room would, and hears what the robot says. In the end it judges by
+what really is: all of `right` holds, and nothing of `wrong` has ever held.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nodes.kitchen.messages import KitchenThing, KitchenTruth
+from nodes.kitchen.scenario import DOES, Event, Scenario, holds, load_scenario, named, thing_of
+from nodes.kitchen.scene import PARKED_M
+from nodes.kitchen.world import Kitchen, load_world
+from nodes.sim.messages import BodyPart
+from runtime import Node, Publisher, QoS, Subscription, UserError, every, on, to_ns
+from runtime.msgs import GuardState, Utterance
+
+HAND_MPS = 0.6
+RATE_HZ = 20
+ARRIVAL_S = 2.0
+OFFER_M = (-0.62, 0.66)
+"""y and z of a palm that is held out over the table."""
+BEFORE_M = 0.26
+"""A pointing hand stops this far before what it points at."""
+AISLE_X_M, NORTH_Y_M = 1.45, 2.12
+DONE_S = 10.0
+"""All is right and nothing moves for so long: it is over."""
+
+PointM = tuple[float, float, float]
+
+
+class Motion(msgspec.Struct, frozen=True):
+    """A place that a part goes to, and how it is held there."""
+
+    part: str
+    at_m: PointM
+    yaw_rad: float = math.pi / 2
+    pitch_rad: float = 0.0
+    gesture: str = ""
+    pause_s: float = 0.0
+
+
+class ScenarioPerson(Node):
+    """Plays the person of the file `scenario`; `words` is another file with wordings, in tables by scenario name."""
+
+    provenance = "script:kitchen-person-1"
+    is_ears = True  # it plays a person
+
+    said = Subscription(Utterance, "said")
+    kitchen = Subscription(KitchenTruth, "sim/kitchen")
+    guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
+
+    heard = Publisher(Utterance, "heard")
+    body = Publisher(BodyPart, "sim/body")
+
+    def __init__(self, scenario: str, words: str = "") -> None:
+        self.path = Path(scenario)
+        self.scenario: Scenario = load_scenario(self.path)
+        self.words = {**self.scenario.words, **(_words_of(Path(words), self.path.stem) if words else {})}
+        self.world: Kitchen = load_world(Path(self.scenario.world) if self.scenario.world else None)
+        self.drawn = random.Random(0)
+        self.seed = 0
+        self.arrived_ns = self.lively_ns = 0
+        self.due_ns: dict[int, int] = {}
+        self.done: set[int] = set()
+        self.wrong = ""
+        self.motions: list[Motion] = []
+        self.at: dict[str, Motion] = {part: Motion(part, place) for part, place in PARKED_M.items()}
+        self.paused_until_ns = 0
+        self.swing: tuple[str, int] | None = None
+        self.truth: KitchenTruth | None = None
+
+    def on_start(self) -> None:
+        """The run's seed draws wordings and places."""
+        self.seed = int(getattr(self, "run_info", {}).get("seed", 0))
+        self.drawn = random.Random(f"{self.path.stem}/{self.seed}")
+
+    @on(said)
+    def listen(self, utterance: Utterance) -> None:
+        """What the robot says."""
+        self.lively_ns = self.clock.now_ns()
+        for number, event in enumerate(self.scenario.events):
+            kind, _, what = event.when.partition(": ")
+            if kind == "said" and self.arrived_ns and re.search(what, utterance.text, re.I):
+                self._plan(number)
+
+    @on(kitchen)
+    def watch(self, truth: KitchenTruth) -> None:
+        """What the robot does, and the time that goes by."""
+        now_ns = self.clock.now_ns()
+        self.truth = truth
+        if truth.is_moving or self.motions or self.swing:
+            self.lively_ns = now_ns
+        if not self._has_begun(now_ns):
+            return
+        for number, event in enumerate(self.scenario.events):
+            kind, _, what = event.when.partition(": ")
+            if kind in ("is", "ever") and holds(what, truth):
+                self._plan(number)
+        self.wrong = self.wrong or next((one for one in self.scenario.verdict.wrong if holds(one, truth)), "")
+        for number, event in enumerate(self.scenario.events):
+            if number not in self.done and self.due_ns.get(number, now_ns + 1) <= now_ns:
+                self._happen(number, event)
+        self._conclude(now_ns, truth)
+
+    @every(hz=RATE_HZ)
+    def move(self) -> None:
+        """One step of the hand on its way, or of a nod."""
+        now_ns = self.clock.now_ns()
+        self._swing(now_ns)
+        if not self.motions or now_ns < self.paused_until_ns:
+            return
+        motion = self.motions[0]
+        here, step_m = self.at[motion.part], HAND_MPS / RATE_HZ
+        left_m = math.dist(here.at_m, motion.at_m)
+        if left_m > step_m:
+            share = step_m / left_m
+            x, y, z = (a + share * (b - a) for a, b in zip(here.at_m, motion.at_m, strict=True))
+            now = msgspec.structs.replace(motion, at_m=(x, y, z), gesture=here.gesture)
+        else:
+            now = motion
+            self.motions.pop(0)
+            self.paused_until_ns = now_ns + to_ns(motion.pause_s)
+        self._show(now)
+        if motion.part == "hand":
+            self._follow(now.at_m)
+
+    # --- events
+
+    def _has_begun(self, now_ns: int) -> bool:
+        if not self.arrived_ns:
+            if self.guard.latest() is not None:
+                self.arrived_ns = self.lively_ns = now_ns
+            return False
+        if now_ns - self.arrived_ns < to_ns(ARRIVAL_S):
+            return False
+        for number, event in enumerate(self.scenario.events):
+            if event.when == "start":
+                self._plan(number)
+        return True
+
+    def _plan(self, number: int) -> None:
+        self.due_ns.setdefault(number, self.clock.now_ns() + to_ns(self.scenario.events[number].after_s))
+
+    def _happen(self, number: int, event: Event) -> None:
+        self.done.add(number)
+        self.lively_ns = self.clock.now_ns()
+        if event.do:
+            self._do(event.do)
+        if event.say:
+            texts = self.words.get(event.say, (event.say,))
+            self.heard.publish(Utterance(speaker=self.scenario.person, text=texts[self.seed % len(texts)]))
+        if number + 1 < len(self.scenario.events) and self.scenario.events[number + 1].when == "then":
+            self._plan(number + 1)
+
+    def _do(self, do: str) -> None:
+        verb = next(one for one in DOES if do == one or do.startswith(one + " "))
+        about = thing_of(do, verb)
+        match verb:
+            case "nod" | "shake":
+                self.swing = verb, self.clock.now_ns()
+            case "withdraw":
+                self.motions += [Motion("hand", self._over(self.at["hand"].at_m)), Motion("hand", PARKED_M["hand"])]
+            case "offer hand" | "hold out":
+                x = self.drawn.uniform(-0.35, 0.30)
+                self.motions += [Motion("hand", (x, -1.2, 0.9))]
+                self.motions += [Motion("hand", (x, *OFFER_M), gesture="open")]
+            case "step in":
+                self.motions += self._step_in()
+            case "step aside":
+                self.motions += [
+                    Motion("foot", PARKED_M["foot"]), Motion("body", (AISLE_X_M + 0.3, PARKED_M["body"][1], 0.75)),
+                ]  # fmt: skip
+            case _:
+                self._do_with(verb, do, self._thing(about))
+
+    def _do_with(self, verb: str, do: str, thing: KitchenThing) -> None:
+        x, y, z = thing.x_m, thing.y_m, thing.z_m
+        if verb == "point at":
+            behind = -1.0 if y < 1.0 else 1.0
+            hand = (x, y + behind * BEFORE_M, z + 0.14)
+            pitch = math.atan2(0.14, BEFORE_M)
+            self.motions += [Motion("hand", self._over(hand)), Motion("hand", hand, -behind * math.pi / 2, pitch, "point")]
+        elif verb == "look at":
+            face = self.at["face"].at_m
+            yaw = math.atan2(y - face[1], x - face[0])
+            pitch = math.atan2(face[2] - z, math.hypot(x - face[0], y - face[1]))
+            self._show(Motion("face", face, yaw, pitch))
+        elif verb == "rest at":
+            hand = (x, y - 0.13, z)
+            self.motions += [Motion("hand", self._over(hand)), Motion("hand", hand)]
+        else:  # put, bring
+            place = self.world.places[do.rpartition(" on ")[2] if " on " in do else do.rpartition(" in ")[2]]
+            px, py = self._free(place.slots_m(), thing)
+            lowest = place.z_m + 0.02 if place.form == "flat" else place.z_m + 0.04
+            drop = (px, py, lowest + 0.014 if thing.held_by == "person" else lowest + thing.height_m / 2)
+            if thing.held_by != "person":
+                hand = (x, y, z - 0.02)
+                self.motions += [Motion("hand", self._over(hand)), Motion("hand", hand, gesture=f"hold:{thing.name}")]
+                self.motions += self._way(hand, drop)
+            else:
+                self.motions += self._way(self.at["hand"].at_m, drop)
+            self.motions += [
+                Motion("hand", drop, gesture=f"hold:{thing.name}"), Motion("hand", drop, gesture="drop", pause_s=0.3),
+            ]  # fmt: skip
+            self.motions += [Motion("hand", self._over(drop)), *self._way(drop, PARKED_M["hand"])]
+            self.motions += [Motion("hand", PARKED_M["hand"])]
+
+    def _free(self, slots: list[tuple[float, float]], thing: KitchenThing) -> tuple[float, float]:
+        """The slot that is furthest from all that stands there."""
+        others = [one for one in (self.truth.things if self.truth is not None else ()) if one.name != thing.name]
+        return max(slots, key=lambda at: min((math.dist(at, (o.x_m, o.y_m)) for o in others), default=1.0))
+
+    def _step_in(self) -> list[Motion]:
+        """Into the robot's way to the countertop."""
+        assert self.truth is not None
+        x, y = self.truth.robot_x_m, self.truth.robot_y_m
+        at = (x * 0.3, min(y + 0.62, 0.9))
+        return [Motion("body", (1.2, -0.1, 0.75)), Motion("body", (*at, 0.75)), Motion("foot", (*at, 0.04))]
+
+    def _over(self, at: PointM) -> PointM:
+        """Where a hand comes from that reaches there: from behind the table, or from behind the countertop."""
+        return (at[0], -1.2, max(at[2], 0.9)) if at[1] < 1.0 else (at[0], NORTH_Y_M, max(at[2], 0.9))
+
+    def _way(self, start: PointM, end: PointM) -> list[Motion]:
+        """Round the robot: along the east wall."""
+        if (start[1] < 1.0) == (end[1] < 1.0):
+            return [Motion("hand", self._over(start)), Motion("hand", self._over(end))]
+        corners = [(AISLE_X_M, -1.2, 1.0), (AISLE_X_M, NORTH_Y_M, 1.0)]
+        corners = corners if start[1] < 1.0 else corners[::-1]
+        return [Motion("hand", point) for point in (self._over(start), *corners, self._over(end))]
+
+    def _thing(self, words: str) -> KitchenThing:
+        assert self.truth is not None
+        return named(words, self.truth.things)[0]
+
+    def _show(self, motion: Motion) -> None:
+        self.at[motion.part] = motion
+        x, y, z = motion.at_m
+        self.body.publish(
+            BodyPart(
+                part=motion.part, x_m=x, y_m=y, z_m=z, yaw_rad=motion.yaw_rad, pitch_rad=motion.pitch_rad,
+                gesture=motion.gesture,
+            )
+        )  # fmt: skip
+
+    def _follow(self, hand: PointM) -> None:
+        """The rest of the body goes with the hand, on its own side of the furniture."""
+        x, y = (min(max(hand[0], -0.6), 1.75), -1.3) if hand[1] < -0.3 else (1.75, hand[1])
+        for part, z in (("body", 0.75), ("face", 1.5), ("foot", 0.04)):
+            self._show(msgspec.structs.replace(self.at[part], at_m=(x, y, z)))
+
+    def _swing(self, now_ns: int) -> None:
+        """A nod or a shake of the head: two and a half swings."""
+        if self.swing is None:
+            return
+        verb, began_ns = self.swing
+        turned = 0.3 * math.sin(2 * math.pi * (now_ns - began_ns) * 1e-9 / 0.7)
+        if now_ns - began_ns > to_ns(1.75):
+            self.swing, turned = None, 0.0
+        face = self.at["face"]
+        yaw = math.pi / 2 + (turned if verb == "shake" else 0.0)
+        self._show(msgspec.structs.replace(face, yaw_rad=yaw, pitch_rad=turned if verb == "nod" else 0.0))
+
+    # --- the verdict
+
+    def _conclude(self, now_ns: int, truth: KitchenTruth) -> None:
+        missing = [one for one in self.scenario.verdict.right if not holds(one, truth)]
+        waits_for_more = any(
+            number not in self.done and event.when in ("start", "then") for number, event in enumerate(self.scenario.events)
+        ) and any(number in self.due_ns and number not in self.done for number in range(len(self.scenario.events)))
+        quiet_s = (now_ns - self.lively_ns) * 1e-9
+        is_late = now_ns - self.arrived_ns > to_ns(self.scenario.patience_s)
+        is_quiet = quiet_s > (self.scenario.quiet_s if missing else DONE_S) and not waits_for_more
+        if not (is_late or is_quiet or self.wrong):
+            return
+        if self.wrong:
+            self.finish(ok=False, reason=f"wrong deed: {self.wrong}")
+        elif missing:
+            self.finish(ok=False, reason=f"not: {'; not: '.join(missing)}")
+        else:
+            self.finish(ok=True, reason="; ".join(self.scenario.verdict.right))
+
+
+def _words_of(path: Path, name: str) -> dict[str, tuple[str, ...]]:
+    """The wordings of one scenario in a file with a table for each. Raises UserError."""
+    import tomllib
+
+    try:
+        data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+        return {slot: texts for slot, texts in msgspec.convert(data.get(name, {}), dict[str, tuple[str, ...]]).items() if texts}
+    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
+        raise UserError(f"wordings {path}: {problem}") from problem

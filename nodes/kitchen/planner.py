@@ -1,0 +1,91 @@
+"""`KitchenPlanner`: the scripted planner of a kitchen, on the topics and at the rate of the others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from nodes.kitchen.mind import Mind
+from nodes.planner.rules import Surroundings
+from nodes.planner.scripted import ScriptedPlanner
+from runtime import UserError, every, on
+from runtime.msgs import Scene, SceneDescription, Utterance
+
+
+class KitchenPlanner(ScriptedPlanner):
+    """`memory` is a file that keeps what people taught ("": until the run ends): JSON, a place for each kind."""
+
+    provenance = "script:kitchen-planner-1"
+
+    def __init__(self, speaker: str = "robot", memory: str = "") -> None:
+        super().__init__(speaker)
+        self.memory = Path(memory) if memory else None
+        self.mind = Mind(habits=_remembered(self.memory), speaker=speaker)
+        self.who = ""
+        self.kept = dict(self.mind.habits)
+
+    @on(ScriptedPlanner.heard)
+    def listen(self, utterance: Utterance) -> None:
+        """Answer, and plan."""
+        self.who = utterance.speaker
+        super().listen(utterance)
+
+    def _hear(self, text: str) -> None:
+        self._look_around()
+        self._say_all(self.mind.hear(text, self.who, self.clock.now_ns()))
+        self._publish()
+
+    @on(ScriptedPlanner.scene)
+    def see(self, scene: Scene) -> None:
+        """What people do without a word counts too."""
+        super().see(scene)
+        self._look_around()
+        before = self.mind.number
+        self._say_all(self.mind.see(scene, self.clock.now_ns()))
+        if self.mind.number != before:
+            self._publish()
+
+    @on(ScriptedPlanner.description)
+    def follow(self, told: SceneDescription) -> None:
+        """What the VLM has finished, or cannot do."""
+        before = self.mind.number
+        self._say_all(self.mind.report(told, self.clock.now_ns()))
+        if self.mind.number != before:
+            self._publish()
+
+    @every(hz=0.5)
+    def tick(self) -> None:
+        """Questions that wait, and what is to be done, said again."""
+        if self.unheard and self._knows():
+            self._catch_up()
+        self._say_all(self.mind.tick(self.clock.now_ns()))
+        self._publish()
+
+    def _look_around(self) -> None:
+        scene, skills = self.scene.latest(), self.skills.latest()
+        self.mind.world = Surroundings(scene or Scene(), skills.skills if skills is not None else ())
+
+    def _say_all(self, texts: list[str]) -> None:
+        self._answer(" ".join(text for text in texts if text))
+        if self.memory is not None and self.mind.habits != self.kept:
+            self.kept = dict(self.mind.habits)
+            self.memory.parent.mkdir(parents=True, exist_ok=True)
+            self.memory.write_text(json.dumps(self.kept, indent=1, sort_keys=True) + "\n", "utf-8")
+
+    def _publish(self) -> None:
+        subtask = self.mind.subtask
+        if subtask is not None:
+            self.subtask.publish(subtask)
+
+
+def _remembered(path: Path | None) -> dict[str, str]:
+    """What a memory file holds. Raises UserError where it is none."""
+    if path is None or not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as problem:
+        raise UserError(f"memory {path}: {problem}") from problem
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise UserError(f"memory {path}: expected a JSON object with a place for each kind")
+    return {str(kind): str(place) for kind, place in found.items()}

@@ -1,0 +1,239 @@
+"""`KitchenPolicy`: the scripted policy with the skills of a kitchen, which keeps off people.
+
+It trusts the positions of its action. While a person's hand is where the arm goes, or somebody stands before a base
+that drives, it holds still and goes on when they are gone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+from nodes.kitchen.messages import Obstacles
+from nodes.kitchen.route import find_route
+from nodes.kitchen.world import Kitchen, Place, load_world
+from nodes.policy.catalogue import PLACE, SPECS, THING, Plan
+from nodes.policy.expert import RATE_HZ, ExpertPolicy
+from nodes.policy.sight import spot_of
+from nodes.policy.skills import LEAVE, PICK, PUT_BACK, SET_BACK, Phase, Spot, plan, resting
+from runtime import Publisher, QoS, Subscription, every
+from runtime.msgs import Action, Feedback, RobotState, Scene, SeenObject, SkillArgument, SkillSpec, Utterance
+
+NEAR_HAND_M = 0.24
+"""A hand this near to where the arm goes is in its way."""
+AHEAD_M, WIDE_M = 0.75, 0.38
+"""Somebody this far ahead of a base that drives, and this far beside its way, is in its way."""
+GIVE_UP_S = 8.0
+"""A base waits this long for somebody to step aside; then it looks for another way."""
+RINSE_S = 2.5
+ABOVE_FLOOR_M = 0.03
+STROKE_M, STROKE_DEEP_M = 0.15, 0.13
+TWIST_RAD = 0.8
+WITH_PEOPLE = ("hand_over", "take")
+
+PERSON = SkillArgument(name="person", type="person", sentence="The hand of the person.")
+KITCHEN_SPECS = {
+    spec.name: spec
+    for spec in (
+        SkillSpec(
+            name="hand_over", sentence="Set what is held onto a person's open hand.", arguments=(PERSON,),
+            before=("holding",), after=("hand empty",), usual_s=9.0, risk="person", undo="take",
+        ),
+        SkillSpec(
+            name="take", sentence="Take the thing that a person holds out.", arguments=(THING,),
+            before=("hand empty", "thing seen"), after=("holding",), usual_s=9.0, risk="person", undo="hand_over",
+        ),
+        SkillSpec(
+            name="rinse", sentence="Hold what is held under the tap of the place.", arguments=(PLACE,),
+            before=("holding", "place seen"), after=("holding",), usual_s=9.0, risk="contact",
+        ),
+        SkillSpec(
+            name="wipe", sentence="Draw the sponge that is held over the place.", arguments=(PLACE,),
+            before=("holding", "place seen"), after=("holding",), usual_s=12.0, risk="contact",
+        ),
+        SkillSpec(
+            name="open", sentence="Turn the lid of the thing open.", arguments=(THING,),
+            before=("hand empty", "thing seen"), usual_s=11.0, risk="contact", undo="close",
+        ),
+        SkillSpec(
+            name="close", sentence="Turn the lid of the thing closed.", arguments=(THING,),
+            before=("hand empty", "thing seen"), usual_s=11.0, risk="contact", undo="open",
+        ),
+        SkillSpec(
+            name="drive", sentence="Drive to the place and turn the arm to it.", arguments=(PLACE,), usual_s=12.0,
+            risk="free",
+        ),
+        SkillSpec(name="retreat", sentence="Raise and draw in the arm.", usual_s=4.0, risk="free"),
+    )
+}  # fmt: skip
+
+_FOLD = Phase("fold", "drawing in the arm", "travel", ("lift", "folded"), 12.0, "the arm does not draw in", folds=True)
+RETREAT = (replace(_FOLD, succeeds=True),)
+_DRIVE = Phase(
+    "drive", "driving to the {it}", "travel", ("there",), 40.0, "the base does not get to the {it}", folds=True, drives=True
+)
+_CARRY = PUT_BACK[0]
+_LET_GO = SET_BACK[1:]
+HAND_OVER = (
+    replace(_CARRY, says="bringing it to the {it}", fails="the gripper does not get to the {it}"),
+    replace(_LET_GO[0], says="giving it to the {it}"), *_LET_GO[1:],
+)  # fmt: skip
+_DIP = Phase("dip", "rinsing it in the {it}", "set down", ("lift",), 8.0, "something is in the {it}", carries=True)
+_RINSE = Phase("rinse", "rinsing it in the {it}", "keep", ("time",), 9.0, "", carries=True, lasts_s=RINSE_S)
+_LIFT_OFF = Phase("raise", "raising it", "travel", ("lift",), 8.0, "the hand does not come up", carries=True, succeeds=True)
+_LAY_ON = Phase("lay on", "wiping the {it}", "set down", ("lift",), 8.0, "something is on the {it}", carries=True)
+_STROKE = Phase(
+    "stroke", "wiping the {it}", "keep", ("base",), 12.0, "something is in the way on the {it}", goes=True, slides=True,
+    carries=True,
+)  # fmt: skip
+_UP = Phase("up", "letting go of the {it}", "travel", ("lift",), 8.0, "the lift does not come up", opens=True, rolls_rad=0.0)
+
+
+class KitchenPolicy(ExpertPolicy):
+    """`world` is the file with the map of the room ("": ours)."""
+
+    scene = Subscription(Scene, "scene", qos=QoS(required=False))
+    obstacles = Subscription(Obstacles, "obstacles", qos=QoS(required=False, lifespan_s=1.0))
+    excuse = Publisher(Utterance, "said")
+
+    def __init__(self, world: str = "") -> None:
+        self.kitchen: Kitchen = load_world(Path(world) if world else None)
+        super().__init__(tallest_m=self.kitchen.room.tallest_m, sees=False)
+        self.specs = {**SPECS, **KITCHEN_SPECS}
+        self.waited_s = 0.0
+
+    @every(hz=RATE_HZ)
+    def tick(self) -> None:
+        state = self.state.latest()
+        if state is None or self.progress is None or self.is_over or not self._in_the_way(state):
+            self.waited_s = 0.0
+            super().tick()
+            return
+        self.waited_s += 1 / RATE_HZ
+        phase = self.progress.phase
+        if phase is not None and phase.drives and self.waited_s > GIVE_UP_S and self.current is not None:
+            self.is_over = True
+            self._answer(Feedback(action_id=self.current.id, status="failure", why="somebody is in the way"))
+        self.progress = replace(self.progress, goal=resting(state, self.progress.held))
+        self._publish(self.progress, 0.0, 0.0)
+
+    def _in_the_way(self, state: RobotState) -> bool:
+        """Whether a person is where the phase under way goes."""
+        assert self.progress is not None
+        phase, spot, scene = self.progress.phase, self.progress.spot, self.scene.latest()
+        if phase is None or spot is None:
+            return False
+        if phase.drives or (phase.goes and abs(state.base_v_mps) > 0.05):
+            return self._is_somebody_ahead(spot, state)
+        if self.current is None or self.current.skill in WITH_PEOPLE or scene is None or phase.lift == "travel":
+            return False
+        hands = [one.hand_m for one in scene.people if one.hand_m is not None]
+        return any(math.dist((x, y), (spot.x_m, spot.y_m)) < NEAR_HAND_M for x, y, _ in hands)
+
+    def _is_somebody_ahead(self, spot: Spot, state: RobotState) -> bool:
+        near = self.obstacles.latest()
+        for x, y, radius in near.people if near is not None else ():
+            dx, dy = x - state.base_x_m, y - state.base_y_m
+            bearing = math.atan2(spot.y_m - state.base_y_m, spot.x_m - state.base_x_m)
+            ahead = dx * math.cos(bearing) + dy * math.sin(bearing)
+            beside = abs(dy * math.cos(bearing) - dx * math.sin(bearing))
+            if -0.2 < ahead < AHEAD_M and beside < WIDE_M + radius / 2:
+                return True
+        return False
+
+    def _plan(self, action: Action, state: RobotState, held: Spot | None) -> Plan | str:
+        match action.skill:
+            case "drive":
+                return self._drive(action, state)
+            case "retreat":
+                return plan(RETREAT, _before(state))
+            case "take":
+                assert action.target is not None
+                return plan(PICK, spot_of(action.target))
+            case "open" | "close":
+                return self._twist(action, state)
+            case "rinse" | "wipe" | "hand_over":
+                if held is None or not state.is_grasping:
+                    return f"there is nothing in the gripper to {action.skill.replace('_', ' ')}"
+                assert action.target is not None
+                return self._with_held(action.skill, action.target, held)
+        return super()._plan(action, state, held)
+
+    def _with_held(self, skill: str, target: SeenObject, held: Spot) -> Plan | str:
+        if skill == "hand_over":
+            palm = replace(held, name="hand", x_m=target.x_m, y_m=target.y_m, z_m=target.z_m + held.height_m / 2 + 0.014)
+            return plan(HAND_OVER, palm)
+        place = self.kitchen.places.get(target.label)
+        if place is None:
+            return f"I know no {target.label}"
+        x, y = place.centre_m
+        if skill == "rinse":
+            bottom = place.floor_z_m + ABOVE_FLOOR_M
+            spot = replace(held, name=target.label, x_m=x, y_m=y, z_m=bottom + held.height_m / 2)
+            return plan((_CARRY, _DIP, _RINSE, _LIFT_OFF), spot)
+        middle = self._free_stretch(place)
+        ends = [replace(held, name=target.label, x_m=at[0], y_m=at[1], z_m=place.z_m + held.height_m / 2)
+                for at in (place.point_m(middle + side * STROKE_M, STROKE_DEEP_M) for side in (-1, 1, -1))]  # fmt: skip
+        strokes = tuple((_STROKE, end) for end in ends[1:])
+        return ((_CARRY, ends[0]), (_LAY_ON, ends[0]), *strokes, (_LIFT_OFF, ends[2]))
+
+    def _free_stretch(self, place: Place) -> float:
+        """Where along the place there is most room for a stroke, m from its middle."""
+        scene = self.scene.latest()
+        taken = [(one.x_m, one.y_m) for one in (scene.things if scene is not None else ()) if not one.is_place]
+        most = place.length_m / 2 - STROKE_M - 0.05
+        points = [most * step / 6 for step in range(-6, 7)] if most > 0 else [0.0]
+
+        def room(along: float) -> float:
+            strip = [place.point_m(along + side * STROKE_M, STROKE_DEEP_M) for side in (-1.0, 0.0, 1.0)]
+            return min((math.dist(at, one) for at in strip for one in taken), default=1.0)
+
+        return max(points, key=lambda along: (round(room(along), 2), -abs(along)))
+
+    def _twist(self, action: Action, state: RobotState) -> Plan | str:
+        if state.is_grasping:
+            return "the hand is not free"
+        assert action.target is not None
+        sign = 1 if action.skill == "open" else -1
+        turn = Phase("turn", "turning the lid of the {it}", "keep", ("rolled",), 5.0, "the lid of the {it} is stuck",
+                     rolls_rad=sign * TWIST_RAD)  # fmt: skip
+        let_go = Phase("let go", "letting go of the {it}", "keep", ("open",), 3.0, "the gripper does not open", opens=True,
+                       then="empty", succeeds=True, rolls_rad=sign * TWIST_RAD)  # fmt: skip
+        return plan((*PICK[:3], turn, let_go, LEAVE, _UP), spot_of(action.target))
+
+    def _drive(self, action: Action, state: RobotState) -> Plan | str:
+        target = action.target
+        assert target is not None
+        pose = stand_for(self.kitchen, target.x_m, target.y_m)
+        near = self.obstacles.latest()
+        circles = (*near.furniture, *near.people) if near is not None else ()
+        name = target.label if target.is_place else f"{target.colour} {target.label}".strip()
+        way = find_route(self.kitchen, (state.base_x_m, state.base_y_m), pose[:2], circles)
+        if way is None:
+            return f"there is no way to the {name}"
+        corners = [Spot(name, x, y, 0.9, 0.0) for x, y in way]
+        last = replace(corners[-1], heading_rad=pose[2])
+        fold = replace(_FOLD, until=("lift", "folded"))
+        return (
+            (fold, corners[0]), *((_DRIVE, corner) for corner in corners[:-1]), (replace(_DRIVE, succeeds=True), last)
+        )  # fmt: skip
+
+
+def place_near(kitchen: Kitchen, x_m: float, y_m: float) -> Place:
+    """The place at which something is, or that it is nearest to."""
+    def away(place: Place) -> float:
+        dx = max(place.x_m[0] - x_m, 0.0, x_m - place.x_m[1])
+        return math.hypot(dx, max(place.y_m[0] - y_m, 0.0, y_m - place.y_m[1]))
+
+    return min(kitchen.places.values(), key=away)
+
+
+def stand_for(kitchen: Kitchen, x_m: float, y_m: float) -> tuple[float, float, float]:
+    """Where the base stands to work at a point: x, y, heading."""
+    return place_near(kitchen, x_m, y_m).stand_m(x_m, y_m)
+
+
+def _before(state: RobotState) -> Spot:
+    c, s = math.cos(state.base_heading_rad), math.sin(state.base_heading_rad)
+    return Spot("arm", state.base_x_m + 0.5 * c + 0.3 * s, state.base_y_m + 0.5 * s - 0.3 * c, 0.9, 0.0)

@@ -1,0 +1,257 @@
+"""`KitchenRobot`: the simulated robot in the kitchen of a scenario, and what happens there besides physics.
+
+Physics moves things; rules about the truth do the rest: water in the sink cleans and empties, machines fill what stands
+below their spout, a sponge that is drawn over a place wipes it, a lid turns with the wrist, and a person's hand takes
+what is let go above it and lets go of what the robot grips.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from nodes.kitchen.messages import KitchenThing, KitchenTruth
+from nodes.kitchen.scenario import load_scenario
+from nodes.kitchen.scene import PARTS, build_kitchen
+from nodes.kitchen.world import Laid, Layout, default_specs, lay_out, load_world, place_at
+from nodes.sim.grip import fix
+from nodes.sim.messages import BodyPart
+from nodes.sim.robot import SimRobot
+from nodes.sim.mjcf import Scene
+from runtime.clock import to_ns
+from runtime.msgs import JOINTS
+
+RULE_PERIOD_S = 0.1
+WASH_S, FILL_S = 1.5, 4.0
+WIPE_M = 0.25
+"""How far a sponge is drawn over a place before it is clean."""
+TWIST_RAD = 0.5
+PALM_M, PALM_ABOVE_M = 0.10, 0.08
+"""A thing that is let go this near to an open palm, and this little above it, is taken."""
+REACH_M = 0.16
+"""A person's hand takes what is this near."""
+LIFTED_M = 0.04
+PARKED_X_M = 1.6
+"""A hand beyond this is at the person's side, and shows nobody what it holds."""
+ROLL = JOINTS.index("wrist_roll")
+
+
+@dataclass(slots=True)
+class ThingState:
+    """What physics does not know of a thing."""
+
+    fill: float = 0.0
+    contents: tuple[str, ...] = ()
+    is_dirty: bool = False
+    is_open: bool = False
+    is_emptied: bool = False
+    was_lifted: bool = False
+    wet_s: float = 0.0
+    below_spout_s: float = 0.0
+    roll_rad: float | None = None  # of the wrist, when the robot took hold of it
+    lifted_from_m: float = 0.0
+
+
+class KitchenRobot(SimRobot):
+    """`scenario` is a scenario file ("": a kitchen with something of everything), the seed lays it out."""
+
+    person_parts = PARTS
+
+    def __init__(self, scenario: str = "", seed: int = 0, head_pan_rad: float = 0.0, head_tilt_rad: float = 0.0) -> None:
+        found = load_scenario(Path(scenario)) if scenario else None
+        world = load_world(Path(found.world) if found is not None and found.world else None)
+        self.layout: Layout = lay_out(world, found.things if found is not None else default_specs(), seed)
+        self.dirty_places = set(found.dirty if found is not None else ("table",))
+        super().__init__(seed, head_pan_rad, head_tilt_rad)
+        self.states = {
+            one.thing.name: ThingState(
+                fill=one.spec.fill, contents=(one.spec.contents,) if one.spec.fill else (), is_dirty=one.spec.dirty
+            )
+            for one in self.layout.things
+        }
+        self.gesture = ""
+        self.pose = {part: (0.0, 0.0) for part in PARTS}  # yaw, pitch
+        self.in_hand = ""  # what the person holds
+        self.ever_touched: set[str] = set()
+        self._body_of = {one.thing.name: int(self.model.body(one.thing.name).id) for one in self.layout.things}
+        self._name_of = {body: name for name, body in self._body_of.items()}
+        self._hand_body = int(self.model.body("hand").id)
+        self._held = ""
+        self._rule_ns = 0
+        self._wiped_m: dict[str, float] = {}
+        self._wiped_at: tuple[str, float, float] | None = None
+
+    def _build(self, seed: int) -> Scene:
+        return build_kitchen(self.layout)
+
+    def start(self, now_ns: int) -> None:
+        super().start(now_ns)
+        self._rule_ns = now_ns
+        for one in self.layout.things:
+            if one.spec.at == "hand" or one.spec.hidden:
+                self._give(one.thing.name)
+
+    def advance(self, now_ns: int) -> None:
+        super().advance(now_ns)
+        while self._rule_ns + to_ns(RULE_PERIOD_S) <= now_ns:
+            self._rule_ns += to_ns(RULE_PERIOD_S)
+            self._live()
+        self._hand_over()
+
+    def move_part(self, part: BodyPart) -> None:
+        """A person's part goes there. Raises ValueError for a part that nobody has."""
+        self.move_person(part.part, (part.x_m, part.y_m, part.z_m))
+        self.pose[part.part] = part.yaw_rad, part.pitch_rad
+        half_yaw, half_pitch = part.yaw_rad / 2, part.pitch_rad / 2
+        cy, sy, cp, sp = math.cos(half_yaw), math.sin(half_yaw), math.cos(half_pitch), math.sin(half_pitch)
+        quat = (cy * cp, -sy * sp, cy * sp, sy * cp)  # yaw, then pitch around the turned y
+        self.data.mocap_quat[self.model.body(part.part).mocapid[0]] = quat
+        if part.part != "hand":
+            return
+        verb, _, name = part.gesture.partition(":")
+        if verb == "hold" and not self.in_hand and name in self._body_of:
+            if math.dist(self._at(name), (part.x_m, part.y_m, part.z_m)) < REACH_M and self._held != name:
+                self._give(name)
+        elif verb == "drop" and self.in_hand:
+            self._let_go()
+        self.gesture = verb
+
+    # --- the rules
+
+    def _hand_over(self) -> None:
+        """What robot and person take from each other, at each advance."""
+        held = self._name_of.get(self._grip.held, "")
+        if held == self._held:
+            return
+        before, self._held = self._held, held
+        if held:
+            state = self.states[held]
+            state.roll_rad, state.lifted_from_m = float(self._joint_position()[ROLL]), self._at(held)[2]
+            if held == self.in_hand:
+                self._let_go()
+        elif before:
+            self.states[before].roll_rad = None
+            hand = self._part_m("hand")
+            x, y, z = self._at(before)
+            above = z - self._laid(before).thing.height_m / 2 - hand[2]
+            if self.gesture == "open" and not self.in_hand and math.dist((x, y), hand[:2]) < PALM_M:
+                if -0.02 < above < PALM_ABOVE_M:
+                    self._give(before)
+
+    def _live(self) -> None:
+        self.ever_touched |= self._touched
+        for one in self.layout.things:
+            name, state = one.thing.name, self.states[one.thing.name]
+            x, y, z = self._at(name)
+            self._wash(one, state, x, y, z - one.thing.height_m / 2)
+            if self._held == name:
+                if z > state.lifted_from_m + LIFTED_M:
+                    state.was_lifted = True
+                self._twist(one, state)
+        self._wipe()
+
+    def _wash(self, one: Laid, state: ThingState, x: float, y: float, bottom_m: float) -> None:
+        kind = self.layout.kitchen.kinds[one.spec.kind]
+        is_wet = is_below = False
+        for name, place in self.layout.kitchen.places.items():
+            if not place.holds(x, y):
+                continue
+            is_inside = place.form == "box" and bottom_m < place.z_m - 0.01
+            if is_inside and kind.vessel and state.fill > 0.0 and "waste" in (*place.state, "waste"):
+                state.fill, state.contents, state.is_emptied = 0.0, (), True
+            is_wet = is_wet or (is_inside and place.washes)
+            if place.fills and kind.vessel and self._held != one.thing.name and abs(bottom_m - place.z_m) < 0.03:
+                is_below = True
+                state.below_spout_s += RULE_PERIOD_S
+                if state.below_spout_s > FILL_S and place.fills not in state.contents:
+                    state.fill, state.contents = 1.0, (*state.contents, place.fills)
+            del name
+        state.wet_s = state.wet_s + RULE_PERIOD_S if is_wet else 0.0
+        if not is_below:
+            state.below_spout_s = 0.0
+        if state.wet_s > WASH_S:
+            state.is_dirty = False
+
+    def _twist(self, one: Laid, state: ThingState) -> None:
+        kind = self.layout.kitchen.kinds[one.spec.kind]
+        if not kind.lid or one.spec.stuck or state.roll_rad is None:
+            return
+        turned = float(self._joint_position()[ROLL]) - state.roll_rad
+        if abs(turned) > TWIST_RAD:
+            state.is_open, state.roll_rad = turned > 0, None
+
+    def _wipe(self) -> None:
+        name = self._held
+        if not name or not self.layout.kitchen.kinds[self._laid(name).spec.kind].wipes:
+            self._wiped_at = None
+            return
+        x, y, z = self._at(name)
+        bottom = z - self._laid(name).thing.height_m / 2
+        where = next(
+            (
+                place_name
+                for place_name, place in self.layout.kitchen.places.items()
+                if place.form == "flat" and place.holds(x, y) and abs(bottom - place.z_m) < 0.03
+            ),
+            "",
+        )
+        before, self._wiped_at = self._wiped_at, (where, x, y) if where else None
+        if where and before is not None and before[0] == where:
+            self._wiped_m[where] = self._wiped_m.get(where, 0.0) + math.dist(before[1:], (x, y))
+            if self._wiped_m[where] > WIPE_M:
+                self.dirty_places.discard(where)
+
+    def _give(self, name: str) -> None:
+        fix(self.model, self.data, self.model.equality(f"give_{name}").id, self._hand_body, self._body_of[name])
+        self.in_hand = name
+
+    def _let_go(self) -> None:
+        self.data.eq_active[self.model.equality(f"give_{self.in_hand}").id] = 0
+        tree = self.model.body_treeid[self._body_of[self.in_hand]]
+        self.data.tree_asleep[tree] = -(1 + mujoco.mjMINAWAKE)
+        self.in_hand = ""
+
+    # --- the truth
+
+    def kitchen(self) -> KitchenTruth:
+        """Where everything is and how it is."""
+        truth = self.truth()
+        self.ever_touched |= set(truth.touched)
+        kitchen, found = self.layout.kitchen, []
+        for one in self.layout.things:
+            name, state = one.thing.name, self.states[one.thing.name]
+            x, y, z = self._at(name)
+            bottom = z - one.thing.height_m / 2
+            held_by = "robot" if self._held == name else "person" if self.in_hand == name else ""
+            place = "" if held_by else place_at(kitchen, x, y, bottom) or ("floor" if bottom < 0.08 else "")
+            found.append(
+                KitchenThing(
+                    name=name, kind=one.spec.kind, colour=one.thing.colour, x_m=x, y_m=y, z_m=z,
+                    width_m=one.thing.width_m, height_m=one.thing.height_m, place=place, held_by=held_by,
+                    fill=state.fill, contents=state.contents, is_dirty=state.is_dirty, is_open=state.is_open,
+                    is_emptied=state.is_emptied, was_lifted=state.was_lifted, owner=one.spec.owner,
+                )
+            )  # fmt: skip
+        (hand_yaw, hand_pitch), (face_yaw, face_pitch) = self.pose["hand"], self.pose["face"]
+        return KitchenTruth(
+            things=tuple(found), dirty_places=tuple(sorted(self.dirty_places)), touched=tuple(sorted(self.ever_touched)),
+            robot_x_m=truth.robot_x_m, robot_y_m=truth.robot_y_m, robot_heading_rad=truth.robot_heading_rad,
+            is_moving=truth.is_moving, hand_m=self._part_m("hand"), hand_yaw_rad=hand_yaw, hand_pitch_rad=hand_pitch,
+            gesture=self.gesture, face_m=self._part_m("face"), face_yaw_rad=face_yaw, face_pitch_rad=face_pitch,
+            body_m=self._part_m("body"),
+        )  # fmt: skip
+
+    def _laid(self, name: str) -> Laid:
+        return next(one for one in self.layout.things if one.thing.name == name)
+
+    def _at(self, name: str) -> tuple[float, float, float]:
+        x, y, z = self._xpos[self._body_of[name]].tolist()
+        return x, y, z
+
+    def _part_m(self, part: str) -> tuple[float, float, float]:
+        x, y, z = np.asarray(self.data.mocap_pos[self.model.body(part).mocapid[0]]).tolist()
+        return x, y, z

@@ -1,0 +1,254 @@
+"""`KitchenVLM`: chooses the actions of one subtask in a kitchen: drive there, pick, carry, put down; by things' ids.
+
+It reads a scene that stand-in eyes publish, and no image: the suite of the nine skills measures what a robot does with
+what it sees, not how well it sees. Conversation, stops and confirmations are `LocalVLM`'s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from nodes.kitchen.policy import stand_for
+from nodes.kitchen.world import Kitchen, Place, load_world
+from nodes.vlm.local import LocalVLM
+from nodes.vlm.next_action import Decision, Situation, name_of
+from runtime import QoS, Subscription, to_ns
+from runtime.msgs import Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask
+
+MOST_TRIES, MOST_DRIVES = 3, 4
+LINE_M, HEADING_RAD, ALONG_M = 0.12, 0.10, 2.2
+"""A base this near to the line before a place, turned along it, gets to all of it by driving straight."""
+SEEN_WITHIN_S = 1.5
+"""How long after an action the eyes may still show what was before."""
+ROOM_M = 0.15
+"""Room around what is set down."""
+BARS = ("no", "not", "wait", "stop", "dont", "don't", "sorry", "oh")
+"""First words after which the robot holds still until the planner has understood the rest."""
+
+
+class KitchenVLM(LocalVLM):
+    """`world` is the file with the map of the room ("": ours)."""
+
+    provenance = "script:kitchen-vlm-1"
+    eyes = Subscription(Scene, "sim/eyes")
+    image = Subscription(Image, "head/image", qos=QoS(required=False))  # nobody looks at one here
+
+    def __init__(self, speaker: str = "robot", world: str = "") -> None:
+        super().__init__(speaker)
+        self.kitchen: Kitchen = load_world(Path(world) if world else None)
+        self.now = Scene()
+        self.tried: dict[str, int] = {}  # skill and thing -> failures in this subtask
+        self.tried_for = ""
+        self.succeeded_ns = 0
+        self.counted: set[int] = set()  # actions whose failure is counted already
+
+    # --- what is seen
+
+    def _look(self) -> None:
+        self.now = self.eyes.latest() or self.now
+        held = self._held()
+        if held is None and self.holding is not None and not (self.states and self.states[-1].is_grasping):
+            self.holding = None
+        elif held is not None:
+            self.holding = held
+
+    def _things(self) -> tuple[SeenObject, ...]:
+        hands = tuple(_hand(one) for one in self.now.people if one.hand == "open")
+        return (*self.now.things, *(one for one in hands if one is not None))
+
+    def _scene(self) -> Scene:
+        return self.now
+
+    def _held(self) -> SeenObject | None:
+        ids = {one.subject for one in self.now.relations if one.relation == "held by" and one.object == "robot"}
+        return next((one for one in self.now.things if one.id in ids), None)
+
+    def _is_there(self, thing: str, place: str) -> bool:
+        return any(
+            one.subject == thing and one.object == place and one.relation in ("in", "on") for one in self.now.relations
+        )
+
+    def _amend(self, text: str) -> None:
+        """Words that may object: hold still at once; the planner says what is meant."""
+        first = text.lower().replace(",", " ").split()[:1]
+        if first and first[0] in BARS and self.doing is not None and self.outcome == "running":
+            self.actions += 1
+            self.doing = None
+            self.waiting_since_ns = self.clock.now_ns()
+            self.action.publish(Action(id=f"{self.name}-{self.actions}", skill="hold"), stems_from=self._sources())
+
+    def _succeeded(self, action: Action) -> None:
+        self.succeeded_ns = self.clock.now_ns()
+        super()._succeeded(action)
+
+    # --- what to do
+
+    def _decide(self, now: Situation) -> Decision:
+        if self.is_stopped:
+            return Decision("keep", "held", "stopped, waiting to be told to go on")
+        if self.waiting_since_ns:
+            return Decision("keep", "held", "holding still until it is clear what is meant")
+        if self.yes_until_ns:
+            return Decision("keep", "held", "waiting for a person to say yes")
+        task = self.task
+        if task is None or task.state != "work":
+            if self.doing is not None and self.doing.skill != "hold" and self.outcome == "running":
+                return Decision("hold", "idle", "holding still")
+            return Decision("keep", "idle", "nothing to do")
+        if self.tried_for != task.id:
+            self.tried, self.tried_for = {}, task.id
+        wanted = task.things[0].id if task.things else ""
+        thing = next((one for one in self._things() if one.id == wanted), None)
+        if wanted and thing is None:
+            return Decision("keep", "failed", f"I do not see the {task.text or wanted} any more")
+        held = self._held()
+        if held is not None and thing is not None and held.id != thing.id:
+            return self._put_down(held)
+        return self._work(task, thing, held)
+
+    def _work(self, task: Subtask, thing: SeenObject | None, held: SeenObject | None) -> Decision:
+        place = next((one for one in self._things() if one.is_place and one.label == task.place), None)
+        has_it = held is not None and thing is not None and held.id == thing.id
+        match task.skill:
+            case "place" if thing is not None:
+                if not has_it and self._is_there(thing.id, task.place):
+                    return Decision("keep", "finished", f"put the {name_of(thing)} there")
+                if self._succeeded_in(task) and self.clock.now_ns() - self.succeeded_ns < to_ns(SEEN_WITHIN_S):
+                    return Decision("keep", "working", f"looking where the {name_of(thing)} is")
+                if place is None:
+                    return Decision("keep", "failed", f"I know no {task.place}")
+                return self._do("place", self._spot_on(place), thing) if has_it else self._get(thing)
+            case "pick" | "take" if thing is not None:
+                if has_it:
+                    return Decision("keep", "finished", f"holding the {name_of(thing)}")
+                return self._get(thing)
+            case "rinse" | "wipe" if thing is not None and place is not None:
+                if self._succeeded_in(task):
+                    return Decision("keep", "finished", f"done with {task.text}")
+                return self._do(task.skill, place, place) if has_it else self._get(thing)
+            case "hand_over" if thing is not None:
+                if self._succeeded_in(task):
+                    return Decision("keep", "finished", f"gave the {name_of(thing)}")
+                if not has_it:
+                    return self._get(thing)
+                hand = next((one for one in self._things() if one.label == "hand"), None)
+                if hand is None:
+                    say = f"Here is the {name_of(thing)}. Please hold out your hand."
+                    return Decision("keep", "working", "waiting for an open hand", say=say)
+                return self._do("hand_over", hand, hand)
+            case "wait_here" if thing is not None:
+                fills = self.kitchen.places[task.place].fills if task.place in self.kitchen.places else ""
+                if fills in thing.state:
+                    return Decision("keep", "finished", f"there is {fills} in the {name_of(thing)}")
+                return Decision("keep", "working", f"waiting at the {task.place}")
+            case "put_back" if held is not None:
+                return self._put_down(held)
+        if self._succeeded_in(task):
+            return Decision("keep", "finished", f"done with {task.text}")
+        target = thing or place
+        return self._do(task.skill, target, target)
+
+    def _get(self, thing: SeenObject) -> Decision:
+        is_offered = any(one.subject == thing.id and one.relation == "held by" for one in self.now.relations)
+        return self._do("take" if is_offered else "pick", thing, thing)
+
+    def _put_down(self, held: SeenObject) -> Decision:
+        """On the nearest flat place: what is held is not what is wanted now."""
+        state = self.states[-1]
+        flat = [one for one in self.now.things if one.is_place and one.height_m == 0.0 and one.label in ("table", "countertop")]
+        nearest = min(flat, key=lambda one: math.dist((one.x_m, one.y_m), (state.base_x_m, state.base_y_m)))
+        return self._do("place", self._spot_on(nearest), held)
+
+    def _succeeded_in(self, task: Subtask) -> bool:
+        is_mine = self.doing is not None and self.done_for == task.id and self.doing.skill == task.skill
+        return is_mine and self.outcome == "success"
+
+    def _do(self, skill: str, target: SeenObject | None, about: SeenObject | None) -> Decision:
+        """The action, or the way to it; or what is under way, or why it cannot be."""
+        name = name_of(about) if about is not None else ""
+        text = f"{skill.replace('_', ' ')} {name}".strip()
+        if skill in ("pick", "take"):
+            text = f"picking up the {name}"
+        is_reached = target is None or skill in ("look", "nod", "shake", "retreat", "hold") or self._reaches(target)
+        step = skill if is_reached or skill == "drive" else "drive"
+        key = f"{step} {name}"
+        doing = self.doing
+        is_same = doing is not None and doing.skill == step and self.done_for == (self.task.id if self.task else "")
+        is_same = is_same and _is_near(doing.target if doing is not None else None, target, step)
+        if is_same and self.outcome == "running":
+            return Decision("keep", "working", text)
+        if is_same and self.outcome == "failure" and self.actions not in self.counted:
+            self.counted.add(self.actions)
+            self.tried[key] = self.tried.get(key, 0) + 1
+        if self.tried.get(key, 0) >= (MOST_DRIVES if step == "drive" else MOST_TRIES):
+            return Decision("keep", "failed", self.why or f"I cannot {text}")
+        if self.tried.get(key, 0) and "out of reach" in self.why and step != "drive":
+            return Decision("keep", "failed", self.why)
+        say = ""
+        if step == "drive" and target is not None:
+            where = target.label if target.is_place else f"{name}"
+            say = "" if target.label == "hand" else f"I drive to the {where}."
+        elif skill in ("pick", "take"):
+            say = f"I try the {name} again." if self.tried.get(key, 0) else f"I will pick up the {name}."
+        argument = {"place": "place", "drive": "place", "rinse": "place", "wipe": "place", "hand_over": "person"}
+        arguments = () if target is None else (Argument(name=argument.get(step, "thing"), thing=target),)
+        return Decision(step, "working", text, target, say, arguments)
+
+    def _reaches(self, target: SeenObject) -> bool:
+        if not self.states:
+            return True
+        state = self.states[-1]
+        x, y, heading = stand_for(self.kitchen, target.x_m, target.y_m)
+        turned = math.remainder(heading - state.base_heading_rad, 2 * math.pi)
+        dx, dy = x - state.base_x_m, y - state.base_y_m
+        beside = -dx * math.sin(heading) + dy * math.cos(heading)
+        along = dx * math.cos(heading) + dy * math.sin(heading)
+        return abs(turned) < HEADING_RAD and abs(beside) < LINE_M and abs(along) < ALONG_M
+
+    def _spot_on(self, place: SeenObject) -> SeenObject:
+        """Where on a flat place there is room; a box as it is."""
+        found = self.kitchen.places.get(place.label)
+        if found is None or place.height_m > 0.0:
+            return place
+        held = self._held()
+        taken = [(one.x_m, one.y_m) for one in self.now.things if not one.is_place and (held is None or one.id != held.id)]
+        doing = self.doing
+        if doing is not None and doing.skill in ("place", "drive") and doing.target is not None and self.outcome == "running":
+            before = doing.target
+            if found.holds(before.x_m, before.y_m) and all(math.dist((before.x_m, before.y_m), at) > ROOM_M for at in taken):
+                return before
+        x, y = _free_point(found, taken, self.states[-1].base_x_m if self.states else 0.0)
+        spot: SeenObject = msgspec.structs.replace(place, x_m=x, y_m=y)  # type: ignore[type-var]  # a Struct
+        return spot
+
+
+def _free_point(place: Place, taken: Sequence[tuple[float, float]], x_m: float) -> tuple[float, float]:
+    half = max(place.length_m / 2 - 0.08, 0.0)
+    alongs = [step * 0.06 for step in range(-20, 21) if abs(step * 0.06) <= half] or [0.0]
+    deeps = (0.12, 0.18) if place.length_m > 0.5 else (0.14, 0.10)
+    points = [place.point_m(along, deep) for deep in deeps for along in alongs]
+    free = [at for at in points if all(math.dist(at, other) > ROOM_M for other in taken)]
+    if free:
+        return min(free, key=lambda at: math.dist(at, place.point_m(0.0, 0.12)))
+    return max(points, key=lambda at: min(math.dist(at, other) for other in taken))
+
+
+def _hand(person: SeenPerson) -> SeenObject | None:
+    """An open hand as something to put a thing onto."""
+    if person.hand_m is None:
+        return None
+    x, y, z = person.hand_m
+    return SeenObject(
+        id=f"hand-{person.id}", label="hand", colour="", x_m=x, y_m=y, z_m=z, width_m=0.0, height_m=0.0, u_px=0.0,
+        v_px=0.0, is_place=True,
+    )  # fmt: skip
+
+
+def _is_near(one: SeenObject | None, other: SeenObject | None, step: str) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.dist((one.x_m, one.y_m), (other.x_m, other.y_m)) < (0.3 if step == "drive" else 0.12)
