@@ -38,6 +38,10 @@ def main(argv: list[str]) -> int:
         from nodes.evaluation.interruptions import command
 
         return answered("polyrhythm eval", lambda: command.main(argv[1:]))
+    if argv[:1] == ["nine-skills"]:
+        from nodes.evaluation.nine_skills import command as nine_skills
+
+        return answered("polyrhythm eval", lambda: nine_skills.main(argv[1:]))
     if argv[:1] == ["understanding"]:
         from nodes.evaluation import understanding
 
@@ -56,9 +60,9 @@ def _evaluate(asked: argparse.Namespace) -> int:
     variants = _variants(asked.changes or [])
     path = find(asked.file)
     launch = _checked(path, variants)
-    tasks = tuple(dict.fromkeys(asked.task))
+    tasks, changes_of_task = _tasks(asked)
     for task in tasks:
-        _changes_of_task(task, ())  # unknown ones are known now
+        changes_of_task(task, ())  # unknown ones are known now
     trials = trials_of(variants, tasks, seeds_of(asked.seeds))
     if len(trials) > MOST_RUNS:
         raise UserError(f"these are {len(trials)} runs; at most {MOST_RUNS} are taken on")
@@ -70,7 +74,7 @@ def _evaluate(asked: argparse.Namespace) -> int:
     folder = ResultsFolder(out, card)
     try:
         with interrupted_by_term():
-            run_all(asked, str(path), variants, trials, folder)
+            run_all(asked, str(path), variants, trials, folder, changes_of_task=changes_of_task)
     except KeyboardInterrupt:
         print(f"\nstopped after {len(folder.results)} of {len(trials)} runs; the same command with --out {out} goes on",
               file=sys.stderr)  # fmt: skip
@@ -178,6 +182,23 @@ def _checked(path: Path, variants: Sequence[Variant]) -> Launch:
     return load(path)
 
 
+def _tasks(asked: argparse.Namespace) -> tuple[tuple[str, ...], Callable[[str, Sequence[str]], Sequence[str]]]:
+    """Embodied scenarios by name, or the files of a folder; and what each changes in the launch file."""
+    if asked.tasks is None:
+        return tuple(dict.fromkeys(asked.task)), _changes_of_task
+    from nodes.evaluation.nine_skills.command import changes_for_file, files_in
+
+    files = files_in(asked.tasks)
+    for name in asked.task:
+        if name not in files:
+            raise UserError(f"--task {name!r}: {asked.tasks} holds {', '.join(files)}")
+
+    def changed(task: str, changes: Sequence[str]) -> Sequence[str]:
+        return changes_for_file(files[task], changes)
+
+    return tuple(dict.fromkeys(asked.task)) or tuple(files), changed
+
+
 def _changes_of_task(task: str, changes: Sequence[str]) -> list[str]:
     from nodes.episodes.runner.embodied import changes_for, embodied_plan
 
@@ -232,6 +253,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Run a graph many times and tell how often it succeeded, how long it took and how fast it stopped, "
         "with 95 % intervals; compare variants on the same seeds. "
         "`polyrhythm eval interruptions` runs the interruption experiment. "
+        "`polyrhythm eval nine-skills` plays the kitchen's scenarios. "
         "`polyrhythm eval reflex` scores the words that stop a robot.",
         epilog="examples: polyrhythm eval laptop --seeds 20; "
         "polyrhythm eval laptop --seeds 20 --variant expert --variant mine "
@@ -245,6 +267,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", default="10", metavar="N", help="so many, from 0 (default: 10); or FIRST:END")
     parser.add_argument("--task", action="append", default=[], metavar="NAME",
                         help="an embodied scenario, played by the laptop's graph; several")  # fmt: skip
+    parser.add_argument("--tasks", type=Path, metavar="FOLDER",
+                        help="a folder of the kitchen's scenario files, each played by `kitchen`")  # fmt: skip
     parser.add_argument("--variant", action=_InOrder, dest="changes", metavar="NAME",
                         help="the --set after it are of this variant; several are compared with the first")  # fmt: skip
     parser.add_argument("--set", action=_InOrder, dest="changes", metavar="NODE.PARAM=VALUE",

@@ -86,7 +86,9 @@ class Eyes:
 
     def _see_person(self, truth: KitchenTruth, things: Iterable[SeenObject], now_ns: int) -> SeenPerson:
         is_hand_seen = truth.hand_m[0] < PARKED_X_M
-        held = next((self._ids[one.name] for one in truth.things if one.held_by == "person"), "")
+        held = (
+            next((self._ids[one.name] for one in truth.things if one.held_by == "person"), "") if is_hand_seen else ""
+        )
         pointed = ""
         if is_hand_seen and truth.gesture == "point":
             line = _direction(truth.hand_yaw_rad, truth.hand_pitch_rad)
@@ -97,7 +99,7 @@ class Eyes:
             self._head.popleft()
         nods, shakes = (_swings([sample[axis] for sample in self._head]) for axis in (1, 2))
         return SeenPerson(
-            id=self._person, x_m=truth.body_m[0], y_m=truth.body_m[1], holds=held if is_hand_seen else "",
+            id=self._person, x_m=truth.body_m[0], y_m=truth.body_m[1], holds=held,
             points_at=pointed, looks_at=_nearest(truth.face_m, gaze, things, LOOK_AT_M),
             hand_m=truth.hand_m if is_hand_seen else None,
             hand="" if not is_hand_seen else "open" if truth.gesture == "open" and not held else

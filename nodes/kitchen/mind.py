@@ -34,7 +34,10 @@ FRUIT = ("apple", "orange", "banana")
 _NOT = re.compile(r"\b(?:not|leave|keep|except|spare|without) (?:the |that |my )?(\w+)\b")
 _WRONG = re.compile(r"\b(wrong|not right|mistake|isn't right)\b")
 _OUT = re.compile(r"\b(out|back)\b")
-_MINE = re.compile(r"\bi (?:will|am going to|shall|can)?\s*(?:do|take care of|take|handle|bring|see to) (?:of )?the ([\w ]+?)(?=[,.;]|$| and )")
+_MINE = re.compile(
+    r"\bi (?:will|am going to|shall|can)?\s*(?:do|take care of|take|handle|bring|see to) (?:of )?"
+    r"the ([\w ]+?)(?=[,.;]|$| and )"
+)
 _THIS = re.compile(r"\b(this|that)( one)?\b")
 _YOU = re.compile(r"^(you|robot)[, ]+(?=take|put|do|bring|wipe|clear)", re.I)
 _KEEPS = re.compile(r"\b(still|not yet|not finished|want to finish|finish it|leave it|keep it)\b")
@@ -346,9 +349,11 @@ class Mind:
             self._drop({thing.id})
             return [f"All right, I leave the {name_of_thing(thing)}.", *self._next(now_ns)]
         same = [one for one in self._things() if one.label == thing.label]
-        barred = {word for word in _NOT.findall(plain)}
+        barred = set(_NOT.findall(plain))
         chosen = [one for one in same if one.colour in plain.split() and one.colour not in barred]
-        is_current_barred = thing.colour in barred or (not chosen and bool(re.search(r"\bnot (that|this)\b|\bother\b", plain)))
+        is_current_barred = thing.colour in barred or (
+            not chosen and bool(re.search(r"\bnot (that|this)\b|\bother\b", plain))
+        )
         if chosen and chosen[0].id == thing.id:
             return None
         if not chosen and is_current_barred:
@@ -382,7 +387,9 @@ class Mind:
         needs = re.search(r"\bneeds? (clearing|tidying)\b", plain)
         if is_table and (tidies or needs) and not re.search(r"\bwipe|\bmy\b", plain):
             fruit = [one for one in self._things() if one.label in FRUIT] if is_fruit else []
-            said = ["Sure. I will wash the fruit and clear the table."] if is_fruit else ["Sure. I will clear the table."]
+            said = (
+                ["Sure. I will wash the fruit and clear the table."] if is_fruit else ["Sure. I will clear the table."]
+            )
             if fruit:
                 said += self._wash(fruit, now_ns, is_silent=True)
             skip = {one.id for one in fruit}
@@ -394,7 +401,9 @@ class Mind:
     def _wash(self, things: Sequence[SeenObject], now_ns: int, *, is_silent: bool = False) -> list[str]:
         if not things:
             return ["I see nothing that has to be washed."]
-        said = [] if is_silent else [f"Sure. I will wash {list_words([f'the {name_of_thing(one)}' for one in things])}."]
+        said = (
+            [] if is_silent else [f"Sure. I will wash {list_words([f'the {name_of_thing(one)}' for one in things])}."]
+        )
         for one in things:
             said += self._add(self._rinse(one), now_ns, asks_first=one)
         return said
@@ -482,7 +491,9 @@ class Mind:
         if skill == "wipe":
             return self._wipe(order.place or "table", now_ns)
         if not order.things:
-            return self._add([Task({"wait": "hold"}.get(skill, skill), "", order.place, f"{skill} {order.place}".strip())], now_ns)
+            return self._add(
+                [Task({"wait": "hold"}.get(skill, skill), "", order.place, f"{skill} {order.place}".strip())], now_ns
+            )
         said: list[str] = []
         for reference in order.things:
             things, asked = self._meant(reference, order, now_ns)
@@ -500,13 +511,20 @@ class Mind:
         sponge = next((one for one in self._things() if one.label == "sponge"), None)
         if sponge is None:
             order = Order("wipe", (Reference(label="sponge"),), (), place)
-            return self._ask(Asked("thing", "I do not see a sponge. Could you put one on the table?", now_ns, order=order))
+            return self._ask(
+                Asked("thing", "I do not see a sponge. Could you put one on the table?", now_ns, order=order)
+            )
         said = [f"Sure. I will wipe the {place}."]
         wide = [one for one in self._things() if self._place_of(one.id) == place and one.width_m > GRASP_WIDTH_M]
         for one in wide:
-            said += self._ask_for_help(Task("place", one.id, "countertop" if place != "countertop" else "table"), one, now_ns)
+            said += self._ask_for_help(
+                Task("place", one.id, "countertop" if place != "countertop" else "table"), one, now_ns
+            )
         home = self._place_of(sponge.id) or "countertop"
-        steps = [Task("wipe", sponge.id, place, f"wipe the {place}"), self._put(sponge, home if home != place else "countertop")]
+        steps = [
+            Task("wipe", sponge.id, place, f"wipe the {place}"),
+            self._put(sponge, home if home != place else "countertop"),
+        ]
         if wide:
             self.tasks.extend(steps)
             return said
@@ -521,7 +539,9 @@ class Mind:
         found = [one for one in found if not order.place or self._place_of(one.id) != order.place] or found
         if not found:
             words = f"{reference.colour} {reference.label}".strip()
-            asked = Asked("thing", f"I do not see a {words}. Could you put it on the table for me?", now_ns, order=order)
+            asked = Asked(
+                "thing", f"I do not see a {words}. Could you put it on the table for me?", now_ns, order=order
+            )
             return [], self._ask(asked)
         if reference.count == ALL or len(found) == 1 or reference.label == "*":
             return found, []
@@ -575,7 +595,9 @@ class Mind:
 
         plain = re.sub(r"\bmy (\w+)\b", own, plain)
         holds = [self._thing(one.holds) for one in self.world.scene.people if one.holds]
-        named = self._thing(self.pointed[0]) if self.pointed[0] else next((one for one in holds if one is not None), None)
+        named = (
+            self._thing(self.pointed[0]) if self.pointed[0] else next((one for one in holds if one is not None), None)
+        )
         if named is not None:
             name = f"the {name_of_thing(named)}"
             plain = re.sub(rf"\b(this|that) {named.label}\b", name, plain)
@@ -591,9 +613,15 @@ class Mind:
         first = steps[0]
         thing = self._thing(first.thing)
         if first.skill == "place" and not first.place and thing is not None:
-            text = f"Where {'do the cookies' if thing.label == 'cookie jar' else f'does the {name_of_thing(thing)}'} go?"
+            text = (
+                f"Where {'do the cookies' if thing.label == 'cookie jar' else f'does the {name_of_thing(thing)}'} go?"
+            )
             return self._ask(Asked("place", text, now_ns, tasks=(first,)))
-        if thing is not None and thing.width_m > GRASP_WIDTH_M and first.skill in ("place", "pick", "hand_over", "rinse"):
+        if (
+            thing is not None
+            and thing.width_m > GRASP_WIDTH_M
+            and first.skill in ("place", "pick", "hand_over", "rinse")
+        ):
             return self._ask_for_help(first, thing, now_ns)
         pours = first.skill == "rinse" or first.place in ("sink", "bin")
         if asks_first is not None and pours and not _is_empty(asks_first):
@@ -681,18 +709,18 @@ class Mind:
 
     def _fitting(self, reference: Reference) -> list[SeenObject]:
         label = reference.label
-        found = [
+        return [
             one
             for one in self._things()
             if (label in ("", "*", one.label) or (label == "fruit" and one.label in FRUIT))
             and reference.colour in ("", one.colour)
             and (not reference.source or self._place_of(one.id) == reference.source)
         ]
-        return found
 
     def _place_of(self, thing: str) -> str:
         return next(
-            (one.object for one in self.world.scene.relations if one.subject == thing and one.relation in ("on", "in")), ""
+            (one.object for one in self.world.scene.relations if one.subject == thing and one.relation in ("on", "in")),
+            "",
         )
 
     def _is_held(self, thing: str) -> bool:

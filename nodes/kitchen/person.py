@@ -16,8 +16,9 @@ import msgspec
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.scenario import DOES, Event, Scenario, holds, load_scenario, named, thing_of
-from nodes.kitchen.scene import PARKED_M
+from nodes.kitchen.mjcf import PARKED_M
 from nodes.kitchen.world import Kitchen, load_world
+from nodes.sim.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
 from nodes.sim.messages import BodyPart
 from runtime import Node, Publisher, QoS, Subscription, UserError, every, on, to_ns
 from runtime.msgs import GuardState, Utterance
@@ -76,6 +77,7 @@ class ScenarioPerson(Node):
         self.paused_until_ns = 0
         self.swing: tuple[str, int] | None = None
         self.truth: KitchenTruth | None = None
+        self.stopped_ns = 0
 
     def on_start(self) -> None:
         """The run's seed draws wordings and places."""
@@ -104,6 +106,7 @@ class ScenarioPerson(Node):
             kind, _, what = event.when.partition(": ")
             if kind in ("is", "ever") and holds(what, truth):
                 self._plan(number)
+        self._forgive(now_ns)
         self.wrong = self.wrong or next((one for one in self.scenario.verdict.wrong if holds(one, truth)), "")
         for number, event in enumerate(self.scenario.events):
             if number not in self.done and self.due_ns.get(number, now_ns + 1) <= now_ns:
@@ -146,6 +149,17 @@ class ScenarioPerson(Node):
                 self._plan(number)
         return True
 
+    def _forgive(self, now_ns: int) -> None:
+        """What the robot's own touch has stopped may go on after a moment."""
+        guard = self.guard.latest()
+        if guard is None or guard.mode != "stopped" or guard.stopped_by not in TOUCHES:
+            self.stopped_ns = 0
+        elif not self.stopped_ns:
+            self.stopped_ns = now_ns
+        elif now_ns - self.stopped_ns > to_ns(FORGIVE_AFTER_S):
+            self.stopped_ns = now_ns
+            self.heard.publish(Utterance(speaker=self.scenario.person, text=GO_ON))
+
     def _plan(self, number: int) -> None:
         self.due_ns.setdefault(number, self.clock.now_ns() + to_ns(self.scenario.events[number].after_s))
 
@@ -187,7 +201,10 @@ class ScenarioPerson(Node):
             behind = -1.0 if y < 1.0 else 1.0
             hand = (x, y + behind * BEFORE_M, z + 0.14)
             pitch = math.atan2(0.14, BEFORE_M)
-            self.motions += [Motion("hand", self._over(hand)), Motion("hand", hand, -behind * math.pi / 2, pitch, "point")]
+            self.motions += [
+                Motion("hand", self._over(hand)),
+                Motion("hand", hand, -behind * math.pi / 2, pitch, "point"),
+            ]
         elif verb == "look at":
             face = self.at["face"].at_m
             yaw = math.atan2(y - face[1], x - face[0])
@@ -274,7 +291,8 @@ class ScenarioPerson(Node):
     def _conclude(self, now_ns: int, truth: KitchenTruth) -> None:
         missing = [one for one in self.scenario.verdict.right if not holds(one, truth)]
         waits_for_more = any(
-            number not in self.done and event.when in ("start", "then") for number, event in enumerate(self.scenario.events)
+            number not in self.done and event.when in ("start", "then")
+            for number, event in enumerate(self.scenario.events)
         ) and any(number in self.due_ns and number not in self.done for number in range(len(self.scenario.events)))
         quiet_s = (now_ns - self.lively_ns) * 1e-9
         is_late = now_ns - self.arrived_ns > to_ns(self.scenario.patience_s)
@@ -295,6 +313,10 @@ def _words_of(path: Path, name: str) -> dict[str, tuple[str, ...]]:
 
     try:
         data: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-        return {slot: texts for slot, texts in msgspec.convert(data.get(name, {}), dict[str, tuple[str, ...]]).items() if texts}
+        return {
+            slot: texts
+            for slot, texts in msgspec.convert(data.get(name, {}), dict[str, tuple[str, ...]]).items()
+            if texts
+        }
     except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
         raise UserError(f"wordings {path}: {problem}") from problem

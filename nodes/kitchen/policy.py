@@ -71,7 +71,14 @@ KITCHEN_SPECS = {
 _FOLD = Phase("fold", "drawing in the arm", "travel", ("lift", "folded"), 12.0, "the arm does not draw in", folds=True)
 RETREAT = (replace(_FOLD, succeeds=True),)
 _DRIVE = Phase(
-    "drive", "driving to the {it}", "travel", ("there",), 40.0, "the base does not get to the {it}", folds=True, drives=True
+    "drive",
+    "driving to the {it}",
+    "travel",
+    ("there",),
+    40.0,
+    "the base does not get to the {it}",
+    folds=True,
+    drives=True,
 )
 _CARRY = PUT_BACK[0]
 _LET_GO = SET_BACK[1:]
@@ -81,13 +88,17 @@ HAND_OVER = (
 )  # fmt: skip
 _DIP = Phase("dip", "rinsing it in the {it}", "set down", ("lift",), 8.0, "something is in the {it}", carries=True)
 _RINSE = Phase("rinse", "rinsing it in the {it}", "keep", ("time",), 9.0, "", carries=True, lasts_s=RINSE_S)
-_LIFT_OFF = Phase("raise", "raising it", "travel", ("lift",), 8.0, "the hand does not come up", carries=True, succeeds=True)
+_LIFT_OFF = Phase(
+    "raise", "raising it", "travel", ("lift",), 8.0, "the hand does not come up", carries=True, succeeds=True
+)
 _LAY_ON = Phase("lay on", "wiping the {it}", "set down", ("lift",), 8.0, "something is on the {it}", carries=True)
 _STROKE = Phase(
     "stroke", "wiping the {it}", "keep", ("base",), 12.0, "something is in the way on the {it}", goes=True, slides=True,
     carries=True,
 )  # fmt: skip
-_UP = Phase("up", "letting go of the {it}", "travel", ("lift",), 8.0, "the lift does not come up", opens=True, rolls_rad=0.0)
+_UP = Phase(
+    "up", "letting go of the {it}", "travel", ("lift",), 8.0, "the lift does not come up", opens=True, rolls_rad=0.0
+)
 
 
 class KitchenPolicy(ExpertPolicy):
@@ -162,7 +173,9 @@ class KitchenPolicy(ExpertPolicy):
 
     def _with_held(self, skill: str, target: SeenObject, held: Spot) -> Plan | str:
         if skill == "hand_over":
-            palm = replace(held, name="hand", x_m=target.x_m, y_m=target.y_m, z_m=target.z_m + held.height_m / 2 + 0.014)
+            palm = replace(
+                held, name="hand", x_m=target.x_m, y_m=target.y_m, z_m=target.z_m + held.height_m / 2 + 0.014
+            )
             return plan(HAND_OVER, palm)
         place = self.kitchen.places.get(target.label)
         if place is None:
@@ -198,8 +211,8 @@ class KitchenPolicy(ExpertPolicy):
         sign = 1 if action.skill == "open" else -1
         turn = Phase("turn", "turning the lid of the {it}", "keep", ("rolled",), 5.0, "the lid of the {it} is stuck",
                      rolls_rad=sign * TWIST_RAD)  # fmt: skip
-        let_go = Phase("let go", "letting go of the {it}", "keep", ("open",), 3.0, "the gripper does not open", opens=True,
-                       then="empty", succeeds=True, rolls_rad=sign * TWIST_RAD)  # fmt: skip
+        let_go = Phase("let go", "letting go of the {it}", "keep", ("open",), 3.0, "the gripper does not open",
+                       opens=True, then="empty", succeeds=True, rolls_rad=sign * TWIST_RAD)  # fmt: skip
         return plan((*PICK[:3], turn, let_go, LEAVE, _UP), spot_of(action.target))
 
     def _drive(self, action: Action, state: RobotState) -> Plan | str:
@@ -222,6 +235,7 @@ class KitchenPolicy(ExpertPolicy):
 
 def place_near(kitchen: Kitchen, x_m: float, y_m: float) -> Place:
     """The place at which something is, or that it is nearest to."""
+
     def away(place: Place) -> float:
         dx = max(place.x_m[0] - x_m, 0.0, x_m - place.x_m[1])
         return math.hypot(dx, max(place.y_m[0] - y_m, 0.0, y_m - place.y_m[1]))

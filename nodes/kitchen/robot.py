@@ -16,7 +16,7 @@ import numpy as np
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.scenario import load_scenario
-from nodes.kitchen.scene import PARTS, build_kitchen
+from nodes.kitchen.mjcf import PARTS, build_kitchen
 from nodes.kitchen.world import Laid, Layout, default_specs, lay_out, load_world, place_at
 from nodes.sim.grip import fix
 from nodes.sim.messages import BodyPart
@@ -61,7 +61,9 @@ class KitchenRobot(SimRobot):
 
     person_parts = PARTS
 
-    def __init__(self, scenario: str = "", seed: int = 0, head_pan_rad: float = 0.0, head_tilt_rad: float = 0.0) -> None:
+    def __init__(
+        self, scenario: str = "", seed: int = 0, head_pan_rad: float = 0.0, head_tilt_rad: float = 0.0
+    ) -> None:
         found = load_scenario(Path(scenario)) if scenario else None
         world = load_world(Path(found.world) if found is not None and found.world else None)
         self.layout: Layout = lay_out(world, found.things if found is not None else default_specs(), seed)
@@ -74,7 +76,7 @@ class KitchenRobot(SimRobot):
             for one in self.layout.things
         }
         self.gesture = ""
-        self.pose = {part: (0.0, 0.0) for part in PARTS}  # yaw, pitch
+        self.pose = dict.fromkeys(PARTS, (0.0, 0.0))  # yaw, pitch
         self.in_hand = ""  # what the person holds
         self.ever_touched: set[str] = set()
         self._body_of = {one.thing.name: int(self.model.body(one.thing.name).id) for one in self.layout.things}
@@ -138,9 +140,9 @@ class KitchenRobot(SimRobot):
             hand = self._part_m("hand")
             x, y, z = self._at(before)
             above = z - self._laid(before).thing.height_m / 2 - hand[2]
-            if self.gesture == "open" and not self.in_hand and math.dist((x, y), hand[:2]) < PALM_M:
-                if -0.02 < above < PALM_ABOVE_M:
-                    self._give(before)
+            is_over = math.dist((x, y), hand[:2]) < PALM_M and -0.02 < above < PALM_ABOVE_M
+            if self.gesture == "open" and not self.in_hand and is_over:
+                self._give(before)
 
     def _live(self) -> None:
         self.ever_touched |= self._touched
@@ -157,11 +159,11 @@ class KitchenRobot(SimRobot):
     def _wash(self, one: Laid, state: ThingState, x: float, y: float, bottom_m: float) -> None:
         kind = self.layout.kitchen.kinds[one.spec.kind]
         is_wet = is_below = False
-        for name, place in self.layout.kitchen.places.items():
+        for place in self.layout.kitchen.places.values():
             if not place.holds(x, y):
                 continue
             is_inside = place.form == "box" and bottom_m < place.z_m - 0.01
-            if is_inside and kind.vessel and state.fill > 0.0 and "waste" in (*place.state, "waste"):
+            if is_inside and kind.vessel and state.fill > 0.0:
                 state.fill, state.contents, state.is_emptied = 0.0, (), True
             is_wet = is_wet or (is_inside and place.washes)
             if place.fills and kind.vessel and self._held != one.thing.name and abs(bottom_m - place.z_m) < 0.03:
@@ -169,7 +171,6 @@ class KitchenRobot(SimRobot):
                 state.below_spout_s += RULE_PERIOD_S
                 if state.below_spout_s > FILL_S and place.fills not in state.contents:
                     state.fill, state.contents = 1.0, (*state.contents, place.fills)
-            del name
         state.wet_s = state.wet_s + RULE_PERIOD_S if is_wet else 0.0
         if not is_below:
             state.below_spout_s = 0.0
@@ -238,7 +239,8 @@ class KitchenRobot(SimRobot):
             )  # fmt: skip
         (hand_yaw, hand_pitch), (face_yaw, face_pitch) = self.pose["hand"], self.pose["face"]
         return KitchenTruth(
-            things=tuple(found), dirty_places=tuple(sorted(self.dirty_places)), touched=tuple(sorted(self.ever_touched)),
+            things=tuple(found), dirty_places=tuple(sorted(self.dirty_places)),
+            touched=tuple(sorted(self.ever_touched)),
             robot_x_m=truth.robot_x_m, robot_y_m=truth.robot_y_m, robot_heading_rad=truth.robot_heading_rad,
             is_moving=truth.is_moving, hand_m=self._part_m("hand"), hand_yaw_rad=hand_yaw, hand_pitch_rad=hand_pitch,
             gesture=self.gesture, face_m=self._part_m("face"), face_yaw_rad=face_yaw, face_pitch_rad=face_pitch,

@@ -67,7 +67,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def load_scenario(path: Path) -> Scenario:
-    """The scenario of a file, or the shipped one of a name, once it is known that it can succeed. Raises UserError with all that is wrong."""
+    """The scenario of a file, or the shipped one of a name; one that can succeed. Raises UserError."""
     path = path if path.suffix else SHIPPED / f"{path}.toml"
     try:
         found = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Scenario)
@@ -145,7 +145,10 @@ def _unreachable(condition: str, known: Mapping[str, ThingSpec], world: Kitchen,
     if found["state"] == "clean" and not spec.dirty:
         return []
     is_helped = any(
-        event.do.startswith(("put ", "bring ", "hold out ")) and thing_of(event.do, event.do.split()[0]) in (subject, spec.kind)
+        (
+            event.do.startswith(("put ", "bring ", "hold out "))
+            and thing_of(event.do, event.do.split()[0]) in (subject, spec.kind)
+        )
         or (event.do.startswith("hold out ") and event.do.removeprefix("hold out ") in (subject, spec.kind))
         for event in scenario.events
     )

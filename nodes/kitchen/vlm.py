@@ -159,7 +159,11 @@ class KitchenVLM(LocalVLM):
     def _put_down(self, held: SeenObject) -> Decision:
         """On the nearest flat place: what is held is not what is wanted now."""
         state = self.states[-1]
-        flat = [one for one in self.now.things if one.is_place and one.height_m == 0.0 and one.label in ("table", "countertop")]
+        flat = [
+            one
+            for one in self.now.things
+            if one.is_place and one.height_m == 0.0 and one.label in ("table", "countertop")
+        ]
         nearest = min(flat, key=lambda one: math.dist((one.x_m, one.y_m), (state.base_x_m, state.base_y_m)))
         return self._do("place", self._spot_on(nearest), held)
 
@@ -215,11 +219,20 @@ class KitchenVLM(LocalVLM):
         if found is None or place.height_m > 0.0:
             return place
         held = self._held()
-        taken = [(one.x_m, one.y_m) for one in self.now.things if not one.is_place and (held is None or one.id != held.id)]
+        taken = [
+            (one.x_m, one.y_m) for one in self.now.things if not one.is_place and (held is None or one.id != held.id)
+        ]
         doing = self.doing
-        if doing is not None and doing.skill in ("place", "drive") and doing.target is not None and self.outcome == "running":
+        if (
+            doing is not None
+            and doing.skill in ("place", "drive")
+            and doing.target is not None
+            and self.outcome == "running"
+        ):
             before = doing.target
-            if found.holds(before.x_m, before.y_m) and all(math.dist((before.x_m, before.y_m), at) > ROOM_M for at in taken):
+            if found.holds(before.x_m, before.y_m) and all(
+                math.dist((before.x_m, before.y_m), at) > ROOM_M for at in taken
+            ):
                 return before
         x, y = _free_point(found, taken, self.states[-1].base_x_m if self.states else 0.0)
         spot: SeenObject = msgspec.structs.replace(place, x_m=x, y_m=y)  # type: ignore[type-var]  # a Struct

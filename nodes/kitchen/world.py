@@ -202,7 +202,7 @@ DEFAULT_THINGS: tuple[dict[str, Any], ...] = (
 
 
 def lay_out(kitchen: Kitchen, specs: Sequence[ThingSpec], seed: int) -> Layout:
-    """The things on their places, the obstacles, looks and light, by the seed. Raises UserError where there is no room."""
+    """Things, obstacles, looks and light by the seed. Raises UserError where there is no room."""
     generator = random.Random(f"kitchen/{seed}")
     slots = {name: place.slots_m() for name, place in kitchen.places.items()}
     for free in slots.values():

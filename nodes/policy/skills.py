@@ -46,7 +46,19 @@ GRASP_ABOVE_BOTTOM_M = 0.035
 """Closest to what the thing stands on: the ends of the fingers reach 0.02 below the point between them."""
 Level = Literal["keep", "travel", "grasp", "set down"]
 Until = Literal[
-    "lift", "arm", "wrist", "base", "head", "near", "grasp", "open", "off", "point", "folded", "there", "rolled",
+    "lift",
+    "arm",
+    "wrist",
+    "base",
+    "head",
+    "near",
+    "grasp",
+    "open",
+    "off",
+    "point",
+    "folded",
+    "there",
+    "rolled",
     "time",
 ]
 
@@ -205,6 +217,8 @@ AT_M, AT_AHEAD_M, HEADING_RAD = 0.08, 0.02, 0.03
 """A base is at a spot when it is this near, abeam of it, and turned like this."""
 TURN_FIRST_RAD = 0.12
 """A spot further to a side is turned to before the base drives."""
+CORNER_M, CORNER_RAD = 0.12, 0.7
+"""A corner of a way is passed this near; further to a side than that it is turned to first."""
 TURN_RADPS, TURN_RADPS2 = 1.0, 0.8
 LOST_S = 0.4
 """How long a carried thing may seem gone before it counts as lost."""
@@ -455,6 +469,9 @@ def _steer(state: RobotState) -> float:
 def _drive_to(spot: Spot, state: RobotState) -> tuple[float, float]:
     """Speeds of a base that turns towards a spot, drives there, and turns as the spot says."""
     ahead, away, off_rad = _seen_from(spot, state)
+    if spot.heading_rad is None:  # a corner of the way: passed without a stop
+        is_aside = abs(off_rad) > CORNER_RAD
+        return 0.0 if is_aside else DRIVE_MPS * math.cos(off_rad), _turn(off_rad) if is_aside else 1.5 * off_rad
     if away > AT_M or abs(ahead) > AT_AHEAD_M:
         if away > AT_M and abs(off_rad) > TURN_FIRST_RAD:
             return 0.0, _turn(off_rad)
@@ -464,10 +481,11 @@ def _drive_to(spot: Spot, state: RobotState) -> tuple[float, float]:
 
 
 def _is_at(spot: Spot, state: RobotState) -> bool:
-    ahead, away, _ = _seen_from(spot, state)
+    _, away, _ = _seen_from(spot, state)
+    if spot.heading_rad is None:
+        return away < CORNER_M
     is_still = abs(state.base_v_mps) < 0.03 and abs(state.base_w_radps) < 0.05
-    is_there = away < AT_M and (abs(ahead) < AT_AHEAD_M or spot.heading_rad is not None)
-    return is_there and abs(_turned(spot, state)) < HEADING_RAD and (is_still or spot.heading_rad is None)
+    return is_still and away < AT_M and abs(_turned(spot, state)) < HEADING_RAD
 
 
 def _seen_from(spot: Spot, state: RobotState) -> tuple[float, float, float]:

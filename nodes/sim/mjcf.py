@@ -100,7 +100,8 @@ def build_around(
 <material name="tiles" texture="tiles" texrepeat="{repeat} {repeat}" reflectance="0"/>
 </asset>
 <worldbody>
-<light name="lamp" pos="0.3 0.2 2.6" dir="0 -0.25 -1" directional="true" diffuse="{lamp} {lamp} {lamp}" specular="0 0 0"/>
+<light name="lamp" pos="0.3 0.2 2.6" dir="0 -0.25 -1" directional="true"
+ diffuse="{lamp} {lamp} {lamp}" specular="0 0 0"/>
 {world}
 {_room_camera_xml()}
 {_robot_xml()}

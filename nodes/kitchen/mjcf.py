@@ -17,7 +17,12 @@ from nodes.sim.mjcf import Scene, build_around
 
 PARTS = ("hand", "foot", "body", "face")
 """What a person has that the robot can meet."""
-PARKED_M = {"hand": (1.75, -1.25, 0.9), "foot": (1.80, -1.30, 0.04), "body": (1.75, -1.30, 0.75), "face": (1.75, -1.30, 1.5)}
+PARKED_M = {
+    "hand": (1.75, -1.25, 0.9),
+    "foot": (1.80, -1.30, 0.04),
+    "body": (1.75, -1.30, 0.75),
+    "face": (1.75, -1.30, 1.5),
+}
 """Where the person stands who has nothing to do."""
 _THICK_M = 0.008
 
@@ -51,9 +56,8 @@ def _walls(layout: Layout) -> str:
         "west": ((west - 0.05, middle_y, 1.2), (0.05, half_y, 1.2)),
         "east": ((east + 0.05, middle_y, 1.2), (0.05, half_y, 1.2)),
     }
-    floor = (
-        f'<geom name="floor" type="plane" size="{FLOOR_HALF_M} {FLOOR_HALF_M} 0.1" material="tiles" {COLLISION_STATIC}/>'
-    )
+    size = join_numbers((FLOOR_HALF_M, FLOOR_HALF_M, 0.1))
+    floor = f'<geom name="floor" type="plane" size="{size}" material="tiles" {COLLISION_STATIC}/>'
     return floor + "".join(box(f"wall_{name}", *where, rgb, COLLISION_STATIC) for name, where in walls.items())
 
 
@@ -79,11 +83,23 @@ def _place(name: str, place: Place, rgb: Rgb) -> str:
             COLLISION_STATIC),
     ]  # fmt: skip
     for side, sign in (("east", 1), ("west", -1)):
-        parts.append(box(f"{id_}_{side}", (x + sign * half_x, y, middle), (_THICK_M, half_y, half_z), rgb, COLLISION_STATIC))
+        parts.append(
+            box(f"{id_}_{side}", (x + sign * half_x, y, middle), (_THICK_M, half_y, half_z), rgb, COLLISION_STATIC)
+        )
     for side, sign in (("north", 1), ("south", -1)):
-        parts.append(box(f"{id_}_{side}", (x, y + sign * half_y, middle), (half_x, _THICK_M, half_z), rgb, COLLISION_STATIC))
+        parts.append(
+            box(f"{id_}_{side}", (x, y + sign * half_y, middle), (half_x, _THICK_M, half_z), rgb, COLLISION_STATIC)
+        )
     if place.washes:
-        parts.append(box(f"{id_}_tap", (x, place.y_m[1] - 0.02, rim + 0.10), (0.012, 0.012, 0.10), (0.8, 0.8, 0.82), COLLISION_NONE))
+        parts.append(
+            box(
+                f"{id_}_tap",
+                (x, place.y_m[1] - 0.02, rim + 0.10),
+                (0.012, 0.012, 0.10),
+                (0.8, 0.8, 0.82),
+                COLLISION_NONE,
+            )
+        )
     return "".join(parts)
 
 
@@ -147,13 +163,9 @@ def _person() -> str:
         ),
     }
     return "".join(
-        f'<body name="{part}" mocap="true" pos="{join_numbers(PARKED_M[part])}">'
-        f"{geoms[part]}</body>"
-        for part in PARTS
+        f'<body name="{part}" mocap="true" pos="{join_numbers(PARKED_M[part])}">{geoms[part]}</body>' for part in PARTS
     )
 
 
 def _darker(rgb: Rgb) -> Rgb:
     return rgb[0] * 0.55, rgb[1] * 0.55, rgb[2] * 0.55
-
-

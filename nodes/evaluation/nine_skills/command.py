@@ -1,0 +1,183 @@
+"""`polyrhythm eval nine-skills`: the kitchen's scenarios over seeds, and how many came out right, skill by skill.
+
+Each verdict is of the simulator's world. A wrong deed is a condition that must never hold and did, once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nodes.evaluation.command import in_order, interrupted_by_term, run_all, seeds_of
+from nodes.evaluation.folder import ResultsFolder
+from nodes.evaluation.running import check_not_broken
+from nodes.evaluation.trials import Card, Result, Variant, trials_of
+from nodes.kitchen.scenario import SHIPPED, Scenario, load_scenario
+from nodes.statistics.paired import wilson
+from runtime.clock import wall_time_text
+from runtime.commands.command_line import count, seconds, unique_path
+from runtime.errors import UserError, choices
+from runtime.launch.file import check, find, load
+from runtime.launch.provenance import git_state, versions
+
+LAUNCH = "kitchen"
+REPORT = "nodes.evaluation.nine_skills.command:report_verdict"
+HELD_OUT = Path(__file__).with_name("heldout.toml")
+HELD_OUT_SEED = 1000
+SKILLS = (
+    "underspecified orders", "legibility", "coordination", "errors and feedback", "asking for help",
+    "physical interaction", "non-verbal cues", "common sense", "asking for specification",
+)  # fmt: skip
+WRONG = "wrong deed"
+
+
+def main(argv: list[str]) -> int:
+    """0; 1 where runs broke. Raises UserError where it was asked wrongly."""
+    asked = _parser().parse_args(argv)
+    files = files_in(asked.tasks or SHIPPED)
+    names = _chosen(files, asked.task)
+    changes = [*asked.change, *([f"person.words={HELD_OUT}"] if asked.words == "heldout" else [])]
+    variant = Variant(asked.words, tuple(changes))
+    path = find(LAUNCH)
+    check(load(path, overrides=variant.changes))
+    seeds = seeds_of(asked.seeds)
+    if asked.words == "heldout":
+        seeds = range(seeds.start + HELD_OUT_SEED, seeds.stop + HELD_OUT_SEED)
+    trials = trials_of([variant], names, seeds)
+    out: Path = asked.out or unique_path(Path("runs") / f"nine-skills-{wall_time_text()}")
+    card = Card(
+        launch=load(path).text, variants=(variant,), tasks=names, is_virtual=True, for_s=None, versions=versions(),
+        git=git_state(path.parent),
+    )  # fmt: skip
+    folder = ResultsFolder(out, card)
+
+    def changed(task: str, changes: Sequence[str]) -> Sequence[str]:
+        return changes_for_file(files[task], changes)
+
+    try:
+        with interrupted_by_term():
+            run_all(asked, str(path), [variant], trials, folder, changes_of_task=changed, report=REPORT)
+    except KeyboardInterrupt:
+        print(f"\nstopped after {len(folder.results)} of {len(trials)} runs", file=sys.stderr)
+        if not folder.results:
+            return 1
+    finally:
+        folder.close()
+    results = in_order(folder.results, trials)
+    check_not_broken(results)
+    figures = figures_of_skills(results, {name: load_scenario(files[name]) for name in names})
+    if asked.json:
+        print(msgspec.json.format(msgspec.json.encode(figures), indent=1).decode())
+    else:
+        print(table(figures))
+        for result in results:
+            if not result.is_success:
+                print(f"! {result.trial.task}, seed {result.trial.seed}: {result.reason}")
+    return 1 if any(result.has_broken for result in results) else 0
+
+
+def files_in(folder: Path) -> dict[str, Path]:
+    """The scenario files of a folder by name; each is one that can succeed. Raises UserError with all that is wrong."""
+    files = {file.stem: file for file in sorted(folder.glob("*.toml"))}
+    if not files:
+        raise UserError(f"{folder}: holds no scenario; expected files such as clean-and-wash.toml (docs/kitchen.md)")
+    problems = []
+    for file in files.values():
+        try:
+            load_scenario(file)
+        except UserError as problem:
+            problems.append(str(problem))
+    if problems:
+        raise UserError("\n".join(problems))
+    return files
+
+
+def changes_for_file(file: Path, changes: Sequence[str]) -> list[str]:
+    """What `--set` makes of launch/kitchen.toml, so that it plays a scenario file."""
+    return [*changes, f"driver.scenario={file}", f"person.scenario={file}"]
+
+
+def _chosen(files: Mapping[str, Path], asked: Sequence[str]) -> tuple[str, ...]:
+    for name in asked:
+        if name not in files:
+            raise UserError(f"--task {name!r}: known: {choices(files)}")
+    return tuple(dict.fromkeys(asked)) or tuple(files)
+
+
+def report_verdict(
+    recording: Path, folder: Path, *, outcome: tuple[bool | None, str] | None = None, **_: Any
+) -> bool | None:
+    """The person's verdict as JSON, and nothing of the recording."""
+    ok, reason = outcome if outcome is not None else (None, "nobody judged it")
+    print(json.dumps({"is_success": ok, "reason": reason}))
+    return ok
+
+
+def figures_of_skills(results: Sequence[Result], scenarios: Mapping[str, Scenario]) -> dict[str, object]:
+    """Shares with 95 % intervals, in all and by skill."""
+    by_skill = {
+        f"{number} {SKILLS[number - 1]}": [one for one in results if scenarios[one.trial.task].skill == number]
+        for number in range(1, len(SKILLS) + 1)
+    }
+    return {"all": _figure(results), "by_skill": {name: _figure(some) for name, some in by_skill.items() if some}}
+
+
+def _figure(results: Sequence[Result]) -> dict[str, object]:
+    number = len(results)
+    return {
+        "runs": number,
+        "right": _share(sum(bool(one.is_success) for one in results), number),
+        "wrong_deeds": _share(sum(one.reason.startswith(WRONG) for one in results), number),
+    }
+
+
+def _share(part: int, whole: int) -> dict[str, float]:
+    low, high = wilson(part, whole)
+    return {"count": part, "share": part / whole if whole else 0.0, "low": low, "high": high}
+
+
+def table(figures: Mapping[str, object]) -> str:
+    """The figures for people."""
+    lines = [f"{'skill':30}{'runs':>6}{'right':>22}{'wrong deeds':>26}"]
+    by_skill = figures["by_skill"]
+    assert isinstance(by_skill, dict)
+    for name, figure in (*by_skill.items(), ("all", figures["all"])):
+        assert isinstance(figure, dict)
+        right, wrong = figure["right"], figure["wrong_deeds"]
+        lines.append(
+            f"{name:30}{figure['runs']:>6}{right['share']:>8.0%} ({right['low']:.0%} to {right['high']:.0%})"
+            f"{wrong['count']:>12} ({wrong['low']:.1%} to {wrong['high']:.1%})"
+        )
+    return "\n".join(lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="polyrhythm eval nine-skills",
+        description="Play the scenarios of the nine skills in the simulated kitchen, and judge by where things really "
+        "are. Of the count are --words heldout: other wordings, and layouts that nobody worked on.",
+        epilog="examples: polyrhythm eval nine-skills --seeds 5; "
+        "polyrhythm eval nine-skills --tasks my_scenarios --task mine --set planner.use=mine:Planner",
+    )
+    parser.add_argument(
+        "--tasks", type=Path, metavar="FOLDER", help="scenario files of your own; default: those that ship"
+    )
+    parser.add_argument("--task", action="append", default=[], metavar="NAME", help="only this one; several")
+    parser.add_argument("--words", choices=("tuning", "heldout"), default="tuning", help="default: tuning")
+    parser.add_argument("--set", action="append", default=[], dest="change", metavar="NODE.PARAM=VALUE",
+                        help="as for run: another planner or VLM")  # fmt: skip
+    parser.add_argument("--seeds", default="5", metavar="N", help="so many, from 0 (default: 5); or FIRST:END")
+    parser.add_argument("--jobs", type=count, metavar="N", help="runs side by side (default: as many as cores)")
+    parser.add_argument("--longest", type=seconds, default=900.0, metavar="S",
+                        help="seconds on the wall clock after which a run is killed (default: 900)")  # fmt: skip
+    parser.add_argument("--keep", choices=("failures", "all"), default="failures", help="which recordings are kept")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="results that stand there are gone on with")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.set_defaults(real_time=False, for_s=None)
+    return parser
