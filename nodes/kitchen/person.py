@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
-from nodes.kitchen.scenario import DOES, Event, Scenario, holds, load_scenario, named, thing_of
 from nodes.kitchen.mjcf import PARKED_M
+from nodes.kitchen.scenario import DOES, Event, Scenario, holds, load_scenario, named, thing_of
 from nodes.kitchen.world import Kitchen, load_world
 from nodes.sim.collaborator import FORGIVE_AFTER_S, GO_ON, TOUCHES
 from nodes.sim.messages import BodyPart

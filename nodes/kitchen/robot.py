@@ -15,13 +15,13 @@ import mujoco
 import numpy as np
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
-from nodes.kitchen.scenario import load_scenario
 from nodes.kitchen.mjcf import PARTS, build_kitchen
+from nodes.kitchen.scenario import load_scenario
 from nodes.kitchen.world import Laid, Layout, default_specs, lay_out, load_world, place_at
 from nodes.sim.grip import fix
 from nodes.sim.messages import BodyPart
-from nodes.sim.robot import SimRobot
 from nodes.sim.mjcf import Scene
+from nodes.sim.robot import SimRobot
 from runtime.clock import to_ns
 from runtime.msgs import JOINTS
 

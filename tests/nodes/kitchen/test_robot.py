@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nodes.kitchen.robot import KitchenRobot
 from nodes.kitchen.mjcf import PARKED_M
+from nodes.kitchen.robot import KitchenRobot
 from nodes.sim.messages import BodyPart
 
 pytest.importorskip("mujoco")
