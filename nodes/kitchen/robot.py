@@ -11,14 +11,13 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import mujoco
 import numpy as np
 
 from nodes.kitchen.messages import KitchenThing, KitchenTruth
 from nodes.kitchen.mjcf import PARTS, build_kitchen
 from nodes.kitchen.scenario import load_scenario
 from nodes.kitchen.world import Laid, Layout, default_specs, lay_out, load_world, place_at
-from nodes.sim.grip import fix
+from nodes.sim.grip import fix, keep_awake
 from nodes.sim.messages import BodyPart
 from nodes.sim.mjcf import Scene
 from nodes.sim.robot import SimRobot
@@ -212,8 +211,7 @@ class KitchenRobot(SimRobot):
 
     def _let_go(self) -> None:
         self.data.eq_active[self.model.equality(f"give_{self.in_hand}").id] = 0
-        tree = self.model.body_treeid[self._body_of[self.in_hand]]
-        self.data.tree_asleep[tree] = -(1 + mujoco.mjMINAWAKE)
+        keep_awake(self.model, self.data, self._body_of[self.in_hand])
         self.in_hand = ""
 
     # --- the truth

@@ -30,6 +30,13 @@ def fix(model: mujoco.MjModel, data: mujoco.MjData, weld: int, hand: int, thing:
     data.eq_active[weld] = 1
 
 
+def keep_awake(model: mujoco.MjModel, data: mujoco.MjData, thing: int) -> None:
+    """Let a body that is awake count its steps at rest anew."""
+    tree = model.body_treeid[thing]
+    if data.tree_asleep[tree] < 0:  # the count of its steps at rest, upwards to -1; from 0 on it sleeps
+        data.tree_asleep[tree] = -(1 + mujoco.mjMINAWAKE)
+
+
 class Grip:
     """What the two fingers press on, and what is fixed to the hand."""
 
@@ -109,6 +116,4 @@ class Grip:
         self._pressed_steps = 0
 
     def _keep_awake(self, data: mujoco.MjData) -> None:
-        tree = self._model.body_treeid[self._let_go]
-        if data.tree_asleep[tree] < 0:  # the count of its steps at rest, upwards to -1; from 0 on it sleeps
-            data.tree_asleep[tree] = -(1 + mujoco.mjMINAWAKE)
+        keep_awake(self._model, data, self._let_go)
