@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from runtime.commands.command_line import count, seconds, unique_path
 
 from nodes.evaluation.command import in_order, interrupted_by_term, run_all, seeds_of
 from nodes.evaluation.folder import ResultsFolder
@@ -22,6 +21,7 @@ from nodes.evaluation.trials import Card, Result, Variant, trials_of
 from nodes.kitchen.scenario import SHIPPED, Scenario, load_scenario
 from nodes.statistics.paired import wilson
 from runtime.clock import wall_time_text
+from runtime.command_line.arguments import count, seconds, unique_path
 from runtime.errors import UserError, choices
 from runtime.launch.file import check, find, load
 from runtime.launch.provenance import git_state, versions
