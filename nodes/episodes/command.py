@@ -209,6 +209,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         metavar="[SEAT=]PATTERN",
         help="a social game: saying what matches this regular expression wins and ends it; again for another",
     )
+    parser.add_argument("--coach", default="", help="who coaches both seats: rules or MODEL[@URL]; default: nobody")
+    parser.add_argument(
+        "--variant", choices=("dsi", "raw", "nsi", "half-nsi"), default="dsi", help="how it coaches" + DEFAULT
+    )
+    parser.add_argument("--attempts", type=int, default=4, help="with a coach: at a dialogue rated too low" + DEFAULT)
     parser.add_argument("--judges", default="rules", help=JUDGES)
     parser.add_argument("--dimensions", type=Path, help="TOML file with own dimensions, for model judges")
     parser.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: runs/episodes-TIME.sqlite")

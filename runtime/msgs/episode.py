@@ -19,6 +19,8 @@ Asks = Literal["act", "bid", "nothing"]
 State = Literal["done", "failed"]
 Fault = Literal["", "unreadable", "declined", "refused"]
 """Why a turn is a failed one: no act in the answer, the model declined, or an act that cannot be played."""
+Strategy = Literal["native", "simple", "negotiation", "leave"]
+"""What a coach advises: as the agent would by itself, with an eye on the conflict, by its workflow, or to go."""
 FailureKind = Literal["", "outage", "budget"]
 """Why there is no answer at all: it could not be had, or it may cost nothing more."""
 Timing = Literal["", "interrupted", "interrupts", "overlaps", "yields"]
@@ -112,6 +114,18 @@ class Briefing(Message):
     transparency: str = "AGENTS"
 
 
+class Guidance(Message):
+    """What a coach tells one seat for one act; nobody else hears it."""
+
+    episode: str
+    seat: int
+    ask: int
+    strategy: Strategy = "native"
+    text: str = ""  # for the player to bear in mind
+    act: Act | None = None  # an act that is ready, to be done as it is
+    failure: str = ""  # why there is no guidance, where there should be
+
+
 class Observation(Message):
     """What a seat is told when it is its turn, or when it is to know something."""
 
@@ -129,6 +143,7 @@ class Observation(Message):
     silence_s: float = 0.0  # asynchronous: for how long nobody has spoken
     is_last: bool = False  # the turn limit comes next
     answer_s: float = 0.0  # how long the moderator waits for the reply; 0: for ever
+    guidance: Guidance | None = None  # where a coach helps this seat
 
 
 class Reply(Message):

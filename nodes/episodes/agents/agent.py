@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from nodes.episodes.agents.agent_spec import provenance_of
 from nodes.episodes.agents.registry import make_brain
-from nodes.episodes.dialogue.observation import AgentObservation, Brain
+from nodes.episodes.dialogue.observation import AgentChoice, AgentObservation, Brain
 from runtime import RELIABLE, Node, Publisher, Subscription, UserError, on
-from runtime.msgs.episode import Briefing, Observation, Reply, Turn
+from runtime.msgs.episode import Briefing, Guidance, Observation, Reply, Turn
 
 
 class Agent(Node):
@@ -63,7 +63,11 @@ class Agent(Node):
         if observation.asks == "nothing" or self._brain is None:
             return
         sight = AgentObservation(self.briefing, tuple(self.turns), observation)
-        choice = await self._brain.choose(sight, self.clock, self.random)
+        guidance = observation.guidance
+        if guidance is not None and guidance.act is not None and observation.asks == "act":
+            choice = AgentChoice(act=guidance.act)
+        else:
+            choice = await self._brain.choose(sight, self.clock, self.random)
         self.answered += 1
         self.reply.publish(
             Reply(
@@ -76,8 +80,17 @@ class Agent(Node):
                 failure_kind=choice.failure_kind,
                 fault=choice.fault,
                 because=choice.because,
-                note=choice.note,
+                note=choice.note or _guided(guidance),
                 held=tuple(turn.index for turn in sight.turns),
                 prompt_sha=choice.prompt_sha,
             )
         )
+
+
+def _guided(guidance: Guidance | None) -> str:
+    """For readers of the log: by what strategy, or why by none."""
+    if guidance is None:
+        return ""
+    if guidance.failure:
+        return f"unguided: {guidance.failure}"
+    return "" if guidance.strategy == "native" else f"guided: {guidance.strategy}"

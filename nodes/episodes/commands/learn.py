@@ -38,9 +38,10 @@ def _add_dataset(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("run", type=Path, help="the run's file (.sqlite)")
     parser.add_argument(
         "--filter",
-        choices=("bc", "sr", "released"),
+        choices=("bc", "sr", "released", "omega"),
         default="bc",
-        help="bc: behaviour cloning; sr: self-reinforcement; released: goal of 7.0 with seats balanced" + DEFAULT,
+        help="bc: behaviour cloning; sr: self-reinforcement; released: goal of 7.0 with "
+        "seats balanced; omega: the best attempts of coached episodes" + DEFAULT,
     )
     parser.add_argument("--format", choices=("alpaca", "messages"), default="alpaca", help="of each line" + DEFAULT)
     parser.add_argument(

@@ -14,6 +14,7 @@ import msgspec
 
 from nodes.episodes.agents.agent_spec import AgentSpec
 from nodes.episodes.agents.registry import read_script
+from nodes.episodes.coaching.regeneration import regenerations
 from nodes.episodes.commands.asked import (
     failed_evaluations,
     jobs_of,
@@ -85,6 +86,8 @@ def run(asked: argparse.Namespace) -> int:
         "dimensions": msgspec.to_builtins(judges.dimensions),
         "playing": msgspec.to_builtins(playing),
     }
+    if asked.coach:
+        spec["attempts"] = asked.attempts
     shard, shards = _shard_of(asked.shard)
     if shards > 1:
         spec["shard"] = asked.shard
@@ -174,6 +177,10 @@ def _plans(asked: argparse.Namespace, library: Library, servers: Servers) -> lis
     if asked.swap:
         pairings += [tuple(reversed(pair)) for pair in pairings if len(pair) > 1 and pair[::-1] not in pairings]
     _check_agents(pairings, servers)
+    if asked.coach and asked.coach != "rules":
+        AgentSpec.parse(asked.coach).check_model(servers)
+    if asked.attempts < 1:
+        raise UserError(f"--attempts is {asked.attempts}; expected at least 1")
     plans = [
         plan_episode(
             library,
@@ -184,6 +191,8 @@ def _plans(asked: argparse.Namespace, library: Library, servers: Servers) -> lis
             name_only=asked.name_only,
             seed=seed,
             wins=wins,
+            coach=asked.coach,
+            variant=asked.variant,
         )
         for pairing in pairings
         for task in tasks
@@ -244,6 +253,8 @@ def _play(plans: list[EpisodePlan], store: Store, settings: Settings, asked: arg
             settings.by_hand = Terminal(Lines())
         try:
             all_done = await play_all(plans, store, settings, progress.played)
+            while all_done and (more := regenerations(store, store.spec.get("attempts", 1))):
+                all_done = await play_all(more, store, settings, progress.played)
             if not settings.servers.budget.spent:
                 await judge_unjudged(store, settings)
             return all_done

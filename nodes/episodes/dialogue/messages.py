@@ -12,5 +12,13 @@ class Pause(Message):
     seconds: float
 
 
+class GuidanceRequest(Message):
+    """The moderator asks a coach before it asks a seat."""
+
+    seat: int
+    ask: int
+    turns: int  # that have happened
+
+
 class BeginEpisode(Message):
     """Starts the episode; later ones change nothing."""

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from nodes.episodes.dialogue.asynchronous import AsynchronousDialogue
-from nodes.episodes.dialogue.messages import BeginEpisode, Pause
+from nodes.episodes.dialogue.messages import BeginEpisode, GuidanceRequest, Pause
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord, Sent, TurnBasedDialogue
 from runtime import FENCE_TOPIC, RELIABLE, URGENT, Fence, Node, Publisher, QoS, Subscription, on
 from runtime.control_messages.fence import raised
 from runtime.message import Epochs
 from runtime.msgs import PREEMPTS, Interrupt
-from runtime.msgs.episode import Observation, Outcome, Reply, Scores, Turn
+from runtime.msgs.episode import Guidance, Observation, Outcome, Reply, Scores, Turn
 
 
 class LoggedStep(msgspec.Struct, frozen=True):
@@ -63,6 +63,9 @@ class Moderator(Node):
     begin = Subscription(BeginEpisode, "episode/begin", qos=QoS(required=False))
     reply = Subscription(Reply, "episode/reply")
     pause = Subscription(Pause, "episode/pause")
+    guidance = Subscription(Guidance, "episode/guidance", qos=QoS(required=False))
+    guidance_due = Subscription(GuidanceRequest, "episode/guidance_request")
+    guidance_request = Publisher(GuidanceRequest, "episode/guidance_request", qos=RELIABLE)
     pause_out = Publisher(Pause, "episode/pause", qos=RELIABLE)
     turn = Publisher(Turn, "episode/turn", qos=RELIABLE)
     interrupt = Publisher(Interrupt, "interrupt", qos=URGENT)
@@ -86,15 +89,26 @@ class Moderator(Node):
     seat15 = Publisher(Observation, "episode/seat15", qos=RELIABLE)
 
     def __init__(
-        self, plan: EpisodePlan, answer_s: float = 0.0, *, awaits_judge: bool = False, tells_all: bool = False
+        self,
+        plan: EpisodePlan,
+        answer_s: float = 0.0,
+        *,
+        awaits_judge: bool = False,
+        tells_all: bool = False,
+        coach_s: float = 0.0,
     ) -> None:
         """`answer_s` is how long a seat has for its answer; 0: for ever. With a judge its scores end the run; with
-        `tells_all` each seat hears at once what it is not asked about, as people want to."""
+        `tells_all` each seat hears at once what it is not asked about, as people want to. `coach_s` is how long a coach
+        has for its guidance; 0: there is none."""
         self.plan = plan
         self.answer_s = answer_s
         self.log_of_steps: StepLog | None = None
         self._awaits_judge = awaits_judge
         self._tells_all = tells_all
+        self._coach_s = coach_s
+        self._held: dict[int, Observation] = {}  # seat -> what it is asked once the coach has spoken
+        self._guided = asyncio.Event()
+        self._newest: dict[int, Guidance] = {}  # in asynchronous talk nobody waits for the coach
         self._ended: Outcome | None = None
         self.conduct: TurnBasedDialogue = TurnBasedDialogue(plan.id, plan.briefings, plan.rules, self.random)
         self._began_ns = 0
@@ -214,7 +228,46 @@ class Moderator(Node):
         # Each observation begins a chain of its own: a fence voids the answers to all but one.
         self.context.cause = ""
         for seat, observation in observations:
-            self._seats[seat].publish(observation)
+            guidance = self._newest.get(seat)
+            if not self._coach_s or observation.asks == "nothing":
+                self._seats[seat].publish(observation)
+                continue
+            request = GuidanceRequest(seat=seat, ask=observation.ask, turns=len(self.conduct.turns))
+            if observation.asks == "act":
+                self._held[seat] = observation
+            else:
+                self._seats[seat].publish(_guided_by(observation, guidance))
+            self.guidance_request.publish(request)
+
+    @on(guidance)
+    def guided(self, guidance: Guidance) -> None:
+        """The coach has spoken: its seat is asked, with what it says."""
+        self._newest[guidance.seat] = guidance
+        held = self._held.get(guidance.seat)
+        if held is not None and held.ask == guidance.ask:
+            del self._held[guidance.seat]
+            self.context.cause = ""
+            self._seats[guidance.seat].publish(_guided_by(held, guidance))
+        self._guided.set()
+
+    @on(guidance_due)
+    async def wait_for_coach(self, request: GuidanceRequest) -> None:
+        """A coach that is dead ends nothing: its seat is asked without it, from now on, and the turn's note says so."""
+        try:
+            async with asyncio.timeout(self._coach_s or None):
+                while (held := self._held.get(request.seat)) is not None and held.ask == request.ask:
+                    self._guided.clear()
+                    await self._guided.wait()
+        except TimeoutError:
+            why = f"the coach did not answer within {self._coach_s:g} s; the talk goes on without it"
+            self.log.warning("turn %d: %s", self.conduct.number, why)
+            self._coach_s = 0.0
+            self.context.cause = ""
+            for seat, held in self._held.items():
+                guidance = Guidance(episode=self.plan.id, seat=seat, ask=held.ask, failure=why)
+                self._seats[seat].publish(_guided_by(held, guidance))
+            self._held.clear()
+            self._guided.set()
 
     def _end(self, outcome: Outcome) -> None:
         """The episode is over, and so is the run where no judge is awaited."""
@@ -231,3 +284,8 @@ class Moderator(Node):
         if self.log_of_steps is not None:
             self.log_of_steps.save_scores(scores)
         self.finish(ok=self._ended.state == "done" and scores.state == "done", reason=self._ended.reason)
+
+
+def _guided_by(observation: Observation, guidance: Guidance | None) -> Observation:
+    told: Any = observation
+    return msgspec.structs.replace(told, guidance=guidance)  # type: ignore[no-any-return]

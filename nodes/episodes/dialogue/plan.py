@@ -46,6 +46,8 @@ class EpisodePlan(msgspec.Struct, frozen=True):
     codename: str = ""
     tags: tuple[str, ...] = ()
     robot_seat: int | None = None
+    coach: str = ""  # who coaches, "rules" or MODEL[@URL]; "": nobody
+    variant: str = "dsi"  # how it coaches
 
     @property
     def names(self) -> tuple[str, ...]:

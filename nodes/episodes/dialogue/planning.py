@@ -31,6 +31,8 @@ def plan_episode(
     name_only: bool = False,
     seed: int = 0,
     wins: tuple[Win, ...] = (),
+    coach: str = "",
+    variant: str = "dsi",
 ) -> EpisodePlan:
     """The plan of one episode; one agent for all seats, or one per seat. Raises UserError for what does not fit."""
     cast = cast_of(library, task)
@@ -50,7 +52,7 @@ def plan_episode(
     checks = tuple(_win_check(win, names) for win in (*scenario.wins, *wins))
     rules = msgspec.structs.replace(rules, wins=rules.wins + checks)
     return EpisodePlan(
-        id=episode_id(task.id, given, seed, mode, name_only, rules),
+        id=episode_id(task.id, (*given, coach, variant) if coach else given, seed, mode, name_only, rules),
         task=task.id,
         scenario=scenario.id,
         context=text_for(scenario.context, EVERYONE),
@@ -67,6 +69,8 @@ def plan_episode(
         deal=scenario.deal,
         seed=seed,
         robot_seat=scenario.robot_seat,
+        coach=coach,
+        variant=variant,
     )
 
 

@@ -80,6 +80,8 @@ def prompt_text(briefing: Briefing, turns: Sequence[Turn], observation: Observat
         parts.append(f'{observation.speaking} is speaking and has said so far: "{observation.so_far}"')
     if observation.silence_s:
         parts.append(f"Nobody has spoken for {observation.silence_s:.1f} s.")
+    if observation.guidance is not None and observation.guidance.text:
+        parts.append(observation.guidance.text)
     if observation.is_last:
         parts.append("This is your last turn.")
     parts.append(f"You are at turn {observation.turn}. " + _HOW.format(available=", ".join(observation.available)))

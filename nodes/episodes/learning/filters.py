@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from nodes.episodes.coaching.regeneration import attempts_of, best_of
 from nodes.episodes.evaluation.dimensions import mean_scores
 from nodes.episodes.results.store import Store
 from runtime.errors import UserError, choices
@@ -50,8 +51,8 @@ def decide(store: Store, filter_name: str, *, judge: str = "", agent: str = "") 
 
     Raises UserError for an unknown filter, or an agent that played nowhere.
     """
-    if filter_name not in FILTERS:
-        raise UserError(f"filter {filter_name!r}: there is none; known: {', '.join(FILTERS)}")
+    if filter_name not in (*FILTERS, "omega"):
+        raise UserError(f"filter {filter_name!r}: there is none; known: {', '.join(FILTERS)}, omega")
     goals, unjudged = [], []
     players = set()
     for row in store.episodes():
@@ -67,6 +68,8 @@ def decide(store: Store, filter_name: str, *, judge: str = "", agent: str = "") 
                 unjudged.append(Decision(row.id, row.scenario, seat, None, 0, False, "nobody judged its goal"))
             else:
                 goals.append(SeatGoal(row.id, row.scenario, seat, goal))
+    if filter_name == "omega":
+        return coached(store)
     if agent and agent not in players:
         raise UserError(f"{store.path}: agent {agent!r} played nowhere; there are {choices(players)}")
     return FILTERS[filter_name](goals) + unjudged
@@ -135,6 +138,20 @@ def released_cutoff(goals: Sequence[SeatGoal]) -> list[Decision]:
         else:
             why = f"dropped for balance: each seat keeps {most}"
         found.append(Decision(one.episode, one.task, one.seat, one.goal, 0, is_kept, why))
+    return found
+
+
+def coached(store: Store) -> list[Decision]:
+    """SOTOPIA-Omega: of each coached episode's attempts the first that was rated high enough, else the best."""
+    found = []
+    for attempts in attempts_of(store).values():
+        best, why = best_of(attempts)
+        plan = store.plan(best.episode)
+        for rank, one in enumerate(attempts, start=1):
+            is_kept = one is best
+            for seat in range(len(plan.names)):
+                said = why if is_kept else f"attempt {best.episode} is kept"
+                found.append(Decision(one.episode, plan.scenario, seat, one.goal_c, rank, is_kept, said))
     return found
 
 

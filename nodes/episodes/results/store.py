@@ -16,7 +16,7 @@ import msgspec
 
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.turn_based import PromptRecord
-from nodes.episodes.results.evaluations import Evaluations
+from nodes.episodes.results.evaluations import Evaluations, TurnScore
 from nodes.episodes.results.run_file import StoreError, json_list, to_json
 from nodes.models.chat_format import ModelAnswer
 from runtime.errors import UserError
@@ -333,6 +333,7 @@ class EpisodeAnswers:
         self._store = store
         self._episode = episode
         self.pending_turns: list[Turn] = []
+        self.turn_scores: list[TurnScore] = []  # what a coach made of turns, kept with the episode
 
     def find_answer(self, seat: int, number: int, sha: str) -> ModelAnswer | None:
         row = self._store._db.execute(

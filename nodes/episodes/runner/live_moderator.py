@@ -30,9 +30,10 @@ class LiveModerator(Moderator):
         has_judge: bool = True,
         wins: tuple[str, ...] = (),
         log: str = "",
+        coach_s: float = 0.0,
     ) -> None:
         plan = plan_of_task(task, order=order, mode=mode, max_turns=max_turns, wins=wins)
-        super().__init__(plan, answer_s, awaits_judge=has_judge, tells_all=True)
+        super().__init__(plan, answer_s, awaits_judge=has_judge, tells_all=True, coach_s=coach_s)
         self._path = log
         self._file: LiveLog | None = None
         self._asked_ns = 0

@@ -18,6 +18,8 @@ from nodes.episodes.agents.registry import RulesBrain, ScriptedBrain, read_scrip
 from nodes.episodes.agents.repair import UnreadableError
 from nodes.episodes.agents.script_mode import write_script
 from nodes.episodes.agents.seat_caller import AnswerStore, Ask, BudgetSpentError, NoStore, OutageError, SeatCaller
+from nodes.episodes.coaching.coach import COACH, LONG_RATING, Coach, Coaching, variant_of
+from nodes.episodes.coaching.minds import ModelMind, RulesMind
 from nodes.episodes.dialogue.messages import BeginEpisode
 from nodes.episodes.dialogue.moderator import Moderator
 from nodes.episodes.dialogue.observation import Brain
@@ -72,6 +74,9 @@ class Settings:
         """Who plays, with this run's temperature where the text has none."""
         return AgentSpec.parse(text, temperature=self.temperature, stream=self.stream)
 
+
+COACH_S = 600.0
+"""Longer than any model may take: in virtual time a coach is asked as models are."""
 
 Progress = Callable[[EpisodePlan, Outcome], None]
 
@@ -130,7 +135,21 @@ async def play(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -
             None if spec == "human" else brain_of(plan, seat, settings, answers)
             for seat, spec in enumerate(plan.agents)
         ]
-    return await conduct_episode(plan, brains, answers.pending_turns, settings.by_hand, answers)
+    coaching = coaching_of(plan, settings, answers) if plan.coach else None
+    conduct = await conduct_episode(plan, brains, answers.pending_turns, settings.by_hand, answers, coaching)
+    if coaching is not None and conduct.outcome is not None and conduct.outcome.state == "done":
+        await coaching.finish(conduct.turns)
+        answers.turn_scores = coaching.scores
+    return conduct
+
+
+def coaching_of(plan: EpisodePlan, settings: Settings, answers: EpisodeAnswers) -> Coaching:
+    """The plan's coach, who asks as the run does."""
+    if plan.coach == "rules":
+        return Coaching(plan, RulesMind(plan), variant_of(plan.variant))
+    spec = AgentSpec.parse(plan.coach, temperature=1.0)
+    caller = SeatCaller(spec, settings.servers, answers, COACH, settings.ask, tokens=LONG_RATING)
+    return Coaching(plan, ModelMind(plan, caller), variant_of(plan.variant))
 
 
 async def conduct_episode(
@@ -139,15 +158,18 @@ async def conduct_episode(
     happened: list[Turn],
     terminal: Terminal | None = None,
     store: AnswerStore | None = None,
+    coaching: Coaching | None = None,
 ) -> TurnBasedDialogue:
     """Moderator and agents on a bus of their own, in virtual time, to the outcome; None is a person at the terminal."""
+    coach = None if coaching is None else Coach.of(coaching)
     has_people = None in brains and plan.rules.order == "asynchronous"
-    moderator = Moderator(plan, PATIENCE_S if has_people else 0.0)
+    moderator = Moderator(plan, PATIENCE_S if has_people else 0.0, coach_s=COACH_S if coach else 0.0)
     nodes = [PersonAtTerminal() if brain is None else Agent.with_brain(brain) for brain in brains]
     seats = [
         NodeSpec(f"seat{seat}", type(node), instance=node, remap={"episode/seat": f"episode/seat{seat}"})
         for seat, node in enumerate(nodes)
     ]
+    seats += [] if coach is None else [NodeSpec("coach", Coach, instance=coach)]
     simulation = Simulation(NodeSpec("moderator", Moderator, instance=moderator), *seats, seed=plan.seed)
 
     def observe(stamped: Stamped[Any]) -> None:
@@ -194,6 +216,7 @@ async def play_and_keep(plan: EpisodePlan, store: Store, settings: Settings) -> 
     answers = store.answers(plan.id)
     conduct = await play(plan, settings, answers)
     assert conduct.outcome is not None
+    store.save_turn_scores(plan.id, answers.turn_scores)
     store.save_played(plan.id, conduct.turns, conduct.prompts, conduct.outcome)
     if conduct.outcome.state == "done":
         await judge_and_keep(plan, conduct.turns, store, settings)

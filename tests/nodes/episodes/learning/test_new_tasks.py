@@ -13,7 +13,7 @@ from nodes.episodes.learning.new_tasks import GENERATION, Prompt, by_template, g
 from nodes.episodes.scenarios.library import read_folder
 from tests.support.fake_openai_server import FakeOpenAI, answers
 
-PROMPTS = Path(__file__).parents[3] / "examples" / "social_learning" / "prompts.csv"
+PROMPTS = Path(__file__).parents[4] / "examples" / "social_learning" / "prompts.csv"
 
 
 def new(folder: Path, *more: str) -> int:

@@ -21,7 +21,7 @@ from tests.support.ports import free_ports
 
 pytestmark = pytest.mark.processes
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 COMMAND = [sys.executable, "-c", "import sys; from nodes.episodes.command import main; sys.exit(main(sys.argv[1:]))"]
 POLICY = ROOT / "tests" / "support" / "tiny_policy.py"
 

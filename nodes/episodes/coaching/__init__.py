@@ -1,0 +1,1 @@
+"""A coach beside an episode (SOTOPIA-Omega): step ratings, strategies, a negotiation workflow, regeneration."""
