@@ -24,9 +24,9 @@ from nodes.planner.question_and_answer import (
     words,
 )
 from nodes.planner.rules import Surroundings
-from runtime import RELIABLE, Fence, Node, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
+from nodes.seats.seat_node import SeatNode
+from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
 from runtime.msgs import (
-    Effect,
     Feedback,
     Image,
     Interrupt,
@@ -46,7 +46,7 @@ PATIENCE_S = 90.0
 """How long a planner that gives up lets the robot finish its subtask."""
 
 
-class OpenAIPlanner(Node):
+class OpenAIPlanner(SeatNode):
     """Talks with people and sets the subtask; `sees=False` sends no images.
 
     After `give_up_after` failures of the server in a row it ends the run as failed. An answer that cannot be used is no
@@ -55,6 +55,7 @@ class OpenAIPlanner(Node):
 
     provenance = "model:openai-api"
     seat = "planner"
+    effect_name = "planner cancelled"
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     description = Subscription(SceneDescription, "description", qos=QoS(required=False))
@@ -62,14 +63,12 @@ class OpenAIPlanner(Node):
     skills = Subscription(SkillCatalogue, "skills", qos=QoS(required=False))
     image = Subscription(Image, "head/image", qos=QoS(required=False, lifespan_s=5.0))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
-    fence = Subscription(Fence, "fence", qos=QoS(required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     spoken = Subscription(Utterance, "said", qos=QoS(required=False))
     saying = Subscription(Saying, "saying", qos=QoS(required=False))
 
     subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
     said = Publisher(Utterance, "said", qos=RELIABLE)
-    effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
     out_of_budget = Publisher(OutOfBudget, "seat/out_of_budget", qos=RELIABLE)
 
     def __init__(
@@ -150,18 +149,18 @@ class OpenAIPlanner(Node):
         """What happened is history; that a request in flight is cancelled is the runtime's affair, by the fence."""
         self.history.interrupted(interrupt)
 
-    @on(fence)
-    async def fenced(self, fence: Fence) -> None:
-        """The request in flight was closed; the model is asked again at once, and told so."""
-        if fence.depth not in ("replan", "stop"):
-            return
-        was_busy = self.thinking is not None
+    def on_preempted(self, fence: Fence) -> bool:
+        was_busy, self.thinking = self.thinking is not None, None
         if was_busy:
             self.history.cancelled()
-        self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="planner cancelled", was_busy=was_busy))
-        self.thinking = None
-        self.request.void()
-        await self._think()
+        return was_busy
+
+    @on(SeatNode.fence)
+    async def fenced(self, fence: Fence) -> None:
+        """The request in flight was closed; the model is asked again at once, and told so."""
+        if self.preempt(fence):
+            self.request.void()
+            await self._think()
 
     @every(hz=0.5)
     async def tick(self) -> None:

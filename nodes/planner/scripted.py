@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 
 from nodes.planner.rules import OrdersUnderWay, Surroundings, given_up, hear, report
-from runtime import RELIABLE, Fence, Node, Publisher, QoS, Subscription, every, on, to_ns
+from nodes.seats.seat_node import SeatNode
+from runtime import RELIABLE, Fence, Publisher, QoS, Subscription, every, on, to_ns
 from runtime.msgs import (
-    Effect,
     Feedback,
     Interrupt,
     Scene,
@@ -22,7 +22,7 @@ KNOWS_WITHIN_S = 8.0
 """How long an utterance waits for the first scene and the first skills; then it is answered without."""
 
 
-class ScriptedPlanner(Node):
+class ScriptedPlanner(SeatNode):
     """0.5 Hz, and at once when somebody says something.
 
     The subtask is published again with each tick, so that a VLM that was restarted learns of it; the same one again
@@ -31,6 +31,7 @@ class ScriptedPlanner(Node):
 
     provenance = "script:planner-rules-1"
     seat = "planner"
+    effect_name = "planner cancelled"
 
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
     interrupt = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
@@ -38,12 +39,10 @@ class ScriptedPlanner(Node):
     scene = Subscription(Scene, "scene", qos=QoS(required=False))
     skills = Subscription(SkillCatalogue, "skills", qos=QoS(required=False))
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
-    fence = Subscription(Fence, "fence", qos=QoS(required=False))
     spoken = Subscription(Utterance, "said", qos=QoS(required=False))
 
     subtask = Publisher(Subtask, "subtask", qos=RELIABLE)
     said = Publisher(Utterance, "said", qos=RELIABLE)
-    effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker
@@ -90,18 +89,23 @@ class ScriptedPlanner(Node):
         """What happened is history; only a person's words change the plan."""
         self._note(f"{interrupt.depth} by {interrupt.by}: {interrupt.text}")
 
-    @on(fence)
+    def on_preempted(self, fence: Fence) -> bool:
+        return bool(self._unsaid())
+
+    def _unsaid(self) -> list[str]:
+        """What was on its way, but for answers to the very words that raised the fence."""
+        return [text for text, why in self.saying if why != self.context.cause]
+
+    @on(SeatNode.fence)
     async def fenced(self, fence: Fence) -> None:
-        """What was on its way is void, unless it answers the very words that raised the fence; it is said again.
+        """What was on its way is void, and is said again.
 
         Async, and so in a lane of its own: it does not wait for a handler that thinks.
         """
-        if fence.depth not in ("replan", "stop"):
+        if not self.preempt(fence):
             return
-        cause = self.context.cause
-        unsaid = [text for text, why in self.saying if why != cause]
+        unsaid, cause = self._unsaid(), self.context.cause
         self.saying = deque(((text, why) for text, why in self.saying if why == cause), maxlen=HISTORY_KEPT)
-        self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="planner cancelled", was_busy=bool(unsaid)))
         for text in unsaid:
             self._note(f"not said: {text}")
             self._answer(text)

@@ -39,12 +39,11 @@ from nodes.policy.skills import (
     step,
 )
 from nodes.robot.described import ForRobot
+from nodes.seats.seat_node import SeatNode
 from nodes.stretch.kinematics import HEAD_PAN, HEAD_TILT, grasp_point, head_camera_pose, to_odometry
 from runtime import (
     RELIABLE,
     Fence,
-    Lease,
-    Node,
     ParameterError,
     Publisher,
     QoS,
@@ -57,7 +56,6 @@ from runtime import (
 from runtime.msgs import (
     JOINTS,
     Action,
-    Effect,
     Feedback,
     GuardState,
     Image,
@@ -95,7 +93,7 @@ class HeadView:
     gone: int  # images in a row
 
 
-class ExpertPolicy(ForRobot, Node):
+class ExpertPolicy(ForRobot, SeatNode):
     """Pick, place, look, point, nod, shake the head and hold, for a Stretch beside a table on its right.
 
     `tallest_m` is the height up to which things may stand where the gripper passes; `sees=False` trusts the action's
@@ -104,6 +102,7 @@ class ExpertPolicy(ForRobot, Node):
 
     realtime = True
     seat = "policy"
+    effect_name = "chunk flushed"
     made_for_joints = JOINTS
 
     action = Subscription(Action, "action")
@@ -111,13 +110,10 @@ class ExpertPolicy(ForRobot, Node):
     head_image = Subscription(Image, "head/image", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
-    fence = Subscription(Fence, "fence", qos=QoS(required=False))
-    lease = Subscription(Lease, "lease", qos=QoS(required=False))
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
 
     command = Publisher(JointCommand, "command")
     feedback = Publisher(Feedback, "feedback", qos=RELIABLE)
-    effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
     said = Publisher(Utterance, "said", qos=RELIABLE)
     skills = Publisher(SkillCatalogue, "skills")
 
@@ -236,18 +232,15 @@ class ExpertPolicy(ForRobot, Node):
         """A person's yes to what the policy asked."""
         self.confirmations.hear(utterance, self.clock.now_ns())
 
-    @on(fence)
-    def fenced(self, fence: Fence) -> None:
+    def on_preempted(self, fence: Fence) -> bool:
         """The runtime drops the commands that were on their way; there is no chunk beyond the current one."""
-        if fence.depth in ("replan", "stop"):
-            was_busy = not self.is_over
-            self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="chunk flushed", was_busy=was_busy))
+        return not self.is_over
 
-    @on(lease)
-    def leased(self, lease: Lease) -> None:
-        """Back on its seat it begins its action anew, from wherever the robot was left."""
-        if lease.seat == "policy" and lease.holder == self.name and not lease.is_repetition:
-            self._begin_anew()
+    def on_seat(self) -> None:
+        """Begin the action anew, from wherever the robot was left."""
+        action, self.current, self.is_over = self.current, None, True
+        if action is not None:
+            self.begin(action)
 
     @on(guard)
     def guarded(self, guard: GuardState) -> None:
@@ -276,11 +269,6 @@ class ExpertPolicy(ForRobot, Node):
         gone = (before.gone if before else 0) + 1 if sighting == "gone" else 0
         confirmed = sighting in ("seen", "glimpsed") or (before.is_confirmed if before else False)
         self.view = HeadView(stamped, spot, found, confirmed, gone)
-
-    def _begin_anew(self) -> None:
-        action, self.current, self.is_over = self.current, None, True
-        if action is not None:
-            self.begin(action)
 
     def _plan(self, action: Action, state: RobotState, held: Spot | None) -> Plan | str:
         """What to do, in phases; or why not, empty where there is nothing to do."""

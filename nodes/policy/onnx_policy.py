@@ -26,12 +26,11 @@ from nodes.policy.model_inputs import Felt, Pose, Trigger, feel, pose_of
 from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
 from nodes.policy.skills import resting
 from nodes.robot.described import ForRobot
+from nodes.seats.seat_node import SeatNode
 from nodes.stretch.kinematics import GRIPPER
 from runtime import (
     RELIABLE,
     Fence,
-    Lease,
-    Node,
     ParameterError,
     PolyrhythmError,
     Publisher,
@@ -47,7 +46,6 @@ from runtime.msgs import (
     JOINTS,
     Action,
     ActionChunk,
-    Effect,
     Feedback,
     GuardState,
     Image,
@@ -115,7 +113,7 @@ class UnderWay:
         return replace(self, is_judged=True, seen=number, sure=self.sure + 1 if done >= threshold else 0)
 
 
-class OnnxPolicy(ForRobot, Node):
+class OnnxPolicy(ForRobot, SeatNode):
     """Acts while there is an action other than "hold"; with `needs_action=False` as soon as there is an image.
 
     A stop or a replan flushes the chunk: only what is seen or felt afterwards counts. What the model gives that is not
@@ -126,6 +124,7 @@ class OnnxPolicy(ForRobot, Node):
 
     realtime = True
     seat = "policy"
+    effect_name = "chunk flushed"
     provenance = "model:onnx"
     made_for_joints = JOINTS
 
@@ -134,16 +133,13 @@ class OnnxPolicy(ForRobot, Node):
     state = Subscription(RobotState, "robot/state", qos=QoS(lifespan_s=0.25))
     action = Subscription(Action, "action", qos=QoS(required=False))
     interrupts = Subscription(Interrupt, "interrupt", qos=QoS(required=False))
-    fence = Subscription(Fence, "fence", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
-    lease = Subscription(Lease, "lease", qos=QoS(required=False))
     playing = Subscription(ActionChunk, "chunk")
     heard = Subscription(Utterance, "heard", qos=QoS(required=False))
 
     chunk = Publisher(ActionChunk, "chunk")
     command = Publisher(JointCommand, "command")
     feedback = Publisher(Feedback, "feedback", qos=RELIABLE)
-    effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
     said = Publisher(Utterance, "said", qos=RELIABLE)
     skills = Publisher(SkillCatalogue, "skills")
 
@@ -281,27 +277,22 @@ class OnnxPolicy(ForRobot, Node):
         if interrupt.depth == "replan" and self.needs_action:
             self._end(f"set aside: {interrupt.by} said {interrupt.text!r}")
 
-    @on(fence)
-    def fenced(self, fence: Fence) -> None:
+    def on_preempted(self, fence: Fence) -> bool:
         """The runtime has dropped the chunk on its way; the one being played goes too."""
-        if fence.depth in ("replan", "stop"):
-            chunk = self.playing.stamped()
-            was_busy = chunk is not None and seen_ns(chunk) > self.fence_ns
-            self._flush()
-            self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="chunk flushed", was_busy=was_busy))
+        chunk = self.playing.stamped()
+        was_busy = chunk is not None and seen_ns(chunk) > self.fence_ns
+        self._flush()
+        return was_busy
 
     @on(guard)
     def guarded(self, guard: GuardState) -> None:
         """While the guard holds the robot still no time runs out. Not read in a tick: it has an image's age."""
         self.is_guard_stopped = guard.mode == "stopped"
 
-    @on(lease)
-    def leased(self, lease: Lease) -> None:
-        """Back on its seat it takes up its action again, from wherever the robot was left."""
+    def on_seat(self) -> None:
+        """Take up the action again, from wherever the robot was left."""
         under_way = self.under_way
-        if lease.seat != "policy" or lease.holder != self.name or lease.is_repetition or under_way is None:
-            return
-        if under_way.is_judged and under_way.action.skill != "hold":
+        if under_way is not None and under_way.is_judged and under_way.action.skill != "hold":
             self._flush()
             self.under_way, self.is_active, self.kept = replace(under_way, elapsed_s=0.0, sure=0), True, None
 

@@ -17,15 +17,15 @@ from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import Conversation, Order, understand_in
 from nodes.policy.allowed import PLEASE
 from nodes.robot.described import ForRobot
+from nodes.seats.seat_node import SeatNode
 from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without
 from nodes.vlm.next_action import Decision, Outcome, Situation, decide, is_in, name_of
 from nodes.vlm.poses import pose_at
-from runtime import RELIABLE, Fence, Lease, Node, Publisher, QoS, Stamped, Subscription, every, on, to_ns
+from runtime import RELIABLE, Fence, Lease, Publisher, QoS, Stamped, Subscription, every, on, to_ns
 from runtime.msgs import (
     JOINTS,
     Action,
-    Effect,
     Feedback,
     GuardState,
     Image,
@@ -62,11 +62,13 @@ PLACES = ("bin", "table")
 BESIDE_M = 0.2
 
 
-class LocalVLM(ForRobot, Node):
+class LocalVLM(ForRobot, SeatNode):
     """5 Hz, and at once when something is heard, felt or decided."""
 
     provenance = "model:local-geometry-1"
     seat = "vlm"
+    preempted_at = ("amend", "stop")
+    effect_name = "vlm voided"
     made_for_joints = JOINTS
     kinds: tuple[str, ...] = KINDS
     places: tuple[str, ...] = PLACES
@@ -79,14 +81,11 @@ class LocalVLM(ForRobot, Node):
     feedback = Subscription(Feedback, "feedback", qos=QoS(required=False))
     skills = Subscription(SkillCatalogue, "skills", qos=QoS(required=False))
     guard = Subscription(GuardState, "guard/state", qos=QoS(required=False))
-    fence = Subscription(Fence, "fence", qos=QoS(required=False))
-    lease = Subscription(Lease, "lease", qos=QoS(required=False))
 
     action = Publisher(Action, "action", qos=RELIABLE)
     description = Publisher(SceneDescription, "description")
     scene = Publisher(Scene, "scene")
     said = Publisher(Utterance, "said", qos=RELIABLE)
-    effect = Publisher(Effect, "interrupt/effect", qos=RELIABLE)
 
     def __init__(self, speaker: str = "robot") -> None:
         self.speaker = speaker
@@ -196,24 +195,31 @@ class LocalVLM(ForRobot, Node):
         if interrupt.depth in ("stop", "replan"):
             self.yes_until_ns = 0
 
-    @on(fence)
+    def on_preempted(self, fence: Fence) -> bool:
+        return self._is_unheard() or self.was_asking
+
+    def _is_unheard(self) -> bool:
+        """Whether an action is on its way that nobody has answered yet."""
+        return self.doing is not None and not self.is_answered
+
+    @on(SeatNode.fence)
     def fenced(self, fence: Fence) -> None:
         """What was on its way is void: an action that nobody has answered yet is sent again, or another one."""
-        if fence.depth not in ("amend", "stop"):
-            return
-        is_unheard = self.doing is not None and not self.is_answered
-        was_busy = is_unheard or self.was_asking
-        self.effect.publish(Effect(interrupt_id=fence.interrupt_id, effect="vlm voided", was_busy=was_busy))
-        if fence.depth == "amend" and self._act().skill == "keep" and is_unheard and self.doing is not None:
+        is_unheard = self._is_unheard()
+        is_amended = self.preempt(fence) and fence.depth == "amend"
+        if is_amended and self._act().skill == "keep" and is_unheard and self.doing is not None:
             self.action.publish(self.doing, stems_from=self._sources())
 
-    @on(lease)
+    def on_seat(self) -> None:
+        """Decide afresh."""
+        self.doing, self.yes_until_ns = None, 0
+
+    @on(SeatNode.lease)
     def leased(self, lease: Lease) -> None:
-        """Back on its seat it decides afresh: what it wanted in shadow nobody has heard."""
-        if lease.seat == "vlm" and lease.holder == self.name and not lease.is_repetition:
-            self.doing, self.yes_until_ns = None, 0
-        elif lease.seat == "policy" and not lease.is_repetition:
-            self.asked_ns, self.is_answered = self.clock.now_ns(), False  # the new holder is asked again
+        """A new holder of the policy's seat is asked again."""
+        super().leased(lease)
+        if lease.seat == "policy" and not lease.is_repetition:
+            self.asked_ns, self.is_answered = self.clock.now_ns(), False
 
     @on(guard)
     def follow(self, guard: GuardState) -> None:
