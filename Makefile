@@ -67,8 +67,8 @@ interop-itself: $(STAMP)
 	tests/interop/recordings $(BIN)/python
 
 faults: $(STAMP) ## kill, freeze and mislead a running graph and measure what the robot does; FULL=1: 100 trials; RESUME=1: go on
-	GUARD_STEPS=200000 $(BIN)/python -m pytest tests/nodes/guard/test_invariants.py
-	$(BIN)/python -m bench.faults --trials $(if $(FULL),100 --lanes 3,5) $(if $(RESUME),--resume)
+	$(BIN)/python -m bench.faults --trials $(if $(FULL),100,5) --lanes 3 $(if $(RESUME),--resume)
+	$(BIN)/python -m bench.faults --trials $(if $(FULL),100,5) --lanes 3 $(if $(RESUME),--resume) --ordinary
 
 mutants: $(STAMP) ## change the code of the guard in every way; how many changes do tests notice? MINUTES=40: a sample
 	nice -n 10 $(BIN)/python -m bench.mutants $(if $(MINUTES),--minutes $(MINUTES))

@@ -21,6 +21,7 @@ SUBJECTS = (
     "throughput",
     "images",
     "urgent",
+    "estop",
     "intent",
     "timers",
     "recording",

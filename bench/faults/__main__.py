@@ -1,14 +1,18 @@
 """`python -m bench.faults`: run the fault matrix, write the measured table; 0 only where every figure is within bounds.
 
-`make faults` takes 5 trials of each fault, with `FULL=1` 100. Each trial is noted in a file as soon as it is made, so
-that `--resume` goes on after Ctrl-C, with the same code only. Only all faults with at least 5 trials each write the
-table in docs/reliability.md.
+`make faults` takes 5 trials of each fault, with `FULL=1` 100: once with the rights of this account and once as one that
+may have no real-time priorities (`--ordinary`). Each trial is noted in a file as soon as it is made, so that `--resume`
+goes on after Ctrl-C, with the same code only. Only all faults with at least 5 trials each write the table, into
+docs/reliability.md and docs/results.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
+import os
+import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,10 +22,15 @@ from bench.faults import table
 from bench.faults.lanes import left_s, run_all
 from bench.faults.matrix import MATRIX, Fault
 from bench.faults.outcome import ROOT, Outcome, Outcomes, fingerprint
+from runtime.launch.provenance import git_state
+from runtime.os_realtime import may_have_fifo
 
 PAGE = ROOT / "docs" / "reliability.md"
-FILE = ROOT / "runs" / "faults.jsonl"
+FILES = (ROOT / "runs" / "faults.jsonl", ROOT / "runs" / "faults-ordinary.jsonl")
 FEWEST_TRIALS = 5
+RESULTS = ROOT / "docs" / "results"
+MEMLOCK_BYTES = 8 << 20
+_PR_CAPBSET_DROP, _CAP_IPC_LOCK, _CAP_SYS_NICE = 24, 14, 23
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,9 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if asked.list:
         print("\n".join(fault.name for fault in faults))
         return 0
+    if asked.ordinary:
+        drop_rights()
     is_part = len(faults) < len(MATRIX) or asked.trials < FEWEST_TRIALS
     # A part leaves the file of a whole alone, unless it is to go on with it.
-    outcomes = Outcomes(None if is_part and not asked.resume else asked.file, fingerprint(), goes_on=asked.resume)
+    outcomes = Outcomes(
+        None if is_part and not asked.resume else asked.file or FILES[asked.ordinary],
+        fingerprint(),
+        goes_on=asked.resume,
+    )
     progress = Progress(faults, outcomes, asked.trials, asked.lanes)
     try:
         run_all(faults, outcomes, asked.trials, asked.lanes, progress.told)
@@ -68,9 +83,27 @@ def _finish(faults: Sequence[Fault], outcomes: Outcomes, asked: argparse.Namespa
         print(f"{summary}; no table written: that takes all faults and {FEWEST_TRIALS} trials", file=sys.stderr)
     else:
         load = (min(one.load for one in made), max(one.load for one in made))
-        table.write(PAGE, table.as_markdown(rows, took_s=took_s, load=load, lanes=asked.lanes))
-        print(f"{summary}; table written into {PAGE.name}", file=sys.stderr)
+        text = table.as_markdown(rows, took_s=took_s, load=load, lanes=asked.lanes, commit=git_state(ROOT))
+        table.write(PAGE, text, is_ordinary=asked.ordinary)
+        copy = RESULTS / f"faults{'-ordinary' if asked.ordinary else ''}.md"
+        copy.write_text(f"# {table.TITLES[asked.ordinary]}\n\n{text}\n")
+        print(f"{summary}; table written into {PAGE.name} and {copy.name}", file=sys.stderr)
     return 1 if failed or not rows else 0
+
+
+def drop_rights() -> None:
+    """Go on as an account without real-time rights: they cannot be had again, nor by anything started from here.
+
+    Root loses CAP_SYS_NICE and CAP_IPC_LOCK at the next program that is started, which is this one again.
+    """
+    resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (MEMLOCK_BYTES, MEMLOCK_BYTES))
+    if not may_have_fifo(1):
+        library = ctypes.CDLL(None, use_errno=True)
+        dropped = [library.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) for number in (_CAP_SYS_NICE, _CAP_IPC_LOCK)]
+        if any(dropped):
+            raise SystemExit(f"--ordinary: the rights cannot be dropped ({os.strerror(ctypes.get_errno())})")
+        os.execv(sys.executable, [sys.executable, "-m", "bench.faults", *sys.argv[1:]])
 
 
 class Progress:
@@ -122,7 +155,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--trials", type=int, default=5, help="of each fault; default: %(default)s")
     parser.add_argument("--resume", action="store_true", help="count the trials that the file holds of this very code")
     parser.add_argument("--lanes", type=int, default=1, help="graphs side by side; busy faults stay alone; default: 1")
-    parser.add_argument("--file", type=Path, default=FILE, help="where trials are noted; default: runs/faults.jsonl")
+    parser.add_argument("--file", type=Path, help="where trials are noted; default: runs/faults.jsonl")
+    parser.add_argument("--ordinary", action="store_true", help="without real-time rights, as most accounts")
     parser.add_argument("--only", default="", metavar="TEXT", help="faults whose name holds the text; writes no table")
     parser.add_argument("--quick", action="store_true", help="the subset of make test; writes no table")
     parser.add_argument("--list", action="store_true", help="name the faults and do nothing")

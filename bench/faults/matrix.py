@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from bench.faults import answers, driven, measures, models, trials
-from bench.faults.measures import DRIFT, FALSE_HOLDS, GONE, HELD, LIMITS, OUCH, STALE, STANDS, ouch, pressed
+from bench.faults import answers, attacks, driven, measures, models, trials
+from bench.faults.measures import AT_REST, DRIFT, FALSE_HOLDS, GONE, HELD, LIMITS, OUCH, STALE, STANDS, ouch, pressed
 from bench.faults.nodes import BOMB, DROP, DUPLICATE, FLOOD, GARBLE, JERK, MIXED, NANS, RANGE, REORDER, SPEED_MPS
 from bench.faults.nodes import STALE as LATE
 from bench.faults.rig import HOGS, NODES, Rig, hogs
@@ -60,13 +60,16 @@ class Fault:
     is_fresh: bool = False  # each trial needs a run of its own
     prepare: Callable[[Path], None] = lambda place: None  # what the run needs in its folder
     most_trials: int = 1000  # fewer where nothing depends on time: the same every time
+    prefix: tuple[str, ...] = ()  # the command that the run is started by, such as one that limits it
 
 
+REST = Bound(AT_REST, 1500.0)
+"""Braking from 0.3 m/s takes a second; *held* is its beginning."""
 QUIET_OUCH = Bound(OUCH, 100.0, p99=50.0)
 LOADED_OUCH = Bound(OUCH, 250.0, p99=100.0)
-ESTOPS = (Bound(measures.ESTOP, 250.0, p99=100.0), Bound(measures.LIFTED, 0))
-SILENCE = (Bound(HELD, 250.0), Bound(DRIFT, measures.speed_bound_mm(0.25)), Bound(STALE, 0))
-UNMOVED = (QUIET_OUCH, Bound(FALSE_HOLDS, 0))
+ESTOPS = (Bound(measures.ESTOP, 250.0, p99=100.0), REST, Bound(measures.LIFTED, 0))
+SILENCE = (Bound(HELD, 250.0), REST, Bound(DRIFT, measures.speed_bound_mm(0.25)), Bound(STALE, 0))
+UNMOVED = (QUIET_OUCH, REST, Bound(FALSE_HOLDS, 0))
 STAND = Bound(STANDS, 1000.0)
 UNASKED = Bound(measures.UNASKED, 0)
 IN_LIMITS = (Bound(LIMITS, 0), Bound(STALE, 0), Bound("backwards", 0))
@@ -128,12 +131,27 @@ CONSOLE = {
 }
 LINK_LOST = (Bound(driven.LINK, 300.0), *SILENCE)
 NOBODY = (*LINK_LOST, Bound(driven.BACK, 2000.0))
-HARMLESS = (LOADED_OUCH, Bound(measures.STRANGE, 0), Bound(measures.GROWN, 20.0), Bound(LIMITS, 0), Bound(STALE, 0))
+HARMLESS = (
+    LOADED_OUCH,
+    REST,
+    Bound(measures.STRANGE, 0),
+    Bound(measures.GROWN, 20.0),
+    Bound(LIMITS, 0),
+    Bound(STALE, 0),
+)
 
 API_PLANNER = (
     'use = "nodes.planner.openai_api:OpenAIPlanner"\n'
     'params = { model = "fake", stream = true, give_up_after = 1000000, max_calls = 1000000, deadline_s = 2.0 }'
 )
+
+CLAIMED = {
+    "guard": 'use = "bench.faults.nodes:WatchedGuard"\nprocess = "robot"\n'
+    'params = { arm = "auto", robot = "bench.faults.nodes:LIMITS" }',
+    "driver": 'use = "nodes.robot.driver:Driver"\nprocess = "robot"\n'
+    'params = { robot = "bench.faults.nodes:MotorRobot", limits = "bench.faults.nodes:LIMITS" }',
+}
+"""A robot of another name, whose latch outlives the run: trials share none with anybody's real one."""
 
 MODEL = {
     "policy": 'use = "bench.faults.models:ModelPolicy"\n'
@@ -143,7 +161,7 @@ MODEL = {
 NO_MODEL = (Bound(models.STARTS, 2, least=1), Bound(models.MOVED, 0))
 
 MATRIX: tuple[Fault, ...] = (
-    Fault("nothing is wrong: Ouch!", ouch, (QUIET_OUCH,), is_quick=True),
+    Fault("nothing is wrong: Ouch!", ouch, (QUIET_OUCH, REST), is_quick=True),
     Fault("nothing is wrong: e-stop", pressed, ESTOPS),
     Fault("policy: SIGKILL at 0.3 m/s", trials.back(trials.killed), (*SILENCE, UNASKED), is_quick=True),
     Fault("policy: SIGSTOP, later SIGCONT", trials.frozen, SILENCE, is_quick=True),
@@ -152,11 +170,25 @@ MATRIX: tuple[Fault, ...] = (
     Fault(
         "recorder: SIGKILL, then Ouch!",
         trials.recorder_killed,
-        (QUIET_OUCH, Bound(measures.LOST, 1000.0), Bound(measures.GAPS, 0)),
+        (QUIET_OUCH, REST, Bound(measures.LOST, 1000.0), Bound(measures.GAPS, 0)),
     ),
     Fault("recorder: SIGSTOP, then Ouch!", trials.without("recorder", signal.SIGSTOP), UNMOVED),
-    Fault("camera: SIGKILL, then Ouch!", trials.without("camera", signal.SIGKILL), (QUIET_OUCH,)),
-    Fault("camera: SIGSTOP, then Ouch!", trials.without("camera", signal.SIGSTOP), (QUIET_OUCH,)),
+    Fault(
+        "camera: SIGKILL, then Ouch!",
+        trials.without("camera", signal.SIGKILL),
+        (
+            QUIET_OUCH,
+            REST,
+        ),
+    ),
+    Fault(
+        "camera: SIGSTOP, then Ouch!",
+        trials.without("camera", signal.SIGSTOP),
+        (
+            QUIET_OUCH,
+            REST,
+        ),
+    ),
     Fault("guard and driver: SIGKILL", trials.back(trials.robot_killed), (STAND, UNASKED)),
     Fault("guard and driver: SIGSTOP 1.5 s, SIGCONT", trials.robot_frozen, (STAND, Bound(STALE, 0), UNASKED)),
     *(
@@ -182,23 +214,56 @@ MATRIX: tuple[Fault, ...] = (
         changes={"crasher": f'use = "{NODES}Crasher"'},
         is_fresh=True,
     ),
-    Fault(f"{HOGS} CPU hogs: Ouch!", ouch, (LOADED_OUCH,), around=_hogged, is_loaded=True, is_quick=True),
+    Fault(
+        f"{HOGS} CPU hogs: Ouch!",
+        ouch,
+        (
+            LOADED_OUCH,
+            REST,
+        ),
+        around=_hogged,
+        is_loaded=True,
+        is_quick=True,
+    ),
     Fault(f"{HOGS} CPU hogs: policy SIGKILL", trials.killed, SILENCE, around=_hogged, is_loaded=True),
-    Fault("planner blocks its loop: Ouch!", trials.switched(ouch, block=1), (QUIET_OUCH,)),
-    Fault("the guard's process: its event loop is blocked", trials.switched(ouch, block_robot=1), (QUIET_OUCH,)),
-    Fault("the guard's process: another thread spins", trials.switched(ouch, spin=1), (LOADED_OUCH,)),
+    Fault(
+        "planner blocks its loop: Ouch!",
+        trials.switched(ouch, block=1),
+        (
+            QUIET_OUCH,
+            REST,
+        ),
+    ),
+    Fault(
+        "the guard's process: its event loop is blocked",
+        trials.switched(ouch, block_robot=1),
+        (
+            QUIET_OUCH,
+            REST,
+        ),
+    ),
+    Fault(
+        "the guard's process: another thread spins",
+        trials.switched(ouch, spin=1),
+        (
+            LOADED_OUCH,
+            REST,
+        ),
+    ),
     Fault("policy runs out of memory", trials.silenced(leak=1), SILENCE),
     Fault("wall clock + 1 h", trials.undisturbed(wall_s=3600), (*UNMOVED, *IN_LIMITS)),
     Fault("wall clock - 1 h", trials.undisturbed(wall_s=-3600), (*UNMOVED, *IN_LIMITS)),
-    Fault("30 % of commands dropped", trials.undisturbed(DROP), (QUIET_OUCH, *IN_LIMITS)),
+    Fault("30 % of commands dropped", trials.undisturbed(DROP), (QUIET_OUCH, REST, *IN_LIMITS)),
     Fault("30 % of commands doubled", trials.undisturbed(DUPLICATE), (*UNMOVED, *IN_LIMITS)),
-    Fault("30 % of commands out of order", trials.undisturbed(REORDER), (QUIET_OUCH, *IN_LIMITS)),
-    Fault("dropped, doubled and out of order", trials.undisturbed(MIXED), (QUIET_OUCH, *IN_LIMITS), is_quick=True),
+    Fault("30 % of commands out of order", trials.undisturbed(REORDER), (QUIET_OUCH, REST, *IN_LIMITS)),
+    Fault(
+        "dropped, doubled and out of order", trials.undisturbed(MIXED), (QUIET_OUCH, REST, *IN_LIMITS), is_quick=True
+    ),
     Fault("commands 200 ms late", trials.silenced(mode=LATE), SILENCE),
     Fault(
         "5,000 commands a second: Ouch!",
         trials.flooded(FLOOD),
-        (LOADED_OUCH, Bound("commands taken a second", 55.0), Bound("CPU of the robot's process, %", 50.0)),
+        (LOADED_OUCH, REST, Bound("commands taken a second", 55.0), Bound("CPU of the robot's process, %", 50.0)),
         is_loaded=True,
         is_quick=True,
     ),
@@ -217,8 +282,8 @@ MATRIX: tuple[Fault, ...] = (
         is_loaded=True,
     ),
     Fault("NaN and infinite speeds", trials.silenced(mode=NANS), (*SILENCE, Bound(LIMITS, 0)), is_quick=True),
-    Fault("10 m/s and joints out of range", trials.undisturbed(RANGE), (QUIET_OUCH, *IN_LIMITS)),
-    Fault("full speed forward and back at 20 Hz", trials.undisturbed(JERK), (QUIET_OUCH, *IN_LIMITS)),
+    Fault("10 m/s and joints out of range", trials.undisturbed(RANGE), (QUIET_OUCH, REST, *IN_LIMITS)),
+    Fault("full speed forward and back at 20 Hz", trials.undisturbed(JERK), (QUIET_OUCH, REST, *IN_LIMITS)),
     Fault("the robot's state is always the same", trials.numb, (Bound(measures.NUMB, 250.0), Bound(STALE, 0))),
     Fault("contact", trials.touched, (Bound(measures.TOUCH, 100.0),)),
     Fault(
@@ -261,14 +326,17 @@ MATRIX: tuple[Fault, ...] = (
     Fault(
         "recorder: SIGSTOP, 30 MB of images a second",
         trials.piling_up,
-        (LOADED_OUCH, Bound(measures.PILED, 64.0)),
+        (LOADED_OUCH, REST, Bound(measures.PILED, 64.0)),
         is_loaded=True,
     ),
     Fault("images 3 s old", trials.silenced(image=1), SILENCE[1:]),
     Fault(
         "images of wrong shape, type and content",
         trials.switched(trials.fallen, image=2),
-        (QUIET_OUCH,),
+        (
+            QUIET_OUCH,
+            REST,
+        ),
         changes={
             "vlm": 'use = "nodes.vlm.local:LocalVLM"',
             "planner": 'use = "nodes.planner.scripted:ScriptedPlanner"',
@@ -276,7 +344,14 @@ MATRIX: tuple[Fault, ...] = (
     ),
     *(
         Fault(
-            f"planner's API: {what}", trials.fallen, (QUIET_OUCH,), changes={"planner": API_PLANNER}, serving=behaviour
+            f"planner's API: {what}",
+            trials.fallen,
+            (
+                QUIET_OUCH,
+                REST,
+            ),
+            changes={"planner": API_PLANNER},
+            serving=behaviour,
         )
         for what, behaviour in (
             ("status 429", "429"),
@@ -292,6 +367,7 @@ MATRIX: tuple[Fault, ...] = (
         answers.thousands,
         (
             QUIET_OUCH,
+            REST,
             Bound(answers.TAKEN, 0),
             Bound(answers.READ, inf, least=answers.NUMBER),
             Bound(answers.ASKED, inf, least=answers.OVER_HTTP),
@@ -305,5 +381,45 @@ MATRIX: tuple[Fault, ...] = (
         around=_hogged_and_full,
         is_loaded=True,
     ),
-    Fault("disk full while recording: Ouch!", trials.fallen, (LOADED_OUCH,), around=_full_disk, is_loaded=True),
+    Fault("estop at a terminal", attacks.at_terminal, (Bound(attacks.ENTER, 400.0, p99=300.0), REST), is_quick=True),
+    Fault(
+        "estop at a terminal, the guard is frozen",
+        attacks.guard_frozen,
+        (Bound(attacks.ENDED, 850.0), Bound(AT_REST, 2500.0), Bound(attacks.LATCHED, 1, least=1), UNASKED),
+    ),
+    Fault(
+        "the run's folder with its sockets is deleted, then estop at a terminal",
+        attacks.folder_deleted,
+        (Bound(attacks.DELETED, 1000.0), Bound(attacks.ENTER, 400.0, p99=300.0), Bound(AT_REST, 2500.0)),
+        is_fresh=True,
+    ),
+    Fault("a stopped robot: go on under every name", attacks.forged, (Bound(attacks.FORGED, 0), UNASKED)),
+    Fault(
+        "a second run of the robot, by a copy of the launch file",
+        attacks.second_run,
+        (Bound(attacks.SECOND, 0), *ESTOPS),
+        changes=CLAIMED,
+    ),
+    *(
+        Fault(f"{what}: e-stop", pressed, ESTOPS, prefix=prefix, is_fresh=True, most_trials=20)
+        for what, prefix in (("/dev/shm of 64 kB", attacks.SHM_TINY),)
+    ),
+    Fault(
+        "40 descriptors for each process",
+        attacks.starved,
+        (Bound(attacks.STARTED, 0),),
+        prefix=attacks.FEW_DESCRIPTORS,
+        is_fresh=True,
+        most_trials=20,
+    ),
+    Fault(
+        "disk full while recording: Ouch!",
+        trials.fallen,
+        (
+            LOADED_OUCH,
+            REST,
+        ),
+        around=_full_disk,
+        is_loaded=True,
+    ),
 )

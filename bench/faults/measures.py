@@ -20,6 +20,7 @@ HELD = "last valid command to held, ms"
 OUCH = "Ouch! to held, ms"
 ESTOP = "e-stop to held, ms"
 LIFTED = "lifted by a word"
+AT_REST = "to at rest, ms"
 DRIFT = "drift, mm"
 STALE = "stale commands applied"
 STANDS = "motors told to stand, ms"
@@ -41,7 +42,20 @@ REFUSED = "garbled frames refused"
 def ouch(rig: Rig) -> Figures:
     """Somebody is hurt; from the word to the braking profile."""
     rig.wait_moving()
-    return {OUCH: stop_ms(rig, rig.say("Ouch!"))}
+    start_ns = rig.say("Ouch!")
+    return {OUCH: stop_ms(rig, start_ns), AT_REST: at_rest_ms(rig, start_ns)}
+
+
+def at_rest_ms(rig: Rig, start_ns: int) -> float:
+    """From then until the motors stand; braking from 0.3 m/s takes them a second."""
+
+    def rest() -> tuple[float, ...] | None:
+        return next((step for step in rig.motors.since(start_ns) if step[1] == 0.0 and abs(step[2]) < 1e-6), None)
+
+    rig.wait("at rest", rest, 5.0)
+    step = rest()
+    assert step is not None
+    return (step[0] - start_ns) * MS
 
 
 def stop_ms(rig: Rig, start_ns: int) -> float:
@@ -62,10 +76,12 @@ def pressed(rig: Rig) -> Figures:
     rig.wait_moving()
     start_ns = rig.press()
     record = rig.wait_mode(ESTOPPED, start_ns, "held after the emergency stop")
+    rest_ms = at_rest_ms(rig, start_ns)
     rig.resume()
     time.sleep(0.3)
     last = rig.guard.last()
-    return {ESTOP: (record[0] - start_ns) * MS, LIFTED: float(last is None or last[1] != ESTOPPED)}
+    is_lifted = last is None or last[1] != ESTOPPED
+    return {ESTOP: (record[0] - start_ns) * MS, AT_REST: rest_ms, LIFTED: float(is_lifted)}
 
 
 def held(rig: Rig, start_ns: int) -> Figures:
@@ -87,6 +103,7 @@ def held(rig: Rig, start_ns: int) -> Figures:
     assert end is not None
     return {
         HELD: (held_ns - last_ns) * MS,
+        AT_REST: (end[0] - last_ns) * MS,
         DRIFT: (end[3] - rig.motors.since(last_ns)[0][3]) * 1e3,
         STALE: stale(rig, start_ns),
     }

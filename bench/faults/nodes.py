@@ -28,6 +28,10 @@ DROP, DUPLICATE, REORDER, FLOOD, NANS, RANGE, JERK, STALE, MIXED, GARBLE, BOMB =
 """What the policy's `mode` flag says is wrong with its commands."""
 
 
+LIMITS = STRETCH_3
+"""A robot of its own name, for trials that claim it."""
+
+
 class MotorRobot:
     """A robot whose motors are another process; its joints are where they are told to be."""
 

@@ -20,7 +20,7 @@ from bench.faults.black_box import FOLDER_VARIABLE, Switchboard, bare_box, guard
 from bench.faults.nodes import MODES, SPEED_MPS
 from runtime.command_line.attach import Sender
 from runtime.message import Message
-from runtime.msgs import EStop, Utterance
+from runtime.msgs import TERMINAL, EStop, Utterance
 from runtime.msgs.signature import order, token_of
 from runtime.os_realtime import ask_for_fifo, be_ordinary
 from runtime.supervision.registry import FoundRun, find_runs
@@ -62,6 +62,7 @@ class Rig:
         environment: Mapping[str, str] | None = None,
         out: str = "",
         prepare: Callable[[Path], None] = lambda place: None,
+        prefix: tuple[str, ...] = (),
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="faults-"))
         prepare(self.folder)
@@ -74,18 +75,19 @@ class Rig:
         self.watched: dict[int, int] = {}
         self.moving_s = 0.0  # how long was waited for the robot to move, in all
         self._senders: dict[str, Sender] = {}
-        self._environment = {**os.environ, FOLDER_VARIABLE: str(self.folder), **(environment or {})}
+        state = {"XDG_STATE_HOME": str(self.folder / "state")}  # what is latched here is nobody else's
+        self.environment = {**os.environ, FOLDER_VARIABLE: str(self.folder), **state, **(environment or {})}
         file = self.folder / "faults.toml"
         tables = {**GRAPH, **(changes or {})}
         names = {name: name if "." in name or name == "run" else f"nodes.{name}" for name in tables}
         text = "\n".join(f"[{names[name]}]\n{table}\n" for name, table in tables.items())
         file.write_text(text.replace("FOLDER", str(self.folder)))
-        command = [sys.executable, "-m", "runtime", "run", str(file), "--out", str(self.out)]
+        command = [*prefix, sys.executable, "-m", "runtime", "run", str(file), "--out", str(self.out)]
         self._helpers = [self._python("bench.faults.motors"), self._python("bench.faults.motors", "bare")]
         self.process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env=self._environment,
+            env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -173,6 +175,14 @@ class Rig:
         self.wait("the bare timer loop", lambda: self.bare.count > 0)
         self.moving_s += time.monotonic() - start
 
+    def wait_moving_or_end(self) -> bool:
+        """Whether it moves, rather than that the run ended by itself."""
+        while self.process.poll() is None:
+            if self.guard.count and self.is_moving():
+                return True
+            time.sleep(0.05)
+        return False
+
     def wait_whole(self) -> None:
         """Until all processes run: one that was killed in the trial before may still load."""
 
@@ -203,7 +213,8 @@ class Rig:
 
     def rearm(self) -> None:
         """Whoever pressed lets go and re-arms; the robot then still stands."""
-        self._sender("estop").publish(EStop(source="button", is_pressed=False))
+        for source in ("button", TERMINAL):
+            self._sender("estop").publish(EStop(source=source, is_pressed=False))
         self.send("guard/order", order(token_of(self.run.folder), "rearm", "Ana", time.monotonic_ns()))
 
     def resume(self) -> None:

@@ -41,7 +41,7 @@ BEHAVIOURS: Mapping[str, tuple[Behaviour, ...]] = {
 
 def graph_of(fault: Fault) -> object:
     """What graph it needs: equal for faults that can share one."""
-    return (tuple(sorted(fault.changes.items())), fault.serving, "disk" in fault.name)
+    return (tuple(sorted(fault.changes.items())), fault.serving, "disk" in fault.name, fault.prefix)
 
 
 class Rigs:
@@ -80,7 +80,7 @@ def _rig(fault: Fault) -> Iterator[Rig]:
             server = stack.enter_context(FakeOpenAI(*BEHAVIOURS[fault.serving]))
             environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
         with _small_disk("disk" in fault.name) as out:
-            rig = Rig(fault.changes, environment=environment, out=out, prepare=fault.prepare)
+            rig = Rig(fault.changes, environment=environment, out=out, prepare=fault.prepare, prefix=fault.prefix)
             try:
                 yield rig
             finally:

@@ -16,6 +16,8 @@ from bench.faults.outcome import Outcome
 from bench.result import percentile
 
 BEGIN, END = "<!-- faults: begin, written by make faults -->", "<!-- faults: end -->"
+ORDINARY = ("<!-- faults without rights: begin, written by make faults -->", "<!-- faults without rights: end -->")
+TITLES = ("The fault matrix with real-time rights", "The fault matrix without real-time rights")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +101,13 @@ def rows_of(fault: Fault, outcomes: Sequence[Outcome]) -> list[Row]:
     return rows + [Row(fault.name, None, problem=one.problem) for one in outcomes if one.problem]
 
 
-def as_markdown(rows: Sequence[Row], *, took_s: float, load: Sequence[float], lanes: int = 1) -> str:
+def as_markdown(rows: Sequence[Row], *, took_s: float, load: Sequence[float], lanes: int = 1, commit: str = "") -> str:
     """The table with what it was measured on."""
     passed, widened = sum(row.is_passed for row in rows), sum(row.is_widened for row in rows)
     beside = f" in up to {lanes} graphs side by side" if lanes > 1 else ""
     lines = [
-        f"Measured on {platform.system()} {platform.release()}, Python {platform.python_version()}, "
+        f"Measured{f' of commit {commit}' if commit else ''} "
+        f"on {platform.system()} {platform.release()}, Python {platform.python_version()}, "
         f"{os.cpu_count()} cores, {took_s / 60:.0f} minutes of trials{beside}; "
         f"load average between {load[0]:.1f} and {load[1]:.1f}, "
         f"{passed} of {len(rows)} figures within their bounds. "
@@ -119,6 +122,6 @@ def as_markdown(rows: Sequence[Row], *, took_s: float, load: Sequence[float], la
     return "\n".join(lines)
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, text: str, *, is_ordinary: bool = False) -> None:
     """Put the table between its markers. Raises ValueError where a file has none."""
-    marked.write(path, BEGIN, END, text)
+    marked.write(path, *(ORDINARY if is_ordinary else (BEGIN, END)), text)

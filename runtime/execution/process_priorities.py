@@ -32,10 +32,13 @@ class RealTimeStart:
     """For the main thread of a process, before it starts others.
 
     `control` and `transport` are the priorities of its control loops and of what brings them messages; 0: ordinary.
-    What a launch file asks for and the system refuses is told once; what is only tried, as always, is not.
+    What the system refuses is told in one line: as a warning where the launch file asks for it, or where the run moves
+    a real robot (`is_claimed`).
     """
 
-    def __init__(self, process: str, specs: Iterable[NodeSpec], asked: RealTime | None) -> None:
+    def __init__(
+        self, process: str, specs: Iterable[NodeSpec], asked: RealTime | None, *, is_claimed: bool = False
+    ) -> None:
         self._log = logging.getLogger(process)
         self._asked = asked or RealTime()
         if self._asked.cpus:
@@ -48,7 +51,10 @@ class RealTimeStart:
             return
         refusal = ask_for_fifo(wanted)
         if refusal:
-            self._tell(refusal, is_asked=self._asked.fifo is not None)
+            self._tell(
+                f"{refusal}; without it, stops are late by as much as the machine is busy",
+                is_asked=self._asked.fifo is not None or is_claimed,
+            )
             return
         self.control, self.transport = wanted, transport_priority(wanted)
         be_ordinary()  # loading models is nothing urgent
@@ -62,4 +68,4 @@ class RealTimeStart:
 
     def _tell(self, refusal: str, *, is_asked: bool = True) -> None:
         if refusal:
-            self._log.log(logging.WARNING if is_asked else logging.DEBUG, "%s", refusal)
+            self._log.log(logging.WARNING if is_asked else logging.INFO, "%s", refusal)

@@ -162,7 +162,7 @@ class Process:
         if plan.gateway is not None:
             await self._run_gateway(plan, plan.gateway, types, names)
             return
-        start = RealTimeStart(self._name, specs, plan.realtime)
+        start = RealTimeStart(self._name, specs, plan.realtime, is_claimed=bool(run.get("claims")))
         schedule_readers(start.transport)
         outlet = Bus(self._folder, self._name, plan, start.transport, self._control, self._refusals)
         self._run_info["registry"] = str(self._folder)  # this user's alone: tools find the run here

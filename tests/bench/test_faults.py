@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from bench.faults import measures
 from bench.faults.matrix import MATRIX, Bound, Fault
 from bench.faults.run import Rigs, measure
-from bench.faults.table import BEGIN, END, Row, as_markdown, write
+from bench.faults.table import BEGIN, END, ORDINARY, Row, as_markdown, write
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +92,22 @@ def test_the_table_replaces_what_stands_between_its_markers(tmp_path: Path) -> N
     page.write_text("nothing")
     with pytest.raises(ValueError, match="has no markers"):
         write(page, "new")
+
+
+def test_the_table_of_an_ordinary_account_stands_beside_the_other_one(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("\n".join((BEGIN, "old", END, *ORDINARY)))
+    write(page, "without", is_ordinary=True)
+    write(page, "with")
+    assert page.read_text() == "\n".join((BEGIN, "with", END, ORDINARY[0], "without", ORDINARY[1]))
+
+
+def test_every_stop_tells_when_it_began_and_when_the_robot_stood() -> None:
+    beginnings = {measures.OUCH, measures.ESTOP, measures.HELD}
+    lacking = [
+        fault.name
+        for fault in MATRIX
+        if {bound.figure for bound in fault.bounds} & beginnings
+        and measures.AT_REST not in {bound.figure for bound in fault.bounds}
+    ]
+    assert lacking == []
