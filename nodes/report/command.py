@@ -15,6 +15,7 @@ from runtime.errors import PolyrhythmError, UserError, os_sentence
 
 CONTACT_SHEET = "contact_sheet.png"
 TIMELINE = "timeline.png"
+FILM = "film.mp4"
 BY_HAND = "by hand"
 
 
@@ -31,15 +32,20 @@ def report_run(
     outcome: tuple[bool | None, str] | None = None,
     as_json: bool = False,
     restarted: Mapping[str, int] | None = None,
+    film: bool = False,
 ) -> bool | None:
     """Report a run that has just ended, with its pictures in its folder; whether it succeeded, None: nobody says.
 
-    `outcome` stands in where the recording was cut off before the end. Raises RecordingError.
+    `film`: also as a film, which takes a while. `outcome` stands in where the recording was cut off before the end.
+    Raises RecordingError.
     """
     run = read_run(recording)
     if outcome is not None and run.outcome[0] is None:
         run.end["outcome"] = json.dumps({"ok": outcome[0], "reason": outcome[1]})
-    summary = summarise(run, pictures=_draw(run, folder))
+    pictures = _draw(run, folder)
+    if film and (made := _film(run, folder, shows_progress=not as_json)):
+        pictures.append(made)
+    summary = summarise(run, pictures=pictures)
     _print(summary, as_json=as_json, is_new=True)
     return summary.is_success
 
@@ -85,6 +91,21 @@ def _draw(run: Run, out: Path) -> list[str]:
     return pictures
 
 
+def _film(run: Run, out: Path, *, shows_progress: bool) -> str | None:
+    """Draw the film, with a bar on a terminal; its path, or None where the recording holds nothing to draw it from."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from nodes.report.film import draw_film
+
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not (shows_progress and console.is_terminal), transient=True) as bar:
+        task = bar.add_task("the film", total=1.0)
+        is_drawn = draw_film(run, out / FILM, lambda share: bar.update(task, completed=share))
+    return str(out / FILM) if is_drawn else None
+
+
 def _beside(recording: Path) -> Path:
     """A run has a folder of its own; of several recordings in one folder, such as trials, each gets one."""
     return recording.parent if recording.stem == "run" else recording.with_name(f"{recording.stem}-report")
@@ -99,6 +120,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("recording", type=Path, help="a .mcap file that `polyrhythm run` wrote")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and draw nothing without --out")
+    parser.add_argument("--film", action="store_true", help="of a simulated run: also film.mp4, with captions")
     parser.add_argument(
         "--out", type=Path, help="folder for the pictures (default: that of run.mcap; of NAME.mcap, NAME-report)"
     )
@@ -109,7 +131,13 @@ def main(argv: list[str]) -> int:
     try:
         run = read_run(asked.recording)
         out = asked.out or (None if asked.json else _beside(asked.recording))
-        summary = summarise(run, pictures=_draw(run, out) if out is not None else ())
+        pictures = _draw(run, out) if out is not None else []
+        if asked.film and out is not None:
+            made = _film(run, out, shows_progress=not asked.json)
+            if made is None:
+                raise UserError(f"{asked.recording}: no film: it holds no simulated world, or nothing here encodes VP9")
+            pictures.append(made)
+        summary = summarise(run, pictures=pictures)
     except PolyrhythmError as error:
         print(f"polyrhythm report: {error}", file=sys.stderr)
         return 2 if isinstance(error, UserError) else 1

@@ -79,14 +79,14 @@ def _header(draw: ImageDraw.ImageDraw, run: Run, width: int) -> None:
     colour = {"success": COLOURS["success"], "failed": COLOURS["stop"]}.get(words, FAINT)
     title = run.heard.messages[0].message.text if run.heard.messages else run.path.name
     right = f"{words} after {run.end_s:.0f} s"
-    big, small = _font(26, bold=True), _font(18)
+    big, small = font(26, bold=True), font(18)
     room = width - 2 * MARGIN_PX - draw.textlength(right, big) - 24
-    draw.text((MARGIN_PX, 22), _cut(draw, title, big, room), INK, big)
+    draw.text((MARGIN_PX, 22), cut_to(draw, title, big, room), INK, big)
     draw.text((width - MARGIN_PX - draw.textlength(right, big), 22), right, colour, big)
     seed = run.noted("seed")
     facts = [f"{run.about.get('clock', 'real')} time", *([] if seed is None else [f"seed {seed}"])]
     facts += [reason] if reason else []
-    draw.text((MARGIN_PX, 57), _cut(draw, "  ·  ".join(facts), small, width - 2 * MARGIN_PX), FAINT, small)
+    draw.text((MARGIN_PX, 57), cut_to(draw, "  ·  ".join(facts), small, width - 2 * MARGIN_PX), FAINT, small)
 
 
 def _frame(
@@ -115,7 +115,7 @@ def _caption(draw: ImageDraw.ImageDraw, at: tuple[int, int], moment: Moment, at_
     left, top = at
     colour = COLOURS[moment.kind]
     draw.rectangle((left, top, left + FRAME_PX[0] - 1, top + 4), colour)
-    bold, plain = _font(18, bold=True), _font(17)
+    bold, plain = font(18, bold=True), font(17)
     time = f"{at_s:.1f} s"
     draw.text((left, top + 11), time, INK, bold)
     tag = "" if moment.kind == "between" else moment.kind
@@ -134,12 +134,13 @@ def _wrapped(
         while take < len(rest) and draw.textlength(" ".join(rest[: take + 1]), font) <= width:
             take += 1
         is_last = len(found) == lines - 1
-        found.append(_cut(draw, " ".join(rest if is_last else rest[:take]), font, width))
+        found.append(cut_to(draw, " ".join(rest if is_last else rest[:take]), font, width))
         rest = rest[take:]
     return found
 
 
-def _cut(draw: ImageDraw.ImageDraw, text: str, font: ImageFont.FreeTypeFont, width: float) -> str:
+def cut_to(draw: ImageDraw.ImageDraw, text: str, font: ImageFont.FreeTypeFont, width: float) -> str:
+    """The text, with its end left out where it is wider than that many pixels."""
     if draw.textlength(text, font) <= width:
         return text
     while text and draw.textlength(f"{text}…", font) > width:
@@ -147,7 +148,7 @@ def _cut(draw: ImageDraw.ImageDraw, text: str, font: ImageFont.FreeTypeFont, wid
     return f"{text.rstrip()}…"
 
 
-def _font(size: int, *, bold: bool = False) -> ImageFont.FreeTypeFont:
+def font(size: int, *, bold: bool = False) -> ImageFont.FreeTypeFont:
     """DejaVu Sans, which matplotlib carries, so that the sheet looks the same on every machine."""
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name, size)

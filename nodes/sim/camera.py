@@ -13,12 +13,41 @@ from runtime import Node, Publisher, Subscription, UserError, every
 from runtime.msgs import Image
 
 if TYPE_CHECKING:
-    import mujoco
-
-    from nodes.sim.rendering.renderer import Renderer
+    from nodes.sim.rendering.renderer import Frame
 
 CAMERAS = ("head", "wrist", "room")
 BACKENDS = ("rays", "gl", "auto")
+
+
+class WorldView:
+    """What one camera of the simulated scene sees, as (rgb, depth_m). Builds the scene; any seed will do, for it only
+    moves things, and where they are comes with each World.
+    """
+
+    def __init__(self, camera: str, width: int, height: int, backend: str = "rays") -> None:
+        import mujoco
+
+        from nodes.sim.mjcf import build_scene
+        from nodes.sim.rendering.renderer import make_renderer
+
+        self._model = mujoco.MjModel.from_xml_string(build_scene().xml)
+        self._data = mujoco.MjData(self._model)
+        self._renderer = make_renderer(self._model, camera, width, height, backend)
+        self.focal_px = self._renderer.focal_px
+
+    def see(self, world: World) -> Frame:
+        """The picture of that world."""
+        import mujoco
+
+        np.copyto(self._data.qpos, world.qpos)
+        np.copyto(self._data.mocap_pos, world.mocap_pos)
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_camlight(self._model, self._data)
+        return self._renderer.render(self._data)
+
+    def close(self) -> None:
+        """Give back the renderer."""
+        self._renderer.close()
 
 
 class SimCamera(Node):
@@ -40,53 +69,36 @@ class SimCamera(Node):
             raise UserError(f"a picture of {width} x {height} pixels is too small; expected 8 x 8 or more")
         self._camera, self._width, self._height, self._backend = camera, width, height, backend
         self._drawn_ns = -1
-        self._model: mujoco.MjModel | None = None
-        self._data: mujoco.MjData | None = None
-        self._renderer: Renderer | None = None
+        self._view: WorldView | None = None
 
     def on_start(self) -> None:
         """Build the scene and choose the back end. Raises UserError where "gl" is asked for and does not work."""
         backend = self._choose_backend()
-        import mujoco
-
-        from nodes.sim.mjcf import build_scene
-        from nodes.sim.rendering.renderer import make_renderer
-
-        # Any seed will do: it moves things, and where they are comes with each World.
-        self._model = mujoco.MjModel.from_xml_string(build_scene().xml)
-        self._data = mujoco.MjData(self._model)
-        self._renderer = make_renderer(self._model, self._camera, self._width, self._height, backend)
+        self._view = WorldView(self._camera, self._width, self._height, backend)
         self.log.info("%s camera %d x %d, %s", self._camera, self._width, self._height, backend)
 
     def on_stop(self) -> None:
         """Give back the renderer."""
-        if self._renderer is not None:
-            self._renderer.close()
+        if self._view is not None:
+            self._view.close()
 
     @every(hz=10)
     def capture(self) -> None:
         """Draw the newest world, unless it is drawn already."""
-        world = self.world.latest()
-        model, data, renderer = self._model, self._data, self._renderer
-        if model is None or data is None or renderer is None:
+        world, view = self.world.latest(), self._view
+        if view is None:
             return  # not started
         if world is None or world.stepped_ns == self._drawn_ns:
             return
-        import mujoco
-
         self._drawn_ns = world.stepped_ns
-        np.copyto(data.qpos, world.qpos)
-        np.copyto(data.mocap_pos, world.mocap_pos)
-        mujoco.mj_kinematics(model, data)
-        mujoco.mj_camlight(model, data)
-        rgb, depth_m = renderer.render(data)
+        rgb, depth_m = view.see(world)
         self.image.publish(
             Image(
                 camera=self._camera,
                 captured_ns=world.stepped_ns,
                 rgb=rgb,
                 depth_m=depth_m,
-                focal_px=renderer.focal_px,
+                focal_px=view.focal_px,
             )
         )
 

@@ -34,7 +34,10 @@ LARGE_MB = 20.0
 """A report of so much takes some ten seconds on two cores."""
 
 Report = Callable[..., bool | None]
-"""Called as report(recording, folder, outcome=..., as_json=..., restarted=...); returns whether the run succeeded."""
+"""Called as report(recording, folder, outcome=..., as_json=..., restarted=...); returns whether the run succeeded.
+
+Where --film is asked for, also with film=True.
+"""
 
 
 def main(argv: list[str]) -> int:
@@ -103,7 +106,8 @@ def main(argv: list[str]) -> int:
         report: Report = load_name(launch.report)
         if patience := what_takes_time(recording):
             print(patience, file=sys.stderr, flush=True)
-        is_good = report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted)
+        more = {"film": True} if arguments.film else {}
+        is_good = report(recording, folder, outcome=outcome, as_json=arguments.json, restarted=restarted, **more)
     else:
         kept = recording if recording.is_file() else None
         _tell(outcome, run_info.get("trace"), kept, view, as_json=arguments.json)
@@ -197,6 +201,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--lan", action="store_true", help="open its pages to the machines of this network, with TLS")
     parser.add_argument("--open", action="store_true", help="open a page in the browser that looks on")
+    parser.add_argument("--film", action="store_true", help="at the end of a simulated run, draw a film of it, too")
     parser.add_argument("--record", type=Path, metavar="FILE", help="record into this file; adds a recorder if needed")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON and nothing else")
     parser.add_argument(

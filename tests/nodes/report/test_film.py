@@ -1,0 +1,76 @@
+"""The film of a run shows the room as it was recorded, and what was said in it when it was said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import mujoco
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nodes.recording.recorder import Recorder
+from nodes.report.command import main
+from nodes.report.film import BAR_PX, HZ, SIZE_PX, draw_film
+from nodes.report.run import read_run
+from nodes.sim.messages import World
+from runtime.message import Envelope, Stamped
+from runtime.msgs import Utterance
+from tests.support.synthetic_run import write_run
+
+START_NS, SECOND_NS = 5_000_000_000, 1_000_000_000
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seconds of a world in which something moves after one, when somebody has spoken."""
+    from nodes.sim.mjcf import build_scene
+
+    data = mujoco.MjData(mujoco.MjModel.from_xml_string(build_scene().xml))
+    path = tmp_path_factory.mktemp("film") / "run.mcap"
+    recorder = Recorder(path=str(path))
+    recorder.on_start()
+    for number in range(21):
+        ns = START_NS + number * SECOND_NS // 10
+        qpos = data.qpos.copy()
+        qpos[0] += 0.3 * (number > 10)
+        world = World(stepped_ns=ns, qpos=qpos, mocap_pos=data.mocap_pos.copy())
+        recorder.on_any(Stamped(world, Envelope("sim/world", "driver", number + 1, ns)))
+        if number == 10:
+            words = Utterance(speaker="Mia", text="Come nearer")
+            recorder.on_any(Stamped(words, Envelope("heard", "mia", 1, ns)))
+    recorder.on_stop()
+    return path
+
+
+def pictures(path: Path) -> list[NDArray[np.uint8]]:
+    video = cv2.VideoCapture(str(path))
+    found: list[NDArray[np.uint8]] = []
+    while (read := video.read())[0]:
+        found.append(np.asarray(read[1], np.uint8))
+    return found
+
+
+def test_the_film_shows_motion_and_words_when_they_were(recording: Path, tmp_path: Path) -> None:
+    shares: list[float] = []
+    assert draw_film(read_run(recording), tmp_path / "film.mp4", shares.append)
+    film = pictures(tmp_path / "film.mp4")
+    assert (len(film), film[0].shape) == (round(2 * HZ), (SIZE_PX[1], SIZE_PX[0], 3))
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0, "who waits is told how far it is"
+    room = [one[:-BAR_PX].astype(int) for one in film]
+    bar = [one[-BAR_PX:, :600].astype(int) for one in film]  # to the right stands the time
+    before, after = round(0.5 * HZ), round(1.5 * HZ)
+    assert np.sum(abs(room[before] - room[0]) > 60) < 100, "nothing has moved yet"
+    assert np.sum(abs(room[after] - room[0]) > 60) > 1000, "something has"
+    assert bar[before].min() > 200, "nobody has spoken yet"
+    assert bar[after].min() < 100, "the words are there to be read"
+
+
+def test_of_a_run_without_a_simulated_world_there_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording = write_run(tmp_path)
+    assert not draw_film(read_run(recording), tmp_path / "film.mp4")
+    assert not (tmp_path / "film.mp4").exists()
+    assert main([str(recording), "--film", "--out", str(tmp_path / "out")]) == 2
+    assert "holds no simulated world" in capsys.readouterr().err
