@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,6 +12,9 @@ from nodes.models.answers import LONGEST_ANSWER, MOST_TOKENS, ModelError
 from nodes.models.budget import estimated_tokens
 from nodes.models.dialect import Dialect
 from runtime.messages.msgspec_cache import from_json
+
+ANSWER = "answer"
+"""The tool whose arguments are the answer, for servers that know tool calls and no structured output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +81,28 @@ def body_of(model: str, question: Question, options: ModelOptions, dialect: Dial
     if question.schema and dialect.format == "json_schema":
         form = {"name": "answer", "strict": True, "schema": question.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
+    elif question.schema and dialect.format == "tools":
+        function = {"name": ANSWER, "description": "Give the answer, in this form.", "parameters": question.schema}
+        body["tools"] = [{"type": "function", "function": function}]
+        body["tool_choice"] = {"type": "function", "function": {"name": ANSWER}}
     elif question.schema and dialect.format == "json_object":
         body["response_format"] = {"type": "json_object"}
     return body | dict(options.extra_body)
 
 
+class _Function(msgspec.Struct):
+    arguments: str | dict[str, Any] | None = None  # some servers send the object itself
+
+
+class _ToolCall(msgspec.Struct):
+    function: _Function | None = None
+    index: int | None = None  # of a stream
+
+
 class _Said(msgspec.Struct):
     content: str | None = None
     refusal: str | None = None
+    tool_calls: list[_ToolCall] | None = None
 
 
 class _Choice(msgspec.Struct):
@@ -113,6 +130,7 @@ class AnswerReader:
         self._stream = stream
         self._rest = b""
         self._parts: list[str] = []
+        self._called: list[str] = []  # the arguments of the first tool call, which are the answer where there is one
         self._refusal = ""
         self._why_ended: str | None = None
         self._size = 0
@@ -142,7 +160,7 @@ class AnswerReader:
         if self._refusal or self._why_ended == "content_filter":
             return ModelAnswer(self._refusal or "(content filter)", prompt, completion, "declined")
         ending: Ending = "cut" if self._why_ended == "length" else "whole"
-        return ModelAnswer("".join(self._parts), prompt, completion, ending)
+        return ModelAnswer("".join(self._called) or "".join(self._parts), prompt, completion, ending)
 
     def _event(self, line: bytes) -> None:
         data = line.removeprefix(b"data:").strip()
@@ -174,6 +192,12 @@ class AnswerReader:
         self._parts.append(said.content or "")
         self._refusal += said.refusal or ""
         self._size += len(self._parts[-1])
+        for number, call in enumerate(said.tool_calls or ()):
+            is_first = (number if call.index is None else call.index) == 0
+            if is_first and call.function is not None:
+                given = call.function.arguments or ""
+                self._called.append(given if isinstance(given, str) else msgspec.json.encode(given).decode())
+                self._size += len(self._called[-1])
         if self._size > LONGEST_ANSWER:
             raise ModelError(f"{self._where} does not stop talking; at most {LONGEST_ANSWER} characters are read")
 

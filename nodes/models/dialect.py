@@ -1,8 +1,8 @@
 """`Dialect`: how much of OpenAI's chat completions a server knows; a refusal says what to ask it for next.
 
 Servers refuse what they do not know with 400 or 422. Asked for otherwise are: the limit of the answer's length, which
-older servers know as `max_tokens` only; structured output, down to none at all; a temperature, which reasoning models
-refuse; a system message, which some templates refuse; and the tokens of a stream.
+older servers know as `max_tokens` only; structured output, else a tool call, down to none at all; a temperature, which
+reasoning models refuse; a system message, which some templates refuse; and the tokens of a stream.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Format = Literal["json_schema", "json_object", "text"]
+Format = Literal["json_schema", "tools", "json_object", "text"]
 Limit = Literal["max_completion_tokens", "max_tokens"]
 
-_WEAKER: dict[Format, Format] = {"json_schema": "json_object", "json_object": "text"}
+_WEAKER: dict[Format, Format] = {"json_schema": "tools", "tools": "json_object", "json_object": "text"}
 _OTHER: dict[Limit, Limit] = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
 
 

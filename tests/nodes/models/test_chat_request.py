@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 
 import pytest
@@ -80,11 +81,42 @@ def test_tokens_are_counted() -> None:
 @both
 def test_a_server_without_structured_output_is_asked_for_less_and_remembered(stream: bool) -> None:
     refuses = status(400, "response_format is not supported")
-    with FakeOpenAI(refuses, refuses, answers("{}")) as server:
+    with FakeOpenAI(refuses, refuses, refuses, answers("{}")) as server:
         text, _ = ask(settings(server, stream=stream), number=2)
         assert text == "{}"
         formats = [request.body.get("response_format", {}).get("type", "none") for request in server.requests]
-        assert formats == ["json_schema", "json_object", "none", "none"]
+        assert formats == ["json_schema", "none", "json_object", "none", "none"]
+        assert ["tools" in request.body for request in server.requests] == [False, True, False, False, False]
+
+
+def _called(arguments: object, **more: object) -> Behaviour:
+    """A tool call as servers send it, beside a thought aloud."""
+    calls = [{"id": "c1", "type": "function", "function": {"name": "answer", "arguments": arguments}, **more}]
+    message = {"role": "assistant", "content": "Let me see.", "tool_calls": [*calls, *calls]}
+    body = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    return raw(json.dumps(body).encode())
+
+
+@pytest.mark.parametrize("arguments", ['{"a": 1}', {"a": 1}], ids=["text", "object"])
+def test_a_server_that_knows_tool_calls_only_answers_by_one(arguments: object) -> None:
+    with FakeOpenAI(refuses("response_format", _called(arguments))) as server:
+        text, _ = ask(settings(server, stream=False), number=2)
+        assert json.loads(text) == {"a": 1}
+        tool = server.requests[-1].body["tools"][0]["function"]
+        assert tool["parameters"] == QUESTION.schema
+        assert server.requests[-1].body["tool_choice"]["function"]["name"] == tool["name"]
+        assert len(server.requests) == 3, "remembered"
+
+
+def test_a_streamed_tool_call_is_put_together() -> None:
+    pieces = [
+        {"tool_calls": [{"index": 0, "function": {"name": "answer", "arguments": part}}]} for part in ('{"a"', ": 1}")
+    ]
+    events = [{"choices": [{"index": 0, "delta": piece, "finish_reason": None}]} for piece in pieces]
+    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events) + b"data: [DONE]\n\n"
+    with FakeOpenAI(raw(body, "text/event-stream")) as server:
+        assert json.loads(ask(settings(server, stream=True))[0]) == {"a": 1}
 
 
 @both
@@ -103,7 +135,9 @@ def test_a_server_that_knows_only_max_tokens_is_asked_so_and_remembered(stream: 
 
 @both
 def test_an_old_server_knows_neither_the_limits_new_name_nor_formats_nor_usage(stream: bool) -> None:
-    old = refuses("max_completion_tokens", refuses("response_format", refuses("stream_options", answers("{}"))))
+    old = refuses(
+        "max_completion_tokens", refuses("response_format", refuses("tools", refuses("stream_options", answers("{}"))))
+    )
     with FakeOpenAI(old) as server:
         assert ask(settings(server, stream=stream), number=2)[0] == "{}"
         assert [set(request.body) - {"stream"} for request in server.requests[-2:]] == [
@@ -117,7 +151,7 @@ def test_a_limit_that_is_too_large_under_either_name_is_said_in_the_servers_word
     with FakeOpenAI(too_large, other, too_large) as server:
         with pytest.raises(ModelError, match="max_completion_tokens is too large: at most 100"):
             ask(settings(server, stream=False))
-        assert ["max_tokens" in request.body for request in server.requests] == [False, True, False, False]
+        assert ["max_tokens" in request.body for request in server.requests] == [False, True, False, False, False]
 
 
 def test_a_refused_request_is_a_sentence_without_the_key() -> None:

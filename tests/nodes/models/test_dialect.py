@@ -18,13 +18,14 @@ def asked(*refusals: str, begin: Dialect | None = None) -> list[tuple[str, str]]
 
 def test_a_refusal_that_names_nothing_weakens_the_format_alone() -> None:
     new = "max_completion_tokens"
-    assert asked("no") == [("json_schema", new), ("json_object", new), ("text", new)]
+    assert asked("no") == [("json_schema", new), ("tools", new), ("json_object", new), ("text", new)]
 
 
 def test_a_refusal_that_names_the_limit_is_tried_once_under_the_other_name() -> None:
     assert asked("unknown: max_completion_tokens", "no response_format") == [
         ("json_schema", "max_completion_tokens"),
         ("json_schema", "max_tokens"),
+        ("tools", "max_tokens"),
         ("json_object", "max_tokens"),
         ("text", "max_tokens"),
     ]
@@ -34,6 +35,7 @@ def test_a_server_that_always_names_both_is_left_alone_in_the_end() -> None:
     assert asked("max_tokens, max_completion_tokens") == [
         ("json_schema", "max_completion_tokens"),
         ("json_schema", "max_tokens"),
+        ("tools", "max_completion_tokens"),
         ("json_object", "max_completion_tokens"),
         ("text", "max_completion_tokens"),
     ]

@@ -75,10 +75,11 @@ def test_what_passes_is_tried_again(bad: Behaviour) -> None:
 
 
 def test_a_refused_format_is_asked_for_less() -> None:
-    with FakeOpenAI(status(400), status(400), answers(GOOD)) as server:
+    with FakeOpenAI(status(400), status(400), status(400), answers(GOOD)) as server:
         assert ask(server) == GOOD
         formats = [request.body.get("response_format", {}).get("type") for request in server.requests]
-        assert formats == ["json_schema", "json_object", None]
+        assert formats == ["json_schema", None, "json_object", None]
+        assert "tools" in server.requests[1].body
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "http://", "http://localhost:99999/v1", "localhost:8000", "http://h:x/v1"])
