@@ -286,7 +286,7 @@ class Parser:
                 and words[1] not in ("one", "need", "matter", "more", "longer")
             ):
                 is_repair, i = True, i + 1
-            elif (n := self.lexicon.has("fillers", words, i)) and (
+            elif (n := self.lexicon.has("fillers", words, i)) >= max(1, self.lexicon.verbs.at(words, i)[0]) and (
                 i + n == len(words)
                 or (not self.lexicon.has("tails", words, i + n) and words[i : i + n] not in (["wait"], ["hold", "on"]))
             ):
@@ -344,6 +344,9 @@ class Parser:
                 return Clause(kind, word=" ".join(words[i:])), end  # type: ignore[arg-type]  # of the tuple above
         if self._is_all_tails(words, i):
             return Clause("fragment"), end
+        if rest == 1 and words[i] in lexicon_file().words["numbers"]:  # "No, only one."
+            number = Noun(count=lexicon_file().words["numbers"].index(words[i]))
+            return Clause("fragment", nouns=[number]), end
         if n := lexicon.has("bans", words, i):
             clause = Clause("protect")
             return clause, self._constituents(clause, words, i + n)
@@ -793,7 +796,14 @@ class Parser:
                 )
             )
             or bool(lexicon.has("reports", words, j + 1))
-            or (j > i and (behind[0] == "used" or lexicon.pasts.at(words, j + 1)[0] > 0))
+            or (
+                j > i
+                and (
+                    behind[0] == "used"
+                    or lexicon.has("finite", words, j + 1) > 0
+                    or lexicon.pasts.at(words, j + 1)[0] > 0
+                )
+            )
         )
 
     def _of_person(self, words: list[str], i: int) -> tuple[Clause, int]:
@@ -1084,6 +1094,8 @@ class Parser:
             if words[i] == "about" and noun is not None:
                 clause.about = noun.kind or noun.place or noun.unknown
             if noun is None:
+                if words[i] in ("with", "like") and j < end and not lexicon.is_closed(words[j]):  # "with flowers on it"
+                    clause.left.append(words[j])
                 return j + 1 if j < end and not lexicon.is_closed(words[j]) else j
             if not clause.nouns and not clause.verb and words[i] == "with":
                 clause.nouns.append(noun)
@@ -1133,6 +1145,7 @@ class Parser:
             ["you", "hold"],
         ):
             if words[i : i + len(phrase)] == phrase and i + len(phrase) <= end:
+                clause.is_repair = clause.is_repair or phrase == ["i", "mean"]  # "The yellow one, I mean."
                 return i + len(phrase)
         return i
 

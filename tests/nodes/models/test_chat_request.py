@@ -112,7 +112,9 @@ def test_a_streamed_tool_call_is_put_together() -> None:
     pieces = [
         {"tool_calls": [{"index": 0, "function": {"name": "answer", "arguments": part}}]} for part in ('{"a"', ": 1}")
     ]
-    events = [{"choices": [{"index": 0, "delta": piece, "finish_reason": None}]} for piece in pieces]
+    events: list[dict[str, object]] = [
+        {"choices": [{"index": 0, "delta": piece, "finish_reason": None}]} for piece in pieces
+    ]
     events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
     body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events) + b"data: [DONE]\n\n"
     with FakeOpenAI(raw(body, "text/event-stream")) as server:
