@@ -41,7 +41,7 @@ class KitchenDriver(SimDriver):
         """Lay the kitchen out by the run's seed."""
         super().on_start()
         person = load_scenario(Path(self._scenario)).person if self._scenario else "Ann"
-        seed = int(getattr(self, "run_info", {}).get("seed", 0))
+        seed = self.run_info.seed
         self._eyes = Eyes(self._robot.layout.kitchen, person, seed)
 
     @on(SimDriver.body)

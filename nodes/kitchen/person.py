@@ -81,7 +81,7 @@ class ScenarioPerson(Node):
 
     def on_start(self) -> None:
         """The run's seed draws wordings and places."""
-        self.seed = int(getattr(self, "run_info", {}).get("seed", 0))
+        self.seed = self.run_info.seed
         self.drawn = random.Random(f"{self.path.stem}/{self.seed}")
 
     @on(said)

@@ -1,0 +1,37 @@
+"""Whole episodes in the kitchen, in virtual time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+pytestmark = pytest.mark.processes
+
+
+def played(folder: Path, scenario: str, seed: int = 1) -> dict[str, Any]:
+    command = [sys.executable, "-m", "runtime", "run", "kitchen", "--virtual", "--json", "--seed", str(seed)]
+    command += ["--out", str(folder), "--set", f"driver.scenario={scenario}", "--set", f"person.scenario={scenario}"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=folder.parent, env=environment, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert done.stdout, done.stderr
+    summary: dict[str, Any] = json.loads(done.stdout[done.stdout.find("{") :])
+    return summary
+
+
+def test_it_asks_which_mug_and_brings_the_one_that_was_meant(tmp_path: Path) -> None:
+    summary = played(tmp_path / "which", "which-mug")
+    assert summary["outcome"] == {"ok": True, "reason": "blue mug on tray"}
+
+
+def test_a_person_who_says_nothing_is_no_yes(tmp_path: Path) -> None:
+    summary = played(tmp_path / "silence", "silence")
+    assert summary["outcome"]["ok"], summary["outcome"]
