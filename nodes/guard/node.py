@@ -17,6 +17,7 @@ from nodes.guard.arbitration import Arbitration, SeatConfig
 from nodes.guard.limiter import limits_of
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.persistence import SavedState, StateFile
+from nodes.guard.space import Space
 from nodes.guard.state_machine import GuardMachine, Refusal
 from nodes.robot.described import ForRobot, claim_of
 from runtime import (
@@ -73,6 +74,7 @@ class Guard(ForRobot, Node):
     "machine" from run to run, "run" within one.
     Requests come by `guard/order`, `robot/service`, `robot/runstop` and `seat/request`, signed, and are answered on
     `guard/answer`; only what stops the robot needs no signature. The driver is told by topics that no socket carries.
+    `keep_in` and each box of `keep_out` are [x_low, x_high, y_low, y_high, z_low, z_high], m, odometry frame.
     Each of `estop_sources` counts as pressed while it was silent for `estop_silence_s`, also at the start.
     """
 
@@ -109,6 +111,8 @@ class Guard(ForRobot, Node):
         estop_sources: tuple[str, ...] = (),
         estop_silence_s: float = 0.5,
         max_effort_percent: float = 95.0,
+        keep_in: tuple[float, ...] = (),
+        keep_out: dict[str, tuple[float, ...]] | None = None,
     ) -> None:
         if arm not in ("auto", "manual"):
             raise ParameterError(f"guard: arm is {arm!r}; known: auto, manual")
@@ -129,11 +133,13 @@ class Guard(ForRobot, Node):
         self.robot_name = robot
         self.memory = memory
         self.estop_silence_ns = to_ns(estop_silence_s)
+        limits = limits_of(robot, speed_scale)
         self.machine = GuardMachine(
-            limits_of(robot, speed_scale),
+            limits,
             GuardSettings(
                 lifespan_s=lifespan_s, max_image_age_s=max_image_age_s, max_effort_percent=max_effort_percent
             ),
+            Space(limits, keep_in, keep_out),
         )
         # The port forgets a stale command too, so that no output inherits the age of one that was not applied.
         self.command.qos = replace(self.command.qos, lifespan_s=lifespan_s)

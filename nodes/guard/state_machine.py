@@ -16,6 +16,7 @@ from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, tow
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
 from nodes.guard.release import Release
 from nodes.guard.retreat import SHARE, Trail
+from nodes.guard.space import Space, Step
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
 from runtime.message import UNKNOWN_NS, Stamped
@@ -89,6 +90,9 @@ GO_ON_NS = to_ns(5.0)
 LONGEST_HOLD_NS = to_ns(1.5)
 """A soft hold ends by itself after so long at the latest: it waits for a judge, and is no stop."""
 
+SLOWED_NS = to_ns(0.5)
+"""Why the robot goes slower than it was asked to is told for so long, so that it is told once."""
+
 SLEPT_NS = to_ns(1.0)
 """A guard that has not looked for longer was frozen, and knows nothing of what happened meanwhile."""
 
@@ -113,8 +117,9 @@ class _Source:
 class GuardMachine:
     """Decides, tick by tick, what may reach the motors of one robot."""
 
-    def __init__(self, limits: RobotLimits, settings: GuardSettings | None = None) -> None:
+    def __init__(self, limits: RobotLimits, settings: GuardSettings | None = None, space: Space | None = None) -> None:
         self.limits = limits
+        self.space = space or Space(limits)
         self.settings = settings or GuardSettings()
         self.mode: Mode = "disarmed"
         self.reason = "not armed"
@@ -131,6 +136,7 @@ class GuardMachine:
         self.runstop_reason = ""  # why only the robot's own runstop helps
         self._release = Release(limits)
         self._trail = Trail()
+        self._slowed = ("", -SLOWED_NS)  # why, and when last
         self._was_armed = False
         self._looked_ns = 0
         self._service_ns = -SERVICE_STARTS_NS
@@ -365,7 +371,7 @@ class GuardMachine:
         elif command is None:
             self._brake(dt_s, now_ns)
         else:
-            self._follow(command, dt_s)
+            self._follow(command, dt_s, now_ns)
         self._note_rest(now_ns)
         if self.monitors.state is not None and self.mode != "retreating" and not self.monitors.is_stale(now_ns):
             self._trail.note(self.monitors.state, dt_s)
@@ -450,8 +456,8 @@ class GuardMachine:
             return f"the image behind the command is older than {settings.max_image_age_s:g} s"
         return ""
 
-    def _usable_command(self, now_ns: int) -> JointCommand | None:
-        """The command to apply at this moment, having entered the mode that goes with it."""
+    def _usable_command(self, now_ns: int) -> Stamped[JointCommand] | None:
+        """The command to apply at this moment; None, having entered the mode that goes with it, where there is none."""
         stamped = self._command
         if stamped is None:
             return None
@@ -464,16 +470,26 @@ class GuardMachine:
             self._command = None
             self._enter("hold", why)
             return None
-        self._enter("command", f"commanded by {stamped.envelope.source}")
-        return stamped.message
+        return stamped
 
-    def _follow(self, command: JointCommand, dt_s: float) -> None:
+    def _follow(self, stamped: Stamped[JointCommand], dt_s: float, now_ns: int) -> None:
+        """One step of what is asked for, as far as the robot's body may go; where it can go nowhere, it holds."""
+        state = self.monitors.state
+        if state is None:
+            return
+        age_s = max(now_ns - state.read_ns, 0) * 1e-9
+        step, why = self.space.follow(Step(self._joints, self._wheels), stamped.message, state, age_s, dt_s)
+        self._joints, self._wheels = step
+        if why:
+            self._slowed = (why, now_ns)
+            if self.is_at_rest:
+                self.held_ns = self.held_ns or now_ns
+                self._enter("hold", f"kept still: {why}")
+                return
         self.held_ns = 0
-        self._joints = tuple(
-            toward(motion, target, limit, dt_s)
-            for motion, target, limit in zip(self._joints, command.position, self.limits.joints, strict=True)
-        )
-        self._wheels = drive(self._wheels, command.base_v_mps, command.base_w_radps, self.limits.base, dt_s)
+        slowed, since_ns = self._slowed
+        is_slowed = now_ns - since_ns < SLOWED_NS
+        self._enter("command", f"commanded by {stamped.envelope.source}" + (f", slowed: {slowed}" if is_slowed else ""))
 
     def _retreat(self, dt_s: float, now_ns: int) -> None:
         """One step back along the way; at its end, or where the robot is not seen any more, it holds."""
@@ -483,27 +499,43 @@ class GuardMachine:
             self._enter("hold", "moved back, no command yet")
             self._brake(dt_s, now_ns)
             return
-        self.held_ns = 0
-        self._joints = tuple(
-            motion
+        joints = tuple(
+            brake(motion, limit, dt_s)
             if limit.name == "gripper"
             else toward(motion, target, replace(limit, speed=limit.speed * SHARE), dt_s)
             for motion, target, limit in zip(self._joints, step.position, self.limits.joints, strict=True)
         )
         slow = replace(self.limits.base, wheel_speed_mps=self.limits.base.wheel_speed_mps * SHARE)
-        self._wheels = drive(self._wheels, step.base_v_mps, step.base_w_radps, slow, dt_s)
+        wheels = drive(self._wheels, step.base_v_mps, step.base_w_radps, slow, dt_s)
+        if not self._may_go(joints, wheels, dt_s, now_ns):
+            self._trail.forget()
+            self._brake(dt_s, now_ns)
+            return
+        self.held_ns = 0
+        self._joints, self._wheels = joints, wheels
+
+    def _may_go(self, joints: tuple[Motion, ...], wheels: Wheels, dt_s: float, now_ns: int) -> bool:
+        """Whether the body may go this way, which nobody has asked for."""
+        state = self.monitors.state
+        before, after = Step(self._joints, self._wheels), Step(joints, wheels)
+        if state is None:
+            return False
+        age_s = max(now_ns - state.read_ns, 0) * 1e-9
+        return dt_s <= 0.0 or not self.space.fault(before, after, state, age_s, dt_s)
 
     def _brake(self, dt_s: float, now_ns: int) -> None:
         if not self.held_ns:
             self.held_ns = now_ns
-        state = None if self.monitors.is_stale(now_ns) else self.monitors.state
+        wheels = drive(self._wheels, 0.0, 0.0, self.limits.base, dt_s)
+        joints = tuple(
+            brake(motion, limit, dt_s) for motion, limit in zip(self._joints, self.limits.joints, strict=True)
+        )
         if self.mode == "stopped" and self.stopped_by in RELAXES:
-            self._joints = self._release.step(self._joints, state, dt_s, now_ns)
-        else:
-            self._joints = tuple(
-                brake(motion, limit, dt_s) for motion, limit in zip(self._joints, self.limits.joints, strict=True)
-            )
-        self._wheels = drive(self._wheels, 0.0, 0.0, self.limits.base, dt_s)
+            state = None if self.monitors.is_stale(now_ns) else self.monitors.state
+            released = self._release.step(self._joints, state, dt_s, now_ns)
+            if self._may_go(released, wheels, dt_s, now_ns):
+                joints = released
+        self._joints, self._wheels = joints, wheels
 
     def _hold_softly(self, interrupt: Interrupt, now_ns: int) -> None:
         """Brake for a while, with nothing voided; only what moves is held, and a hold is taken back by its id alone."""

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from nodes.robot.protocol import BaseLimit, JointLimit, RobotLimits
+from nodes.robot.protocol import BaseLimit, CartesianLimits, JointLimit, RobotLimits
 from runtime.errors import ParameterError, UserError, choices
-from runtime.launch.nodes_table import load_module, renamed
+from runtime.launch.nodes_table import load_module, load_name, renamed
 
 STRETCH = "stretch_3"
 """What a robot is called where `[run] robot` names none."""
@@ -106,6 +106,31 @@ def limits_problem(limits: RobotLimits) -> str:
     for key in ("acceleration_mps2", "track_m"):
         if not _is_within(getattr(base, key), LEAST, MOST):
             return f"base: {key} is {getattr(base, key)!r}; expected {RANGE}"
+    return "" if limits.cartesian is None else _cartesian_problem(limits, limits.cartesian)
+
+
+def _cartesian_problem(limits: RobotLimits, body: Any) -> str:
+    if not isinstance(body, CartesianLimits):
+        return f"cartesian is {body!r}; expected a CartesianLimits, or None"
+    for key in ("tip_speed_mps", "base_speed_out_mps", "out_m"):
+        if not _is_within(getattr(body, key), LEAST, MOST):
+            return f"cartesian: {key} is {getattr(body, key)!r}; expected {RANGE}"
+    if not _is_within(body.floor_m, -MOST, MOST):
+        return f"cartesian: floor_m is {body.floor_m!r}; expected {-MOST:.0f} to {MOST:.0f} m"
+    try:
+        outline = load_name(body.outline)
+        found = [
+            outline(tuple(ends)) for ends in zip(*((one.lowest, one.highest) for one in limits.joints), strict=True)
+        ]
+    except (UserError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+        return f"cartesian: outline {body.outline!r} gives no balls: {problem}"
+    if len({len(balls) for balls in found}) != 1 or not found[0]:
+        numbers = " or ".join(str(len(balls)) for balls in found)
+        return f"cartesian: outline {body.outline!r} gives {numbers} balls; expected as many each time"
+    if any(
+        len(ball) != 4 or not all(_is_within(part, -MOST, MOST) for part in ball) for balls in found for ball in balls
+    ):
+        return f"cartesian: outline {body.outline!r} gives {found[0][0]!r}; expected balls of x, y, z and radius, m"
     return ""
 
 

@@ -35,15 +35,37 @@ FIXED_BASE = BaseLimit(wheel_speed_mps=0.0, acceleration_mps2=1.0, track_m=1.0)
 """That of a robot that does not drive: whatever is asked of its wheels, they stand."""
 
 
+Ball = tuple[float, float, float, float]
+"""Centre ahead, left and up of the base's, on the floor, and radius; m."""
+
+
+@dataclass(frozen=True, slots=True)
+class CartesianLimits:
+    """What holds for the body as a whole, by the balls that cover it.
+
+    `outline` names a pure function of joint positions, as "module:function": always as many balls, in one order. No
+    ball goes faster than `tip_speed_mps` over the ground nor deeper than `floor_m`; with one further than `out_m` from
+    the base's centre no wheel goes faster than `base_speed_out_mps`.
+    """
+
+    outline: str
+    tip_speed_mps: float
+    base_speed_out_mps: float
+    out_m: float
+    floor_m: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class RobotLimits:
     """Hard ceilings of one robot model.
 
     Its joints are in the order of all joint vectors in a graph for it; `msgs.JOINTS`, where no other robot is named.
+    Without `cartesian` its guard keeps the limits of joints and wheels only.
     """
 
     joints: tuple[JointLimit, ...]
     base: BaseLimit = FIXED_BASE
+    cartesian: CartesianLimits | None = None
 
 
 class RobotError(PolyrhythmError):

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import cos, pi, sin
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodes.robot.protocol import Ball
 from nodes.stretch.kinematics import (
     ARM,
     ARM_Z_M,
     FINGER_END_M,
     GRASP_REACH_M,
     GRIPPER,
+    HEAD_Z_M,
     LIFT,
+    MAST_XY_M,
     WRIST_DROP_M,
     WRIST_OUT_M,
+    WRIST_PITCH,
+    WRIST_ROLL,
+    WRIST_YAW,
     grasp_point,
     head_camera_pose,
     to_odometry,
     turn_z,
     wrist_camera_pose,
 )
-from runtime.msgs import RobotState
+from runtime.msgs import JointVector, RobotState
 
 Floats = NDArray[np.float64]
+ARM_BACK_M = 0.14
+"""How far to the left the arm begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,7 @@ def own_parts(state: RobotState) -> tuple[Capsule, ...]:
         (wrist, palm, 0.06),
         (camera, camera, 0.03),
         (above + np.array([0.0, 0.0, 0.04]), wrist - np.array([0.0, 0.0, 0.02]), 0.05),
-        (np.array([0.0, 0.14, above[2]]), above, 0.075),
+        (np.array([0.0, ARM_BACK_M, above[2]]), above, 0.075),
     ]
     if state.is_grasping:
         parts.append((tip - 0.05 * points_to, tip + 0.11 * points_to, 0.065))
@@ -74,6 +83,46 @@ def own_parts(state: RobotState) -> tuple[Capsule, ...]:
     return tuple(
         Capsule(tuple(start), tuple(stop), radius)
         for start, stop, (_, _, radius) in zip(placed[::2], placed[1::2], parts, strict=True)
+    )
+
+
+BOOM_BALLS = 8
+_FIXED: tuple[Ball, ...] = (
+    *((x, y, 0.085, 0.08) for x in (-0.20, -0.10, 0.0) for y in (-0.09, 0.09)),
+    *((*MAST_XY_M, z, 0.05) for z in (0.35, 0.65, 0.95)),
+    (*MAST_XY_M, HEAD_Z_M, 0.10),
+)
+
+
+def outline(position: JointVector) -> tuple[Ball, ...]:
+    """The balls that cover base, mast, arm and gripper, base frame; see `nodes.robot.protocol.CartesianLimits`.
+
+    Numbers and not arrays: the guard asks several times in a tick.
+    """
+    yaw, pitch, roll = position[WRIST_YAW] - pi / 2, position[WRIST_PITCH], position[WRIST_ROLL]
+    ct, st, cr, sr = cos(yaw), sin(yaw), cos(pitch), sin(pitch)
+    out_m, up_m = WRIST_OUT_M + position[ARM], ARM_Z_M - WRIST_DROP_M + position[LIFT]
+    half = position[GRIPPER] / 2
+    c, s = half * cos(roll), half * sin(roll)
+    aside = (-c * st - s * ct * sr, c * ct - s * st * sr, s * cr)  # from between the fingertips to one of them
+
+    def ahead(by_m: float, radius_m: float, to: float = 0.0) -> Ball:
+        return (
+            by_m * ct * cr + to * aside[0],
+            by_m * st * cr + to * aside[1] - out_m,
+            by_m * sr + to * aside[2] + up_m,
+            radius_m,
+        )
+
+    step_m = (out_m + ARM_BACK_M) / (BOOM_BALLS - 1)
+    return (
+        *_FIXED,
+        *((0.0, ARM_BACK_M - place * step_m, up_m + WRIST_DROP_M, 0.06) for place in range(BOOM_BALLS)),
+        ahead(0.0, 0.06),
+        ahead(0.07, 0.05),
+        ahead(0.14, 0.04),
+        ahead(FINGER_END_M - 0.015, 0.015, 1.0),
+        ahead(FINGER_END_M - 0.015, 0.015, -1.0),
     )
 
 

@@ -4,7 +4,7 @@ Nominal values of Hello Robot's stretch_body 0.7.31 for model SE3 (its `default`
 robot's driver reads its own.
 """
 
-from nodes.robot.protocol import BaseLimit, JointLimit, RobotLimits
+from nodes.robot.protocol import BaseLimit, CartesianLimits, JointLimit, RobotLimits
 from runtime.msgs import JOINTS
 
 STRETCH_3 = RobotLimits(
@@ -19,6 +19,9 @@ STRETCH_3 = RobotLimits(
         JointLimit("head_tilt", -1.61, 0.34, 3.0, 14.0),
     ),
     base=BaseLimit(wheel_speed_mps=0.30, acceleration_mps2=0.30, track_m=0.3153),
+    cartesian=CartesianLimits(
+        outline="nodes.stretch.body:outline", tip_speed_mps=1.0, base_speed_out_mps=0.25, out_m=0.55
+    ),
 )
 
 assert tuple(joint.name for joint in STRETCH_3.joints) == JOINTS

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from math import inf
+from math import cos, hypot, inf, sin
 from typing import Any, Literal
+
+import numpy as np
 
 from nodes.guard.conduct import LASTS_S, RELAXES
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.release import furthest
 from nodes.guard.retreat import SHARE
+from nodes.guard.space import Space
 from nodes.guard.state_machine import GuardMachine
 from nodes.robot.protocol import JointLimit
+from nodes.stretch.kinematics import ARM, ARM_Z_M, LIFT, WRIST_DROP_M, WRIST_OUT_M, grasp_point, to_odometry
 from nodes.stretch.limits import STRETCH_3
 from runtime.clock import to_ns
 from runtime.message import Envelope, Stamped
@@ -22,6 +26,9 @@ MS = 1_000_000
 LIFESPAN_NS = to_ns(GuardSettings().lifespan_s)
 STEP_S = GuardSettings().longest_step_s
 EPSILON = 1e-6
+SPEED_NOISE = 0.01
+KEEP_IN = (-1.0, 1.0, -1.2, 1.2, -0.1, 2.0)
+TABLE = (0.2, 0.9, -0.9, -0.4, 0.0, 0.35)
 NOISE = 0.006
 """Of a joint's range: what is measured within it is one place."""
 PEOPLE = ("Ana", "console")
@@ -55,8 +62,11 @@ def wheels(out: JointCommand) -> tuple[float, float]:
 class GuardStory:
     """The machine under test and what is known of it from outside; `check` after every step."""
 
-    def __init__(self, now_ns: int = 10_000_000_000) -> None:
+    def __init__(self, now_ns: int = 10_000_000_000, *, is_boxed: bool = False) -> None:
         self.now_ns = now_ns
+        self.is_boxed = is_boxed
+        self.pose = (0.0, 0.0, 0.0)  # where the base is in truth
+        self.depth_m = 0.0  # how deep the robot is where it must not be
         self.sources: dict[str, int] = {}
         self.history: list[Command] = []  # accepted lately
         self.is_runstopped = False  # at the robot; the guard learns of it when it sees the robot
@@ -68,7 +78,8 @@ class GuardStory:
 
     def restart(self) -> None:
         """The guard's process was started again: it knows nothing of its life before, and must not move."""
-        self.machine: Any = GuardMachine(STRETCH_3)
+        space = Space(STRETCH_3, KEEP_IN, {"table": TABLE})
+        self.machine: Any = GuardMachine(STRETCH_3, space=space if self.is_boxed else None)
         self.newest: Command | None = None  # accepted last
         self.applied: dict[str, int] = {}
         self.fence_ns = -1
@@ -94,6 +105,7 @@ class GuardStory:
             assert not self.is_known_runstopped, "armed while the robot's runstop is pressed"
             self.is_armed = True
             self.armed_at = self.posture
+            self.depth_m = max(0.0, depth_of(self.posture, self.pose))
             self.fence_ns = self.now_ns
             self.out = None
 
@@ -180,6 +192,7 @@ class GuardStory:
         speeds = (*joints, *wheels(out))
         self._check_limits(out, speeds, dt_s)
         self._check_silence(out, before, speeds, dt_s)
+        self._check_space(start, out, dt_s)
         self._note_applied()
         self.speeds = speeds
         return out
@@ -189,14 +202,16 @@ class GuardStory:
         out, now_ns = self.out, self.now_ns
         if self.shows in ("follows", "runs") and out is not None:
             v_mps, w_radps = (1e3, -1e3) if self.shows == "runs" else (out.base_v_mps, out.base_w_radps)
-            return moving(now_ns, out.position, self.speeds[:8], v_mps, w_radps)
+            return moving(now_ns, out.position, self.speeds[:8], v_mps, w_radps, self.pose)
         if self.shows in ("follows", "blocked", "runs"):
-            return standing(now_ns, self.posture)
+            return standing(now_ns, self.posture, pose=self.pose)
         if self.shows in ("elsewhere", "jumps"):
-            return standing(now_ns, HOME if self.shows == "jumps" and self.posture != HOME else ELSEWHERE)
+            return standing(
+                now_ns, HOME if self.shows == "jumps" and self.posture != HOME else ELSEWHERE, pose=self.pose
+            )
         if self.shows == "repeats":
             return self.state
-        return standing(now_ns + 1_000 * MS if self.shows == "future" else now_ns)
+        return standing(now_ns + 1_000 * MS if self.shows == "future" else now_ns, pose=self.pose)
 
     def _feel(self, *, was_pressed: bool) -> None:
         """What the robot shows, and who was away, stops the robot; whose robot cannot be seen lets go of it."""
@@ -229,6 +244,24 @@ class GuardStory:
             assert abs(speed - old) <= change * dt_s + EPSILON, "too sudden"
         for limit, position in zip(STRETCH_3.joints, out.position, strict=True):
             assert limit.lowest - 1e-9 <= position <= limit.highest + 1e-9, "out of range"
+
+    def _check_space(self, start: tuple[float, ...], out: JointCommand, dt_s: float) -> None:
+        """The base goes as it is told; no part of the robot is too fast, or goes deeper to where it must not be."""
+        body, base = STRETCH_3.cartesian, out.base_w_radps
+        assert body is not None
+        here, there = grasp_point(start), grasp_point(out.position)
+        if dt_s:
+            around = hypot(out.base_v_mps - base * there[1], base * there[0])
+            speed = float(np.linalg.norm(there - here)) / dt_s + around
+            assert speed <= body.tip_speed_mps + SPEED_NOISE, "the fingertips are too fast"
+        if hypot(there[0], there[1]) > body.out_m + 0.02:
+            assert max(map(abs, wheels(out))) <= body.base_speed_out_mps + EPSILON, "fast with the arm out"
+        x, y, heading = self.pose
+        ahead_m, middle = out.base_v_mps * dt_s, heading + base * dt_s / 2
+        self.pose = (x + ahead_m * cos(middle), y + ahead_m * sin(middle), heading + base * dt_s)
+        depth_m = depth_of(out.position, self.pose, is_boxed=self.is_boxed)
+        assert depth_m <= max(self.depth_m, 0.005) + 1e-6, f"goes {depth_m:.3f} m to where it must not be"
+        self.depth_m = max(0.0, depth_m)
 
     def _check_silence(
         self, out: JointCommand, before: JointCommand | None, speeds: tuple[float, ...], dt_s: float
@@ -315,6 +348,24 @@ class GuardStory:
             assert self.machine.mode in ("stopped", "estopped"), "left a stop"
         if self.machine.mode == "estopped":
             assert self.must_be_stopped == "estop"
+
+
+def depth_of(position: tuple[float, ...], pose: tuple[float, float, float], *, is_boxed: bool = True) -> float:
+    """How deep the robot is in the floor, in `TABLE` or out of `KEEP_IN`, by some points of its body; m.
+
+    The tip itself lies between the fingers, where things may be.
+    """
+    tip = grasp_point(position)
+    elbow = np.array([0.0, -WRIST_OUT_M - position[ARM], ARM_Z_M + position[LIFT] - WRIST_DROP_M])
+    corners = [np.array([x, y, 0.1]) for x in (-0.25, 0.05) for y in (-0.14, 0.14)]
+    points = to_odometry(*pose, np.array([0.8 * tip + 0.2 * elbow, (tip + elbow) / 2, elbow, *corners])).tolist()
+    floor_m = float(-min(z for _, _, z in points))
+    if not is_boxed:
+        return floor_m
+    (xl, xh, yl, yh, _, _), (a, b, c, d, e, f) = KEEP_IN, TABLE
+    outside_m = max(max(xl - x, x - xh, yl - y, y - yh) for x, y, _ in points)
+    inside_m = max(min(x - a, b - x, y - c, d - y, z - e, f - z) for x, y, z in points)
+    return float(max(floor_m, outside_m, inside_m))
 
 
 def reach(limit: JointLimit) -> float:

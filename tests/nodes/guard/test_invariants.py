@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from nodes.stretch.limits import STRETCH_3
 from runtime.errors import CodecError
 from runtime.message import Stamped
 from runtime.messages.codec import decode, encode
@@ -38,7 +39,7 @@ class Stories(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.story = GuardStory()
+        self.story = GuardStory(is_boxed=True)
         self.story.shows, self.story.watches = "follows", True
         self.lost: set[str] = set()
         self.story.tick(20, sees=True)
@@ -178,6 +179,58 @@ TestStories = Stories.TestCase
 TestStories.settings = settings(
     max_examples=max(1, STEPS // STEPS_PER_STORY),
     stateful_step_count=STEPS_PER_STORY,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=PHASES,
+)
+
+
+ANYWHERE = st.tuples(*(st.sampled_from([joint.lowest, joint.highest]) for joint in STRETCH_3.joints))
+
+
+class Journeys(RuleBasedStateMachine):
+    """Long ways to anywhere at any speed, with words, touches and moments without sight between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.story = GuardStory(is_boxed=True)
+        self.story.shows, self.story.watches = "follows", True
+        self.seq = 0
+        self.story.tick(20, sees=True)
+        self.story.arm()
+
+    @rule(position=ANYWHERE, v=SPEEDS, w=SPEEDS | st.sampled_from([-9.0, 9.0]), ticks=st.integers(5, 150),
+          blind=st.integers(0, 12))  # fmt: skip
+    def go(self, position: tuple[float, ...], v: float, w: float, ticks: int, blind: int) -> None:
+        """With so many ticks out of 13 between two looks at the robot."""
+        if self.story.machine.mode == "stopped":
+            self.story.interrupt("resume", "Ana", self.story.now_ns)
+        for tick in range(ticks):
+            self.seq += 1
+            self.story.accept_command(command("policy", self.seq, self.story.now_ns - MS, position, v, w))
+            self.story.tick(20, sees=tick % 13 >= blind)
+
+    @rule(by=st.sampled_from(["Ana", "contact", "effort"]), ticks=st.integers(0, 80))
+    def stop(self, by: str, ticks: int) -> None:
+        self.story.tick(20, sees=True)
+        self.story.interrupt("stop", by, self.story.now_ns)
+        for _ in range(ticks + 1):
+            self.story.tick(20, sees=True)
+
+    @rule(ticks=st.integers(0, 12))
+    def wait(self, ticks: int) -> None:
+        for _ in range(ticks):
+            self.story.tick(20, sees=True)
+
+    @invariant()
+    def holds(self) -> None:
+        self.story.check()
+
+
+TestJourneys = Journeys.TestCase
+TestJourneys.settings = settings(
+    max_examples=max(1, STEPS // 300),
+    stateful_step_count=15,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=PHASES,

@@ -1,0 +1,248 @@
+"""The robot's body stays where it may be and no part of it is fast; each row orders too much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import cos, hypot, inf, nan, pi, sin
+
+import pytest
+
+from nodes.guard.node import Guard
+from nodes.guard.space import Space
+from nodes.guard.state_machine import GuardMachine
+from nodes.robot.described import limits_problem
+from nodes.robot.driver import Driver
+from nodes.robot.protocol import CartesianLimits
+from nodes.sim.kinematic import KinematicRobot
+from nodes.stretch.body import outline
+from nodes.stretch.kinematics import grasp_point, to_odometry
+from nodes.stretch.limits import STRETCH_3
+from runtime import Node, ParameterError, Publisher, Simulation, every
+from runtime.clock import to_ns
+from runtime.launch.graph import NodeSpec
+from runtime.msgs import GuardState, JointCommand, RobotState
+from tests.support.guard_driven import command
+from tests.support.standing import HOME, moving
+
+TICK_S = 0.02
+OUT = (0.6, 0.52, 0.0, 0.0, 0.0, 0.05, 0.0, 0.0)
+IN = (0.6, 0.0, 3.0, 0.0, 0.0, 0.05, 0.0, 0.0)
+DOWN = (0.6, 0.3, 0.0, -pi / 2, 0.0, 0.05, 0.0, 0.0)
+TABLE = {"table": (-0.5, 0.5, -0.9, -0.4, 0.0, 0.5)}
+
+
+@dataclass
+class Moment:
+    """What was asked of the motors at a tick, and where that has brought the base."""
+
+    out: JointCommand
+    pose: tuple[float, float, float]
+    tip_mps: float
+    tip_m: tuple[float, float, float]  # odometry frame
+
+
+class Ground:
+    """A guard with a robot that does exactly as it is told."""
+
+    def __init__(self, start: tuple[float, ...] = HOME, space: Space | None = None) -> None:
+        self.machine = GuardMachine(STRETCH_3, space=space)
+        self.now_ns, self.seq, self.pose = to_ns(1.0), 0, (0.0, 0.0, 0.0)
+        self.machine.update_state(moving(self.now_ns, start, (0.0,) * 8))
+        assert self.machine.arm(self.now_ns)
+        self.position = start
+
+    def go(self, seconds: float, position: tuple[float, ...], v: float = 0.0, w: float = 0.0) -> list[Moment]:
+        moments = []
+        for _ in range(round(seconds / TICK_S)):
+            self.seq += 1
+            self.now_ns += to_ns(TICK_S)
+            sent = command(self.now_ns - 1, seq=self.seq, position=position, v=v, w=w)
+            assert self.machine.accept_command(sent, self.now_ns) == ""
+            out = self.machine.tick(self.now_ns)
+            assert out is not None
+            x, y, heading = self.pose
+            before = to_odometry(x, y, heading, grasp_point(self.position))
+            ahead, turned = out.base_v_mps * TICK_S, out.base_w_radps * TICK_S
+            middle = heading + turned / 2
+            self.pose = (x + ahead * cos(middle), y + ahead * sin(middle), heading + turned)
+            tip = to_odometry(*self.pose, grasp_point(out.position))
+            speed = float(((tip - before) ** 2).sum() ** 0.5) / TICK_S
+            velocity = tuple((b - a) / TICK_S for a, b in zip(self.position, out.position, strict=True))
+            moments.append(Moment(out, self.pose, speed, (float(tip[0]), float(tip[1]), float(tip[2]))))
+            self.position = out.position
+            state = moving(self.now_ns, out.position, velocity, out.base_v_mps, out.base_w_radps, self.pose)
+            self.machine.update_state(state)
+        return moments
+
+    @property
+    def reason(self) -> str:
+        return self.machine.reason
+
+
+Measure = Callable[[list[Moment]], float]
+
+
+def fastest(moments: list[Moment]) -> float:
+    return max(moment.tip_mps for moment in moments)
+
+
+def wheel(moments: list[Moment]) -> float:
+    half = STRETCH_3.base.track_m / 2
+    return max(abs(one.out.base_v_mps) + half * abs(one.out.base_w_radps) for one in moments)
+
+
+def test_an_arm_that_is_out_and_turns_is_slowed_from_1_7_to_1_0_metres_a_second() -> None:
+    unlimited = Ground(OUT, Space(replace(STRETCH_3, cartesian=None)))
+    assert fastest(unlimited.go(2.0, OUT, w=9.0)) > 1.6
+    ground = Ground(OUT)
+    assert 0.9 < fastest(ground.go(2.0, OUT, w=9.0)) <= 1.0
+    assert "slowed: a part of it would go faster than 1 m/s" in ground.reason
+
+
+@pytest.mark.parametrize(
+    ("start", "position", "v", "w", "measure", "least", "most"),
+    [
+        pytest.param(OUT, (0.9, 0.0, 4.5, 0.4, 0.0, 0.05, 0.0, 0.0), 0.3, 9.0, fastest, 0.8, 1.01, id="everything"),
+        pytest.param(OUT, OUT, 0.3, 0.0, wheel, 0.249, 0.25, id="base with the arm out"),
+        pytest.param(OUT, OUT, -0.3, 0.0, wheel, 0.249, 0.25, id="base backwards with the arm out"),
+        pytest.param(IN, IN, 0.3, 0.0, wheel, 0.299, 0.3, id="base with the arm in"),
+    ],
+)
+def test_speed_has_a_bound(
+    start: tuple[float, ...],
+    position: tuple[float, ...],
+    v: float,
+    w: float,
+    measure: Measure,
+    least: float,
+    most: float,
+) -> None:
+    assert least <= measure(Ground(start).go(3.0, position, v, w)) <= most + 1e-9
+
+
+def test_the_arm_goes_out_only_while_the_base_is_slow_enough_and_both_go_on() -> None:
+    ground = Ground(IN)
+    ground.go(2.0, IN, v=0.3)
+    moments = ground.go(6.0, OUT, v=0.3)
+    out = [one for one in moments if hypot(*grasp_point(one.out.position)[:2]) > 0.55]
+    assert wheel(out) <= 0.25 + 1e-9
+    assert moments[-1].out.position[:3] == pytest.approx(OUT[:3], abs=1e-3)
+    assert moments[-1].out.base_v_mps == pytest.approx(0.25)
+
+
+LOW = (0.0, 0.52, 0.0, -pi / 2, 0.0, 0.05, 0.0, 0.0)
+OVER = (0.9, 0.4, 0.0, -pi / 2, 0.0, 0.05, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("start", "space", "position", "v", "w", "place", "least", "most", "why"),
+    [
+        pytest.param(DOWN, {}, LOW, 0.0, 0.0, 2, 0.0, 0.03, "the floor", id="the floor"),
+        pytest.param(OVER, {"keep_out": TABLE}, LOW, 0.0, 0.0, 2, 0.5, 0.53, "keep_out table", id="down on the table"),
+        pytest.param(IN, {"keep_in": (-1, 0.8, -1, 1, -0.1, 2)}, IN, 0.3, 0.0, 0, -9, 0.8, "leave keep_in", id="ahead"),
+        pytest.param(OUT, {"keep_in": (-1, 1, -1.2, 0.5, -0.1, 2)}, OUT, 0.0, 0.6, 1, -9, 0.5, "leave keep_in",
+                     id="round"),
+    ],
+)  # fmt: skip
+def test_the_tip_stays_where_it_may_be_and_comes_near_its_end(
+    start: tuple[float, ...], space: dict[str, object], position: tuple[float, ...], v: float, w: float, place: int,
+    least: float, most: float, why: str,
+) -> None:  # fmt: skip
+    ground = Ground(start, Space(STRETCH_3, **space))  # type: ignore[arg-type]  # from a table
+    moments = ground.go(9.0, position, v, w)
+    ends = [one.tip_m[place] for one in moments]
+    assert all(least <= end <= most for end in ends) if place != 2 else least <= min(ends) <= most
+    assert moments[-1].tip_mps < 0.005
+    assert ground.machine.mode == "holding"
+    assert ground.reason.startswith("kept still: ")
+    assert why in ground.reason
+
+
+def test_the_base_stops_before_a_box_with_all_of_its_body_and_may_go_back() -> None:
+    ground = Ground(IN, Space(STRETCH_3, keep_out={"stairs": (0.8, 2.0, -1.0, 1.0, 0.0, 0.3)}))
+    ground.go(6.0, IN, v=0.3)
+    front_m = ground.pose[0] + max(ball[0] + ball[3] for ball in outline(IN) if ball[2] < 0.3)
+    assert 0.7 < front_m <= 0.8
+    assert ground.reason == "kept still: it would go into keep_out stairs"
+    ground.go(2.0, IN, v=-0.3)
+    assert ground.reason == "commanded by policy"
+    assert ground.pose[0] < 0.5
+
+
+def test_what_is_kept_from_the_table_still_moves_along_it() -> None:
+    ground = Ground(OVER, Space(STRETCH_3, keep_out=TABLE))
+    ground.go(9.0, LOW)
+    moments = ground.go(3.0, (0.0, 0.3, *LOW[2:]))
+    assert moments[-1].out.position[1] == pytest.approx(0.3, abs=0.01), "the arm comes in over the table"
+    assert min(one.tip_m[2] for one in moments) >= 0.5
+
+
+def test_a_base_of_which_nobody_knows_where_it_is_stands_where_boxes_are_given() -> None:
+    ground = Ground(IN, Space(STRETCH_3, keep_in=(-1, 1, -1, 1, -0.1, 2)))
+    ground.pose = (nan, 0.0, 0.0)
+    ground.go(0.04, IN)
+    assert all(one.out.base_v_mps == 0.0 for one in ground.go(1.0, IN, v=0.3))
+    assert "where the base is, is not known" in ground.reason
+
+
+class Pusher(Node):
+    """Wants to drive ahead for ever."""
+
+    command = Publisher(JointCommand, "command")
+
+    @every(hz=20)
+    def tick(self) -> None:
+        self.command.publish(JointCommand(position=KinematicRobot.folded, base_v_mps=0.3))
+
+
+def test_a_launch_file_keeps_the_robot_in_its_place() -> None:
+    driver = NodeSpec("driver", Driver, params={"robot": "nodes.sim.kinematic:KinematicRobot"})
+    guard = NodeSpec("guard", Guard, params={"arm": "auto", "keep_in": [-1.0, 0.7, -1.0, 1.0, -0.1, 2.0]})
+    sim = Simulation(driver, guard, NodeSpec("policy", Pusher))
+    said: list[GuardState] = sim.record_topic("guard/state", GuardState)
+    seen: list[RobotState] = sim.record_topic("robot/state", RobotState)
+    sim.run(seconds=8.0)
+    front_m = max(ball[0] + ball[3] for ball in outline(KinematicRobot.folded))
+    assert 0.6 < max(state.base_x_m for state in seen) + front_m <= 0.7
+    assert said[-1].reason == "kept still: it would leave keep_in"
+
+
+BOX = "expected [x_low, x_high, y_low, y_high, z_low, z_high] in m, each low below its high"
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"keep_in": (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)}, f"guard: keep_in is [1.0, 0.0, 0.0, 1.0, 0.0, 1.0]; {BOX}"),
+        ({"keep_out": {"bin": (0.0, 1.0)}}, f"guard: keep_out 'bin' is [0.0, 1.0]; {BOX}"),
+        ({"keep_in": (-inf, 1.0, 0.0, 1.0, 0.0, 1.0)}, f"guard: keep_in is [-inf, 1.0, 0.0, 1.0, 0.0, 1.0]; {BOX}"),
+    ],
+)
+def test_what_is_no_box_is_told(params: dict[str, object], told: str) -> None:
+    with pytest.raises(ParameterError) as refusal:
+        Guard(**params)  # type: ignore[arg-type]  # from a table
+    assert str(refusal.value) == told
+
+
+def test_a_box_needs_a_robot_whose_body_is_known() -> None:
+    with pytest.raises(ParameterError) as refusal:
+        Space(replace(STRETCH_3, cartesian=None), keep_in=(0, 1, 0, 1, 0, 1))
+    assert str(refusal.value) == (
+        "guard: keep_in and keep_out need the robot's body; its limits have no cartesian=CartesianLimits(...)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (CartesianLimits("nodes.stretch.body:outline", nan, 0.2, 0.5), "cartesian: tip_speed_mps is nan; expected "),
+        (
+            CartesianLimits("nodes.stretch.body:head_pose", 1.0, 0.2, 0.5),
+            "cartesian: outline 'nodes.stretch.body:head_po",
+        ),
+        (CartesianLimits("nowhere:x", 1.0, 0.2, 0.5), "cartesian: outline 'nowhere:x' gives no balls: "),
+    ],
+)
+def test_a_body_that_no_robot_has_is_told(body: CartesianLimits, told: str) -> None:
+    assert limits_problem(replace(STRETCH_3, cartesian=body)).startswith(told)
