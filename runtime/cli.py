@@ -18,7 +18,7 @@ from runtime.errors import UserError, choices
 
 GROUP = "polyrhythm.commands"
 
-_OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
+OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
     "run": ("runtime.commands.run:main", "run a launch file, or a shipped one by name, in real or virtual time"),
     "check": ("runtime.commands.check:check_main", "all that can be known of a launch file before it starts"),
     "graph": ("runtime.commands.check:graph_main", "nodes and topics of a launch file, as text or Mermaid"),
@@ -92,7 +92,7 @@ def _told(command: Command, arguments: list[str]) -> int:
 
 def _overview() -> str:
     """What `polyrhythm --help` prints: every command and what it does."""
-    does = {name: sentence for name, (_, sentence) in _OWN.items()}
+    does = {name: sentence for name, (_, sentence) in OWN.items()}
     does |= {entry.name: _first_sentence(entry.module) for entry in sorted(entry_points(group=GROUP))}
     width = max(map(len, does))
     lines = [f"  {name:<{width}}  {sentence}" for name, sentence in does.items()]
@@ -128,7 +128,7 @@ def _own_commands() -> dict[str, Command]:
 
         return command
 
-    return {name: later(place) for name, (place, _) in _OWN.items()}
+    return {name: later(place) for name, (place, _) in OWN.items()}
 
 
 def _other_commands() -> dict[str, Command]:

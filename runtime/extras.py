@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_EXTRA_OF = {
+EXTRA_OF = {
     "aiohttp": "openai",
     "aiomqtt": "mqtt",
     "amqtt": "broker",
@@ -37,5 +37,5 @@ _EXTRA_OF = {
 def lacking(problem: BaseException) -> str | None:
     """What to install, as a sentence, where the exception is a missing library of an extra; None: it is not."""
     library = (problem.name or "").partition(".")[0] if isinstance(problem, ModuleNotFoundError) else ""
-    extra = _EXTRA_OF.get(library)
+    extra = EXTRA_OF.get(library)
     return None if extra is None else f"it needs {library}: pip install 'polyrhythm[{extra}]'"

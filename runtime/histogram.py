@@ -14,10 +14,10 @@ _LOG_STEP = _PER_DECADE / math.log(10)
 class Histogram:
     """Durations in buckets 6 % apart from 1 us to 100 s; percentiles are a bucket's upper edge."""
 
-    __slots__ = ("_buckets", "count", "highest_ns")
+    __slots__ = ("buckets", "count", "highest_ns")
 
     def __init__(self) -> None:
-        self._buckets = [0] * (_BUCKETS + 1)
+        self.buckets = [0] * (_BUCKETS + 1)
         self.count = 0
         self.highest_ns = 0
 
@@ -27,7 +27,7 @@ class Histogram:
         if duration_ns > self.highest_ns:
             self.highest_ns = duration_ns
         bucket = 0 if duration_ns < _LOWEST_NS else int(math.log(duration_ns / _LOWEST_NS) * _LOG_STEP) + 1
-        self._buckets[bucket if bucket < _BUCKETS else _BUCKETS] += 1
+        self.buckets[bucket if bucket < _BUCKETS else _BUCKETS] += 1
 
     def percentile_ns(self, percent: float) -> int:
         """The duration that this share of the counted ones does not exceed; 0 where none was counted."""
@@ -35,7 +35,7 @@ class Histogram:
             return 0
         wanted = math.ceil(self.count * percent / 100)
         seen = 0
-        for bucket, number in enumerate(self._buckets[:-1]):
+        for bucket, number in enumerate(self.buckets[:-1]):
             seen += number
             if seen >= wanted:
                 return min(self.highest_ns, round(_LOWEST_NS * math.exp(bucket / _LOG_STEP))) if bucket else 0

@@ -89,7 +89,7 @@ def may_lock_memory() -> str:
     Where there is a limit, nothing is locked: what would not fit later could not be had at all.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    if limit == resource.RLIM_INFINITY or _has_capability(_CAP_IPC_LOCK):
+    if limit == resource.RLIM_INFINITY or has_capability(_CAP_IPC_LOCK):
         return ""
     return (
         f"locking memory is refused: at most {limit / 1e6:.1f} MB may be locked; allow it with: ulimit -l unlimited, "
@@ -112,7 +112,7 @@ def lock_memory() -> str:
     return ""
 
 
-def _has_capability(number: int) -> bool:
+def has_capability(number: int) -> bool:
     try:
         line = next(line for line in _STATUS.read_text().splitlines() if line.startswith("CapEff:"))
     except (OSError, StopIteration):

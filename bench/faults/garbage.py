@@ -91,6 +91,6 @@ PublisherSockets.__init__ = _open_and_note  # type: ignore[assignment, method-as
 
 def _send(frames: Sequence[Frame]) -> None:
     outlet = outlets[0]
-    way = outlet._ways["state"]
+    way = outlet.ways["state"]
     with way.lock:  # nobody but a saboteur sends past the codec
         send(way.socket, frames)

@@ -77,7 +77,7 @@ class Camera(Node):
         self._lens: Lens | None = None
         self._tried_ns = 0
         self._frame_ns = -1  # capture time of the newest frame
-        self._alive_ns = 0  # when it was handed over
+        self.alive_ns = 0  # when it was handed over
         self._next_ns = 0
         self._fault: str | None = None  # "" while all is well, None before it is known
         self._is_closing = False
@@ -108,7 +108,7 @@ class Camera(Node):
             raise ParameterError(f"node {self.name}: {'; '.join(problems)}")
         self._lens = Lens.load(self.calibration, self.rotate_deg, self.size)
         self._tried_ns = self.clock.now_ns() - to_ns(REOPEN_S)
-        self._alive_ns = self.clock.now_ns()
+        self.alive_ns = self.clock.now_ns()
 
     def on_stop(self) -> None:
         self._is_closing = True
@@ -128,7 +128,7 @@ class Camera(Node):
             return
         if captured_ns <= self._frame_ns:
             return  # a device that hands out a frame twice
-        self._frame_ns, self._alive_ns = captured_ns, self.clock.now_ns()
+        self._frame_ns, self.alive_ns = captured_ns, self.clock.now_ns()
         self._tell("")
         if captured_ns < self._next_ns - JITTER_NS:
             return
@@ -142,11 +142,11 @@ class Camera(Node):
     @every(hz=5)
     def watch(self) -> None:
         """Notice a camera that delivers nothing, while `capture` may be waiting for it."""
-        if self._open is not None and self.clock.now_ns() - self._alive_ns > self.stall_ns:
-            self._tell(f"{self._where} has delivered no frame for {self.stall_ns * 1e-9:g} s")
+        if self._open is not None and self.clock.now_ns() - self.alive_ns > self.stall_ns:
+            self._tell(f"{self.where} has delivered no frame for {self.stall_ns * 1e-9:g} s")
 
     @property
-    def _where(self) -> str:
+    def where(self) -> str:
         return f"camera {self.camera} ({_without_password(self.source)})"
 
     def _try(self) -> FrameSource | None:
@@ -159,13 +159,13 @@ class Camera(Node):
         self._open = open_source(self.source, _is_file(self.source), self.loop, self.clock)
         if self._open is None:
             why = why_not_open(self.source, _is_file(self.source))
-            self._tell(f"{self._where} cannot be opened: {why}; it is tried again every {REOPEN_S:g} s")
+            self._tell(f"{self.where} cannot be opened: {why}; it is tried again every {REOPEN_S:g} s")
         else:
-            self._alive_ns = self.clock.now_ns()
+            self.alive_ns = self.clock.now_ns()
         return self._open
 
     def _lose(self, source: FrameSource) -> None:
-        self._tell(f"{self._where}: {source.lost}")
+        self._tell(f"{self.where}: {source.lost}")
         source.close()
         self._open = None
         self._is_closing = _is_file(self.source) and not self.loop  # it would begin again
@@ -178,7 +178,7 @@ class Camera(Node):
         if fault:
             self.log.warning("%s", fault)
         else:
-            self.log.info("%s sees", self._where)
+            self.log.info("%s sees", self.where)
         self._fault = fault
         self.state.publish(CameraState(camera=self.camera, is_live=not fault, why=fault))
 

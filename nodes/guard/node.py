@@ -228,9 +228,9 @@ class Guard(ForRobot, Node):
         if status is not None:
             self.machine.update_status(status)
         if self.arm == "auto" and self.machine.mode == "disarmed":
-            self._arm(now_ns)
+            self.arm_robot(now_ns)
         felt = self.machine.check_monitors(now_ns) or self.machine.check_conduct(now_ns)
-        self._check_estop_heartbeats(now_ns)
+        self.check_estop_heartbeats(now_ns)
         lost = self.arbitration.expired(now_ns)
         if any(lease.seat == "policy" for lease in lost):
             self._stop("link", "the link to the person in command is lost", now_ns)
@@ -243,12 +243,12 @@ class Guard(ForRobot, Node):
             self._announce(self.felt)
         for lease in lost:
             self._issue(lease)
-        self._offer(self.command.peek())
+        self.offer(self.command.peek())
         self._output()
         self.ticks += 1
         if self.ticks % TICKS_PER_REPETITION == 1:
             self._repeat()
-        self._report(is_due=self.ticks % TICKS_PER_REPORT == 1)
+        self.report(is_due=self.ticks % TICKS_PER_REPORT == 1)
 
     @every(hz=5, blocking=True)
     def settle(self) -> None:
@@ -301,11 +301,11 @@ class Guard(ForRobot, Node):
         elif interrupt.depth == "resume":
             self._answer(interrupt.id, "resume", interrupt.by, refusal)
         if interrupt.depth == "hold":  # it voids nothing
-            self._report(is_due=True)
+            self.report(is_due=True)
             return
         if interrupt.depth != "resume" or (was_stopped and self.machine.mode != "stopped"):
             self.fence.publish(self.arbitration.fence(interrupt))
-        self._report(is_due=True)
+        self.report(is_due=True)
         self._remember()
 
     @on(estops)
@@ -334,11 +334,11 @@ class Guard(ForRobot, Node):
             refusal = self._resume(order.by, order.stamp_ns, now_ns)
         else:
             refusal = None
-            if not self._arm(now_ns):
+            if not self.arm_robot(now_ns):
                 why = f"arming by {order.by!r}: the guard is {self.machine.mode}, or the robot's state is not known"
                 refusal = Refusal("not_ready", why)
         self._answer(order.id, order.do, order.by, refusal)
-        self._report(is_due=True)
+        self.report(is_due=True)
         self._remember()
 
     @on(services)
@@ -356,7 +356,7 @@ class Guard(ForRobot, Node):
             if refusal is None:
                 self.driver_service.publish(DriverOrder(verb=verb, why=f"asked for by {service.by}"))
         self._answer(service.id, verb, service.by, refusal)
-        self._report(is_due=True)
+        self.report(is_due=True)
 
     @on(buttons)
     def press(self, service: RobotService) -> None:
@@ -387,7 +387,7 @@ class Guard(ForRobot, Node):
 
     # --- what it does about it
 
-    def _arm(self, now_ns: int) -> bool:
+    def arm_robot(self, now_ns: int) -> bool:
         is_armed = self.machine.arm(now_ns)
         if is_armed:
             self.armed_in = self.run
@@ -395,7 +395,7 @@ class Guard(ForRobot, Node):
         return is_armed
 
     def _rearm(self, by: str, now_ns: int) -> Refusal | None:
-        self._check_estop_heartbeats(now_ns)
+        self.check_estop_heartbeats(now_ns)
         if self.pressed:
             return Refusal("pressed", f"re-arming by {by!r}: still pressed: {', '.join(sorted(self.pressed))}")
         if not self.machine.rearm(by, now_ns):
@@ -420,9 +420,9 @@ class Guard(ForRobot, Node):
         self.answer.publish(GuardAnswer(request=request, do=do, by=by, is_accepted=False, code=code, why=why))
         if do != "resume" or code == "not_a_person":  # the machine has counted the others
             self.machine.reject(why)
-        self._report(is_due=True)
+        self.report(is_due=True)
 
-    def _offer(self, stamped: Stamped[JointCommand] | None) -> None:
+    def offer(self, stamped: Stamped[JointCommand] | None) -> None:
         if stamped is None or (stamped.envelope.source, stamped.envelope.seq) == self.offered:
             return
         self.offered = (stamped.envelope.source, stamped.envelope.seq)
@@ -466,7 +466,7 @@ class Guard(ForRobot, Node):
         self.machine.name_stop(interrupt.id)
         self.fence.publish(self.arbitration.fence(interrupt))
         self.raised.publish(interrupt)
-        self._report(is_due=True)
+        self.report(is_due=True)
         self._remember()
 
     def _take_signals(self, signals: EstopSignals, now_ns: int) -> None:
@@ -476,7 +476,7 @@ class Guard(ForRobot, Node):
             self._estop(f"{TERMINAL}: pressed by {_account(uid)}", now_ns)
             signals.answer(pid)
 
-    def _check_estop_heartbeats(self, now_ns: int) -> None:
+    def check_estop_heartbeats(self, now_ns: int) -> None:
         for source, heard_ns in self.heard_ns.items():
             if now_ns - heard_ns > self.estop_silence_ns:
                 self.pressed.add(source)
@@ -514,7 +514,7 @@ class Guard(ForRobot, Node):
                 "%s: cannot be written (%s); a restart would not know of this", self.keeper.path, problem.strerror
             )
 
-    def _report(self, *, is_due: bool) -> None:
+    def report(self, *, is_due: bool) -> None:
         report = self.machine.report()
         before = self.reported
         is_news = before is None or (before.mode, before.reason, not before.at_rest_ns) != (

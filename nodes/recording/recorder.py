@@ -95,7 +95,7 @@ class Recorder(ForRobot, Node):
         self.depth = depth
         self.exclude = frozenset(exclude or ())
         self.missed = MissedMessages()
-        self._bag: BagWriter | None = None
+        self.bag: BagWriter | None = None
         self._unwritten = 0
         self._most_behind_ns = self._slowest_write_ns = 0
         self.split_s, self.split_mb, self.ring_s, self.reserve_mb = split_s, split_mb, ring_s, reserve_mb
@@ -116,17 +116,17 @@ class Recorder(ForRobot, Node):
 
             cv2.setNumThreads(1)
         if self._ring is None:
-            self._bag = self._first()
+            self.bag = self._first()
 
     @property
     def is_recording(self) -> bool:
         """Whether a file is being written."""
-        return self._bag is not None
+        return self.bag is not None
 
     def _tell(self, state: RecorderState | None = None) -> None:
         """Say what becomes of the recording; where nothing is given, what is so."""
-        if self._bag is not None:
-            self._state = RecorderState(mode="recording", file=self._bag.path.name, why=self._before)
+        if self.bag is not None:
+            self._state = RecorderState(mode="recording", file=self.bag.path.name, why=self._before)
         elif state is not None:
             self._state = state
         self.told.publish(self._state)
@@ -200,15 +200,15 @@ class Recorder(ForRobot, Node):
         if self._ring is not None:
             self._ring.add(stamped, self.clock.now_ns())
             return
-        if self._bag is None:
+        if self.bag is None:
             self._unwritten += 1
             return
         began_ns = self.clock.now_ns()
         self._most_behind_ns = max(self._most_behind_ns, began_ns - envelope.published_ns)
         try:
             if is_first and not self.clock.is_virtual:
-                self._bag.note("start", {"zero_ns": str(self._zero_ns)})
-            self._write(self._bag, stamped)
+                self.bag.note("start", {"zero_ns": str(self._zero_ns)})
+            self._write(self.bag, stamped)
         except OSError as error:
             self._give_up(error)
         self._slowest_write_ns = max(self._slowest_write_ns, self.clock.now_ns() - began_ns)
@@ -277,7 +277,7 @@ class Recorder(ForRobot, Node):
     @every(hz=2)
     def flush(self) -> None:
         """Hand over what was recorded, also when nothing more comes."""
-        bag = self._bag
+        bag = self.bag
         if bag is None:
             self._tell()
             return
@@ -286,7 +286,7 @@ class Recorder(ForRobot, Node):
             free_mb, share = free_space(bag.path)
             if free_mb < self.reserve_mb:
                 bag.close({**self._end(bag.messages), "ended_by": "disk full"})
-                self._bag = None
+                self.bag = None
                 self.log.error(
                     "%s: closed after %d messages, %.0f MB are free; the run goes on without a recording",
                     bag.path, bag.messages, free_mb,
@@ -312,10 +312,10 @@ class Recorder(ForRobot, Node):
             self.log.error("%s: %s; goes on in one file", bag.path, error)
             return
         bag.close({"continues": following.path.name})
-        self._bag = following
+        self.bag = following
 
     def on_stop(self) -> None:
-        bag, self._bag = self._bag, None
+        bag, self.bag = self.bag, None
         if bag is None:
             return
         try:
@@ -374,13 +374,13 @@ class Recorder(ForRobot, Node):
             self.log.warning("topic %r: %s", envelope.topic, error)
 
     def _give_up(self, error: OSError) -> None:
-        assert self._bag is not None
+        assert self.bag is not None
         self.log.error(
             "%s: recording stopped after %d messages (%s); the run goes on without it",
-            self._bag.path, self._bag.messages, error.strerror,
+            self.bag.path, self.bag.messages, error.strerror,
         )  # fmt: skip
-        self._bag.abandon()
-        name, self._bag = self._bag.path.name, None
+        self.bag.abandon()
+        name, self.bag = self.bag.path.name, None
         why = "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
         self._tell(RecorderState(mode="stopped", file=name, why=why))
 

@@ -66,21 +66,21 @@ class TrialRecorder(Recorder):
             self.log.warning("%s is there already, and stays; this trial is recorded as %s", wanted, path.name)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._bag = self._open()
+            self.bag = self._open()
         except (OSError, RecordingError) as error:
             self.log.error("the trial is not recorded: %s (%s)", self.path, error)
             self._tell(RecorderState(mode="stopped", file=path.name, why=f"the trial is not recorded: {error}"))
             return
-        self._bag.note(
+        self.bag.note(
             "trial",
             {"participant": trial.participant, "number": str(trial.number), "attempt": str(trial.attempt)}
             | {"task": trial.task, "condition": trial.condition},
         )
-        self.log.info("recording %s", self._bag.path)
+        self.log.info("recording %s", self.bag.path)
         self._tell()
 
     def _end_trial(self) -> None:
-        if self._bag is not None:
+        if self.bag is not None:
             super().on_stop()
 
 

@@ -53,7 +53,7 @@ class KinematicRobot:
                 f"{', '.join(names)}"
             )
         self._first = names.index(self.folds_first) if self.folds_first in names else 0
-        self._set_points = JointSetPoints(self.limits, np.array(self.folded))
+        self.set_points = JointSetPoints(self.limits, np.array(self.folded))
         self._wheels = WheelSpeeds(self.limits.base)
         self._pose = (0.0, 0.0, 0.0)
         self._now_ns = self._stepped_ns = self._commanded_ns = 0
@@ -71,8 +71,8 @@ class KinematicRobot:
         v_mps, w_radps = self._wheels.velocity
         return RobotState(
             read_ns=min(now_ns, self._now_ns),
-            position=tuple(self._set_points.position.tolist()),
-            velocity=tuple(self._set_points.velocity.tolist()),
+            position=tuple(self.set_points.position.tolist()),
+            velocity=tuple(self.set_points.velocity.tolist()),
             effort=(0.0,) * len(self.folded),
             base_x_m=x,
             base_y_m=y,
@@ -102,7 +102,7 @@ class KinematicRobot:
             raise ValueError(f"joint command {command} is refused; expected {len(self.folded)} finite positions")
         if self._mode != "ready":
             return
-        self._set_points.aim(target)
+        self.set_points.aim(target)
         self._wheels.aim(*velocity)
         self._commanded_ns = self._now_ns
 
@@ -118,7 +118,7 @@ class KinematicRobot:
         """Brake the base and hold the joints; homing and stowing go on."""
         self._wheels.aim(0.0, 0.0)
         if not self._is_stowing:
-            self._set_points.hold(self._set_points.position.copy())
+            self.set_points.hold(self.set_points.position.copy())
 
     def home(self) -> None:
         """Begin to home; takes `HOMING_S`. Raises RobotError while the runstop is pressed."""
@@ -168,10 +168,10 @@ class KinematicRobot:
             self._homing_left_s -= STEP_S
             self._is_homed = self._is_homed or self._homing_left_s <= 0.0
         if self._is_stowing:
-            self._is_stowing = not self._set_points.fold(np.array(self.folded), first=self._first)
+            self._is_stowing = not self.set_points.fold(np.array(self.folded), first=self._first)
         elif self._stepped_ns - self._commanded_ns > to_ns(WATCHDOG_S):
             self.stop()
-        self._set_points.step(STEP_S)
+        self.set_points.step(STEP_S)
         self._wheels.step(STEP_S)
         v_mps, w_radps = self._wheels.velocity
         x, y, heading = self._pose

@@ -74,7 +74,7 @@ class SimRobot:
         self._index = _Index(self.model, [thing.name for thing in scene.things], self.person_parts)
         self._grip = Grip(self.model, tuple(thing.name for thing in scene.things))
         self._place(tuple(posture))
-        self._set_points = JointSetPoints(self.limits, np.array(posture))
+        self.set_points = JointSetPoints(self.limits, np.array(posture))
         self._wheels = WheelSpeeds(self.limits.base)
         self._effort = np.zeros(len(JOINTS))
         self._base_effort = 0.0
@@ -103,7 +103,7 @@ class SimRobot:
             raise ValueError(f"joint command {command} is refused; expected {len(JOINTS)} finite positions")
         if self._is_runstopped or self._is_stowing:
             return
-        self._set_points.aim(np.array(command.position))
+        self.set_points.aim(np.array(command.position))
         self._wheels.aim(*velocity)
         self._commanded_ns = self._now_ns
         self._is_stopped = False
@@ -115,8 +115,8 @@ class SimRobot:
             return  # holding again where they are now would let them creep
         self._is_stopped = True
         position = self._joint_position()
-        position[GRIPPER] = self._set_points.position[GRIPPER]
-        self._set_points.hold(position)
+        position[GRIPPER] = self.set_points.position[GRIPPER]
+        self.set_points.hold(position)
 
     def status(self, now_ns: int) -> RobotStatus:
         """Always homed; it has no battery."""
@@ -148,7 +148,7 @@ class SimRobot:
         """Step the physics up to now."""
         self._now_ns = now_ns
         if self._is_stowing:
-            self._is_stowing = not self._set_points.fold(np.array(STOW), first=JOINTS.index("arm"))
+            self._is_stowing = not self.set_points.fold(np.array(STOW), first=JOINTS.index("arm"))
         step_ns = to_ns(PHYSICS_STEP_S)
         behind_ns = now_ns - self._next_step_ns - to_ns(CATCH_UP_S)
         if behind_ns > 0:
@@ -220,7 +220,7 @@ class SimRobot:
     def _steps(self, number: int, step_ns: int) -> None:
         """Step the physics so often. What does not depend on the physics is computed for all steps at once."""
         index, ctrl, force = self._index, self._ctrl, self._force
-        positions, velocities = self._set_points.steps(number, PHYSICS_STEP_S)
+        positions, velocities = self.set_points.steps(number, PHYSICS_STEP_S)
         # A position servo damps velocity; offsetting its set point by what that costs makes it damp the error only.
         wanted = positions + velocities * index.damping_over_stiffness
         rows = wanted @ index.servo_of_joint
@@ -264,7 +264,7 @@ class SimRobot:
                 self._touched.update(index.person_part[geom] for geom in pairs if geom in index.person_part)
         left, right = index.finger_qpos
         opening = self._qpos.item(left) + self._qpos.item(right)
-        self._grip.update(data, opening, self._set_points.target.item(GRIPPER))
+        self._grip.update(data, opening, self.set_points.target.item(GRIPPER))
 
     def _contact(self) -> tuple[str, ...]:
         efforts = {

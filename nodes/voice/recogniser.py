@@ -120,7 +120,7 @@ class Recogniser(Node):
         self.said: deque[tuple[str, int]] = deque(maxlen=MOST_SAID)  # by the robot, and until when it may be heard
         self.fault = ""
         self.has_told_scarce = False
-        self._closing: asyncio.Task[None] | None = None
+        self.closing: asyncio.Task[None] | None = None
 
     def problems(self) -> list[str]:
         """What its parameters and this environment lack."""
@@ -160,7 +160,7 @@ class Recogniser(Node):
         if isinstance(self.recognition, whisper.Whisper):
             self.recognition.end()
         elif self.recognition is not None and not self.clock.is_virtual:  # there each call has a connection of its own
-            self._closing = asyncio.ensure_future(self.recognition.close())
+            self.closing = asyncio.ensure_future(self.recognition.close())
 
     def spending(self) -> Spending:
         return self.budget.spending(self.command if self.by == "command" else self._model_name())
@@ -184,7 +184,7 @@ class Recogniser(Node):
         self.so_far_text = (speaking, sound.voiced_s, answer)
         text = None
         try:
-            text = await self._text_of(sound)
+            text = await self.text_of(sound)
         finally:
             answer.set_result(text)
         if speaking in self.recognised:
@@ -202,7 +202,7 @@ class Recogniser(Node):
         if self.so_far_text is not None and self.so_far_text[:2] == (speaking, sound.voiced_s):
             text = await asyncio.shield(self.so_far_text[2])  # nothing was added but silence; it is the other handler's
         if text is None:
-            text = await self._text_of(sound)
+            text = await self.text_of(sound)
         if text:
             self.recognised.append(speaking)
         if text and (speaking, text) not in self.told_early and not self._is_echo(text):
@@ -211,7 +211,7 @@ class Recogniser(Node):
     def _pass_on(self, sound: Sound, text: str) -> None:
         self.heard.publish(Utterance(speaker=sound.speaker, text=text, captured_ns=sound.captured_ns))
 
-    async def _text_of(self, sound: Sound) -> str | None:
+    async def text_of(self, sound: Sound) -> str | None:
         """The words; "" where there are none, None where that is not known."""
         assert self.recognition is not None
         asked = self.recognition.text_of(sound.samples.tobytes())

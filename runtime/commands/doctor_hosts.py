@@ -105,7 +105,7 @@ def _reach(meeting: HostPair) -> Finding:
             text = f"{where} did not let it in; is [hosts.{meeting.client.name}] key the same in the launch file there?"
             return Finding(subject, "problem", text)
         case "closed":
-            if why := _why_closed(meeting):
+            if why := why_closed(meeting):
                 return Finding(subject, "problem", f"{where} cannot be reached: {why}; is the address right?")
             return Finding(subject, "note", f"{where} can be reached, but does not wait there now")
         case "silent":
@@ -113,7 +113,7 @@ def _reach(meeting: HostPair) -> Finding:
             return Finding(subject, "problem", text)
 
 
-def _why_closed(meeting: HostPair) -> str:
+def why_closed(meeting: HostPair) -> str:
     """What the network says; "" where only nobody waits there."""
     try:
         socket.create_connection((meeting.place().ip, meeting.port), timeout=REACH_S).close()

@@ -147,13 +147,13 @@ def in_units(size_bytes: float) -> str:
 
 def hz_main(argv: list[str]) -> int:
     """`polyrhythm hz`."""
-    return _measure("hz", "Measure how often a topic is published, by the publisher's stamps.", PublishRate(), argv)
+    return measure("hz", "Measure how often a topic is published, by the publisher's stamps.", PublishRate(), argv)
 
 
 def delay_main(argv: list[str]) -> int:
     """`polyrhythm delay`."""
     does = "Measure how old messages are when they arrive, and how old the images are that they were made from."
-    return _measure("delay", does, Delay(), argv)
+    return measure("delay", does, Delay(), argv)
 
 
 def bw_main(argv: list[str]) -> int:
@@ -162,7 +162,7 @@ def bw_main(argv: list[str]) -> int:
         "Measure the bandwidth that a topic takes: what goes to one receiver. Of a bundle, each message counts its "
         "share; arrays in shared memory count in full."
     )
-    return _measure("bw", does, Bandwidth(), argv)
+    return measure("bw", does, Bandwidth(), argv)
 
 
 def echo_main(argv: list[str]) -> int:
@@ -216,7 +216,7 @@ def _parser(name: str, does: str, example: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _measure(name: str, does: str, measure: Measure, argv: list[str]) -> int:
+def measure(name: str, does: str, measure: Measure, argv: list[str]) -> int:
     asked = _parser(name, does, f"polyrhythm {name} head/image --for 10").parse_args(argv)
     run = attach(asked.run)
     for_s = asked.for_s

@@ -52,7 +52,7 @@ class DeepPort(Subscription[M]):
     def __init__(self, message: type[M], topic: str, budget: ByteBudget) -> None:
         super().__init__(message, topic, qos=QoS(depth=MESSAGES_QUEUED))
         self.has_handler = True
-        self._budget = budget
+        self.budget = budget
         self._sizes: deque[int] = deque()  # of the messages in the queue
 
     def push(self, stamped: Stamped[M]) -> None:
@@ -61,7 +61,7 @@ class DeepPort(Subscription[M]):
         with self._lock:
             self.received += 1
             self._newest = stamped
-            queue, sizes, budget = self._queue, self._sizes, self._budget
+            queue, sizes, budget = self._queue, self._sizes, self.budget
             while queue and (len(queue) >= self.qos.depth or not budget.has_room(size)):
                 queue.popleft()
                 budget.change(-sizes.popleft())
@@ -79,7 +79,7 @@ class DeepPort(Subscription[M]):
             if not self._queue:
                 return None
             stamped = self._queue.popleft()
-            self._budget.change(-self._sizes.popleft())
+            self.budget.change(-self._sizes.popleft())
             self.delivered += 1
             return stamped
 
@@ -89,7 +89,7 @@ class DeepPort(Subscription[M]):
             left = list(self._queue)
             if left:
                 self.dropped["end of run"] += len(left)
-            self._budget.change(-sum(self._sizes))
+            self.budget.change(-sum(self._sizes))
             self._queue.clear()
             self._sizes.clear()
         return left

@@ -34,7 +34,7 @@ from runtime.run_facts import RunFacts
 
 _HEALTH_PERIOD_S = 1.0
 _JOIN_S = 1.0
-_LAST_WRITES_S = 6.0  # for what waits for a recorder at the end; within the supervisor's patience with it
+LAST_WRITES_S = 6.0  # for what waits for a recorder at the end; within the supervisor's patience with it
 _MOST_TOLD = 32
 _FOR_ALL = frozenset((Fence, Lease))  # they concern the whole process
 _SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for another thread of its process
@@ -224,7 +224,7 @@ class Executor(Host):
             if isinstance(runner, ThreadRunner):
                 runner.join(_JOIN_S)
         recorders = [hosted for hosted in self.hosted if type(hosted.node).subscribes_all]
-        end_ns = self.clock.now_ns() + to_ns(_LAST_WRITES_S)
+        end_ns = self.clock.now_ns() + to_ns(LAST_WRITES_S)
         for hosted in recorders:
             await self._hear_out(hosted, end_ns)
         self._publish_health()

@@ -105,15 +105,15 @@ class Gateway:
         self._clock = clock or SystemClock()
         self._log = logging.getLogger(f"gateway-{other}")
         self._words = LogLimiter(self._log, self._clock)
-        self._session = secrets.token_hex(8)
-        self._peer_session = ""
+        self.session = secrets.token_hex(8)
+        self.peer_session = ""
         self._offset = ClockOffset()
         self._answered_ns = 0
         self._round_trip_ns = 0
         self._next_ask_ns = 0
         self._was_up = False
         self._times_up = 0
-        self._small: deque[tuple[str, list[Frame], int]] = deque()  # a reliable event with its topic, else ""; its time
+        self.small: deque[tuple[str, list[Frame], int]] = deque()  # a reliable event with its topic, else ""; its time
         self._bulk = Bulk(budget_mbit)
         self._bulk_lock = threading.Lock()
         self._dropped: Counter[str] = Counter()
@@ -127,19 +127,19 @@ class Gateway:
     def from_here(self, stamped: Stamped[Message]) -> None:
         """Send one message over: a reliable event as soon as the link is up, an image when its turn comes."""
         topic = stamped.envelope.topic
-        is_reliable = topic in self._reliable and self._peer_session != ""
-        if not (self._is_up() or is_reliable):
+        is_reliable = topic in self._reliable and self.peer_session != ""
+        if not (self.is_up() or is_reliable):
             self._drop("link down")
         elif array_fields(type(stamped.message)) and not is_reliable:
             with self._bulk_lock:
                 self._bulk.offer(stamped)
             self._doors.bulk.wake()
-        elif len(self._small) >= _QUEUED:
+        elif len(self.small) >= _QUEUED:
             self._drop("queue full")
         else:
             frames = encode(stamped.envelope, stamped.message)
             born_ns = stamped.envelope.published_ns
-            self._small.append((topic, list(frames), born_ns) if is_reliable else ("", [wire.MESSAGE, *frames], 0))
+            self.small.append((topic, list(frames), born_ns) if is_reliable else ("", [wire.MESSAGE, *frames], 0))
             self._doors.small.wake()
 
     # life
@@ -194,7 +194,7 @@ class Gateway:
         self._accounts += 1
         health = GatewayHealth(
             host=self._other,
-            is_up=self._is_up(),
+            is_up=self.is_up(),
             round_trip_ms=self._round_trip_ns / 1e6,
             clock_error_ms=self._offset.error_ns(now_ns) / 1e6 if self._offset.is_known else 0.0,
             sent_mbit=sent_bytes * 8 / 1e6,
@@ -205,9 +205,9 @@ class Gateway:
         source = f"gateway-{self._other}"
         self._publish(Envelope(gateway_topic(self._other), source, self._accounts, now_ns), health)
 
-    def _is_up(self) -> bool:
+    def is_up(self) -> bool:
         return (
-            self._peer_session != ""
+            self.peer_session != ""
             and self._offset.answers >= ANSWERS_NEEDED
             and self._clock.now_ns() - self._answered_ns < LOST_AFTER_NS
         )
@@ -227,10 +227,10 @@ class Gateway:
         self._mail.end()
 
     def _send_small(self) -> None:
-        while self._small:
-            topic, frames, born_ns = self._small.popleft()
+        while self.small:
+            topic, frames, born_ns = self.small.popleft()
             if topic:
-                self._mail.post(topic, frames, self._clock.now_ns(), is_up=self._is_up(), born_ns=born_ns)
+                self._mail.post(topic, frames, self._clock.now_ns(), is_up=self.is_up(), born_ns=born_ns)
             elif not self._put(frames):
                 self._drop("link full")
 
@@ -247,11 +247,11 @@ class Gateway:
         self._doors.small.refusals.clear()
         if now_ns >= self._next_ask_ns:
             self._next_ask_ns = now_ns + ASK_EVERY_NS
-            if self._peer_session:
-                door.send(wire.word(wire.ClockQuestion(now_ns, self._session)))
+            if self.peer_session:
+                door.send(wire.word(wire.ClockQuestion(now_ns, self.session)))
             else:
                 self._greet(door)
-        is_up = self._is_up()
+        is_up = self.is_up()
         if is_up and not self._was_up:
             again = " again" if self._times_up else ""  # after a loss people want to know, however little they read
             level = logging.WARNING if self._times_up else logging.INFO
@@ -261,18 +261,18 @@ class Gateway:
             self._words.heard()
             self._mail.hurry(now_ns)
         elif self._was_up and not is_up:
-            if self._peer_session:  # else it has said that it leaves
+            if self.peer_session:  # else it has said that it leaves
                 self._log.warning("%s: link lost: no answer for %.0f s", self._other, LOST_AFTER_NS / 1e9)
             with self._bulk_lock:
                 self._bulk.forget()
-        elif not is_up and not self._peer_session:
+        elif not is_up and not self.peer_session:
             since = "since it left" if self._times_up else "yet"
             self._words.silence(f"no word from {self._other} {since} ({self._place})")
         self._was_up = is_up
         self._mail.keep_up(now_ns, is_up=is_up)
 
     def _greet(self, door: HostSocket, is_reply: bool = False) -> None:
-        door.send(wire.word(wire.HostHello(self._own, self._session, self._graph, is_reply)))
+        door.send(wire.word(wire.HostHello(self._own, self.session, self._graph, is_reply)))
 
     def _take_small(self, frames: list[bytes]) -> None:
         if frames[0] == wire.MESSAGE:
@@ -282,7 +282,7 @@ class Gateway:
             self._mail.take_receipt(frames[1:], self._clock.now_ns())
             return
         if frames[0] == wire.EVENT:
-            if self._is_up():  # else it comes again: without the clock nobody knows its age
+            if self.is_up():  # else it comes again: without the clock nobody knows its age
                 now_ns = self._clock.now_ns()
                 self._mail.take_event(frames[1:], now_ns, self._offset.there_ns(now_ns), self._entry.check)
             return
@@ -291,7 +291,7 @@ class Gateway:
         match word:
             case wire.HostHello():
                 self._take_hello(word, door)
-            case wire.ClockQuestion(sent_ns=sent_ns, session=session) if session == self._peer_session:
+            case wire.ClockQuestion(sent_ns=sent_ns, session=session) if session == self.peer_session:
                 door.send(wire.word(wire.ClockAnswer(sent_ns, self._clock.now_ns())))
             case wire.ClockQuestion():
                 self._greet(door)  # it was restarted, or we were: who is there?
@@ -308,9 +308,9 @@ class Gateway:
                 )
             case wire.Bye(ok=ok, reason=reason):
                 door.send(wire.word(wire.Ack(HEARD_BYE)))
-                if not self._peer_session:
+                if not self.peer_session:
                     return  # it says so until it knows that we know
-                self._peer_session = ""
+                self.peer_session = ""
                 self._doors.forget_peer()
                 if ok is None:
                     self._log.warning("%s has left", self._other)
@@ -324,10 +324,10 @@ class Gateway:
         if hello.graph != self._graph:
             self._words.say(f"{self._other} runs another launch file or release; start both ends from the same ones")
             return
-        if hello.session != self._peer_session:
-            self._peer_session, self._offset, self._answered_ns = hello.session, ClockOffset(), 0
+        if hello.session != self.peer_session:
+            self.peer_session, self._offset, self._answered_ns = hello.session, ClockOffset(), 0
             self._entry.forget()
-            self._mail.begin(self._session, hello.session)
+            self._mail.begin(self.session, hello.session)
         if not hello.is_reply:
             self._greet(door, is_reply=True)
 
@@ -350,7 +350,7 @@ class Gateway:
             while (frames := door.receive()) is not None:
                 self._count("received", frames)
                 self._guarded(self._take_image, frames)
-            while self._is_up():
+            while self.is_up():
                 with self._bulk_lock:
                     stamped = self._bulk.next(self._clock.now_ns())
                     quality = self._bulk.quality
@@ -379,14 +379,14 @@ class Gateway:
         if frames[0] != wire.IMAGE or len(frames) < 4:
             raise CodecError(f"{len(frames)} frames; expected an image")
         number = wire.read_number(frames[1])
-        self._small.append(("", list(wire.word(wire.Ack(number))), 0))
+        self.small.append(("", list(wire.word(wire.Ack(number))), 0))
         self._doors.small.wake()
         self._take_message(frames[2:])
 
     # what comes from the other host
 
     def _take_message(self, frames: list[bytes], *, is_late: bool = False) -> None:
-        if not self._is_up():
+        if not self.is_up():
             self._drop("clock unknown")
             return
         stamped = self._entry.admitted(frames, self._offset, self._clock.now_ns())

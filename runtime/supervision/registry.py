@@ -90,15 +90,15 @@ class Registration:
         sweep()
         self._states: dict[str, ProcessState] = {}
         draft = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
-        self._lock: IO[bytes] = (draft / "lock").open("wb")
+        self.lock: IO[bytes] = (draft / "lock").open("wb")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             header = {"name": name, "supervisor_pid": os.getpid(), "started_ns": wall_time_ns()}
             _write(draft / "run.json", json.dumps({**document, **header}).encode())
             self.folder = _give_name(draft, root, name)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
-            self._lock.close()
+            self.lock.close()
             raise
         try:
             _check_lengths(self.folder, processes)
@@ -118,7 +118,7 @@ class Registration:
         """Remove the entry, and the shared memory of its processes that were killed."""
         shutil.rmtree(self.folder, ignore_errors=True)
         sweep()
-        self._lock.close()
+        self.lock.close()
 
 
 class Claims:

@@ -206,7 +206,7 @@ class Pool:
     def __init__(self, folder: Path = FOLDER, *, budget_bytes: int = BUDGET_BYTES, grace_s: float = GRACE_S) -> None:
         self._folder = folder
         self._budget_bytes = budget_bytes
-        self._grace_ns = to_ns(grace_s)
+        self.grace_ns = to_ns(grace_s)
         self._clock = SystemClock()
         self._lock = threading.Lock()
         self._segments: dict[int, _Segment] = {}
@@ -223,7 +223,7 @@ class Pool:
                 return None
             now_ns = self._clock.now_ns()
             segment = self._segment(size, now_ns)
-            slot = segment.take_slot(now_ns, now_ns - self._grace_ns) if segment is not None else None
+            slot = segment.take_slot(now_ns, now_ns - self.grace_ns) if segment is not None else None
             if segment is None or slot is None:
                 return None
         try:
@@ -246,7 +246,7 @@ class Pool:
         left = self._budget_bytes - sum(one.most * one.capacity for one in self._segments.values())
         if left < 4 * capacity:
             for key, old in list(self._segments.items()):
-                if now_ns - old.used_ns > _UNUSED_GRACES * self._grace_ns:
+                if now_ns - old.used_ns > _UNUSED_GRACES * self.grace_ns:
                     left += old.most * old.capacity
                     self._segments.pop(key).close()
         slots = min(SLOTS, max(left // 2, min(left, 4 * capacity)) // capacity)  # the next size gets something too

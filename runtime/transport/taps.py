@@ -48,7 +48,7 @@ class Tap:
         }
         for topic, kind in topics.items():
             self._sockets[kind].setsockopt(zmq.SUBSCRIBE, topic.encode() + PASSING)
-        self._elsewhere = SharedMemoryReader(PASSING)
+        self.elsewhere = SharedMemoryReader(PASSING)
         self._waiting: deque[tuple[list[Frame], int]] = deque()  # the rest of a bundle
         self.size_bytes = 0
         """Of the message that was received last, on the wire: of a bundle its share."""
@@ -92,7 +92,7 @@ class Tap:
                 sizes = shares(len(head), [len(document) for document in documents])
                 return [([topic, document], size) for document, size in zip(documents, sizes, strict=True)]
             if place is not None:
-                arrays = self._elsewhere.fetch(topic, place, socket)
+                arrays = self.elsewhere.fetch(topic, place, socket)
                 if isinstance(arrays, str):
                     return []
                 frames += arrays
@@ -102,7 +102,7 @@ class Tap:
 
     def close(self) -> None:
         """Hear no more."""
-        self._elsewhere.close()
+        self.elsewhere.close()
         for socket in self._sockets.values():
             socket.close()
         self._context.term()
@@ -126,7 +126,7 @@ class Injector:
         self._processes = set(processes)
         self._needed = {needed} if needed else self._processes
         # What this process hears itself answers only while it is read: nobody waits for that here.
-        self._unready = self._processes | {name for name in others if not name.startswith(f"tool-{os.getpid()}-")}
+        self.unready = self._processes | {name for name in others if not name.startswith(f"tool-{os.getpid()}-")}
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.XPUB)
         self._socket.setsockopt(zmq.SNDHWM, QUEUE_LENGTH["event"])
@@ -139,8 +139,8 @@ class Injector:
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(timeout_s)
         is_enough = False
-        while self._unready:
-            if not is_enough and not self._unready & self._needed:
+        while self.unready:
+            if not is_enough and not self.unready & self._needed:
                 is_enough = True  # a tool that died may have left its socket
                 end_ns = min(end_ns, clock.now_ns() + to_ns(OTHERS_S))
             left_ms = (end_ns - clock.now_ns()) // 1_000_000
@@ -148,8 +148,8 @@ class Injector:
                 break
             notice = self._socket.recv()
             if notice[:2] == b"\x01" + READY:
-                self._unready.discard(notice[2:].decode(errors="replace"))
-        return sorted(self._unready & self._processes)
+                self.unready.discard(notice[2:].decode(errors="replace"))
+        return sorted(self.unready & self._processes)
 
     def publish(self, envelope: Envelope, message: Message) -> None:
         """Send to whoever subscribes; never waits."""

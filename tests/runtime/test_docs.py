@@ -12,14 +12,14 @@ from types import ModuleType
 import pytest
 
 from runtime import Simulation
-from runtime.cli import _OWN, GROUP, main
+from runtime.cli import GROUP, OWN, main
 from runtime.launch.file import find
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), ROOT / "llms.txt", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
 )
-COMMANDS = sorted([*_OWN, *(entry.name for entry in entry_points(group=GROUP))])
+COMMANDS = sorted([*OWN, *(entry.name for entry in entry_points(group=GROUP))])
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAMED_FILE = re.compile(r"`((?:runtime|nodes|bridges|tests|bench|launch|docs)/[\w./-]+\.\w+)`")

@@ -45,7 +45,7 @@ def test_of_what_is_longer_than_the_last_bucket_the_longest_is_told() -> None:
 
 def test_a_histogram_stays_as_small_as_it_was() -> None:
     histogram = filled(list(range(0, 10**7, 1_000)))
-    assert len(histogram._buckets) == len(Histogram()._buckets) == 321
+    assert len(histogram.buckets) == len(Histogram().buckets) == 321
 
 
 def test_a_timers_rate_is_that_from_the_first_to_the_last_tick() -> None:

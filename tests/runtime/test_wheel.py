@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from packaging.utils import canonicalize_name
 
-from runtime.extras import _EXTRA_OF
+from runtime.extras import EXTRA_OF
 from tests.support.wheels import ROOT, build_wheel, extras, install
 
 pytestmark = pytest.mark.processes
@@ -149,12 +149,12 @@ def test_every_library_that_is_imported_anywhere_is_of_the_core_or_has_an_extra(
     named = {name for folder in PACKAGES for file in (ROOT / folder).rglob("*.py") for name in imported(file)}
     core = {"mcap", "msgpack", "msgspec", "numpy", "packaging", "rich", "zmq", "zstandard"}
     in_tests = {"hypothesis", "pytest"}
-    assert named - set(sys.stdlib_module_names) - set(PACKAGES) - core - in_tests <= set(_EXTRA_OF)
+    assert named - set(sys.stdlib_module_names) - set(PACKAGES) - core - in_tests <= set(EXTRA_OF)
 
 
 def test_the_extra_that_is_named_brings_the_library(wheel: Path) -> None:
     named, providers = extras(wheel), packages_distributions()
-    for library, extra in _EXTRA_OF.items():
+    for library, extra in EXTRA_OF.items():
         if library in providers:  # what is not installed here, such as a robot's, is not looked at
             assert {canonicalize_name(provider) for provider in providers[library]} & named[extra], (library, extra)
 

@@ -53,7 +53,7 @@ class RunFeed:
     def __init__(self, start_ns: int) -> None:
         self._start_ns = start_ns
         self._count = 0
-        self._events: deque[dict[str, Any]] = deque(maxlen=EVENTS_KEPT)
+        self.events: deque[dict[str, Any]] = deque(maxlen=EVENTS_KEPT)
         self.subtask: Subtask | None = None
         self.action: Action | None = None
         self.feedback: Feedback | None = None
@@ -107,7 +107,7 @@ class RunFeed:
     def tell(self, kind: Kind, who: str, text: str, at_ns: int, *, provenance: str = "") -> None:
         """Add a line to the story."""
         self._count += 1
-        self._events.append(
+        self.events.append(
             {
                 "i": self._count,
                 "kind": kind,
@@ -124,7 +124,7 @@ class RunFeed:
         Who follows the dialogue alone is a participant, and is not told which of the robot's words a person chose.
         """
         found: list[dict[str, Any]] = []
-        events = tuple(self._events)  # the node's thread goes on adding
+        events = tuple(self.events)  # the node's thread goes on adding
         for event in events:
             if event["i"] <= number:
                 continue

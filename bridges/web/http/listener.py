@@ -81,7 +81,7 @@ class PageHost:
         check_origins(self._reached_as)
         self._server: WebServer | None = None
         self._log: logging.Logger | logging.LoggerAdapter[Any] = logging.getLogger("console")
-        self._rooms: list[Room] = []
+        self.rooms: list[Room] = []
 
     def start(
         self,
@@ -105,7 +105,7 @@ class PageHost:
             )
             for one in (room, *beside):
                 server.add(one)
-                self._rooms.append(one)
+                self.rooms.append(one)
             self._server = server
             if known is None:
                 check_certificate(self._certificate, self._key)
@@ -119,7 +119,7 @@ class PageHost:
 
     def renew(self, role: Role) -> None:
         """Take back the token of that role, which opens no page any more, and log the next one's address."""
-        server, room = self._server, self._rooms[0] if self._rooms else None
+        server, room = self._server, self.rooms[0] if self.rooms else None
         if server is None or room is None:
             return
         server.renew(role)
@@ -136,9 +136,9 @@ class PageHost:
 
     def url(self, role: Role) -> str:
         """The first room's address for that role, with its token; "" where it is not open to that role."""
-        if self._server is None or role not in self._rooms[0].roles:
+        if self._server is None or role not in self.rooms[0].roles:
             return ""
-        return self._url(self._server, self._rooms[0], role)
+        return self._url(self._server, self.rooms[0], role)
 
     def _tell(self, server: WebServer, room: Room, token_role: Role) -> None:
         url = self._url(server, room, token_role)
@@ -177,7 +177,7 @@ class PageHost:
         ]
 
     def _sessions(self) -> list[Session]:
-        return self._rooms[0].sessions if self._rooms else []
+        return self.rooms[0].sessions if self.rooms else []
 
     def stop(self, version: int | None = None) -> None:
         """Close every page, once those that answer have drawn the document of that version."""
@@ -190,7 +190,7 @@ class PageHost:
                 break
             pause.wait(0.02)
         with _HALL.lock:
-            for room in self._rooms:
+            for room in self.rooms:
                 server.remove(room)
             server.poke()
             if not server.rooms:

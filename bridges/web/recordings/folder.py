@@ -51,7 +51,7 @@ class Shelf:
         self.rater = rater
         self.books: dict[str, Book] = {}  # the one that was opened last at the end
         self.problems: dict[str, str] = {}
-        self._reading: dict[str, ReaderProcess] = {}
+        self.reading: dict[str, ReaderProcess] = {}
 
     def names(self) -> list[dict[str, Any]]:
         """The finished recordings, newest first, each with how many have rated it."""
@@ -78,23 +78,23 @@ class Shelf:
             return ""
         if name not in {one["name"] for one in self.names()}:  # a path that leads elsewhere is none of these
             return "there is no such recording, or it is not finished yet"
-        if name not in self._reading:
-            self._reading[name] = ReaderProcess(self.folder / name)
+        if name not in self.reading:
+            self.reading[name] = ReaderProcess(self.folder / name)
         self.problems.pop(name, None)
         return ""
 
     def look(self, wanted: Iterable[str]) -> bool:
         """Take in what has been read, and read on only what somebody wants; True where there is something new."""
         is_news, wanted = False, set(wanted)
-        for name, reading in list(self._reading.items()):
+        for name, reading in list(self.reading.items()):
             if name not in wanted:  # who leafs through the list does not start a process for each
                 reading.stop()
-                del self._reading[name]
+                del self.reading[name]
                 continue
             result = reading.result()
             if result is None:
                 continue
-            del self._reading[name]
+            del self.reading[name]
             is_news = True
             if isinstance(result, str):
                 self.problems[name] = result
@@ -136,9 +136,9 @@ class Shelf:
 
     def close(self) -> None:
         """Everything goes back."""
-        for reading in self._reading.values():
+        for reading in self.reading.values():
             reading.stop()
-        self._reading.clear()
+        self.reading.clear()
         for book in self.books.values():
             book.ratings.close()
         self.books.clear()

@@ -57,19 +57,19 @@ class RecordingsDesk:
         scales = shipped("seven-dimensions")
         assert scales is not None
         self._readers: dict[str, _Reader] = {}
-        self._shelf = Shelf(folder, scales.item, now_s, lambda session: self._readers[session.ident].rater)
+        self.shelf = Shelf(folder, scales.item, now_s, lambda session: self._readers[session.ident].rater)
         self._sessions: dict[str, Session] = {}
-        self._listed_ns = -LIST_NS
+        self.listed_ns = -LIST_NS
         self._list: list[dict[str, Any]] = []
         self._agreement: list[dict[str, Any]] = []
 
     def close(self) -> None:
         """The run is over."""
-        self._shelf.close()
+        self.shelf.close()
 
     def welcome(self, session: Session) -> dict[str, Any]:
         """The scales; a recording comes when it is opened."""
-        return greeting(session, self._shelf.scales, None)
+        return greeting(session, self.shelf.scales, None)
 
     def state(self, session: Session, now_ns: int) -> dict[str, Any]:
         """The list, the recording that was opened, its ratings, and the agreement: each where it is new."""
@@ -113,15 +113,15 @@ class RecordingsDesk:
         if not self._readers:
             return
         wanted = {reader.name for reader in self._readers.values() if reader.name}
-        is_news = self._shelf.look(wanted)
+        is_news = self.shelf.look(wanted)
         for ident, reader in self._readers.items():
-            if problem := self._shelf.problems.get(reader.name):
+            if problem := self.shelf.problems.get(reader.name):
                 self._sessions[ident].notice(problem)
                 reader.name = ""
-        if is_news or now_ns - self._listed_ns >= LIST_NS:
-            self._listed_ns = now_ns
-            self._list = self._shelf.names()
-            found = agreement(self._shelf.all_ratings(), self._shelf.scales, self._shelf.scores())
+        if is_news or now_ns - self.listed_ns >= LIST_NS:
+            self.listed_ns = now_ns
+            self._list = self.shelf.names()
+            found = agreement(self.shelf.all_ratings(), self.shelf.scales, self.shelf.scores())
             self._agreement = [asdict(one) for one in found]
 
     def handle(self, session: Session, message: Any) -> None:
@@ -145,10 +145,10 @@ class RecordingsDesk:
             session.notice(f"somebody rates this as {rater} on another page; close that one, or take another name")
             return
         others = {one.name for one in self._readers.values() if one.name and one is not reader}
-        if message.recording and self._shelf.is_full(others, message.recording):
+        if message.recording and self.shelf.is_full(others, message.recording):
             session.notice("others have other recordings open; there is no room for one more")
             return
-        if message.recording and (problem := self._shelf.ask(message.recording)):
+        if message.recording and (problem := self.shelf.ask(message.recording)):
             session.notice(problem)
             return
         if (book := self._book(session)) is not None:
@@ -159,7 +159,7 @@ class RecordingsDesk:
 
     def _book(self, session: Session) -> Book | None:
         reader = self._readers.get(session.ident)
-        return self._shelf.books.get(reader.name) if reader is not None else None
+        return self.shelf.books.get(reader.name) if reader is not None else None
 
 
 def recordings(desk: RecordingsDesk) -> Room:

@@ -133,7 +133,7 @@ class Study(VoicePorts, TalkPorts):
         self._recorders = Recorders()
         self._setting_is_on = False
         self._is_part_over = False
-        self._keeper: SessionKeeper | None = None
+        self.keeper: SessionKeeper | None = None
         self._epoch_s = 0.0
 
     def problems(self) -> list[str]:
@@ -150,7 +150,7 @@ class Study(VoicePorts, TalkPorts):
         self._idents = Idents(self.name, self.clock.now_ns())
         self._asking = Asking(info)
         self._effect = ConditionEffect(
-            self._asking, self.request.publish, lambda event: self._keeper and self._keeper.do(lambda story: event)
+            self._asking, self.request.publish, lambda event: self.keeper and self.keeper.do(lambda story: event)
         )
         self._talking = Talking(self, info)
         if self.clock.is_virtual:
@@ -161,8 +161,8 @@ class Study(VoicePorts, TalkPorts):
             raise UserError(problem)
         self._epoch_s = (wall_time_ns() - self.clock.now_ns()) * 1e-9
         self._pictures = JpegCache()
-        self._keeper = SessionKeeper(self._protocol, self._folder, self._tell)
-        if code := self._keeper.go_on(self._now_s()):
+        self.keeper = SessionKeeper(self._protocol, self._folder, self._tell)
+        if code := self.keeper.go_on(self._now_s()):
             self.log.info("going on with the unfinished session of %s", code)
         roles = {"operator": "experimenter", "participant": "participant"}  # one token for console and study
         room = Room("study", "Study", "study.html", self, wire.decode, roles)
@@ -171,9 +171,9 @@ class Study(VoicePorts, TalkPorts):
 
     def on_stop(self) -> None:
         """Close the pages."""
-        if self._keeper is not None:
-            self._pages.stop(self._keeper.version)
-            self._keeper.close()
+        if self.keeper is not None:
+            self._pages.stop(self.keeper.version)
+            self.keeper.close()
             self.log.info("sessions, their answers and recordings are in %s", self._folder)
         if self._recordings is not None:
             self._recordings.close()
@@ -202,7 +202,7 @@ class Study(VoicePorts, TalkPorts):
     @on(responses)
     def note_response(self, message: WizardResponse) -> None:
         """How long the participant waited for the wizard belongs to the trial that runs."""
-        keeper = self._keeper
+        keeper = self.keeper
         if keeper is None or keeper.story is None or keeper.story.phase != "running":
             return
         after_s = round(message.after_s, 3)
@@ -214,11 +214,11 @@ class Study(VoicePorts, TalkPorts):
 
     def _spoken(self, message: Utterance, topic: str) -> None:
         """What is said while a session runs belongs to it, so that a page that comes back shows it."""
-        if self._keeper is None or self._keeper.story is None or self._keeper.story.is_over:
+        if self.keeper is None or self.keeper.story is None or self.keeper.story.is_over:
             return
         spoken = Event("said", self._now_s(), by=message.speaker, text=message.text, how=topic)
         try:
-            self._keeper.do(lambda story: spoken)
+            self.keeper.do(lambda story: spoken)
         except SessionRefused as refusal:  # the disk is full
             self.log.warning("what %s said: %s", message.speaker, refusal)
 
@@ -300,7 +300,7 @@ class Study(VoicePorts, TalkPorts):
         """What this person may see, where their page does not have it yet."""
         notices, session.notices = session.notices, []
         document: dict[str, Any] = {"t": "state", "n": session.state_number, "notices": notices, "view": None}
-        keeper = self._keeper
+        keeper = self.keeper
         document["voice"] = self._talking.document(session, is_told_why=session.role == "experimenter")
         if keeper is None:
             return document
@@ -348,29 +348,29 @@ class Study(VoicePorts, TalkPorts):
     def beat(self, now_ns: int) -> None:
         """Ten times a second: a trial ends when its time is over, or when its condition cannot be had."""
         self._talking.beat(now_ns)
-        story = self._keeper.story if self._keeper is not None else None
-        if self._keeper is None or story is None:
+        story = self.keeper.story if self.keeper is not None else None
+        if self.keeper is None or story is None:
             return
         try:
             if story.is_due(self._now_s()):
-                self._keeper.do(lambda now: now.finish(self._now_s(), "clock", "time"))
+                self.keeper.do(lambda now: now.finish(self._now_s(), "clock", "time"))
             elif self._effect.beat(story, self._now_s(), now_ns):
-                self._keeper.do(lambda now: now.finish(self._now_s(), "condition", "aborted"))
+                self.keeper.do(lambda now: now.finish(self._now_s(), "condition", "aborted"))
                 self._pages.notice("experimenter", NOT_IN_FORCE)
         except SessionRefused as refusal:  # it ended in this very moment, or the disk is full
             self.log.warning("%s", refusal)
 
     def handle(self, session: Session, message: Any) -> None:
         """Do what a person asks for, where their role allows it; a refusal is told in words."""
-        if self._keeper is None:
+        if self.keeper is None:
             return
         try:
             if isinstance(message, StopPressed):  # anybody may
                 self._stop(f"{session.role}: {message.why}")
             elif session.role == "experimenter":
-                self._experimenter(self._keeper, session, message)
+                self._experimenter(self.keeper, session, message)
             else:
-                self._participant(self._keeper, session, message)
+                self._participant(self.keeper, session, message)
         except SessionRefused as refusal:
             session.notice(str(refusal))
 

@@ -34,33 +34,31 @@ class Evaluations(RunFile):
 
     def save_scores(self, scores: Scores) -> None:
         """Keep an evaluation; what the same judge said before of other dimensions stays."""
-        with self._db:
-            self._db.executemany(
+        with self.db:
+            self.db.executemany(
                 "INSERT OR REPLACE INTO evaluations VALUES (?,?,?,?,?,?)",
                 [(scores.episode, scores.judge, s.name, s.dimension, s.score, s.reasoning) for s in scores.scores],
             )
-            self._db.execute(
+            self.db.execute(
                 "INSERT OR REPLACE INTO judgements VALUES (?,?,?,?)",
                 (scores.episode, scores.judge, scores.state, scores.why),
             )
 
     def forget_judgements(self, judge: str, dimensions: Sequence[str]) -> None:
         """Let that judge judge anew on these dimensions: its scores there and its stored answers go."""
-        with self._db:
+        with self.db:
             marks = ",".join("?" * len(dimensions))
-            self._db.execute("DELETE FROM judgements WHERE judge = ?", (judge,))
-            self._db.execute(
-                f"DELETE FROM evaluations WHERE judge = ? AND dimension IN ({marks})", (judge, *dimensions)
-            )
-            self._db.execute("DELETE FROM calls WHERE seat = ?", (judge_seat(judge),))
+            self.db.execute("DELETE FROM judgements WHERE judge = ?", (judge,))
+            self.db.execute(f"DELETE FROM evaluations WHERE judge = ? AND dimension IN ({marks})", (judge, *dimensions))
+            self.db.execute("DELETE FROM calls WHERE seat = ?", (judge_seat(judge),))
 
     def scores(self, episode: str) -> list[Scores]:
         """The evaluations of an episode, one per judge."""
         found = []
-        for judge, state, why in self._db.execute(
+        for judge, state, why in self.db.execute(
             "SELECT judge, state, why FROM judgements WHERE episode = ? ORDER BY judge", (episode,)
         ).fetchall():
-            rows = self._db.execute(
+            rows = self.db.execute(
                 "SELECT name, dimension, score, reasoning FROM evaluations WHERE episode = ? AND judge = ?"
                 " ORDER BY name, dimension",
                 (episode, judge),
@@ -71,17 +69,17 @@ class Evaluations(RunFile):
 
     def save_turn_scores(self, episode: str, scores: Sequence[TurnScore]) -> None:
         """Keep scores of single turns; the same judge's newer score of a turn and dimension wins."""
-        with self._db:
-            self._db.executemany(
+        with self.db:
+            self.db.executemany(
                 "INSERT OR REPLACE INTO turn_scores VALUES (?,?,?,?,?)",
                 [(episode, one.turn, one.judge, one.dimension, one.score) for one in scores],
             )
 
     def turn_scores(self, episode: str) -> list[TurnScore]:
         """The scores of an episode's turns; a file from before there were any has none."""
-        if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'turn_scores'").fetchone():
+        if not self.db.execute("SELECT 1 FROM sqlite_master WHERE name = 'turn_scores'").fetchone():
             return []
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT turn, judge, dimension, score FROM turn_scores WHERE episode = ? ORDER BY turn, judge, dimension",
             (episode,),
         )
@@ -89,22 +87,22 @@ class Evaluations(RunFile):
 
     def save_checks(self, episode: str, checks: object) -> None:
         """Keep what the rules found out."""
-        with self._db:
-            self._db.execute("INSERT OR REPLACE INTO checks VALUES (?,?)", (episode, to_json(checks)))
+        with self.db:
+            self.db.execute("INSERT OR REPLACE INTO checks VALUES (?,?)", (episode, to_json(checks)))
 
     def checks(self, episode: str) -> dict[str, Any] | None:
         """What the rules found out; None before."""
-        row = self._db.execute("SELECT checks FROM checks WHERE episode = ?", (episode,)).fetchone()
+        row = self.db.execute("SELECT checks FROM checks WHERE episode = ?", (episode,)).fetchone()
         return None if row is None else msgspec.json.decode(row[0])
 
     def save_rating(self, episode: str, rater: str, score: Score) -> None:
         """Keep one human rating."""
-        with self._db:
-            self._db.execute(
+        with self.db:
+            self.db.execute(
                 "INSERT OR REPLACE INTO ratings VALUES (?,?,?,?,?)",
                 (episode, rater, score.name, score.dimension, score.score),
             )
 
     def ratings(self) -> list[tuple[str, str, str, str, float]]:
         """(episode, rater, name, dimension, score) of all human ratings."""
-        return self._db.execute("SELECT * FROM ratings ORDER BY episode, rater, name, dimension").fetchall()
+        return self.db.execute("SELECT * FROM ratings ORDER BY episode, rater, name, dimension").fetchall()

@@ -31,15 +31,15 @@ class LiveLog:
     def __init__(self, path: Path, plan: EpisodePlan) -> None:
         self._store = _opened(path, msgspec.structs.replace(plan, agents=(UNKNOWN,) * len(plan.agents)))
         self._plan = self._store.plan(plan.id)
-        found = self._store._db.execute("SELECT step FROM steps WHERE episode = ? ORDER BY idx", (plan.id,))
+        found = self._store.db.execute("SELECT step FROM steps WHERE episode = ? ORDER BY idx", (plan.id,))
         self.steps = [msgspec.json.decode(row[0], type=LoggedStep) for row in found]
         self.turns = self._store.turns(plan.id)
         self._count = len(self.steps)
 
     def note(self, step: LoggedStep) -> None:
         """Commit a step, before anything follows from it."""
-        with self._store._db:
-            self._store._db.execute("INSERT INTO steps VALUES (?,?,?)", (self._plan.id, self._count, to_json(step)))
+        with self._store.db:
+            self._store.db.execute("INSERT INTO steps VALUES (?,?,?)", (self._plan.id, self._count, to_json(step)))
         self._count += 1
 
     def note_player(self, seat: int, provenance: str) -> None:

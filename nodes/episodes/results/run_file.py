@@ -71,7 +71,7 @@ class RunFile:
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: IO[str] | None) -> None:
         self.path = path
-        self._db = connection
+        self.db = connection
         self._lock = lock
 
     @classmethod
@@ -83,8 +83,8 @@ class RunFile:
         except OSError as problem:
             raise UserError(f"{path}: its folder cannot be made: {problem.strerror}") from problem
         store = cls._opened(path)
-        with store._db:
-            store._db.executescript(_TABLES)
+        with store.db:
+            store.db.executescript(_TABLES)
             store._set("version", VERSION)
             store._set("spec", spec)
         return store
@@ -95,8 +95,8 @@ class RunFile:
         _check_is_file(path)
         store = cls._opened(path)
         store._check_version()
-        with store._db:
-            store._db.executescript(_TABLES)  # those that are newer than the file
+        with store.db:
+            store.db.executescript(_TABLES)  # those that are newer than the file
         return store
 
     @classmethod
@@ -129,7 +129,7 @@ class RunFile:
 
     def close(self) -> None:
         """Close the file and let others write it."""
-        self._db.close()
+        self.db.close()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -154,7 +154,7 @@ class RunFile:
 
     def set_card(self, card: dict[str, Any]) -> None:
         """Keep the simulation card."""
-        with self._db:
+        with self.db:
             self._set("card", card)
 
     def _check_version(self) -> None:
@@ -166,22 +166,22 @@ class RunFile:
             raise StoreError(f"{self.path}: was written as version {version}; this program reads {VERSION}")
 
     def _set(self, key: str, value: object) -> None:
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, to_json(value)))
+        self.db.execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (key, to_json(value)))
 
     def _get(self, key: str) -> Any:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else msgspec.json.decode(row[0])
 
     @contextmanager
     def batch(self) -> Iterator[None]:
         """All that is written inside is one transaction."""
-        self._db.execute("BEGIN")
+        self.db.execute("BEGIN")
         try:
             yield
         except BaseException:
-            self._db.rollback()
+            self.db.rollback()
             raise
-        self._db.commit()
+        self.db.commit()
 
 
 def _connect(uri: str) -> sqlite3.Connection:

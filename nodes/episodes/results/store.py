@@ -88,9 +88,9 @@ class Store(Evaluations):
             )
             for number, plan in enumerate(plans)
         ]
-        with self._db:
-            self._db.executemany("INSERT OR IGNORE INTO plans VALUES (?,?)", [(row[0], row[-1]) for row in rows])
-            self._db.executemany(
+        with self.db:
+            self.db.executemany("INSERT OR IGNORE INTO plans VALUES (?,?)", [(row[0], row[-1]) for row in rows])
+            self.db.executemany(
                 "INSERT OR IGNORE INTO episodes (id, number, task, scenario, seed, mode, transparency, turn_order,"
                 " agents, names, state, codename) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
                 [row[:-1] for row in rows],
@@ -98,7 +98,7 @@ class Store(Evaluations):
 
     def plan(self, episode: str) -> EpisodePlan:
         """The plan of an episode. Raises UserError where there is none of that name."""
-        row = self._db.execute("SELECT plan FROM plans WHERE episode = ?", (episode,)).fetchone()
+        row = self.db.execute("SELECT plan FROM plans WHERE episode = ?", (episode,)).fetchone()
         if row is None:
             raise UserError(
                 f"{self.path}: there is no episode {episode[:80]!r}; polyrhythm episodes show RUN lists them"
@@ -107,20 +107,20 @@ class Store(Evaluations):
 
     def set_plan(self, plan: EpisodePlan) -> None:
         """Keep what became known of an episode since it was planned: who plays it."""
-        with self._db:
-            self._db.execute("UPDATE episodes SET agents = ? WHERE id = ?", (to_json(plan.agents), plan.id))
-            self._db.execute("UPDATE plans SET plan = ? WHERE episode = ?", (_packed_plan(plan), plan.id))
+        with self.db:
+            self.db.execute("UPDATE episodes SET agents = ? WHERE id = ?", (to_json(plan.agents), plan.id))
+            self.db.execute("UPDATE plans SET plan = ? WHERE episode = ?", (_packed_plan(plan), plan.id))
 
     def unfinished(self) -> list[EpisodePlan]:
         """The episodes that are waiting or have failed, in order."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT plan FROM plans JOIN episodes ON id = episode WHERE state != 'done' ORDER BY number"
         )
         return [_unpacked_plan(row[0]) for row in rows]
 
     def unjudged(self, judge: str, dimensions: Sequence[str] = ()) -> list[str]:
         """The episodes that are done and have no good evaluation by that judge, or not on all these dimensions."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT id FROM episodes WHERE state = 'done' AND id NOT IN"
             " (SELECT episode FROM judgements WHERE judge = ? AND state = 'done') ORDER BY number",
             (judge,),
@@ -128,7 +128,7 @@ class Store(Evaluations):
         missing = dict.fromkeys(row[0] for row in rows)
         if judge != "rules":
             for name in dimensions:
-                rows = self._db.execute(
+                rows = self.db.execute(
                     "SELECT id FROM episodes WHERE state = 'done' AND id NOT IN"
                     " (SELECT episode FROM evaluations WHERE judge = ? AND dimension = ?) ORDER BY number",
                     (judge, name),
@@ -156,7 +156,7 @@ class Store(Evaluations):
             tests.append("EXISTS (SELECT 1 FROM turns WHERE episode = id AND instr(lower(argument), ?))")
             values.append(text.lower())
         where = f"WHERE {' AND '.join(tests)}" if tests else ""
-        (count,) = self._db.execute(f"SELECT count(*) FROM episodes {where}", values).fetchone()
+        (count,) = self.db.execute(f"SELECT count(*) FROM episodes {where}", values).fetchone()
         return self._rows(f"{where} ORDER BY number LIMIT ? OFFSET ?", (*values, most, offset)), count
 
     def episode(self, name: str) -> EpisodeRow:
@@ -165,16 +165,16 @@ class Store(Evaluations):
 
     def failed_evaluations(self) -> int:
         """How many evaluations have failed."""
-        return int(self._db.execute("SELECT count(*) FROM judgements WHERE state = 'failed'").fetchone()[0])
+        return int(self.db.execute("SELECT count(*) FROM judgements WHERE state = 'failed'").fetchone()[0])
 
     def judges(self) -> list[str]:
         """Who has judged something."""
-        return [row[0] for row in self._db.execute("SELECT DISTINCT judge FROM judgements WHERE state = 'done'")]
+        return [row[0] for row in self.db.execute("SELECT DISTINCT judge FROM judgements WHERE state = 'done'")]
 
     def _rows(self, how: str, values: Sequence[object]) -> list[EpisodeRow]:
         fields = ", ".join(EpisodeRow.__struct_fields__)
         found = []
-        for row in self._db.execute(f"SELECT {fields} FROM episodes {how}", values):
+        for row in self.db.execute(f"SELECT {fields} FROM episodes {how}", values):
             fields_of = dict(zip(EpisodeRow.__struct_fields__, row, strict=True))
             fields_of["agents"], fields_of["names"] = json_list(fields_of["agents"]), json_list(fields_of["names"])
             found.append(EpisodeRow(**fields_of))
@@ -182,7 +182,7 @@ class Store(Evaluations):
 
     def turns(self, episode: str) -> list[Turn]:
         """What happened, in order."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT idx, number, speaker, kind, argument, recipients, at_s, lasts_s, note, fault, timing, because"
             " FROM turns WHERE episode = ? ORDER BY idx",
             (episode,),
@@ -207,7 +207,7 @@ class Store(Evaluations):
 
     def prompts(self, episode: str) -> list[PromptRecord]:
         """What each prompt held, by seat and ask."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT seat, ask, turn, held, sha FROM prompts WHERE episode = ? ORDER BY seat, ask", (episode,)
         )
         return [
@@ -217,7 +217,7 @@ class Store(Evaluations):
 
     def calls(self, episode: str) -> list[tuple[int, int, str, str, str, str]]:
         """(seat, number, what, model, prompt, answer) of every call to a model."""
-        rows = self._db.execute(
+        rows = self.db.execute(
             "SELECT seat, number, what, model, prompt, answer FROM calls WHERE episode = ? ORDER BY seat, number",
             (episode,),
         ).fetchall()
@@ -236,49 +236,49 @@ class Store(Evaluations):
                 int.from_bytes(hashlib.sha256(line.encode(errors="replace")).digest()[:8]) >> 1 & ~1 for line in lines
             ]
             parts += zip([*ids[:-1], ids[-1] | 1], lines, strict=True)  # odd: the end of a block
-        self._db.executemany("INSERT OR IGNORE INTO texts VALUES (?,?)", [(key & ~1, text) for key, text in parts])
+        self.db.executemany("INSERT OR IGNORE INTO texts VALUES (?,?)", [(key & ~1, text) for key, text in parts])
         return array("q", [key for key, _ in parts]).tobytes()
 
     def _unpacked(self, packed: bytes) -> str:
         found = []
         for key in array("q", packed):
-            (text,) = self._db.execute("SELECT text FROM texts WHERE id = ?", (key & ~1,)).fetchone()
+            (text,) = self.db.execute("SELECT text FROM texts WHERE id = ?", (key & ~1,)).fetchone()
             found += [text, "\n\n" if key & 1 else "\n"]
         return "".join(found[:-1])
 
     def tokens(self) -> tuple[int, int, int]:
         """Calls, prompt tokens and completion tokens of the run so far."""
-        row = self._db.execute(
+        row = self.db.execute(
             "SELECT count(*), coalesce(sum(prompt_tokens), 0), coalesce(sum(completion_tokens), 0) FROM calls"
         ).fetchone()
         return int(row[0]), int(row[1]), int(row[2])
 
     def save_turns(self, episode: str, turns: Sequence[Turn]) -> None:
         """Keep turns as they happen."""
-        with self._db:
+        with self.db:
             self._write_turns(episode, turns)
 
     def save_played(
         self, episode: str, turns: Sequence[Turn], prompts: Sequence[PromptRecord], outcome: Outcome
     ) -> None:
         """Keep a whole episode, in one transaction."""
-        with self._db:
-            self._db.execute("DELETE FROM turns WHERE episode = ?", (episode,))
-            self._db.execute("DELETE FROM prompts WHERE episode = ?", (episode,))
+        with self.db:
+            self.db.execute("DELETE FROM turns WHERE episode = ?", (episode,))
+            self.db.execute("DELETE FROM prompts WHERE episode = ?", (episode,))
             self._write_turns(episode, turns)
-            self._db.executemany(
+            self.db.executemany(
                 "INSERT OR REPLACE INTO prompts VALUES (?,?,?,?,?,?)",
                 [(episode, one.seat, one.ask, one.turn, to_json(one.held), one.sha) for one in prompts],
             )
-            self._db.execute(
+            self.db.execute(
                 "UPDATE episodes SET state = ?, reason = ?, seconds = ?, failures = ? WHERE id = ?",
                 (outcome.state, outcome.reason, outcome.seconds, outcome.failures, episode),
             )
 
     def link_recording(self, episode: str, recording: str) -> None:
         """Note the recording of an embodied episode."""
-        with self._db:
-            self._db.execute("UPDATE episodes SET recording = ? WHERE id = ?", (recording, episode))
+        with self.db:
+            self.db.execute("UPDATE episodes SET recording = ? WHERE id = ?", (recording, episode))
 
     def take_in(self, other: Path) -> int:
         """All that another run's file holds, as it stands there; how many episodes. Raises UserError for a clash."""
@@ -289,16 +289,16 @@ class Store(Evaluations):
                     f"{other}: was run with other settings or judges than {self.path}; merge shards of one run"
                 )
             names = [row.id for row in shard.episodes()]
-        known = {row[0] for row in self._db.execute("SELECT id FROM episodes")}
+        known = {row[0] for row in self.db.execute("SELECT id FROM episodes")}
         if both := known & set(names):
             raise UserError(f"{other}: holds {sorted(both)[0]}, and so does another file; merge each shard once")
-        self._db.execute("ATTACH DATABASE ? AS shard", (str(other.resolve()),))
+        self.db.execute("ATTACH DATABASE ? AS shard", (str(other.resolve()),))
         try:
-            with self._db:
+            with self.db:
                 for table in TABLES:
-                    self._db.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM shard.{table}")
+                    self.db.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM shard.{table}")
         finally:
-            self._db.execute("DETACH DATABASE shard")
+            self.db.execute("DETACH DATABASE shard")
         return len(names)
 
     def answers(self, episode: str) -> EpisodeAnswers:
@@ -306,7 +306,7 @@ class Store(Evaluations):
         return EpisodeAnswers(self, episode)
 
     def _write_turns(self, episode: str, turns: Sequence[Turn]) -> None:
-        self._db.executemany(
+        self.db.executemany(
             f"INSERT OR REPLACE INTO turns VALUES ({','.join('?' * 13)})",
             [
                 (
@@ -336,7 +336,7 @@ class EpisodeAnswers:
         self.turn_scores: list[TurnScore] = []  # what a coach made of turns, kept with the episode
 
     def find_answer(self, seat: int, number: int, sha: str) -> ModelAnswer | None:
-        row = self._store._db.execute(
+        row = self._store.db.execute(
             "SELECT sha, answer, ending FROM calls WHERE episode = ? AND seat = ? AND number = ?",
             (self._episode, seat, number),
         ).fetchone()
@@ -352,9 +352,9 @@ class EpisodeAnswers:
     def keep_answer(
         self, seat: int, number: int, what: str, model: str, prompt: str, sha: str, answer: ModelAnswer
     ) -> None:
-        with self._store._db:
+        with self._store.db:
             self._store._write_turns(self._episode, self.pending_turns)
-            self._store._db.execute(
+            self._store.db.execute(
                 "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?)",
                 (
                     self._episode,

@@ -40,7 +40,7 @@ def folder_problems(folder: str) -> list[str]:
     """Why no model can be loaded from there ("" is the package's), in sentences; the package's weights are hashed."""
     if importlib.util.find_spec(LIBRARY) is None or (not folder and importlib.util.find_spec(PACKAGE) is None):
         return [f"Whisper is not installed: {INSTALL}"]
-    place = _place(folder)
+    place = folder_of(folder)
     lacking = [name for name in ("model.bin", "config.json") if not (place / name).is_file()]
     if lacking:
         return [f"model {str(place)!r} has no {' and no '.join(lacking)}; expected the folder of a CTranslate2 Whisper"]
@@ -64,7 +64,7 @@ class Whisper:
         self._language = language or None
         self._deadline_s = deadline_s
         self._thread = ThreadPoolExecutor(1, "whisper", initializer=_be_patient)
-        self._folder = _place(folder)
+        self._folder = folder_of(folder)
         self._model: WhisperModel | None = None
 
     def begin(self) -> None:
@@ -101,7 +101,7 @@ class Whisper:
         return clean(" ".join(segment.text for segment in segments))
 
 
-def _place(folder: str) -> Path:
+def folder_of(folder: str) -> Path:
     if folder:
         return Path(folder)
     spec = importlib.util.find_spec(PACKAGE)

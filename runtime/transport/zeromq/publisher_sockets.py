@@ -68,11 +68,11 @@ class PublisherSockets:
         """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()  # its own: `close` waits for what is queued
         schedule(self._context, priority)
-        self._ways: dict[Kind, _Way] = {}
+        self.ways: dict[Kind, _Way] = {}
         self._heads: dict[str, bytes] = {}
         self._whole: Counter[str] = Counter()  # topic -> subscribers who cannot reach our shared memory
         sweep()  # what an earlier process left behind when it was killed
-        self._pool = Pool()
+        self.pool = Pool()
         self._shared_from_bytes = shared_from_bytes
         self._told_problem = ""
         for kind in KINDS:
@@ -80,11 +80,11 @@ class PublisherSockets:
             socket.setsockopt(zmq.XPUB_VERBOSER, 1)
             socket.setsockopt(zmq.LINGER, 500)
             bind_outward(socket, folder, process, kind)
-            self._ways[kind] = _Way(socket)
+            self.ways[kind] = _Way(socket)
         self._resender: Retransmitter | None = None
         reliable = {topic: terms for topic, terms in (reliable or {}).items() if terms.receivers}
         if reliable:
-            events = self._ways["event"]
+            events = self.ways["event"]
             self._resender = Retransmitter(
                 *(self._context, folder, process, reliable),
                 lock=events.lock,
@@ -101,7 +101,7 @@ class PublisherSockets:
         clock = SystemClock()
         end_ns = clock.now_ns() + to_ns(timeout_s)
         while True:
-            for way in self._ways.values():
+            for way in self.ways.values():
                 while way.socket.poll(0):
                     notice = way.socket.recv()
                     if notice[1:2] == READY:
@@ -118,7 +118,7 @@ class PublisherSockets:
         """Send to whoever subscribes; never waits. A full queue drops, which the receiver sees as a gap."""
         topic = envelope.topic
         document, arrays = encode_parts(envelope, message)
-        way = self._ways[message.message_kind]
+        way = self.ways[message.message_kind]
         if self._resender is not None and topic in self._resender.topics:
             with way.lock:
                 self._resender.publish((topic.encode(), document, *arrays))
@@ -167,7 +167,7 @@ class PublisherSockets:
             for number, message in enumerate(messages):
                 self.publish(envelope.later(number), message)
             return
-        way = self._ways[messages[0].message_kind]
+        way = self.ways[messages[0].message_kind]
         head = topic.encode() + PASSING + BUNDLE
         for document in encode_bundles(envelope, messages):
             with way.lock:
@@ -184,9 +184,9 @@ class PublisherSockets:
         """
         if sum(map(len, arrays)) < self._shared_from_bytes or topic in self.kept:
             return None
-        place = self._pool.store(arrays)
-        if place is None and self._pool.problem != self._told_problem:
-            self._told_problem = self._pool.problem
+        place = self.pool.store(arrays)
+        if place is None and self.pool.problem != self._told_problem:
+            self._told_problem = self.pool.problem
             logging.getLogger("bus").warning("%s; large messages travel whole, which costs more", self._told_problem)
         return place
 
@@ -205,7 +205,7 @@ class PublisherSockets:
 
     def send_late_join(self) -> None:
         """Send the newest states to those who have come since the last time (any thread)."""
-        for way in self._ways.values():
+        for way in self.ways.values():
             with way.lock:
                 self._send_late_join(way.socket)
 
@@ -232,8 +232,8 @@ class PublisherSockets:
         """Send what is queued, for at most half a second, and close."""
         if self._resender is not None:
             self._resender.close(_LAST_RECEIPTS_S)
-        for way in self._ways.values():
+        for way in self.ways.values():
             with way.lock:
                 way.socket.close()
         self._context.term()
-        self._pool.close()
+        self.pool.close()

@@ -49,14 +49,14 @@ class SharedMemoryReader:
 
     def __init__(self, end: bytes) -> None:
         self._end = end
-        self._views = Views()
+        self.views = Views()
         self._failures: Counter[str] = Counter()  # by segment
 
     def fetch(self, topic: bytes, place: bytes, socket: zmq.Socket[bytes]) -> Sequence[Frame] | str:
         """The arrays, or the reason why they are lost. Raises CodecError where these bytes are no place."""
         try:
             where = _place_decoder.decode(place)
-            return self._views.take(where) or "overwritten"
+            return self.views.take(where) or "overwritten"
         except (msgspec.MsgspecError, ValueError) as problem:
             raise CodecError(f"not a place in shared memory: {problem}") from problem
         except TransportError as problem:
@@ -68,7 +68,7 @@ class SharedMemoryReader:
 
     def close(self) -> None:
         """Forget the memory; arrays in use stay good."""
-        self._views.close()
+        self.views.close()
 
 
 class ConnectionMonitor:
@@ -147,7 +147,7 @@ class Reader:
         self._latest: _Channel | None = None
         self._receiver, self._reliable = receiver, frozenset(topic.encode() for topic in reliable if receiver)
         self._receipts: Acks | None = None
-        self._elsewhere = SharedMemoryReader(self._end)
+        self.elsewhere = SharedMemoryReader(self._end)
         self._sockets: dict[Kind, list[zmq.Socket[bytes]]] = {kind: [] for kind in KINDS}
         self._polled: list[tuple[Any, int]] = []
         self._fds: list[int] = []
@@ -344,7 +344,7 @@ class Reader:
                 socket.close()
         os.close(self._wake_reader)
         os.close(self._wake_writer)
-        self._elsewhere.close()
+        self.elsewhere.close()
         if self._receipts is not None:
             self._receipts.close()
 
@@ -420,7 +420,7 @@ class Reader:
             return
         try:
             if place is not None:
-                found = self._elsewhere.fetch(topic, place, socket)
+                found = self.elsewhere.fetch(topic, place, socket)
                 if isinstance(found, str):
                     self._lose(channel, document, found)
                     return

@@ -164,10 +164,10 @@ def test_an_unplugged_device_is_a_fault_and_sees_again_when_it_is_back(
 def test_a_device_that_delivers_nothing_is_a_fault_before_it_returns(caplog: pytest.LogCaptureFixture) -> None:
     camera = Camera(source=0)
     camera._open = LiveSource(Device(VirtualClock.__new__(VirtualClock)), camera.clock)  # type: ignore[arg-type]
-    camera._alive_ns = camera.clock.now_ns() - 900_000_000
+    camera.alive_ns = camera.clock.now_ns() - 900_000_000
     camera.watch()
     assert camera.state.sent == 0
-    camera._alive_ns -= 200_000_000
+    camera.alive_ns -= 200_000_000
     camera.watch()
     camera.watch()
     assert camera.state.sent == 1
@@ -231,8 +231,8 @@ def test_files_that_are_not_there_or_hold_no_calibration_are_known_before_the_st
 
 def test_an_address_is_told_without_its_password(caplog: pytest.LogCaptureFixture) -> None:
     camera = Camera(source="rtsp://user:secret@10.0.0.9/stream")
-    assert "secret" not in camera._where
-    assert "10.0.0.9" in camera._where
+    assert "secret" not in camera.where
+    assert "10.0.0.9" in camera.where
 
 
 @pytest.mark.parametrize("parameters", [{"rotate_deg": 45}, {"width": 10}, {"fps": 0.0}, {"stall_s": -1.0}])

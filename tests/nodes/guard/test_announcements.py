@@ -216,10 +216,10 @@ def test_pressed_sources_do_not_fill_the_memory() -> None:
 def test_a_source_counts_as_silent_after_exactly_its_time() -> None:
     guard = Guard(estop_sources=("pendant",), estop_silence_s=0.3)
     guard.heard_ns = {"pendant": 0}
-    guard._check_estop_heartbeats(to_ns(0.3))
+    guard.check_estop_heartbeats(to_ns(0.3))
     assert guard.pressed == set()
     assert guard.machine.mode == "disarmed"
-    guard._check_estop_heartbeats(to_ns(0.3) + 1)
+    guard.check_estop_heartbeats(to_ns(0.3) + 1)
     assert guard.machine.estop_cause == "pendant: silent for 0.3 s"
 
 
@@ -328,7 +328,7 @@ def test_a_restarted_guard_writes_nothing_that_stands_there_already(tmp_path: Pa
 def test_what_somebody_else_said_before_a_hand_over_is_not_offered_to_the_machine() -> None:
     guard = Guard()
     guard.arbitration = Arbitration({"policy": SeatConfig(holder="other")})
-    guard._offer(command("policy", 1, guard.clock.now_ns()))
+    guard.offer(command("policy", 1, guard.clock.now_ns()))
     assert guard.machine.rejected == 0
-    guard._offer(command("other", 1, guard.clock.now_ns()))
+    guard.offer(command("other", 1, guard.clock.now_ns()))
     assert guard.machine.rejected == 1

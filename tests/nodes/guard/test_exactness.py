@@ -204,9 +204,9 @@ def test_a_refusal_is_logged_once_with_its_count(caplog: pytest.LogCaptureFixtur
     guard.machine.update_state(standing(0))
     guard.machine.accept_command(command("policy", 1, 0), 0)
     with caplog.at_level("INFO"):
-        guard._report(is_due=False)
-        guard._report(is_due=True)
-        guard._report(is_due=True)
+        guard.report(is_due=False)
+        guard.report(is_due=True)
+        guard.report(is_due=True)
     assert [record.getMessage() for record in caplog.records] == [
         "disarmed: not armed",
         "refused: policy: the guard is disarmed (1 so far)",

@@ -5,7 +5,6 @@ Each attack is the raw one: it goes to the sockets themselves, under any name, p
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -63,6 +62,20 @@ class Attacker:
         envelope = Envelope(topic, source, self.seq, now_ns, origins={"utterance": now_ns}, epochs=epochs, seat=seat)
         self.ways[message.message_kind].publish(envelope, message)
 
+    def say_all(self) -> None:
+        """Once all that might move a robot that is stopped, or let it go on."""
+        now_ns = SystemClock().now_ns()
+        self.say("robot/command", JointCommand(position=STOW, base_v_mps=0.3), "guard")
+        self.say("robot/state", RobotState(
+            read_ns=now_ns, position=STOW, velocity=STOW, effort=STOW, base_x_m=0.0, base_y_m=0.0,
+            base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
+        ), "driver")  # fmt: skip
+        self.say("robot/service", RobotService(id="x", verb="stow", by="anybody"), "console")
+        self.say("robot/runstop", RobotService(id="x", verb="release", by="anybody"), "console")
+        for source in ("reflex", "guard", "camera", "me-1"):
+            self.say("interrupt", Interrupt(id="x", depth="resume", text="go on", by="Ana"), source)
+            self.say("heard", Utterance(speaker="Ana", text="go on"), source)
+
     def close(self) -> None:
         for way in self.ways.values():
             way.close()
@@ -84,27 +97,20 @@ def test_nobody_takes_the_guards_word_from_a_forger_and_a_stop_stays_a_stop(rig:
             attacker.say("guard/state", GuardState(mode="disarmed", reason="forged"), source)
             attacker.say("robot/status", RobotStatus(read_ns=MANY, mode="runstopped", is_runstopped=True), source)
             attacker.say("driver/runstop", DriverOrder(verb="runstop", why="forged"), source)
-        time.sleep(0.5)  # long enough for a lifespan and for a lost lease
+        said_ns = SystemClock().now_ns()
+        rig.wait(
+            "half a second of commands: a lifespan, and a lost lease", lambda: len(rig.motors.since(said_ns)) >= 25
+        )
         rig.wait("the robot goes on as if nothing had been said", rig.is_moving, 5.0)
 
         start_ns = rig.say("Stop!")
         rig.wait_mode(STOPPED, start_ns, "stopped")
         rig.wait("at rest", lambda: rig.motors.last() is not None and abs((rig.motors.last() or (0, 0, 1))[2]) < 1e-9)
         rest_ns = SystemClock().now_ns()
-        end_ns = rest_ns + 1_000_000_000
-        while SystemClock().now_ns() < end_ns:  # at about 500 Hz
-            now_ns = SystemClock().now_ns()
-            attacker.say("robot/command", JointCommand(position=STOW, base_v_mps=0.3), "guard")
-            attacker.say("robot/state", RobotState(
-                read_ns=now_ns, position=STOW, velocity=STOW, effort=STOW, base_x_m=0.0, base_y_m=0.0,
-                base_heading_rad=0.0, base_v_mps=0.0, base_w_radps=0.0,
-            ), "driver")  # fmt: skip
-            attacker.say("robot/service", RobotService(id="x", verb="stow", by="anybody"), "console")
-            attacker.say("robot/runstop", RobotService(id="x", verb="release", by="anybody"), "console")
-            for source in ("reflex", "guard", "camera", "me-1"):
-                attacker.say("interrupt", Interrupt(id="x", depth="resume", text="go on", by="Ana"), source)
-                attacker.say("heard", Utterance(speaker="Ana", text="go on"), source)
-            time.sleep(0.002)
+        for step in range(1, 51):  # of the robot's driver, at 50 Hz: for a second, ten times as fast as it
+            for _ in range(10):
+                attacker.say_all()
+            rig.wait("the driver's next step", lambda step=step: len(rig.motors.since(rest_ns)) >= step)
         record = rig.guard.last()
         assert record is not None
         assert record[1] == STOPPED

@@ -152,7 +152,7 @@ def test_another_run_begins_as_any_does(tmp_path: Path, memory: str, monkeypatch
 
 def test_a_guard_that_a_person_arms_waits_for_that_after_a_restart_too(tmp_path: Path) -> None:
     first = started(tmp_path, arm="manual")
-    assert first._arm(first.clock.now_ns())
+    assert first.arm_robot(first.clock.now_ns())
     second = started(tmp_path, arm="manual")
     second.tick()
     assert second.machine.mode == "disarmed"

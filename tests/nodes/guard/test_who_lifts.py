@@ -206,7 +206,7 @@ def test_a_robot_under_command_does_not_stow() -> None:
 def test_a_stop_while_the_robot_homes_or_stows_presses_its_own_runstop_within_100_ms(how: str, verb: Any) -> None:
     room = Room(arm="manual")
     driver: Any = room.sim.hosted["driver"].node
-    driver.robot._set_points.hold(driver.robot._set_points.position + 0.2)  # somewhere else than folded
+    driver.robot.set_points.hold(driver.robot.set_points.position + 0.2)  # somewhere else than folded
     assert room.send("robot/service", service(TOKEN, verb, "Ann", room.now_ns)).is_accepted
     assert room.statuses[-1].mode == {"home": "homing", "stow": "stowing"}[verb]
     if how == "words":

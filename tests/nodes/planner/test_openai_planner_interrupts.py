@@ -22,6 +22,13 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     set_environment(monkeypatch)
 
 
+async def ended() -> None:
+    """Wait until what the node has left to do is done, such as closing its connections."""
+    if others := asyncio.all_tasks() - {asyncio.current_task()}:
+        _, late = await asyncio.wait(others, timeout=60)
+        assert not late
+
+
 def test_a_correction_replaces_the_subtask() -> None:
     with FakeOpenAI(answers(put()), answers(put("blue"))) as server, Table(server) as table:
         table.hear(REQUEST)
@@ -78,7 +85,7 @@ def test_an_interrupt_closes_the_connection_of_the_request_in_flight() -> None:
         assert server.requests[1:]
         assert planner.request.failures == 0
         planner.on_stop()
-        await asyncio.sleep(0.05)
+        await ended()
         return took_s
 
     with FakeOpenAI(silence, answers(do("keep", say="Sorry"))) as server:
@@ -98,7 +105,7 @@ def test_stopping_the_node_in_mid_request_is_not_swallowed() -> None:
             await thinking
         assert await asyncio.to_thread(server.requests[0].hung_up.wait, 15)
         planner.on_stop()
-        await asyncio.sleep(0.05)
+        await ended()
 
     with FakeOpenAI(silence) as server:
         asyncio.run(story(server))

@@ -188,8 +188,8 @@ def test_a_recorder_started_again_keeps_what_it_recorded_before(tmp_path: Path) 
     first = started(tmp_path)
     first.on_any(said(1))
     first.flush()
-    assert first._bag is not None
-    first._bag.abandon()  # what is left of a recorder that is killed
+    assert first.bag is not None
+    first.bag.abandon()  # what is left of a recorder that is killed
     second = started(tmp_path)
     second.on_any(said(2))
     second.on_stop()

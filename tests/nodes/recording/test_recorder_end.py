@@ -72,7 +72,7 @@ def test_what_waits_at_the_end_is_written(tmp_path: Path) -> None:
 
 
 def test_what_there_is_no_time_for_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LAST_WRITES_S", 0.0)
+    monkeypatch.setattr(module, "LAST_WRITES_S", 0.0)
     dropped = run_to_its_end(tmp_path)
     reader = BagReader(tmp_path / "run.mcap")
     written = sum(one.topic == "said" for one in reader)

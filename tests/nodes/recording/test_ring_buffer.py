@@ -89,8 +89,8 @@ def test_a_recorder_started_again_after_a_split_deletes_nothing(tmp_path: Path) 
     again, _ = on_clock(tmp_path, split_s=1.0)
     again.on_any(said(3))
     again.on_stop()
-    assert recorder._bag is not None
-    recorder._bag.abandon()  # it died
+    assert recorder.bag is not None
+    recorder.bag.abandon()  # it died
     assert [one.envelope.seq for one in read_run(tmp_path / "run.mcap").said.messages] == [1, 2, 3]
 
 
@@ -261,8 +261,8 @@ def test_a_recorder_started_again_counts_what_was_said_while_it_was_away(
     first.on_any(one("heard", 30, 4.0))
     first.on_any(one("told", 5, 4.0))
     first.flush()
-    assert first._bag is not None
-    first._bag.abandon()  # it was killed
+    assert first.bag is not None
+    first.bag.abandon()  # it was killed
     again, _ = on_clock(tmp_path, clock)
     for number in (4, 9, 11):  # 4 is sent again: nobody has acknowledged it
         again.on_any(one("said", number, float(number)))

@@ -101,8 +101,8 @@ def test_a_recorder_started_again_in_mid_trial_goes_on_in_another_file_and_says_
     first, _ = begun(tmp_path)
     take(first, phase("started"), RUNNING, says("before"))
     first.flush()
-    assert first._bag is not None
-    first._bag.abandon()  # what is left of a recorder that is killed
+    assert first.bag is not None
+    first.bag.abandon()  # what is left of a recorder that is killed
     second, told = begun(tmp_path)
     take(second, RUNNING, says("after"), phase("completed"), says("too late"))
     assert heard(tmp_path / NAME) == ["before"]

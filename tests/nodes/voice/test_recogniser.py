@@ -159,8 +159,8 @@ def test_the_connections_are_closed_at_the_end() -> None:
         recogniser = Recogniser(base_url="http://127.0.0.1:9/v1", model="whisper-test")
         recogniser.on_start()
         recogniser.on_stop()
-        assert recogniser._closing is not None
-        await recogniser._closing
+        assert recogniser.closing is not None
+        await recogniser.closing
         assert isinstance(recogniser.recognition, Transcriber)
         return recogniser.recognition._sdk.is_closed()
 
@@ -179,7 +179,7 @@ def test_an_end_that_nobody_waits_for_any_more_leaves_the_early_look_alone() -> 
             await asyncio.Event().wait()
             return None
 
-        recogniser._text_of = never  # type: ignore[method-assign, assignment]  # a server that hangs
+        recogniser.text_of = never  # type: ignore[method-assign, assignment]  # a server that hangs
         early = asyncio.ensure_future(recogniser.look(sound(SoundSoFar)))  # type: ignore[arg-type]  # it is one
         await asked.wait()
         whole = asyncio.ensure_future(recogniser.understand_speech(sound(Sound)))
@@ -208,7 +208,7 @@ def test_an_early_answer_that_is_later_than_that_of_the_whole_is_not_passed_on_a
             await slow.wait()
             return "Stop."
 
-        recogniser._text_of = answer  # type: ignore[method-assign, assignment]  # a server whose answers overtake each other
+        recogniser.text_of = answer  # type: ignore[method-assign, assignment]  # a server whose answers overtake each other
         early = asyncio.ensure_future(recogniser.look(sound(SoundSoFar)))  # type: ignore[arg-type]  # it is one
         await asked.wait()
         await recogniser.understand_speech(sound(Sound, voiced_s=1.5))

@@ -66,11 +66,11 @@ def test_what_is_recognised_is_heard_as_by_a_model() -> None:
 def test_weights_that_were_cut_are_refused_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = whisper._place("")
+    whole = whisper.folder_of("")
     for name in ("config.json", "tokenizer.json", "vocabulary.txt"):
         shutil.copy(whole / name, tmp_path)
     (tmp_path / "model.bin").write_bytes((whole / "model.bin").read_bytes()[:-1000])
-    monkeypatch.setattr(whisper, "_place", lambda _: tmp_path)
+    monkeypatch.setattr(whisper, "folder_of", lambda _: tmp_path)
     (problem,) = Recogniser(by="whisper").problems()
     assert f"expected {whisper.SHA256}: pip install --force-reinstall" in problem
     with pytest.raises(ModelError, match="cannot be loaded"):

@@ -167,7 +167,7 @@ def test_who_listens_and_sends_does_not_wait_for_themselves(hello: FoundRun) -> 
     with Interruption() as interruption:
         for _ in hear(hello, ["beat"], interruption):
             sender = Sender(hello, "beat", provenance="person")
-            waited_for = sender._injector._unready
+            waited_for = sender._injector.unready
             sender.close()
             break
     assert waited_for == set()

@@ -13,7 +13,7 @@ from typing import IO
 import pytest
 
 import runtime
-from runtime.cli import _OWN, GROUP, main
+from runtime.cli import GROUP, OWN, main
 from runtime.commands.run import what_takes_time
 
 OTHERS = [entry.name for entry in entry_points(group=GROUP)]
@@ -22,7 +22,7 @@ OTHERS = [entry.name for entry in entry_points(group=GROUP)]
 def test_the_overview_says_of_every_command_what_it_does_within_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    for name in [*_OWN, *OTHERS]:
+    for name in [*OWN, *OTHERS]:
         (line,) = [line for line in lines if line.startswith(f"  {name} ")]
         assert len(line.split()) > 2, line
     assert max(map(len, lines)) <= 80

@@ -107,7 +107,7 @@ def test_keys_that_are_missing_open_to_others_or_of_another_host_are_told(key_fo
 def test_an_address_that_leads_nowhere_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[Answer] = ["silent", "closed"]
     monkeypatch.setattr(doctor_hosts, "knock", lambda address, key, caller, within_s: answers.pop(0))
-    monkeypatch.setattr(doctor_hosts, "_why_closed", lambda meeting: "No route to host")
+    monkeypatch.setattr(doctor_hosts, "why_closed", lambda meeting: "No route to host")
     two = hosts(free_ports(2), address="192.0.2.1")  # nobody has that one
     assert "host robot: 192.0.2.1" in of(examine_hosts(two, "robot"), "problem")
     assert "this machine cannot wait there" in of(examine_hosts(two, "robot"), "problem")

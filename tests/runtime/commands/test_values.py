@@ -268,7 +268,7 @@ def test_the_last_line_is_said_once(
     monkeypatch.setattr(listen, "attach", lambda wanted: None)
     monkeypatch.setattr(listen, "SystemClock", lambda: SimpleNamespace(now_ns=lambda: to_ns(next(clock))))
     monkeypatch.setattr(listen, "hear", lambda *_: ("beat" if one else None for one in arrivals))
-    assert listen._measure("hz", "how often", Counted(), ["beat"]) == 0
+    assert listen.measure("hz", "how often", Counted(), ["beat"]) == 0
     assert capsys.readouterr().out.splitlines() == lines
 
 

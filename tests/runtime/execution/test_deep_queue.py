@@ -38,7 +38,7 @@ def test_the_newest_is_kept_and_the_oldest_given_up() -> None:
     kept = [port.pop() for _ in range(3)]
     assert [one.envelope.seq for one in kept if one is not None] == [3, 4, 5]
     assert port.pop() is None
-    assert port._budget.used == 0
+    assert port.budget.used == 0
 
 
 def test_a_queue_is_bounded_in_number_too() -> None:
@@ -58,7 +58,7 @@ def test_images_take_no_room_from_messages_without_arrays() -> None:
     images, words = ports["any:eye/image"], ports["any:words"]
     assert isinstance(images, DeepPort)
     assert isinstance(words, DeepPort)
-    images._budget.change(images._budget.limit)
+    images.budget.change(images.budget.limit)
     images.push(stamped(IMAGE, 1))
     words.push(stamped(Utterance(speaker="x", text="y"), 1))
     assert (images.pending, images.dropped["queue full"], words.pending) == (0, 1, 1)

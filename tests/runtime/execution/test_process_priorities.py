@@ -92,7 +92,7 @@ def test_the_doctor_says_before_the_start_what_will_be_refused(tmp_path: Path) -
 
 
 def test_memory_is_not_locked_where_a_limit_would_make_later_memory_impossible(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduling, "_has_capability", lambda number: False)
+    monkeypatch.setattr(scheduling, "has_capability", lambda number: False)
     monkeypatch.setattr(resource, "getrlimit", lambda which: (8_192_000, 8_192_000))
     assert scheduling.lock_memory() == (
         "locking memory is refused: at most 8.2 MB may be locked; allow it with: ulimit -l unlimited, "

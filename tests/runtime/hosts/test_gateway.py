@@ -135,7 +135,7 @@ def test_who_speaks_without_encryption_is_not_heard(caplog: pytest.LogCaptureFix
         end("desktop", meeting(port, is_encrypted=False), "", UP),
     ):
         eventually(logged(caplog, "at tcp://127.0.0.1"), "the robot notices that somebody is there")
-        assert not robot.gateway._is_up()
+        assert not robot.gateway.is_up()
 
 
 def test_another_launch_file_at_the_other_end_is_said_and_nothing_crosses(caplog: pytest.LogCaptureFixture) -> None:
@@ -192,7 +192,7 @@ def test_garbled_frames_are_counted_one_by_one_and_harm_nothing() -> None:
         until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
         numbers = iter(range(50_000, 60_000))
         for frames in GARBLED:
-            desktop.gateway._small.append(("", list(frames), 0))
+            desktop.gateway.small.append(("", list(frames), 0))
             known = len(robot.of("heard"))
 
             def still_crosses(known: int = known) -> bool:
@@ -211,7 +211,7 @@ def test_a_message_from_the_future_is_dropped() -> None:
     with link(free_ports(2)) as (robot, desktop):
         until_it_crosses(desktop, robot, "heard", UTTERANCE, "vlm")
         envelope = Envelope("heard", "vlm", 70_000, CLOCK.now_ns() + 60_000_000_000)
-        desktop.gateway._small.append(("", [wire.MESSAGE, *encode(envelope, UTTERANCE)], 0))
+        desktop.gateway.small.append(("", [wire.MESSAGE, *encode(envelope, UTTERANCE)], 0))
         eventually(
             lambda: robot.health is not None and robot.health.dropped.get("from the future") == 1, "it is counted"
         )
@@ -266,7 +266,7 @@ def test_of_two_gateways_with_one_key_the_first_stays_and_both_hear_why(caplog: 
             for number in range(90_000, 90_050):
                 second.send("heard", UTTERANCE, seq=number)
             eventually(lambda: says(first, robot, "still here"), "the first one is heard still")
-            assert robot.gateway._peer_session == first.gateway._session
+            assert robot.gateway.peer_session == first.gateway.session
             assert all(stamped.envelope.seq < 90_000 for stamped in robot.of("heard")[known:])
         eventually(lambda: says(second, robot, "at last"), "the second one is heard once the first has left")
 

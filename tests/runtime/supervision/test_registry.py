@@ -44,7 +44,7 @@ def test_a_run_is_found_from_its_start_to_its_end(root: Path) -> None:
 
 def test_what_a_dead_supervisor_left_is_ignored_and_removed(root: Path) -> None:
     run = Registration("hello", DOCUMENT, ["talker"])
-    run._lock.close()  # as the kernel does at the supervisor's death
+    run.lock.close()  # as the kernel does at the supervisor's death
     assert left_behind() == [run.folder]
     assert find_runs() == []
     assert not run.folder.exists()

@@ -156,7 +156,7 @@ class Wire:
         self.seqs.append(stamped.envelope.seq)
 
     def send_raw(self, document: bytes) -> None:
-        way = self.outlet._ways["event"]
+        way = self.outlet.ways["event"]
         with way.lock:
             send(way.socket, [b"beat" + PASSING + b"\x82" + document])
 

@@ -122,7 +122,7 @@ def test_what_is_kept_for_late_joiners_travels_inside_its_message(wire: Wire) ->
 
 
 def test_a_reader_that_cannot_reach_the_memory_soon_gets_whole_messages(wire: Wire) -> None:
-    wire.reader._elsewhere._views = Views(Path("/dev/shm/none"))
+    wire.reader.elsewhere.views = Views(Path("/dev/shm/none"))
     sent = 0
 
     def is_heard() -> bool:
@@ -187,7 +187,7 @@ def test_a_message_that_comes_and_cannot_be_used_is_counted_once(wire: Wire) -> 
         msgspec.msgpack.encode(SlotAddress("polyrhythm-0-0-../../x", 0, 0, (3,))),
         msgspec.msgpack.encode(("a",)),
     )
-    socket = wire.outlet._ways["state"].socket
+    socket = wire.outlet.ways["state"].socket
     for place in forged:
         socket.send(b"".join((bytes(topic), b"\0\0\x80", len(place).to_bytes(2, "little"), place, bytes(document))))
     socket.send(bytes(topic) + b"\0\0\x80\xff\xff")
@@ -202,7 +202,7 @@ def test_a_recorder_that_is_halted_for_a_busy_second_loses_no_image() -> None:
     number, heard, lost = 200, list[int](), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="pr-", dir="/tmp") as name:
         outlet = PublisherSockets(Path(name), "camera")
-        outlet._pool._grace_ns = to_ns(60.0)  # all of this is within its second, however slow the machine is
+        outlet.pool.grace_ns = to_ns(60.0)  # all of this is within its second, however slow the machine is
 
         def lose(topic: str, reason: str, count: int) -> None:
             lost[reason] += count

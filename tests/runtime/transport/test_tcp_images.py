@@ -69,7 +69,7 @@ def test_a_reader_over_tcp_that_shares_no_memory_with_the_camera_sees_the_very_i
     outlet = PublisherSockets(folders[0], "camera")
     heard: list[Stamped[Any]] = []
     reader = Reader({"head/image": Image}, heard.append, ignore)
-    reader._elsewhere._views = Views(folders[1])  # another machine's memory
+    reader.elsewhere.views = Views(folders[1])  # another machine's memory
     reader.connect(folders[1], ["camera"])
     try:
         assert asyncio.run(outlet.await_subscribers({"head/image": 1}, 60.0, asyncio.Event())) == []

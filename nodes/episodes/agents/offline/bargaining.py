@@ -236,10 +236,10 @@ def bargain_items(voice: DialogueVoice) -> Act:
     if agreed_shares(voice.sight.turns, deal, names) is not None:
         return _after_agreement(voice, f"the way we divided {deal.about}")
     kind, shares = division_move(voice)
-    words = f"I take {_listed(shares[voice.me])}"
+    words = f"I take {listed(shares[voice.me])}"
     for other in voice.sight.others:
         who = "you get" if len(names) == 2 else f"{other.split()[0]} gets"
-        words += f", {who} {_listed(shares[other])}"
+        words += f", {who} {listed(shares[other])}"
     if kind == "accept" and len(names) > 2:
         return voice.say("Agreed. Let's do it like that.", f"Deal, {voice.other}. That is fair.", "I accept that.")
     if kind == "accept":
@@ -278,7 +278,7 @@ def _number(value: float) -> str:
     return f"{value:g}" if value < 1e6 else f"{value:.0f}"
 
 
-def _listed(share: Share) -> str:
+def listed(share: Share) -> str:
     parts = [f"{count} {item if count == 1 else _plural(item)}" for item, count in share.items() if count]
     if not parts:
         return "nothing"

@@ -62,12 +62,12 @@ def test_a_story_that_grows_while_it_is_told_is_told_as_it_was() -> None:
 
     class Grows(dict[str, Any]):
         def __getitem__(self, key: str) -> Any:
-            if len(board._events) == 1:
+            if len(board.events) == 1:
                 board.take(Utterance(speaker="robot", text="and more"), topic="said", at_ns=1)
             return super().__getitem__(key)
 
     board.tell("said", "robot", "first", 0)
-    board._events[0] = Grows(board._events[0])
+    board.events[0] = Grows(board.events[0])
     events, number = board.since(0, dialogue_only=False)
     assert [event["text"] for event in events] == ["first"]
     assert [event["text"] for event in board.since(number, dialogue_only=False)[0]] == ["and more"]

@@ -199,8 +199,8 @@ def test_a_port_that_is_none_is_refused() -> None:
 
 
 def test_a_page_that_fails_is_let_go_and_the_others_go_on(pages: Pages) -> None:
-    console = next(one for one in pages.console._rooms if one.path == "console")
-    study = next(one for one in pages.study._rooms if one.path == "study")
+    console = next(one for one in pages.console.rooms if one.path == "console")
+    study = next(one for one in pages.study.rooms if one.path == "study")
     beats: list[int] = []
     study.desk.beat = beats.append  # type: ignore[method-assign, assignment]
     console.desk = FaultyDesk("console")
@@ -239,7 +239,7 @@ def test_a_page_that_says_too_much_is_cut_off_but_its_stop_counts(last: str) -> 
 
 def test_where_there_is_a_study_its_participant_does_not_come_into_the_console(pages: Pages) -> None:
     """It shows what was said with those who took part before, and lets people speak where the study may not."""
-    console = next(one for one in pages.console._rooms if one.path == "console")
+    console = next(one for one in pages.console.rooms if one.path == "console")
     console.roles = {**console.roles, "participant": "participant"}
     console.gives_way = frozenset({"participant"})
     token = pages.addresses["study", "participant"]

@@ -115,7 +115,7 @@ def test_two_rate_a_trial_and_see_their_own_ratings_and_how_far_they_agree(folde
     file = ratings_file(folder / "P01-trial-1-1.mcap")
     assert {one.rater for one in read_ratings(file).values()} == {"ada", "ben"}
     viewer = Page(desk, "v", "viewer")
-    desk._listed_ns = -(10**12)  # it is looked again every two seconds
+    desk.listed_ns = -(10**12)  # it is looked again every two seconds
     viewer.look()
     assert [(one["dimension"], one["raters"]) for one in viewer.known["agreement"]] == [("BEL", 2)]
     assert [one["raters"] for one in viewer.known["shelf"] if one["name"] == "P01-trial-1-1.mcap"] == [2]
@@ -140,7 +140,7 @@ def test_two_runs_whose_recordings_have_one_name_are_not_taken_for_one(recording
     assert [one["score"] for one in ada.known["ratings"]] == [8]  # given before it was told apart
     desk.handle(ben.session, RateRecording("robot", "BEL", 8))
     ben.look()
-    desk._listed_ns = -(10**12)
+    desk.listed_ns = -(10**12)
     agreed = ada.look()["agreement"]
     assert [(one["raters"], one["items"], one["kappa"]) for one in agreed] == [(2, 2, 1.0)]
     desk.close()
@@ -153,8 +153,8 @@ def test_a_recording_that_nobody_waits_for_any_more_is_not_read_on(folder: Path)
     page = Page(desk, "a")
     desk.handle(page.session, OpenRecording("P01-trial-1-1.mcap", "ada"))
     page.opens("P01-trial-2-1.mcap")
-    assert desk._shelf._reading == {}
-    assert list(desk._shelf.books) == ["P01-trial-2-1.mcap"]
+    assert desk.shelf.reading == {}
+    assert list(desk.shelf.books) == ["P01-trial-2-1.mcap"]
     page.opens("P01-trial-1-1.mcap")  # and can be asked for again
     desk.close()
 
@@ -202,7 +202,7 @@ def test_a_bounded_number_of_recordings_is_open_at_a_time(folder: Path) -> None:
     assert pages[-1].look()["notices"] == ["others have other recordings open; there is no room for one more"]
     desk.left(pages[0].session)
     pages[-1].opens("P01-trial-1-1.mcap")
-    assert len(desk._shelf.books) == MOST_OPEN
+    assert len(desk.shelf.books) == MOST_OPEN
     desk.close()
 
 

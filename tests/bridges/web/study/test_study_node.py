@@ -24,7 +24,7 @@ PROTOCOL = read_protocol(EXAMPLE)
 def opened(node: Study, sim: Simulation, folder: Path) -> tuple[SessionKeeper, Session, Session]:
     """The study under way, everybody on the seats of its first condition; who guides it, and who takes part."""
     sim.run(seconds=0.1)
-    node._keeper = keeper = SessionKeeper(PROTOCOL, folder, node._tell)  # in virtual time it opens none by itself
+    node.keeper = keeper = SessionKeeper(PROTOCOL, folder, node._tell)  # in virtual time it opens none by itself
     for seat in PROTOCOL.condition[0].seats:
         sim.publish(LEASE_TOPIC, Lease(seat=seat, holder=seat, number=1))
     sim.run(seconds=0.1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodes.episodes.agents.deal_reading import division_in
-from nodes.episodes.agents.offline.bargaining import _listed
+from nodes.episodes.agents.offline.bargaining import listed
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
 from nodes.episodes.evaluation.checks import check_episode
 from runtime.msgs.episode import Deal, Turn
@@ -28,8 +28,8 @@ def test_what_is_counted_out_is_read_back_whatever_its_plural() -> None:
     items = {"crate of photographs": 4, "key to the cold store": 1, "dog": 1}
     deal = Deal(about="the house", items=items)
     mine, rest = {"crate of photographs": 3, "key to the cold store": 0, "dog": 1}, {"crate of photographs": 1}
-    assert _listed(mine) == "3 crates of photographs and 1 dog"
-    text = f"I take {_listed(mine)}, you get {_listed({**rest, 'key to the cold store': 1})}."
+    assert listed(mine) == "3 crates of photographs and 1 dog"
+    text = f"I take {listed(mine)}, you get {listed({**rest, 'key to the cold store': 1})}."
     read = division_in(text, "Ana Ruiz", deal, ("Ana Ruiz", "Ben Okafor"))
     assert read is not None
     assert read["Ana Ruiz"] == mine

@@ -135,7 +135,7 @@ def test_scores_of_turns_are_kept_and_an_older_file_has_none(tmp_path: Path) -> 
         store.save_turn_scores(episode, [score, TurnScore(5, "m", "goal_p", 8.0)])
         store.save_turn_scores(episode, [score])
         assert store.turn_scores(episode) == [score, TurnScore(5, "m", "goal_p", 8.0)]
-        store._db.execute("DROP TABLE turn_scores")
+        store.db.execute("DROP TABLE turn_scores")
     with Store.read(run) as store:
         assert store.turn_scores(episode) == []
     with Store.open(run) as store:  # and is given the table when somebody writes

@@ -146,9 +146,9 @@ def test_a_stored_answer_is_never_asked_for_again(tmp_path: Path) -> None:
         assert asyncio.run(play_all(store.unfinished(), store, settings))
         before = contents(path)
         count = len(asked)
-        store._db.execute("UPDATE episodes SET state = 'waiting', reason = ''")
-        store._db.execute("DELETE FROM turns")
-        store._db.commit()
+        store.db.execute("UPDATE episodes SET state = 'waiting', reason = ''")
+        store.db.execute("DELETE FROM turns")
+        store.db.commit()
         assert asyncio.run(play_all(store.unfinished(), store, settings))
     assert len(asked) == count == 20 * 20
     assert contents(path) == before
