@@ -187,7 +187,7 @@ def test_a_port_that_is_taken_is_told_with_what_chooses_another() -> None:
         ports = {"console": {"port": port}, "study": {"port": port}, "buyer": {"port": 1}, "guard": {}}
         end = "or choose another port, 0 for any that is free: "
         assert told(None).endswith(end + "--port 0")
-        assert told(SimpleNamespace(name="buyer")).endswith(end + "--set buyer.port=0")
+        assert told(SimpleNamespace(name="buyer", run_info=RunFacts())).endswith(end + "--set buyer.port=0")
         assert told(SimpleNamespace(name="study", run_info=RunFacts.of({"parameters": ports}))).endswith(
             end + "--set console.port=0 --set study.port=0"
         )
