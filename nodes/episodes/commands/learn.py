@@ -17,6 +17,7 @@ def add_learning(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_dataset(commands)
     _add_scenarios(commands)
     _add_rounds(commands)
+    _add_follow(commands)
 
 
 def _command(
@@ -149,3 +150,28 @@ def _rounds(asked: argparse.Namespace) -> int:
         print(comparison_text(comparison))
         print(f"\nrounds: {rounds.folder}")
     return 0
+
+
+def _add_follow(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _command(
+        commands,
+        "follow",
+        "how varied acts are and how close to their goals (S_div, S_rel, S_sif), and side effects",
+        "polyrhythm episodes follow runs/episodes-1.sqlite --encoder auto",
+    )
+    parser.add_argument("run", type=Path, help="the run's file (.sqlite); report shows what it gains")
+    parser.add_argument(
+        "--encoder", default="auto", help="auto: all-MiniLM where installed, else hashing; FOLDER; MODEL@URL" + DEFAULT
+    )
+    parser.add_argument("--judge", default="", help="MODEL[@URL] that rates each turn's relevance; default: no S_rel")
+    parser.add_argument("--power-on-mean", action="store_true", help="S_div: the power of the mean similarity")
+    parser.add_argument("--words", type=Path, metavar="FILE", help="words to be counted, one a line")
+    parser.add_argument("--injury", default="", metavar="PATTERN", help="saying what matches is an intended injury")
+    parser.add_argument("--prevention", default="", metavar="PATTERN", help="saying what matches prevents one")
+    parser.set_defaults(command=_follow)
+
+
+def _follow(asked: argparse.Namespace) -> int:
+    from nodes.episodes.commands.follow import follow
+
+    return follow(asked)

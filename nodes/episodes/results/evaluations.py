@@ -20,6 +20,10 @@ def judge_seat(judge: str) -> int:
     return FIRST_JUDGE + zlib.crc32(judge.encode()) % 1_000_000
 
 
+FOLLOWS = "measured with "
+"""How the name of a judge begins that is a measure: instruction following, with the name of its encoder."""
+
+
 class TurnScore(msgspec.Struct, frozen=True):
     """What a judge made of one turn: a step rating, a turn's relevance, whether a prediction of it came true."""
 

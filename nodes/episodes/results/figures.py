@@ -16,6 +16,7 @@ from nodes.episodes.results.estimates import (
     mean_of,
     permutation_p,
 )
+from nodes.episodes.results.evaluations import FOLLOWS
 from nodes.episodes.results.store import Store
 from nodes.statistics.agreement import five_point, pearson, randolph_kappa
 
@@ -111,7 +112,7 @@ def figures_of(store: Store, judge: str = "") -> ReportFigures:
     dimensions += (OVERALL,) if OVERALL in named else ()
     kinds = {row.id: store.plan(row.id).kind or "other" for row in rows}
     hard = {model: _hard(values, model) for model in models}
-    is_by_rules = set(store.judges()) <= {RULES_JUDGE}
+    is_by_rules = {judge for judge in store.judges() if not judge.startswith(FOLLOWS)} <= {RULES_JUDGE}
     ends: dict[str, int] = {}
     for row in rows:
         end = row.reason.partition(":")[0] if row.reason else row.state

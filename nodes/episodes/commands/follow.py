@@ -1,0 +1,102 @@
+"""`episodes follow`: how well seats follow their social instructions, and side effects, as scores beside the others."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+import msgspec
+
+from nodes.episodes.agents.agent_spec import AgentSpec
+from nodes.episodes.agents.repair import UnreadableError
+from nodes.episodes.agents.seat_caller import OutageError, SeatCaller
+from nodes.episodes.evaluation.encoders import encoder_of
+from nodes.episodes.evaluation.instruction_following import (
+    RELEVANCE,
+    acts_of,
+    rate_relevance,
+    scores_of,
+    side_effects,
+)
+from nodes.episodes.results.evaluations import FOLLOWS, TurnScore, judge_seat
+from nodes.episodes.results.store import Store
+from nodes.models.servers import Servers
+from runtime.errors import UserError
+from runtime.msgs.episode import Score, Scores
+
+
+def follow(asked: argparse.Namespace) -> int:
+    """Measure every finished episode and keep it in the run's file; what is there of relevance is not asked again."""
+    name, encode = encoder_of(asked.encoder)
+    words = _words(asked.words) if asked.words else ()
+    if asked.judge:
+        AgentSpec.parse(asked.judge).check_model(Servers())
+    unreadable = 0
+    with Store.open(asked.run) as store:
+        done = [row for row in store.episodes() if row.state == "done"]
+        if asked.judge:
+            unreadable = asyncio.run(_rate(store, [row.id for row in done], asked.judge))
+        totals: dict[str, list[float]] = {}
+        for row in done:
+            turns, found = store.turns(row.id), []
+            rated = {one.turn: one.score for one in store.turn_scores(row.id) if one.dimension == RELEVANCE}
+            checks = store.checks(row.id)
+            for person in row.names:
+                acts = acts_of(turns, person)
+                relevances = [rated[turn.index] for turn in turns if turn.speaker == person and turn.index in rated]
+                found += scores_of(
+                    person, encode(acts), relevances, power_on_mean=asked.power_on_mean, why=f"encoder {name}"
+                )
+                effects = side_effects(turns, person, words=words, injury=asked.injury, prevention=asked.prevention)
+                if checks is not None:
+                    seat = next(one for one in checks["seats"] if one["name"] == person)
+                    effects["secret_kept"] = float(not seat["leak"])
+                found += [
+                    Score(name=person, dimension=key, score=value, reasoning="") for key, value in effects.items()
+                ]
+            for one in found:
+                if one.score is not None:
+                    totals.setdefault(one.dimension, []).append(one.score)
+            store.save_scores(Scores(episode=row.id, judge=FOLLOWS + name, state="done", scores=tuple(found)))
+    means = {key: sum(values) / len(values) for key, values in totals.items()}
+    if asked.json:
+        print(msgspec.json.encode({"encoder": name, "episodes": len(done), "means": means}).decode())
+    else:
+        print(f"{len(done)} episodes, encoder {name}" + (": words, not meanings" if name == "hashing" else ""))
+        print("\n".join(f"  {key:14} {value:.3f}" for key, value in means.items()))
+    if unreadable:
+        print(f"{unreadable} turns could not be rated; the same command asks for those", file=sys.stderr)
+    return 1 if unreadable else 0
+
+
+async def _rate(store: Store, episodes: list[str], judge: str) -> int:
+    """Rate the turns that this judge has not rated; how many could not be."""
+    servers, failed = Servers(), 0
+    try:
+        for episode in episodes:
+            plan, turns, answers = store.plan(episode), store.turns(episode), store.answers(episode)
+            rated = {s.turn for s in store.turn_scores(episode) if (s.judge, s.dimension) == (judge, RELEVANCE)}
+            for place, turn in enumerate(turns):
+                if turn.index in rated:
+                    continue
+                seat = judge_seat(f"{judge} {RELEVANCE} {turn.index}")  # each turn's calls are numbered by themselves
+                caller = SeatCaller(AgentSpec.parse(judge, temperature=0.0), servers, answers, seat)
+                try:
+                    score = await rate_relevance(caller, plan, turns, place)
+                    store.save_turn_scores(episode, [TurnScore(turn.index, judge, RELEVANCE, score)])
+                except UnreadableError:
+                    failed += 1
+                except OutageError as problem:
+                    raise UserError(f"{judge}: {problem}; the same command goes on") from problem
+    finally:
+        await servers.close()
+    return failed
+
+
+def _words(path: Path) -> tuple[str, ...]:
+    try:
+        return tuple(path.read_text(encoding="utf-8").split())
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UserError(f"--words {path}: cannot be read: {problem}") from problem

@@ -1,0 +1,112 @@
+"""S-IF against the paper's check values, the encoders, side effects by hand, and all of it in a report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodes.episodes.agents.repair import UnreadableError
+from nodes.episodes.command import main
+from nodes.episodes.evaluation.encoders import MiniLM, encoder_of, hashed
+from nodes.episodes.evaluation.instruction_following import diversity, read_relevance, relevance, side_effects
+from runtime.errors import UserError
+from runtime.msgs.episode import ActKind, Turn
+from tests.support.fake_openai_server import FakeOpenAI, answers
+
+
+def pair(similarity: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    return np.array([[1.0, 0.0], [similarity, np.sqrt(1 - similarity**2)]])
+
+
+@pytest.mark.parametrize(("similarity", "value"), [(0.5, 0.9903), (0.7, 0.751), (0.8, 0.321), (0.9, 0.0137)])
+def test_s_div_has_the_papers_values(similarity: float, value: float) -> None:
+    for power_on_mean in (False, True):  # of one pair they are the same
+        found = diversity(pair(similarity), power_on_mean=power_on_mean)
+        assert found == pytest.approx(value, abs=0.0005)
+
+
+def test_s_div_is_a_mean_over_ordered_pairs_and_the_switch_takes_the_power_of_the_mean() -> None:
+    three = np.array([[1.0, 0.0, 0.0], [0.8, 0.6, 0.0], [0.0, 0.0, 1.0]])  # similarities 0.8, 0, 0
+    assert diversity(three) == pytest.approx((1 - 0.8**10 / 3) ** 10)
+    assert diversity(three, power_on_mean=True) == pytest.approx((1 - (0.8 / 3) ** 10) ** 10)
+    assert diversity(three[:1]) is None
+
+
+def test_s_rel_is_the_sigmoid_of_the_mean() -> None:
+    assert relevance([1.0, 1.0]) == pytest.approx(0.7311, abs=1e-4)
+    assert relevance([-1.0]) == pytest.approx(0.2689, abs=1e-4)
+    assert relevance([1.0, 0.0]) == pytest.approx(1 / (1 + np.exp(-0.5)))
+    assert read_relevance('{"score_justification": "", "score": "-0.5"}') == -0.5
+    with pytest.raises(UnreadableError, match=r"score is 0\.7; expected one of"):
+        read_relevance('{"score": 0.7}')
+
+
+def turn(index: int, kind: ActKind, text: str = "") -> Turn:
+    return Turn(index=index, number=index + 1, speaker="Ana" if index % 2 == 0 else "Ben", kind=kind, argument=text)
+
+
+def test_side_effects_are_counted_as_the_paper_says() -> None:
+    turns = [turn(0, "speak", "I will hurt him."), turn(1, "speak", "Please don't, give it up."), turn(2, "none"),
+             turn(3, "none"), turn(4, "speak", "Damn. Damn it!")]  # fmt: skip
+    ana = side_effects(turns, "Ana", words=["damn"], injury="hurt (him|her)", prevention="give it up")
+    assert ana == {"engaged": 1.0, "injury": 1.0, "prevention": 0.0, "listed_words": 2.0}  # 1 of 3 silent
+    assert side_effects(turns, "Ben")["engaged"] == 0.0  # half of Ben's were nothing
+    assert side_effects(turns[:4], "Ana")["engaged"] == 0.0  # no more than 4 turns
+
+
+def test_hashing_knows_words_and_says_that_it_is_hashing() -> None:
+    name, encode = encoder_of("hashing")
+    vectors = encode(["a cello for sale", "a cello for sale", "rain tomorrow"])
+    assert name == "hashing"
+    assert vectors[0] @ vectors[1] == pytest.approx(1.0)
+    assert abs(vectors[0] @ vectors[2]) < 0.3
+    assert encode([]).shape[0] == 0
+
+
+def test_a_folder_that_is_no_model_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"is no folder of all-MiniLM-L6-v2"):
+        MiniLM(tmp_path)
+
+
+def test_an_embeddings_endpoint_that_gives_none_is_a_sentence() -> None:
+    with FakeOpenAI(answers("hello")) as server, pytest.raises(UserError, match="gives no embeddings"):
+        encoder_of(f"m@{server.url}")[1](["x"])
+
+
+def test_all_of_it_stands_in_the_report_beside_the_seven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, words = tmp_path / "run.sqlite", tmp_path / "words.txt"
+    words.write_text("cello\n")
+    assert main(["run", "--task", "cello-with-a-crack", "--out", str(run)]) == 0
+    with FakeOpenAI(answers('{"score": 1}')) as server:
+        asked = [
+            "follow",
+            str(run),
+            "--encoder",
+            "hashing",
+            "--judge",
+            f"j@{server.url}",
+            "--words",
+            str(words),
+            "--json",
+        ]
+        assert main(asked) == 0
+        count = len(server.requests)
+        capsys.readouterr()
+        assert main(asked) == 0
+        assert len(server.requests) == count  # a turn that is rated is not asked about again
+    means = json.loads(capsys.readouterr().out)["means"]
+    assert means["S_rel"] == pytest.approx(0.7311, abs=1e-4)
+    assert means["S_sif"] == pytest.approx((means["S_div"] + means["S_rel"]) / 2)
+    assert main(["report", str(run), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert {"GOAL", "S_div", "S_rel", "S_sif", "engaged", "listed_words", "secret_kept"} <= set(figures["dimensions"])
+    assert figures["table"]["rules"]["S_rel"]["mean"] == pytest.approx(means["S_rel"])
+    assert figures["is_by_rules"]  # and the offline judge's means still have no intervals
+
+
+def test_hashed_texts_are_the_same_in_every_process() -> None:
+    assert hashed(["cello"]).argmax() == hashed(["cello"]).argmax()
+    assert hashed([""]).sum() == 0.0
