@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -93,6 +95,22 @@ class HeadView:
     gone: int  # images in a row
 
 
+StopState = Literal["free", "told", "held", "told and held"]
+"""Free to act; told to stop by an interrupt; held by the guard; both."""
+StopEvent = Literal["stop", "resume", "guard stops", "guard moves"]
+STOPS: Mapping[tuple[StopState, StopEvent], StopState] = {
+    ("free", "stop"): "told",
+    ("held", "stop"): "told and held",
+    ("told", "resume"): "free",
+    ("told and held", "resume"): "held",
+    ("free", "guard stops"): "held",
+    ("told", "guard stops"): "told and held",
+    ("held", "guard moves"): "free",
+    ("told and held", "guard moves"): "free",
+}
+"""What is not listed changes nothing. The guard's word counts; an interrupt only gets here sooner."""
+
+
 class ExpertPolicy(ForRobot, SeatNode):
     """Pick, place, look, point, nod, shake the head and hold, for a Stretch beside a table on its right.
 
@@ -130,8 +148,7 @@ class ExpertPolicy(ForRobot, SeatNode):
         self.kept: JointVector = ()  # the last goals
         self.confirmations = Confirmations()
         self.is_over = True
-        self.is_told_to_stop = False
-        self.is_guard_stopped = False
+        self.stop_state: StopState = "free"
         self.told = ""
         self.states: deque[RobotState] = deque(maxlen=STATES_KEPT)
         # Handed over between the tick and the image worker: whole values, one writer each.
@@ -151,7 +168,7 @@ class ExpertPolicy(ForRobot, SeatNode):
         if self.progress is None:
             return
         self.used = None
-        if self.is_told_to_stop or self.is_guard_stopped:
+        if self.stop_state != "free":
             self.progress = replace(self.progress, goal=resting(state, self.progress.held))
             self._publish(self.progress, 0.0, 0.0)
             return
@@ -217,9 +234,9 @@ class ExpertPolicy(ForRobot, SeatNode):
         """Stop and resume at arrival; a replan ends the action with a hold."""
         state = self.state.latest()
         if interrupt.depth == "stop":
-            self.is_told_to_stop = True
+            self._stop_or_go("stop")
         elif interrupt.depth == "resume":
-            self.is_told_to_stop = False
+            self._stop_or_go("resume")
         elif interrupt.depth == "replan" and self.progress is not None and state is not None:
             if self.current is not None and not self.is_over:
                 why = f"set aside: {interrupt.by} said {interrupt.text!r}"
@@ -244,14 +261,15 @@ class ExpertPolicy(ForRobot, SeatNode):
 
     @on(guard)
     def guarded(self, guard: GuardState) -> None:
-        """The guard's word counts; an interrupt only gets here sooner.
+        """Whether the guard holds the robot.
 
         A handler of its own, not a look in `tick`: the guard's state carries the age of the image behind the command
         that it applied, and reading it there would hand that on to the next command, for ever.
         """
-        was_stopped, self.is_guard_stopped = self.is_guard_stopped, guard.mode == "stopped"
-        if was_stopped and not self.is_guard_stopped:
-            self.is_told_to_stop = False
+        self._stop_or_go("guard stops" if guard.mode == "stopped" else "guard moves")
+
+    def _stop_or_go(self, event: StopEvent) -> None:
+        self.stop_state = STOPS.get((self.stop_state, event), self.stop_state)
 
     @on(head_image, blocking=True)
     def look(self, stamped: Stamped[Image]) -> None:

@@ -54,16 +54,7 @@ def print_result(summary: Summary, console: Console | None = None) -> None:
         console.width = WIDEST
     console.print()
     console.print(_headline(summary))
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row("run time", f"{summary.duration_s:.1f} s ({summary.clock} clock)")
-    if summary.trace:
-        grid.add_row("trace", summary.trace)
-    if summary.task is not None:
-        in_bin, left = summary.task.in_bin, summary.task.left
-        rest = f"; left: {', '.join(left)}" if left else ""
-        grid.add_row(f"{summary.task.label}s in the bin", f"{len(in_bin)} of {len(in_bin) + len(left)}{rest}")
+    grid = _first_rows(summary, "")
     if summary.interrupts:
         grid.add_row("interrupts", _interrupters(summary))
     grid.add_row("stop heard to robot held", _spread(summary.stop_to_held_ms))
@@ -122,11 +113,11 @@ def _headline(summary: Summary) -> Text:
     return Text.assemble((words, style), "  ", plain(summary.reason))
 
 
-def _facts(summary: Summary) -> RenderableType:
+def _first_rows(summary: Summary, seed: str) -> Table:
+    """How long the run was, and what came of its task."""
     grid = Table.grid(padding=(0, 1))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    seed = "" if summary.seed is None else f", seed {summary.seed}"
     grid.add_row("run time", f"{summary.duration_s:.1f} s ({summary.clock} clock{seed})")
     if summary.trace:
         grid.add_row("trace", summary.trace)
@@ -134,6 +125,11 @@ def _facts(summary: Summary) -> RenderableType:
         in_bin, left = summary.task.in_bin, summary.task.left
         rest = f"; left: {', '.join(left)}" if left else ""
         grid.add_row(f"{summary.task.label}s in the bin", f"{len(in_bin)} of {len(in_bin) + len(left)}{rest}")
+    return grid
+
+
+def _facts(summary: Summary) -> RenderableType:
+    grid = _first_rows(summary, "" if summary.seed is None else f", seed {summary.seed}")
     for skill, ends in summary.actions.items():
         grid.add_row(f"{skill} actions", ", ".join(f"{number} {end}" for end, number in ends.items()))
     grid.add_row("image age behind commands", _spread(summary.image_age_ms))

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
 
-import msgspec
-
 from nodes.sim.messages import Interruption, Truth
 from runtime.bag.file import BagReader
-from runtime.bag.parts import begin_ns_of, parts_of, zero_ns_of
+from runtime.bag.parts import begin_ns_of, noted, parts_of, zero_ns_of
 from runtime.bag.record import BagMessage
 from runtime.control_messages.health import Health
 from runtime.control_messages.lease import LEASE_TOPIC, Lease, SeatHolders
@@ -128,21 +126,15 @@ class Run:
     @property
     def outcome(self) -> tuple[bool | None, str]:
         """Whether the run succeeded, and why; None and "" where the recording does not say."""
-        noted = self.noted("outcome")
-        if not isinstance(noted, dict):
+        outcome = self.noted("outcome")
+        if not isinstance(outcome, dict):
             return None, ""
-        is_success = noted.get("ok")
-        return (is_success if isinstance(is_success, bool) else None), str(noted.get("reason", ""))
+        is_success = outcome.get("ok")
+        return (is_success if isinstance(is_success, bool) else None), str(outcome.get("reason", ""))
 
     def noted(self, key: str) -> Any:
         """A value noted at the end or, failing that, at the start; JSON is decoded. None where there is none."""
-        text = self.end.get(key, self.about.get(key))
-        if text is None:
-            return None
-        try:
-            return msgspec.json.decode(text)
-        except msgspec.DecodeError:
-            return text
+        return noted(key, self.end, self.about)
 
 
 _TRACKS = {

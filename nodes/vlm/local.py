@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -62,6 +63,21 @@ PLACES = ("bin", "table")
 BESIDE_M = 0.2
 
 
+StopState = Literal["free", "told", "held"]
+"""Free to act; told to stop by an interrupt; held by the guard."""
+StopEvent = Literal["stop", "resume", "guard stops", "guard moves"]
+STOPS: Mapping[tuple[StopState, StopEvent], StopState] = {
+    ("free", "stop"): "told",
+    ("held", "stop"): "told",
+    ("told", "resume"): "free",
+    ("held", "resume"): "free",
+    ("free", "guard stops"): "held",
+    ("told", "guard stops"): "held",
+    ("held", "guard moves"): "free",
+}
+"""What is not listed changes nothing: a guard that still moves has not heard of the interrupt yet."""
+
+
 class LocalVLM(ForRobot, SeatNode):
     """5 Hz, and at once when something is heard, felt or decided."""
 
@@ -107,7 +123,7 @@ class LocalVLM(ForRobot, SeatNode):
         self.failures: dict[str, int] = {}
         self.looks = 0
         self.images_since_gaze = IMAGES_PER_GAZE
-        self.is_stopped = self.was_guard_stopped = False
+        self.stop_state: StopState = "free"
         self.is_taken_back = False  # the last stop, as a false alarm
         self.waiting_since_ns = 0
         self.asked_ns = 0
@@ -185,10 +201,11 @@ class LocalVLM(ForRobot, SeatNode):
         if interrupt.depth == "stop":
             if not self.is_stopped:
                 self._say("Sorry! I have stopped.")
-            self.is_stopped, self.was_guard_stopped, self.is_taken_back = True, False, False
+            self.is_taken_back = False
+            self._stop_or_go("stop")
         elif interrupt.depth == "resume":
             self.is_taken_back = interrupt.takes_back != ""
-            self._go_on()
+            self._stop_or_go("resume")
         elif interrupt.depth == "replan":
             self.waiting_since_ns = self.clock.now_ns()
             self.doing = None
@@ -224,10 +241,7 @@ class LocalVLM(ForRobot, SeatNode):
     @on(guard)
     def follow(self, guard: GuardState) -> None:
         """Whether the robot may move is the guard's word."""
-        if guard.mode == "stopped":
-            self.is_stopped = self.was_guard_stopped = True
-        elif self.was_guard_stopped:
-            self._go_on()
+        self._stop_or_go("guard stops" if guard.mode == "stopped" else "guard moves")
 
     @on(feedback)
     def learn(self, feedback: Feedback) -> None:
@@ -272,7 +286,7 @@ class LocalVLM(ForRobot, SeatNode):
 
     def _look(self) -> None:
         from nodes.perception.colors import colours_in_view
-        from nodes.perception.objects import find_objects, place_is_empty
+        from nodes.perception.objects import find_objects
 
         stamped = self.image.stamped()
         if stamped is None or stamped.message.captured_ns == self.looked_ns:
@@ -295,6 +309,15 @@ class LocalVLM(ForRobot, SeatNode):
         things = [thing for thing in seen if not thing.is_place]
         if things:
             self.table_z_m = things[0].z_m - things[0].height_m / 2
+        self._remember_things(seen, image, state)
+
+    def _remember_things(self, seen: Sequence[SeenObject], image: Image, state: RobotState) -> None:
+        """Take in what an image with depth shows, and forget what it shows to be gone."""
+        from nodes.perception.objects import place_is_empty
+
+        depth = image.depth_m
+        assert depth is not None
+        rotation, position = head_pose(state)
 
         def is_empty(thing: SeenObject) -> bool:
             place = (thing.x_m, thing.y_m, thing.z_m)
@@ -429,10 +452,15 @@ class LocalVLM(ForRobot, SeatNode):
             # Either this thing, which did not come up, or one from before a restart: both belong where the task says.
             self.holding = action.target
 
-    def _go_on(self) -> None:
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the robot may not act."""
+        return self.stop_state != "free"
+
+    def _stop_or_go(self, event: StopEvent) -> None:
         """After a stop: choose again from what is seen now; after a false alarm go on with what was being done."""
-        if self.is_stopped:
-            self.is_stopped = self.was_guard_stopped = False
+        was_stopped, self.stop_state = self.is_stopped, STOPS.get((self.stop_state, event), self.stop_state)
+        if was_stopped and not self.is_stopped:
             if self.is_taken_back and self.doing is not None and self.outcome == "running":
                 self.asked_ns, self.is_answered = self.clock.now_ns(), False
                 # The same one, which a policy that knows it just goes on with.

@@ -16,7 +16,6 @@ from nodes.planner.rules import ANSWER_WITHIN_S
 from nodes.policy.sight import state_at
 from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.local import LocalVLM
-from nodes.vlm.memory import update, with_ids
 from nodes.vlm.next_action import Decision, Situation, is_excluded, name_of
 from nodes.vlm.pointing import place_thing, point_at
 from nodes.vlm.question_and_answer import (
@@ -192,7 +191,7 @@ class PointingVLM(LocalVLM):
         return min(same, key=lambda one: (one.u_px - meant.u) ** 2 + (one.v_px - meant.v) ** 2, default=None)
 
     def _remember(self, image: Image, state: RobotState, pointed: tuple[Pointed, ...]) -> None:
-        from nodes.perception.objects import find_objects, place_is_empty
+        from nodes.perception.objects import find_objects
 
         depth = image.depth_m
         assert depth is not None
@@ -210,13 +209,7 @@ class PointingVLM(LocalVLM):
                 seen.append(
                     place_thing(thing.label, thing.colour, thing.u, thing.v, point, camera, size, shapes, places)
                 )
-
-        def is_empty(thing: SeenObject) -> bool:
-            place = (thing.x_m, thing.y_m, thing.z_m)
-            return not thing.is_place and place_is_empty(depth, image.focal_px, rotation, position, place)
-
-        self.known, self.numbered = with_ids(update(self.known, seen, is_empty), self.numbered)
-        self.images_since_gaze += 1
+        self._remember_things(seen, image, state)
 
     def _look(self) -> None:
         """Looking is the model's work, in `see`."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from runtime.bag.file import head_of
 
@@ -64,6 +67,17 @@ def begin_ns_of(metadata: Mapping[str, Mapping[str, str]]) -> int | None:
 def _stamp(text: str | None) -> int | None:
     stamp_ns = int(text) if text is not None and text.isdecimal() and len(text) < 20 else None
     return stamp_ns if stamp_ns is not None and stamp_ns < 1 << 63 else None
+
+
+def noted(key: str, end: Mapping[str, str], start: Mapping[str, str]) -> Any:
+    """A value noted at the end of a recording or, failing that, at its start; None where there is none."""
+    text = end.get(key, start.get(key))
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 def what_differs(first: Mapping[str, str], other: Mapping[str, str]) -> str:

@@ -9,11 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from nodes.recording.bag.progress import with_progress
 from runtime.bag.file import BagReader, BagWriter
-from runtime.bag.parts import BEGIN, ZERO, begin_ns_of, parts_of, what_differs, zero_ns_of
+from runtime.bag.parts import BEGIN, ZERO, begin_ns_of, noted, parts_of, what_differs, zero_ns_of
 from runtime.bag.record import BagMessage
 from runtime.errors import RecordingError, UserError
 from runtime.message import Envelope
@@ -124,13 +122,7 @@ class Recording:
 
     def noted(self, key: str) -> Any:
         """A value noted at the end or at the start, decoded; None where there is none."""
-        text = self.end.get(key, self.about.get(key))
-        if text is None:
-            return None
-        try:
-            return msgspec.json.decode(text)
-        except msgspec.DecodeError:
-            return text
+        return noted(key, self.end, self.about)
 
 
 def is_journal(message: BagMessage) -> bool:
