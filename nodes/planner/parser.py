@@ -507,7 +507,7 @@ class Parser:
         return True
 
     def _negation(self, words: list[str], i: int) -> tuple[bool, int]:
-        if words[i : i + 2] in (["do", "not"], ["please", "not"]) or words[i] == "never":
+        if words[i : i + 2] in (["do", "not"], ["please", "not"]) or words[i : i + 1] == ["never"]:
             j = i + (2 if words[i] != "never" else 1)
             if j < len(words) and words[j] in ("you", "ever", "even", "you"):
                 if (
@@ -647,6 +647,8 @@ class Parser:
             is_negated, j = True, j + 2
         if is_negated and j >= end:  # "The green one doesn't."
             return Clause("protect", nouns=nouns), end
+        if j >= end:
+            return None
         if words[j : j + 1] == ["you"] and MODALS.intersection(words[j + 1 : j + 2]):  # "The blue one you can ignore."
             return self._object_first(words, nouns, j + 1), end
         n_be = 3 if words[j : j + 3] == ["would", "come", "in"] else 2

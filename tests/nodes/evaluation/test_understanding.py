@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
@@ -15,6 +16,16 @@ def test_the_tuning_half_is_understood_without_a_wrong_deed(capsys: pytest.Captu
     assert figures["count"] == 1497
     assert figures["right"]["share"] >= 0.98
     assert figures["wrong_deeds"]["count"] == 0
+
+
+def test_an_utterance_that_breaks_off_anywhere_or_runs_into_another_is_read() -> None:
+    generator = random.Random(1)
+    texts = [line.text.split() for line in read_set((FOLDER / "understanding_tuning.jsonl").read_bytes())]
+    for words in texts:
+        other = generator.choice(texts)
+        text = " ".join(words[: generator.randrange(len(words) + 1)] + other[generator.randrange(len(other)) :])
+        assert score(LabelledUtterance(text=text, deed="nothing")).deed
+        assert score(LabelledUtterance(text=" ".join(words[:-1]), deed="nothing")).deed
 
 
 def test_the_held_out_half_is_the_one_whose_hash_was_committed() -> None:
