@@ -47,7 +47,7 @@ PATIENCE_S = 90.0
 
 
 class OpenAIPlanner(SeatNode):
-    """Talks with people and sets the subtask; `sees=False` sends no images.
+    """Talks with people and sets the subtask; `sees=False` sends no images; `persona` is a part to play.
 
     After `give_up_after` failures of the server in a row it ends the run as failed. An answer that cannot be used is no
     failure: the model is asked again with the reason, then a person is.
@@ -83,6 +83,7 @@ class OpenAIPlanner(SeatNode):
         latency_s: float = 1.5,
         speaker: str = "robot",
         sees: bool = True,
+        persona: str = "",
     ) -> None:
         if give_up_after < 1:
             raise ParameterError(f"planner: give_up_after is {give_up_after}; expected at least 1")
@@ -94,6 +95,7 @@ class OpenAIPlanner(SeatNode):
         self.request = ChatRequest(self.settings, latency_s=latency_s)
         self.history = History()
         self.sees = sees
+        self.persona = persona
         self.current: Subtask | None = None
         self.count = 0
         self.answered: tuple[object, ...] = ()
@@ -205,7 +207,7 @@ class OpenAIPlanner(SeatNode):
             again = f"\n\n{words().again.replace('{why}', why)}" if why else ""
             try:
                 text = await self.request.ask(
-                    system=system_prompt(around),
+                    system=system_prompt(around, self.persona),
                     text=question + again,
                     schema=answer_schema(around),
                     image=self.image.latest() if self.sees else None,

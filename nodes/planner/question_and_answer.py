@@ -75,6 +75,7 @@ class PlannerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The data file: the prompt, and sentences of the robot."""
 
     system: str
+    part: str
     again: str
     say: _Say
 
@@ -95,11 +96,12 @@ def skills_text(skills: Sequence[SkillSpec]) -> str:
     return "\n".join(lines) or "(none are known yet)"
 
 
-def system_prompt(around: Surroundings) -> str:
-    """The instructions, with the declared skills and the known places filled in."""
+def system_prompt(around: Surroundings, persona: str = "") -> str:
+    """The instructions, with the declared skills and the known places filled in, and the part to play."""
     text = words().system.strip().replace("{skills}", skills_text(around.skills))
     places = ", ".join(quoted(place) for place in sorted(around.world.places))
-    return text.replace("{places}", places or "none are known yet")
+    text = text.replace("{places}", places or "none are known yet")
+    return f"{text}\n\n{words().part.strip()}\n{persona.strip()}" if persona.strip() else text
 
 
 def answer_schema(around: Surroundings) -> dict[str, object]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -18,6 +20,7 @@ from msgspec import to_builtins
 
 from nodes.episodes.dialogue.plan import EpisodePlan
 from nodes.episodes.dialogue.planning import plan_of_task, starter_library
+from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.evaluation.dimensions import NAMES, mean_scores
 from nodes.episodes.results.card import card_of
 from nodes.episodes.results.run_file import check_is_new
@@ -111,8 +114,20 @@ def changes_for(plan: EpisodePlan, overrides: Sequence[str] = ()) -> list[str]:
     robot = plan.names[plan.robot_seat].split()[0]
     classes = [one for one in overrides if one.partition("=")[0].endswith(".use")]  # another class, other parameters
     values = ["collaborator.use=nodes.sim.actor:Actor", *classes, f"planner.speaker={robot}", f"vlm.speaker={robot}"]
+    if any(_takes_persona(one.removeprefix("planner.use=")) for one in classes if one.startswith("planner.use=")):
+        persona = background_text(plan.briefings[plan.robot_seat])  # the same words as in a text episode
+        values.append(f"planner.persona={msgspec.json.encode(persona).decode()}")
     values += [f"collaborator.{name}={msgspec.json.encode(value).decode()}" for name, value in parameters.items()]
     return values + [one for one in overrides if one not in classes]
+
+
+def _takes_persona(use: str) -> bool:
+    """Whether that class plays a part; what cannot be imported is named by whoever starts it."""
+    module, _, name = use.partition(":")
+    try:
+        return "persona" in inspect.signature(getattr(import_module(module), name)).parameters
+    except (ImportError, AttributeError, ValueError, TypeError):
+        return False
 
 
 def _things(wanted: Iterable[str]) -> list[str]:

@@ -72,6 +72,16 @@ def test_structured_output_allows_the_declared_skills_and_the_known_places() -> 
         assert "{" not in system_prompt(Surroundings()).replace('{"', "")
 
 
+def test_a_part_to_play_stands_in_the_prompt_below_the_rules() -> None:
+    persona = "You are Tock. Your private goal: order."
+    with FakeOpenAI(answers(do("wait"))) as server, Table(server, persona=persona) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=3.0)
+        system = server.requests[0].body["messages"][0]["content"]
+        assert system.endswith(persona)
+        assert system.index("Rules:") < system.index("You play a part")
+
+
 def test_nobody_spoke_nothing_is_asked() -> None:
     with FakeOpenAI(answers(do("wait"))) as server, Table(server) as table:
         table.sim.publish("description", scene("idle", ""))

@@ -10,6 +10,7 @@ import pytest
 
 from nodes.episodes.command import main
 from nodes.episodes.dialogue.planning import starter_library
+from nodes.episodes.dialogue.prompt import background_text
 from nodes.episodes.evaluation.by_rules import judge_by_rules
 from nodes.episodes.results.store import Store
 from nodes.episodes.runner import embodied
@@ -104,7 +105,11 @@ def test_another_class_in_the_graph_keeps_the_scenarios_parameters() -> None:
     tables = tomllib.loads(find("laptop").read_text(encoding="utf-8"))
     for change in changes:
         override(tables, change)
+    persona = tables["nodes"]["planner"]["params"].pop("persona")
     assert tables["nodes"]["planner"]["params"] == {"speaker": "Tock", "stream": True}
+    assert plan.robot_seat is not None
+    assert persona == background_text(plan.briefings[plan.robot_seat]), "the same mind as in a text episode"
+    assert plan.briefings[plan.robot_seat].goal in persona
     assert tables["nodes"]["collaborator"]["params"]["order"] == "Put the bottle in the bin"
 
 
