@@ -8,13 +8,17 @@ of its topic in this one, what it publishes has the age UNKNOWN_NS, which is bey
 
 from __future__ import annotations
 
+import operator
 import random
+from collections import deque
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
+import numpy as np
 
 from runtime.clock import LONGEST_NS, Clock
 from runtime.message import UNKNOWN_NS, Envelope, Epochs, Message, Origins, Stamped, running_call
@@ -23,6 +27,8 @@ current_call = cast("ContextVar[HandlerContext | None]", running_call)
 
 _NOTHING: Mapping[str, int] = {}  # never written to
 _NO_TOPICS: frozenset[str] = frozenset()
+CHANGEABLE: frozenset[type] = frozenset((list, dict, set, bytearray, deque, np.ndarray))
+"""The types of values that change in place, and that a worker is given copies of."""
 
 
 KEPT_READS = 4096
@@ -60,23 +66,56 @@ class NodeSnapshot:
 
     `node` is a copy of the node's attributes, taken between two calls of its other handlers; what the call sets becomes
     theirs between two such calls, once it has ended. So what every call sees follows from the order of these moments
-    alone, which the journal keeps. Values that change in place (a list, a deque) are shared all the same: hand over
-    whole values, such as tuples. `generator` stands in for the node's own random numbers, which the others draw.
+    alone, which the journal keeps. Lists, dicts, sets, deques and arrays change in place, so the call has copies; what
+    is inside of them is shared. `generator` stands in for the node's own random numbers, which the others draw.
     """
 
     def __init__(self, original: object, generator: random.Random) -> None:
         self._before = {**vars(original), "_random": generator}
         self.node: Any = object.__new__(type(original))
         vars(self.node).update(self._before)
+        self._lent: dict[str, tuple[Any, Any]] = {}  # by attribute, what the call may change, and how it was
+        copies: dict[int, tuple[Any, Any]] = {}  # two names of one list stay two names of one
+        for name, value in self._before.items():
+            if type(value) in CHANGEABLE and not (type(value) is np.ndarray and not value.flags.writeable):
+                lent = copies.setdefault(id(value), (copy(value), copy(value)))
+                self._lent[name] = lent
+                vars(self.node)[name] = lent[0]
 
-    def commit(self, original: object) -> None:
-        """Give the original what the call set, and take from it what the call deleted."""
-        after = vars(self.node)
+    def commit(self, original: object) -> list[str]:
+        """Give the original what the call set or changed, and take from it what the call deleted.
+
+        Returns the attributes that others changed as well while the call changed their value in place: theirs stays.
+        """
+        after, refused = vars(self.node), []
         for name, value in after.items():
-            if name not in self._before or self._before[name] is not value:
-                vars(original)[name] = value
+            lent, was = self._lent.get(name, (None, None))
+            if lent is not None and value is lent:
+                if _is_same(value, was):
+                    continue
+                now = vars(original).get(name)
+                if now is not self._before[name] or not _is_same(now, was):
+                    refused.append(name)
+                    continue
+            elif name in self._before and self._before[name] is value:
+                continue
+            vars(original)[name] = value
         for name in self._before.keys() - after.keys():
             vars(original).pop(name, None)
+        return refused
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether a value that may change in place holds the very same objects as it did."""
+    if type(one) is np.ndarray:
+        return one.shape == other.shape and bool(one.tobytes() == other.tobytes())
+    if len(one) != len(other):
+        return False
+    if type(one) is dict:
+        return all(map(operator.is_, one.keys(), other.keys())) and all(map(operator.is_, one.values(), other.values()))
+    if type(one) in (set, bytearray):
+        return bool(one == other)
+    return all(map(operator.is_, one, other))
 
 
 class AgeRules(msgspec.Struct, frozen=True):

@@ -28,6 +28,7 @@ from runtime.context import (
 )
 from runtime.control_messages.fence import PreemptionEpochs
 from runtime.control_messages.lease import SeatHolders
+from runtime.errors import PolyrhythmError
 from runtime.execution.deep_queue import ARRAY_BYTES, OTHER_BYTES, ByteBudget, DeepPort
 from runtime.execution.failures import Failures, SlowCalls
 from runtime.execution.lane import Deadline, Lane, TimerState, Work
@@ -220,12 +221,21 @@ class NodeHost:
         return self._run(work, call, call.view.node)
 
     def commit(self, work: Work, call: HandlerContext) -> None:
-        """Let the node's other handlers see what a worker's call has set; does nothing after any other call."""
+        """Let the node's other handlers see what a worker's call has set; does nothing after any other call.
+
+        Raises PolyrhythmError where it changed in place what another handler changed, too.
+        """
         if call.view is not None:
             with self._turn:
-                call.view.commit(self.node)
+                refused = call.view.commit(self.node)
                 if self.journal is not None:
                     self.journal.end(work.handler, call, self.clock.now_ns())
+            if refused:
+                names = ", ".join(f"self.{name}" for name in refused)
+                raise PolyrhythmError(
+                    f"{type(self.node).__name__}.{work.handler} changed {names} in place while another handler changed "
+                    "it too, so its change is refused; let one of them alone change it, or assign a new value"
+                )
 
     def _run(self, work: Work, call: HandlerContext, node: Node) -> Any:
         method = getattr(node, work.handler)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.context import HandlerContext, current_call
+from runtime.errors import PolyrhythmError
 from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
 from runtime.execution.node_host import NodeHost
@@ -77,7 +78,10 @@ def run_guarded(hosted: NodeHost, work: Work) -> None:
     except Exception as problem:  # noqa: BLE001  # the node's own; it goes on
         hosted.failures.tell(work.handler, problem)
     if call.view is not None:
-        hosted.commit(work, call)
+        try:
+            hosted.commit(work, call)
+        except PolyrhythmError as problem:  # it told which value two handlers changed
+            hosted.failures.tell(work.handler, problem)
 
 
 def _tell_slow(hosted: NodeHost, lane: Lane, work: Work, took_ns: int) -> None:

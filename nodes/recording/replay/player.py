@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from nodes.recording.replay.inputs import Inputs, body, picture
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
 from runtime.clock import NS_PER_S
-from runtime.context import AgeRules, HandlerContext, NodeSnapshot, current_call
+from runtime.context import CHANGEABLE, AgeRules, HandlerContext, NodeSnapshot, current_call
 from runtime.control_messages.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
 from runtime.execution.node_host import Host, NodeHost
@@ -38,7 +38,8 @@ _COMPARED = ("origins", "epochs", "cause", "provenance")
 """Of the envelope: what a call hands on of what it read."""
 
 
-_CHANGEABLE = (list, dict, set, bytearray, deque, np.ndarray)
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 class NotReplayableError(RecordingError):
@@ -250,12 +251,14 @@ class NodePlayer:
         shared = [
             name
             for name, value in vars(hosted.node).items()
-            if isinstance(value, _CHANGEABLE) and name not in ("run_info",)
+            if type(value) in CHANGEABLE
+            and type(value) is not np.ndarray
+            and any(type(one) in CHANGEABLE for one in _inside(value))
         ]
         if shared:
             self._doubts[
-                "it has a worker thread, and keeps values that change in place while that thread may look at them: "
-                f"{', '.join(shared)}; tuples handed over whole would replay"
+                "it has a worker thread, and keeps values inside of others that may change in place while that thread "
+                f"looks at them: {', '.join(shared)}; tuples would replay"
             ] = None
 
     def _run(self, hosted: NodeHost, record: CallRecord) -> None:
