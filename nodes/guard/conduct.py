@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from math import isfinite
+from math import hypot, isfinite
 from typing import Literal
 
 from nodes.guard.limiter import Motion
 from nodes.robot.protocol import RobotLimits
+from runtime.clock import to_ns
 from runtime.msgs import RobotState
 
 Fault = Literal["unknown", "following", "motion", "contact", "effort"]
@@ -28,6 +29,10 @@ LAG_S, RANGE_SHARE = 0.3, 0.03
 """A joint may be as far behind its target as it goes in this time, and this share of its range."""
 BASE_MPS, BASE_RADPS, JOINT_SHARE, JOINT_PER_S = 0.1, 0.3, 0.5, 0.05
 """By how much what is measured may be faster than what was asked for; of a joint, a share of its limit and a bit."""
+FASTER, BASE_JUMP_M = 2.0, 0.1
+"""What goes so much faster than it can, and further than its following error or this, has jumped."""
+JUMP_SHOWS_NS = to_ns(0.06)
+"""One jump is forgotten; jumps that come again within this time last."""
 ASKED_TICKS = 25
 """What was asked for in the last half second may still show: the robot brakes no faster than it can."""
 
@@ -49,16 +54,21 @@ class Conduct:
         self.max_effort_percent = max_effort_percent
         self._asked: deque[Asked] = deque(maxlen=ASKED_TICKS)
         self._since_ns: dict[Fault, int] = {}
+        self._last: RobotState | None = None
+        self._jump, self._jumped_ns = "", 0
 
     def forget(self) -> None:
         """Begin anew: the robot moves by itself, or nothing is known of it."""
         self._asked.clear()
         self._since_ns.clear()
+        self._last, self._jump = None, ""
 
     def check(self, state: RobotState, asked: Asked, now_ns: int) -> dict[Fault, tuple[float, str]]:
         """For how many seconds each fault has been there now, and why it is one."""
         self._asked.append(asked)
         found = self._faults(state, asked)
+        if (jump := self._jumps(state, now_ns)) and "unknown" not in found:
+            found["unknown"] = jump
         self._since_ns = {fault: self._since_ns.get(fault, now_ns) for fault in found}
         return {fault: ((now_ns - self._since_ns[fault]) * 1e-9, why) for fault, why in found.items()}
 
@@ -80,6 +90,24 @@ class Conduct:
         if names := self._too_fast(state):
             found["motion"] = f"moves beyond what was asked for: {names}"
         return found
+
+    def _jumps(self, state: RobotState, now_ns: int) -> str:
+        """What is measured elsewhere than it can have gone to since the last state; told for a moment afterwards."""
+        last, self._last = self._last, state
+        dt_s = (state.read_ns - last.read_ns) * 1e-9 if last is not None else 0.0
+        if last is not None and dt_s > 0.0:
+            base = self.limits.base
+            names = [
+                limit.name
+                for limit, was, now in zip(self.limits.joints, last.position, state.position, strict=True)
+                if abs(now - was) > FASTER * limit.speed * dt_s + RANGE_SHARE * (limit.highest - limit.lowest)
+            ]
+            away_m = hypot(state.base_x_m - last.base_x_m, state.base_y_m - last.base_y_m)
+            if not away_m <= FASTER * base.wheel_speed_mps * dt_s + BASE_JUMP_M:  # and where it is no number
+                names.append("base")
+            if names:
+                self._jump, self._jumped_ns = f"the measured posture jumps: {', '.join(names)}", now_ns
+        return self._jump if now_ns - self._jumped_ns <= JUMP_SHOWS_NS else ""
 
     def _pushing(self, state: RobotState) -> str:
         return ", ".join(

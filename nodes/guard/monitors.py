@@ -22,10 +22,18 @@ class GuardSettings:
     lifespan_s: float = 0.150
     max_state_age_s: float = 0.200  # held within 250 ms of the last word of the robot
     max_image_age_s: float = 1.0
+    max_plan_age_s: float | None = None  # None: no limit
+    max_utterance_age_s: float | None = None
+    needs: frozenset[str] = frozenset()  # a command with none of these behind it is refused
     longest_step_s: float = 0.040  # a late tick moves no further than this much time allows
     max_effort_percent: float = 95.0  # of a joint or the base, for longer than `effort_s`: it pushes against something
     effort_s: float = 0.3
     driver_silence_s: float = 1.0  # a driver that is silent for longer is not alive: stop, to be lifted by a person
+
+    @property
+    def max_ages_s(self) -> tuple[tuple[str, float | None], ...]:
+        """How old what is behind a command may be."""
+        return ("image", self.max_image_age_s), ("plan", self.max_plan_age_s), ("utterance", self.max_utterance_age_s)
 
 
 class Monitors:

@@ -74,6 +74,8 @@ class Guard(ForRobot, Node):
     "machine" from run to run, "run" within one.
     Requests come by `guard/order`, `robot/service`, `robot/runstop` and `seat/request`, signed, and are answered on
     `guard/answer`; only what stops the robot needs no signature. The driver is told by topics that no socket carries.
+    A command is refused where the oldest image, plan or utterance behind it is older than its `max_..._age_s`, and
+    where it has none of those that it `needs`, or for which `max_plan_age_s` or `max_utterance_age_s` is given.
     `keep_in` and each box of `keep_out` are [x_low, x_high, y_low, y_high, z_low, z_high], m, odometry frame.
     Each of `estop_sources` counts as pressed while it was silent for `estop_silence_s`, also at the start.
     """
@@ -111,6 +113,9 @@ class Guard(ForRobot, Node):
         estop_sources: tuple[str, ...] = (),
         estop_silence_s: float = 0.5,
         max_effort_percent: float = 95.0,
+        max_plan_age_s: float | None = None,
+        max_utterance_age_s: float | None = None,
+        needs: tuple[str, ...] = (),
         keep_in: tuple[float, ...] = (),
         keep_out: dict[str, tuple[float, ...]] | None = None,
     ) -> None:
@@ -122,13 +127,22 @@ class Guard(ForRobot, Node):
             raise ParameterError(
                 f"guard: lifespan_s is {lifespan_s}; expected more than 0 and at most {LONGEST_LIFESPAN_S}"
             )
-        for name, value in (("max_image_age_s", max_image_age_s), ("estop_silence_s", estop_silence_s)):
-            if not 0.0 < value < float("inf"):
+        for name, value in (
+            ("max_image_age_s", max_image_age_s),
+            ("max_plan_age_s", max_plan_age_s),
+            ("max_utterance_age_s", max_utterance_age_s),
+            ("estop_silence_s", estop_silence_s),
+        ):
+            if value is not None and not 0.0 < value < float("inf"):
                 raise ParameterError(f"guard: {name} is {value}; expected a positive number of seconds")
         if not 0.0 < max_effort_percent <= 100.0:
             raise ParameterError(
                 f"guard: max_effort_percent is {max_effort_percent}; expected more than 0, at most 100"
             )
+        for origin in needs:
+            if origin not in ("image", "plan", "utterance"):
+                raise ParameterError(f"guard: needs names {origin!r}; known: image, plan, utterance")
+        limited = {"plan": max_plan_age_s, "utterance": max_utterance_age_s}
         self.arm = arm
         self.robot_name = robot
         self.memory = memory
@@ -137,7 +151,12 @@ class Guard(ForRobot, Node):
         self.machine = GuardMachine(
             limits,
             GuardSettings(
-                lifespan_s=lifespan_s, max_image_age_s=max_image_age_s, max_effort_percent=max_effort_percent
+                lifespan_s=lifespan_s,
+                max_image_age_s=max_image_age_s,
+                max_plan_age_s=max_plan_age_s,
+                max_utterance_age_s=max_utterance_age_s,
+                needs=frozenset((*needs, *(name for name, value in limited.items() if value is not None))),
+                max_effort_percent=max_effort_percent,
             ),
             Space(limits, keep_in, keep_out),
         )

@@ -19,7 +19,7 @@ from nodes.guard.retreat import SHARE, Trail
 from nodes.guard.space import Space, Step
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
-from runtime.message import UNKNOWN_NS, Stamped
+from runtime.message import UNKNOWN_NS, Envelope, Stamped
 from runtime.msgs import GuardState, Interrupt, JointCommand, RobotState, RobotStatus
 from runtime.msgs.robot import AnswerCode
 
@@ -442,18 +442,11 @@ class GuardMachine:
         settings, envelope = self.settings, stamped.envelope
         if now_ns - envelope.published_ns > to_ns(settings.lifespan_s):
             return f"no command for {settings.lifespan_s * 1e3:.0f} ms"
-        image_ns = envelope.origins.get("image")
-        if image_ns is None:
-            return ""  # there is none behind it
-        if image_ns == UNKNOWN_NS:
-            return (
-                "the age of the image behind the command is not known; read the image's port in the handler that "
-                f"publishes it, or say publish(..., stems_from=...); the log of {envelope.source} names the line"
-            )
-        if image_ns > now_ns + FUTURE_NS:
-            return "the image behind the command is stamped in the future"
-        if now_ns - image_ns > to_ns(settings.max_image_age_s):
-            return f"the image behind the command is older than {settings.max_image_age_s:g} s"
+        for origin, oldest_s in settings.max_ages_s:
+            if origin in settings.needs and origin not in envelope.origins:
+                return f"there is no {origin} behind the command"
+            if oldest_s is not None and (why := _age_problem(envelope, origin, oldest_s, now_ns)):
+                return why
         return ""
 
     def _usable_command(self, now_ns: int) -> Stamped[JointCommand] | None:
@@ -602,3 +595,20 @@ class GuardMachine:
 
 def _is_speed(value: float) -> bool:
     return isfinite(value) and abs(value) <= FASTEST_SPEED
+
+
+def _age_problem(envelope: Envelope, origin: str, oldest_s: float, now_ns: int) -> str:
+    """Why the image, plan, ... behind a command keeps it from being followed; "" where it does not."""
+    born_ns = envelope.origins.get(origin)
+    if born_ns is None:  # there is none behind it
+        return ""
+    if born_ns == UNKNOWN_NS:
+        return (
+            f"the age of the {origin} behind the command is not known; read the {origin}'s port in the handler that "
+            f"publishes it, or say publish(..., stems_from=...); the log of {envelope.source} names the line"
+        )
+    if born_ns > now_ns + FUTURE_NS:
+        return f"the {origin} behind the command is stamped in the future"
+    if now_ns - born_ns > to_ns(oldest_s):
+        return f"the {origin} behind the command is older than {oldest_s:g} s"
+    return ""

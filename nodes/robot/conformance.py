@@ -340,6 +340,23 @@ class RobotConformance:
         moved = self.bench.run(seconds, JointCommand(position=target))
         assert moved.position[FIRST] == pytest.approx(target[FIRST], abs=0.02)
 
+    @pytest.mark.parametrize("verb", ["home", "stow"])
+    def test_a_runstop_ends_homing_and_stowing_within_100_ms(self, verb: str) -> None:
+        state = self.started()
+        self.bench.run(2.0, JointCommand(position=self.target(state, lift=0.2, arm=0.2)))
+        self.bench.run(self.bench.settle_s())
+        self.robot.home() if verb == "home" else self.robot.stow()
+        self.bench.drift(0.1)
+        if self.bench.mode not in ("homing", "stowing"):
+            pytest.skip(f"{verb} is over when it returns")
+        self.robot.runstop(True)
+        before = self.bench.drift(0.1)
+        assert self.bench.mode == "runstopped"
+        self.assert_stands(before, self.bench.drift(1.0))
+        self.robot.runstop(False)
+        self.assert_stands(before, self.bench.run(1.0))
+        assert self.bench.mode in ("ready", "unhomed")
+
     def test_contact_is_felt(self) -> None:
         state = self.started()
         assert state.contact == ()

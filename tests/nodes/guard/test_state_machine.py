@@ -6,9 +6,13 @@ from math import inf, nan
 
 import pytest
 
+from nodes.guard.monitors import GuardSettings
+from nodes.guard.node import Guard
 from nodes.guard.state_machine import MOST_SOURCES, GuardMachine
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import to_ns
+from runtime.errors import ParameterError
+from runtime.message import UNKNOWN_NS, Envelope, Stamped
 from runtime.msgs import JointCommand
 from tests.support.guard_driven import MS, TICK, Story, command, interrupt
 from tests.support.standing import HOME, standing
@@ -194,3 +198,34 @@ def test_a_late_tick_makes_no_jump() -> None:
 def test_the_stowed_posture_is_in_range() -> None:
     for limit, value in zip(STRETCH_3.joints, STOW, strict=True):
         assert limit.lowest <= value <= limit.highest
+
+
+@pytest.mark.parametrize("origin", ["image", "plan", "utterance"])
+def test_a_command_is_as_old_as_the_oldest_thing_of_each_kind_behind_it(origin: str) -> None:
+    settings = GuardSettings(
+        max_image_age_s=2.0, max_plan_age_s=2.0, max_utterance_age_s=2.0, needs=frozenset({origin})
+    )
+    machine = GuardMachine(STRETCH_3, settings)
+    now_ns = to_ns(60.0)
+    machine.update_state(standing(now_ns))
+    assert machine.arm(now_ns)
+    rows = [
+        ({origin: now_ns - to_ns(2.0)}, ""),
+        ({origin: now_ns - to_ns(2.0) - 1}, f"policy: the {origin} behind the command is older than 2 s"),
+        ({origin: now_ns + to_ns(1.0)}, f"policy: the {origin} behind the command is stamped in the future"),
+        ({}, f"policy: there is no {origin} behind the command"),
+        ({origin: UNKNOWN_NS}, f"policy: the age of the {origin} behind the command is not known; "),
+    ]
+    for seq, (origins, told) in enumerate(rows, start=1):
+        envelope = Envelope("command", "policy", seq, now_ns + seq * 1000, origins=origins)
+        refusal = machine.accept_command(Stamped(JointCommand(position=HOME), envelope), now_ns)
+        assert refusal.startswith(told), origins
+        assert bool(refusal) is bool(told)
+
+
+def test_a_guard_that_limits_plans_refuses_commands_without_one() -> None:
+    assert Guard(max_plan_age_s=60.0, needs=("image",)).machine.settings.needs == {"plan", "image"}
+    assert Guard().machine.settings.needs == frozenset()
+    with pytest.raises(ParameterError) as refusal:
+        Guard(needs=("picture",))
+    assert str(refusal.value) == "guard: needs names 'picture'; known: image, plan, utterance"

@@ -74,10 +74,10 @@ class Microphone(Deaf):
 class Room:
     """A kinematic robot with all that may stop it and all that would like it to go on."""
 
-    def __init__(self, arm: str = "auto") -> None:
+    def __init__(self, arm: str = "auto", robot: str = "nodes.sim.kinematic:KinematicRobot") -> None:
         self.guard = Guard(arm=arm)  # type: ignore[arg-type]  # from a test's table
         self.sim = Simulation(
-            NodeSpec("driver", Driver, params={"robot": "nodes.sim.kinematic:KinematicRobot"}),
+            NodeSpec("driver", Driver, params={"robot": robot}),
             NodeSpec("guard", Guard, instance=self.guard),
             *(NodeSpec(name, cls) for name, cls in (
                 ("reflex", Reflex), ("policy", Policy), ("microphone", Microphone), ("behaviour_tree", Deaf),
@@ -202,11 +202,18 @@ def test_a_robot_under_command_does_not_stow() -> None:
 
 
 @pytest.mark.parametrize("how", ["words", "estop"])
-@pytest.mark.parametrize("verb", ["home", "stow"])
-def test_a_stop_while_the_robot_homes_or_stows_presses_its_own_runstop_within_100_ms(how: str, verb: Any) -> None:
-    room = Room(arm="manual")
+@pytest.mark.parametrize(
+    ("robot", "verb"),
+    [("kinematic:KinematicRobot", "home"), ("kinematic:KinematicRobot", "stow"), ("robot:SimRobot", "stow")],
+)
+def test_a_stop_while_the_robot_homes_or_stows_presses_its_own_runstop_within_100_ms(
+    how: str, robot: str, verb: Any
+) -> None:
+    room = Room(arm="manual", robot=f"nodes.sim.{robot}")
     driver: Any = room.sim.hosted["driver"].node
-    driver.robot.set_points.hold(driver.robot.set_points.position + 0.2)  # somewhere else than folded
+    points = driver.robot.set_points
+    (points.aim if "Sim" in robot else points.hold)(points.position + 0.2)  # somewhere else than folded
+    room.run(3.0)
     assert room.send("robot/service", service(TOKEN, verb, "Ann", room.now_ns)).is_accepted
     assert room.statuses[-1].mode == {"home": "homing", "stow": "stowing"}[verb]
     if how == "words":
