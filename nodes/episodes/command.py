@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nodes.episodes.commands.learn import add_learning
+from nodes.episodes.commands.partner import add_partner
 from runtime.command_line.arguments import answered
 
 ORDERS = ("round-robin", "simultaneous", "random", "asynchronous")
@@ -138,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     embody.add_argument("--out", type=Path, metavar="RUN.sqlite", help="default: beside the recording, or in runs/")
     embody.set_defaults(command=_embody)
     add_learning(commands)
+    add_partner(commands)
     browse = _command(
         commands,
         "browse",

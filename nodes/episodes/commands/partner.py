@@ -1,0 +1,162 @@
+"""`episodes predict`, `sessions` and `game`: a partner in mind; each one's modules are imported when it is called."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+DEFAULT = " (default: %(default)s)"
+
+
+def add_partner(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add them to the parser."""
+    parser = _command(
+        commands,
+        "predict",
+        "after each turn: what does the other want, believe, and do next? accuracy against the truth",
+        "polyrhythm episodes predict runs/episodes-1.sqlite --by MODEL@URL",
+    )
+    parser.add_argument("run", type=Path, help="the run's file (.sqlite)")
+    parser.add_argument("--by", default="", help="MODEL[@URL] that is asked; default: the baselines alone")
+    parser.set_defaults(command=_predict)
+    parser = _command(
+        commands,
+        "sessions",
+        "several meetings of the same two, remembered or not, and the gain over meetings",
+        "polyrhythm episodes sessions --memory none --memory full --out runs/sessions.sqlite",
+    )
+    parser.add_argument("--tasks", default="starter", help="starter, hard or a folder" + DEFAULT)
+    parser.add_argument("--scenario", action="append", default=[], metavar="NAME", help="one meeting each; several")
+    parser.add_argument("--agents", default="rules", metavar="A[,B]", help="who plays the seats" + DEFAULT)
+    parser.add_argument("--memory", action="append", choices=("none", "summary", "full"), help="several; default: all")
+    parser.add_argument("--seeds", type=int, default=1, help="sessions of each memory" + DEFAULT)
+    parser.add_argument("--turns", type=int, default=20, help="turn limit of a meeting" + DEFAULT)
+    parser.add_argument("--judges", default="rules", help="rules, MODEL, MODEL@URL" + DEFAULT)
+    parser.add_argument("--out", type=Path, required=True, metavar="RUN.sqlite", help="gone on with where it is there")
+    parser.set_defaults(command=_sessions)
+    parser = _command(
+        commands,
+        "game",
+        "a referential game: a speaker without a mind of the listener, with one, and one who knows them",
+        "polyrhythm episodes game --listeners 60",
+    )
+    parser.add_argument("--listeners", type=int, default=60, help="so many, from seed 0" + DEFAULT)
+    parser.add_argument("--rounds", type=int, default=10, help="with each listener" + DEFAULT)
+    parser.set_defaults(command=_game)
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, does: str, example: str
+) -> argparse.ArgumentParser:
+    text = f"{does[:1].upper()}{does[1:]}."
+    parser = commands.add_parser(name, help=does, description=text, epilog=f"example: {example}")
+    parser.add_argument("--json", action="store_true", help="JSON and nothing else on standard output")
+    return parser
+
+
+def _predict(asked: argparse.Namespace) -> int:
+    from nodes.episodes.agents.seat_caller import OutageError
+    from nodes.episodes.partner.predictions import BASELINES, accuracy, all_moments, baseline, keep, predict
+    from nodes.episodes.results.store import Store
+    from runtime.errors import UserError
+
+    with Store.open(asked.run) as store:
+        moments = all_moments(store)
+        if not moments:
+            raise UserError(f"{asked.run}: holds no finished round-robin episodes of two with different goals")
+        for name in BASELINES:
+            keep(store, moments, name, baseline(name, moments))
+        unreadable = 0
+        if asked.by:
+            try:
+                said, unreadable = asyncio.run(predict(store, moments, asked.by))
+            except OutageError as problem:
+                raise UserError(f"{asked.by}: {problem}; the same command goes on") from problem
+            keep(store, moments, asked.by, said)
+        found = {who: accuracy(store, who) for who in (*BASELINES, *([asked.by] if asked.by else []))}
+    if asked.json:
+        print(msgspec.json.encode({"accuracy": found, "unreadable": unreadable}).decode())
+        return 0
+    for who, questions in found.items():
+        for question, parts in questions.items():
+            rest = "  ".join(f"{part} {share:.2f}" for part, share in parts.items() if part not in ("n", "all"))
+            print(f"{who[:24]:24} {question:20} {parts['all']:.3f} of {parts['n']}   {rest}")
+    if unreadable:
+        print(f"{unreadable} answers could not be read; they count as wrong")
+    return 0
+
+
+def _sessions(asked: argparse.Namespace) -> int:
+    from nodes.episodes.commands.asked import Playing, servers_of
+    from nodes.episodes.commands.run import library_of
+    from nodes.episodes.dialogue.planning import tasks_of
+    from nodes.episodes.partner.sessions import MEMORIES, gains, meetings_of, play_session
+    from nodes.episodes.results.store import Store
+    from nodes.episodes.runner.runner import Judges, Settings
+    from runtime.errors import UserError, choices
+
+    library = library_of(asked.tasks)
+    tasks = {task.scenario: task for task in tasks_of(library)}
+    names = asked.scenario or [name for name, task in tasks.items() if library.scenarios[name].deal][:3]
+    for name in names:
+        if name not in tasks or len(tasks[name].characters) != 2:
+            raise UserError(f"--scenario {name!r}: is none of two seats; known: {choices(tasks)}")
+    settings = Settings(servers_of(Playing()), Judges((asked.judges,)))
+    task, agents, memories = tasks[names[0]], asked.agents.split(","), asked.memory or list(MEMORIES)
+    sessions = [
+        (memory, meetings_of(library, task, names, agents, memory, seed, asked.turns))
+        for memory in memories
+        for seed in range(asked.seeds)
+    ]
+    spec = {"judges": [asked.judges], "sessions": [names, agents, memories, asked.seeds, asked.turns]}
+    with Store.open(asked.out) if asked.out.exists() else Store.create(asked.out, spec) as store:
+        if store.spec != spec:
+            raise UserError(f"{asked.out}: was begun with other arguments; name another file")
+        store.add([plan for _, plans in sessions for plan in plans])
+
+        async def play() -> None:
+            for memory, plans in sessions:
+                await play_session(plans, memory, store, settings)
+            await settings.servers.close()
+
+        asyncio.run(play())
+        found, missing = gains(store), sum(row.state != "done" for row in store.episodes())
+    if asked.json:
+        print(msgspec.json.encode(found).decode())
+    else:
+        for memory, one in found.items():
+            means = "  ".join(f"meeting {number}: {goal:.2f}" for number, goal in one["goal"].items())
+            print(f"{memory:8} {means}  gain {_interval(one['gain'])} over {one['sessions']} sessions")
+    if missing:
+        print(f"{missing} meetings were not played; the same command goes on")
+    return 1 if missing else 0
+
+
+def _interval(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "-"
+    bounds = "" if found["low"] is None else f" [{found['low']:+.2f}, {found['high']:+.2f}]"
+    return f"{found['estimate']:+.2f}{bounds}"
+
+
+def _game(asked: argparse.Namespace) -> int:
+    from nodes.episodes.partner.reference_game import SPEAKERS, play
+    from runtime.errors import UserError
+
+    if min(asked.listeners, asked.rounds) < 1:
+        raise UserError("--listeners and --rounds are at least 1")
+    found = {}
+    for speaker in SPEAKERS:
+        games = [play(speaker, seed, asked.rounds) for seed in range(asked.listeners)]
+        found[speaker] = [sum(game[n] for game in games) / asked.listeners for n in range(asked.rounds)]
+    if asked.json:
+        print(msgspec.json.encode(found).decode())
+    else:
+        print(f"{'understood, round':20}" + "".join(f"{number + 1:>6}" for number in range(asked.rounds)))
+        for speaker, shares in found.items():
+            print(f"{speaker:20}" + "".join(f"{share:>6.2f}" for share in shares))
+    return 0

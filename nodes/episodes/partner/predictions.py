@@ -1,0 +1,177 @@
+"""`episodes predict`: after each turn a seat is asked, apart from play, what the other wants and will do next.
+
+Whoever predicts knows what the seat knew: its briefing and the turns that it perceived. The truth is the run's: the
+goal that the other really had, and the act that really came. Predictions are answers in the log of calls. Whether they
+came true are scores of the turn after which they were made.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from nodes.episodes.agents.agent_spec import AgentSpec
+from nodes.episodes.agents.repair import UnreadableError, read_object
+from nodes.episodes.agents.seat_caller import SeatCaller
+from nodes.episodes.dialogue.plan import EpisodePlan
+from nodes.episodes.dialogue.prompt import background_text, history_text
+from nodes.episodes.results.evaluations import TurnScore, judge_seat
+from nodes.episodes.results.store import Store
+from nodes.models.servers import Servers
+from runtime.msgs.episode import ACT_KINDS, Turn
+
+WANTS, BELIEVES, NEXT = "predicts wants", "predicts believes", "predicts next act"
+QUESTIONS = (WANTS, BELIEVES, NEXT)
+OPTIONS = 4
+BASELINES = ("majority", "last act")
+"""The most usual answer of all other episodes; and that things stay as they are."""
+
+
+Said = dict[tuple[str, int, int, str], str]
+"""Episode, seat, turn, question: what was predicted."""
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """One seat after one turn: what it may be asked, and the truth."""
+
+    episode: str
+    seat: int
+    turn: int  # index of the last turn that has happened
+    heard: tuple[Turn, ...]
+    goals: tuple[str, ...]  # one of them is the other's
+    truths: dict[str, str]  # question -> answer: a goal's letter, "yes" or "no", an act's kind
+
+
+def moments_of(plan: EpisodePlan, turns: Sequence[Turn], goals: Sequence[str], has_deal: bool | None) -> list[Moment]:
+    """Every moment at which a seat of two waits for the other, with other scenarios' goals beside the true one.
+
+    What the other believes is whether there will be a deal: the only belief whose truth the run knows, by its end.
+    """
+    found = []
+    for seat, name in enumerate(plan.names[:2]):
+        other = plan.truths[1 - seat]
+        chance = random.Random(f"goals {plan.id} {seat}")
+        others = sorted(set(goals) - {truth.goal for truth in plan.truths})
+        wrong = chance.sample(others, k=min(OPTIONS - 1, len(others)))
+        options = [*wrong, other.goal]
+        chance.shuffle(options)
+        for place, turn in enumerate(turns[1:], start=1):
+            if turn.speaker != other.name or turn.fault:
+                continue
+            truths = {WANTS: "abcd"[options.index(other.goal)], NEXT: turn.kind}
+            truths |= {} if has_deal is None else {BELIEVES: "yes" if has_deal else "no"}
+            heard = tuple(one for one in turns[:place] if one.is_for(name))
+            found.append(Moment(plan.id, seat, place - 1, heard, tuple(options), truths))
+    return found
+
+
+def all_moments(store: Store) -> list[Moment]:
+    """The moments of all finished episodes of two, in turns."""
+    plans = [store.plan(row.id) for row in store.episodes() if row.state == "done"]
+    goals = [truth.goal for plan in plans for truth in plan.truths]
+    found = []
+    for plan in plans:
+        if len(plan.names) == 2 and plan.rules.order == "round-robin" and len(set(goals)) > 2:
+            checks = store.checks(plan.id) or {}
+            has_deal = bool(checks["has_deal"]) if plan.deal is not None and checks else None
+            found += moments_of(plan, store.turns(plan.id), goals, has_deal)
+    return found
+
+
+def baseline(name: str, moments: Sequence[Moment]) -> Said:
+    """What a baseline predicts at each moment of each question."""
+    usual: dict[str, Counter[str]] = defaultdict(Counter)
+    of_episode: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for one in moments:
+        for question, truth in one.truths.items():
+            usual[question][truth] += 1
+            of_episode[one.episode, question][truth] += 1
+    said: Said = {}
+    for one in moments:
+        theirs = [turn.kind for turn in one.heard if turn.speaker != _name_of(one)]
+        for question in one.truths:
+            elsewhere = usual[question] - of_episode[one.episode, question]
+            common = min(elsewhere, key=lambda each: (-elsewhere[each], each), default="")
+            is_last = name == "last act" and question == NEXT and theirs
+            said[_key(one, question)] = theirs[-1] if is_last else common
+    return said
+
+
+def _name_of(moment: Moment) -> str:
+    """Whose moment it is: the seat's own turns alternate with the other's, and the last turn is its own."""
+    return moment.heard[-1].speaker if moment.heard else ""
+
+
+def _key(moment: Moment, question: str) -> tuple[str, int, int, str]:
+    return moment.episode, moment.seat, moment.turn, question
+
+
+_ASK = """{background}
+
+So far:
+{history}
+
+Now, apart from play: think of {other}.
+1. What does {other} want? Choose a letter.
+{goals}
+2. Does {other} believe that the two of you will come to a deal? yes or no.
+3. What will {other} do next? One of: {kinds}.
+Answer with one JSON object and nothing else: {{"wants": "a", "believes": "yes", "next": "speak"}}"""
+
+
+async def predict(store: Store, moments: Sequence[Moment], model: str) -> tuple[Said, int]:
+    """A model's predictions, kept as they come; and how many could not be read. Raises OutageError."""
+    said: Said = {}
+    servers, unreadable = Servers(), 0
+    spec = AgentSpec.parse(model, temperature=0.0)
+    spec.check_model(servers)
+    try:
+        for one in moments:
+            plan = store.plan(one.episode)
+            prompt = _ASK.format(
+                background=background_text(plan.briefings[one.seat]), history=history_text(one.heard),
+                other=plan.names[1 - one.seat], kinds=", ".join(ACT_KINDS),
+                goals="\n".join(f"{letter}: {goal}" for letter, goal in zip("abcd", one.goals, strict=False)),
+            )  # fmt: skip
+            seat = judge_seat(f"{model} predicts {one.seat} {one.turn}")
+            caller = SeatCaller(spec, servers, store.answers(one.episode), seat, tokens=200)
+            try:
+                found = read_object((await caller.ask(prompt, {"type": "object"}, "predict")).text)
+            except UnreadableError:
+                found = {}
+            unreadable += not found
+            for question, field in ((WANTS, "wants"), (BELIEVES, "believes"), (NEXT, "next")):
+                if question in one.truths:
+                    said[_key(one, question)] = str(found.get(field, "")).strip().lower()
+    finally:
+        await servers.close()
+    return said, unreadable
+
+
+def keep(store: Store, moments: Sequence[Moment], who: str, said: Said) -> None:
+    """Whether each prediction came true, as scores of the turn after which it was made."""
+    by_episode: dict[str, list[TurnScore]] = defaultdict(list)
+    for one in moments:
+        for question, truth in one.truths.items():
+            right = float(said.get(_key(one, question)) == truth)
+            by_episode[one.episode].append(TurnScore(one.turn, who, question, right))
+    for episode, scores in by_episode.items():
+        store.save_turn_scores(episode, scores)
+
+
+def accuracy(store: Store, who: str) -> dict[str, dict[str, Any]]:
+    """Of each question: the accuracy, over all turns and by quarters of the first twenty."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in store.episodes():
+        for one in store.turn_scores(row.id):
+            if one.judge == who and one.dimension in QUESTIONS:
+                found[one.dimension]["all"].append(one.score)
+                found[one.dimension][f"turns {one.turn // 5 * 5 + 1}-{one.turn // 5 * 5 + 5}"].append(one.score)
+    return {
+        question: {"n": len(parts["all"]), **{part: sum(s) / len(s) for part, s in sorted(parts.items())}}
+        for question, parts in found.items()
+    }

@@ -1,0 +1,101 @@
+"""A partner in mind: predictions against the truth, meetings remembered, listeners learned in few rounds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nodes.episodes.command import main
+from nodes.episodes.partner.predictions import WANTS, all_moments
+from nodes.episodes.partner.reference_game import PICTURES, Description, Listener, Mind, play
+from nodes.episodes.results.store import Store
+from tests.support.fake_openai_server import FakeOpenAI, answers
+
+TASKS = ("cello-with-a-crack", "van-with-a-cough", "quiet-hours")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    path = tmp_path / "run.sqlite"
+    assert main(["run", *(part for task in TASKS for part in ("--task", task)), "--out", str(path)]) == 0
+    return path
+
+
+def test_a_moment_holds_what_the_seat_knew_and_the_truth_that_the_run_knows(run: Path) -> None:
+    with Store.read(run) as store:
+        for one in all_moments(store):
+            plan, turns = store.plan(one.episode), store.turns(one.episode)
+            me, other = plan.names[one.seat], plan.names[1 - one.seat]
+            assert turns[one.turn + 1].speaker == other
+            assert one.truths["predicts next act"] == turns[one.turn + 1].kind
+            assert one.goals["abcd".index(one.truths[WANTS])] == plan.truths[1 - one.seat].goal
+            assert plan.truths[one.seat].goal not in one.goals
+            assert all(turn.is_for(me) and turn.index <= one.turn for turn in one.heard)
+
+
+def test_accuracy_is_counted_against_the_truth_and_prose_is_wrong(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store.read(run) as store:
+        moments = all_moments(store)
+    share = sum(one.truths[WANTS] == "a" for one in moments) / len(moments)
+    good = json.dumps({"wants": "a", "believes": "yes", "next": "speak"})
+    with FakeOpenAI(answers(good)) as server:
+        capsys.readouterr()
+        assert main(["predict", str(run), "--by", f"m@{server.url}", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["accuracy"][f"m@{server.url}"][WANTS]["all"] == pytest.approx(share)
+        assert found["unreadable"] == 0
+        asked = len(server.requests)
+        assert asked == len(moments)
+        assert main(["predict", str(run), "--by", f"m@{server.url}"]) == 0
+        assert len(server.requests) == asked  # answers that stand in the log are not asked for again
+        assert not any("Ready to be told" in request.user_text for request in server.requests)
+    with FakeOpenAI(answers("Hard to say.")) as server:
+        capsys.readouterr()
+        assert main(["predict", str(run), "--by", f"n@{server.url}", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["unreadable"] == len(moments)
+        assert found["accuracy"][f"n@{server.url}"][WANTS]["all"] == 0.0
+
+
+def test_each_remembers_its_own_meetings_and_no_more_than_it_perceived(tmp_path: Path) -> None:
+    hello = json.dumps({"action_type": "speak", "argument": "The moon is mine", "to": []})
+    path = tmp_path / "sessions.sqlite"
+    with FakeOpenAI(answers(hello)) as server:
+        asked = ["sessions", "--agents", f"m@{server.url},rules", "--turns", "4", "--out", str(path)]
+        asked += [part for name in TASKS[:2] for part in ("--scenario", name)]
+        assert main(asked) == 0
+        prompts = [request.user_text for request in server.requests]
+        assert main(asked) == 0
+        assert len(server.requests) == len(prompts)  # all is done
+    second = [text for text in prompts if "car park" in text]
+    remembered = [text for text in second if "Your meeting 1 with the same person" in text]
+    assert len(remembered) == len(second) * 2 // 3  # of none, summary and full
+    assert sum("It took 4 turns" in text for text in remembered) == len(second) // 3
+    with Store.read(path) as store:
+        for row in store.episodes():
+            plan = store.plan(row.id)
+            for briefing, other in zip(plan.briefings, reversed(plan.truths), strict=True):
+                assert other.goal not in briefing.background
+    assert main([*asked, "--seeds", "2"]) == 2
+
+
+def test_a_belief_follows_bayes_rule_and_a_listener_is_learned_in_few_rounds() -> None:
+    shown = PICTURES[:4]  # all red circles and squares, big and small
+    mind = Mind()
+    before = sum(share for kind, share in mind.belief.items() if "german" in kind)
+    said = Description("german", ("circle", "big"))
+    mind.saw(said, shown, shown[0])  # the big circle: understood
+    after = sum(share for kind, share in mind.belief.items() if "german" in kind)
+    assert before == pytest.approx(0.4)  # of 10 kinds 4 speak it
+    hit = mind.probability(said, shown, shown[0], frozenset({"german"}))
+    # both known: 1; one known: 1 of 2; none: 1 of 4
+    assert hit == pytest.approx(0.95**2 + 2 * 0.95 * 0.05 / 2 + 0.05**2 / 4)
+    miss = mind.probability(said, shown, shown[0], frozenset({"polish"}))
+    assert after == pytest.approx(0.4 * hit / (0.4 * hit + 0.6 * miss))
+    late = {who: sum(sum(play(who, seed, 6)[3:]) for seed in range(12)) for who in ("no mind", "partner in mind")}
+    assert late["partner in mind"] > late["no mind"]
+    assert Listener(3).spoken == Listener(3).spoken
