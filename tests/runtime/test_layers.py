@@ -137,6 +137,7 @@ def test_no_node_draws_unseeded_randomness_or_starts_a_thread() -> None:
         "nodes/terminal/typed_lines.py": "a person's keys at a live view; there is none in virtual time",
         "nodes/voice/hearing/whisper.py": "a model that is asked as the world is, by `clock.external`",
         "bridges/foxglove/command.py": "a secret that nobody may guess, of a command",
+        "nodes/report/film.py": "the pictures of a command, drawn on all cores",
         "bridges/web/console/view_command.py": "a command beside a graph; it is no node of one",
         "bridges/web/http/auth.py": "a secret that nobody may guess",
         "bridges/web/http/server.py": "a web server and its sessions' names; there is no page in virtual time",
@@ -198,6 +199,22 @@ PUBLIC = {"runtime", "runtime.msgs", "runtime.msgs.episode"}
 FENCES, SIGNED = "runtime.control_messages.fence", "runtime.msgs.signature"
 BEYOND_PUBLIC = {
     "bridges/mqtt/bridge.py": {SIGNED: "signs what comes over a network for the guard"},
+    "bridges/web/console/view_command.py": dict.fromkeys(
+        (
+            "runtime.command_line.arguments",
+            "runtime.command_line.attach",
+            "runtime.command_line.plain_messages",
+            "runtime.errors",
+            "runtime.execution.executor",
+            "runtime.launch.graph",
+            "runtime.message",
+            "runtime.messages.codec",
+            "runtime.node",
+            "runtime.ports",
+            "runtime.supervision.registry",
+        ),
+        "a command that attaches to a run from outside",
+    ),
     "bridges/web/console/node.py": {"runtime.launch.nodes_table": "loads what its parameters name"},
     "nodes/episodes/dialogue/moderator.py": {
         FENCES: "raises the fences of a graph without a guard",
@@ -207,7 +224,10 @@ BEYOND_PUBLIC = {
         "runtime.clock": "asks in a terminal before there is a run",
         "runtime.supervision.view": "draws in a terminal",
     },
-    "nodes/guard/node.py": {SIGNED: "makes the token and checks the signatures"},
+    "nodes/guard/node.py": {
+        SIGNED: "makes the token and checks the signatures",
+        "runtime.estop_signal": "takes an emergency stop where the bus is in ruins",
+    },
     "nodes/policy/remote_policy.py": {
         "runtime.hosts": "asks another host by the sockets of the runtime",
         "runtime.hosts.address": "the same",

@@ -11,12 +11,14 @@ import json
 import math
 import random
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
+from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered
 from runtime.errors import UserError
+
+CLOCK = SystemClock()
 
 
 def load(base: str, template: Path | None = None) -> tuple[Any, Any]:
@@ -120,7 +122,7 @@ def _train(asked: argparse.Namespace) -> int:
         with torch.no_grad():
             return sum(float(loss(pair)) for pair in held) / len(held) if held else None
 
-    began, before = time.monotonic(), held_out_loss()
+    began, before = CLOCK.now_s(), held_out_loss()
     steps = max(1, math.ceil(asked.epochs * len(rows) / asked.batch))
     warm = max(1, round(asked.warm_up * steps))
     weights = [each for each in model.parameters() if each.requires_grad]
@@ -148,7 +150,7 @@ def _train(asked: argparse.Namespace) -> int:
     merged.save_pretrained(asked.out)
     words.save_pretrained(asked.out)
     told = {"base": asked.base, "pairs": len(rows), "held_out_pairs": len(held), "steps": steps, "loss_before": before,
-            "loss_after": after, "train_seconds": round(time.monotonic() - began, 1)}  # fmt: skip
+            "loss_after": after, "train_seconds": round(CLOCK.now_s() - began, 1)}  # fmt: skip
     if before is None:
         del told["loss_before"], told["loss_after"]
     (asked.out / "training.json").write_text(json.dumps(told, indent=1))

@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -29,8 +28,11 @@ from nodes.episodes.results.estimates import mean_of
 from nodes.episodes.results.figures import OVERALL, Value, values_of
 from nodes.episodes.results.store import Store
 from nodes.statistics.paired import paired_difference
+from runtime.clock import SystemClock
 from runtime.errors import PolyrhythmError, UserError
 from runtime.toml_errors import convert, read_toml
+
+CLOCK = SystemClock()
 
 SERVE_S = 300.0
 """So long a model may load before it answers."""
@@ -161,7 +163,7 @@ class Rounds:
         for path in (part, model):
             shutil.rmtree(path, ignore_errors=True)
         command = _command(self.loop.train, data=folder / "data", base=base, model=part)
-        began = time.monotonic()
+        began = CLOCK.now_s()
         with open(folder / "train.log", "wb") as log:
             code = subprocess.call(command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
         if code or not part.exists():
@@ -169,7 +171,7 @@ class Rounds:
         part.rename(model)
         found = model / "training.json"
         told = msgspec.json.decode(found.read_bytes()) if found.is_file() else {}
-        return {"seconds": round(time.monotonic() - began, 1), **told}
+        return {"seconds": round(CLOCK.now_s() - began, 1), **told}
 
     def _evaluate(self, folder: Path, model: str) -> None:
         def work() -> Any:
@@ -231,11 +233,11 @@ class Rounds:
             command = _command(self.loop.serve, model=model, port=self.loop.port)
             server = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
         try:
-            until = time.monotonic() + SERVE_S
+            until = CLOCK.now_s() + SERVE_S
             while not _answers(url):
-                if server.poll() is not None or time.monotonic() > until:
+                if server.poll() is not None or CLOCK.now_s() > until:
                     raise UserError(f"{folder.name}: the server of {model} does not answer: {_last_line(log)}")
-                time.sleep(0.1)
+                CLOCK.block(0.1)
             yield
         finally:
             server.kill()
