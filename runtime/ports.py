@@ -86,6 +86,8 @@ class Publisher(Port[M]):
         super().__init__(message, topic, qos=qos)
         self.sink: Sink | None = None
         self.sink_all: SinkAll | None = None
+        self.transmit: Callable[[Envelope, Message], None] | None = None
+        """Brings a message to all that hear it, where that takes less than the common way."""
         self.sent = 0  # a worker thread may publish at the same time
         self.provenance = ""
         self.arrays: tuple[str, ...] = ()
@@ -152,7 +154,7 @@ class Subscription(Port[M]):
         self._newest_ns = 0  # of the newest one that has expired
         self.arrived_ns = 0  # when the newest one came in; kept where there is a deadline
         self.deadlines_missed = 0
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
 
     def latest(self) -> M | None:
         """The newest message, or None before the first one and once it is older than `lifespan_s`."""
@@ -183,7 +185,7 @@ class Subscription(Port[M]):
         return newest
 
     def _now(self) -> Stamped[M] | None:
-        with self._lock:
+        with self.lock:
             newest = self._newest
             if newest is None:
                 return None
@@ -207,7 +209,7 @@ class Subscription(Port[M]):
     def push(self, stamped: Stamped[M]) -> None:
         """Take in a message from the bus (any thread)."""
         qos, envelope = self.qos, stamped.envelope
-        with self._lock:
+        with self.lock:
             self.received += 1
             if qos.deadline_s is not None:
                 self.arrived_ns = self.clock.now_ns()
@@ -246,15 +248,21 @@ class Subscription(Port[M]):
                 self.dropped["overwritten" if self.message.message_kind == "state" else "queue full"] += 1
             queue.append(stamped)
 
+    def hand_over(self, stamped: Stamped[M]) -> None:
+        """Note a message that goes to its handler without waiting here; whoever calls holds the lock."""
+        self._newest = stamped
+        self._newest_is_read = False
+        self.delivered += 1
+
     def lose(self, reason: str, number: int) -> None:
         """Count messages that were meant for this port and are known to be lost on their way (any thread)."""
-        with self._lock:
+        with self.lock:
             self.received += number
             self.dropped[reason] += number
 
     def pop(self) -> Stamped[M] | None:
         """The next message for the handler, oldest first, without those past their lifespan (executor only)."""
-        with self._lock:
+        with self.lock:
             while self._queue:
                 stamped = self._queue.popleft()
                 if stamped.envelope.seat and self.fence is not None and self.fence.is_behind(stamped.envelope):

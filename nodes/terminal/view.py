@@ -15,7 +15,7 @@ from nodes.terminal.typed_lines import TypedLines
 from runtime.clock import Clock, SystemClock
 from runtime.control_messages.health import Health
 from runtime.control_messages.lease import Lease, SeatHolders
-from runtime.message import Stamped
+from runtime.message import Message, Stamped
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, Subtask, Utterance
 from runtime.supervision.view import plain
 
@@ -35,6 +35,8 @@ class TerminalView:
     With `live`, a board drawn at each `refresh`; else one line for each thing worth telling, with the run time. Colours
     only on a terminal.
     """
+
+    shows: tuple[type[Message], ...] = tuple(SHOWN.values())
 
     def __init__(
         self,

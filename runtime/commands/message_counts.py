@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.control_messages.health import Health
 from runtime.message import Stamped
-from runtime.supervision.view import View
+from runtime.supervision.view import View, shown_by
 
 
 class MessageCounts:
@@ -18,6 +18,8 @@ class MessageCounts:
 
     def __init__(self, view: View) -> None:
         self._view = view
+        shows = shown_by(view)
+        self.shows = None if shows is None else (*shows, Health)
         self._last: dict[tuple[str, int], Health] = {}  # by node and life
 
     def message(self, stamped: Stamped[Any]) -> None:

@@ -34,11 +34,11 @@ class ByteBudget:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
 
     def change(self, number: int) -> None:
         """Use that many more, or fewer (any thread)."""
-        with self._lock:
+        with self.lock:
             self.used += number
 
     def has_room(self, number: int) -> bool:
@@ -58,7 +58,7 @@ class DeepPort(Subscription[M]):
     def push(self, stamped: Stamped[M]) -> None:
         """Take in a message from the bus (any thread)."""
         size = size_of(stamped.message)
-        with self._lock:
+        with self.lock:
             self.received += 1
             self._newest = stamped
             queue, sizes, budget = self._queue, self._sizes, self.budget
@@ -75,7 +75,7 @@ class DeepPort(Subscription[M]):
 
     def pop(self) -> Stamped[M] | None:
         """The next message, oldest first."""
-        with self._lock:
+        with self.lock:
             if not self._queue:
                 return None
             stamped = self._queue.popleft()
@@ -85,7 +85,7 @@ class DeepPort(Subscription[M]):
 
     def give_up(self) -> list[Stamped[M]]:
         """What still waits, which nobody will take any more; counted as "end of run"."""
-        with self._lock:
+        with self.lock:
             left = list(self._queue)
             if left:
                 self.dropped["end of run"] += len(left)

@@ -10,7 +10,7 @@ import resource
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from runtime.control_messages.fence import Fence, PreemptionEpochs
 from runtime.control_messages.lease import Lease, SeatHolders
 from runtime.errors import PolyrhythmError
 from runtime.execution.deep_queue import DeepPort
+from runtime.execution.direct_call import direct_call
 from runtime.execution.lane import Lane
 from runtime.execution.node_host import Host, NodeHost
 from runtime.execution.reporting import health_of
@@ -39,6 +40,7 @@ _MOST_TOLD = 32
 _FOR_ALL = frozenset((Fence, Lease))  # they concern the whole process
 _SWITCH_INTERVAL_S = 0.001  # a realtime thread waits at most this long for another thread of its process
 
+Publish = Callable[[Envelope, Message], None]
 Deliver = Callable[[Stamped[Any]], None]
 Lost = Callable[[str, str, int], None]
 
@@ -54,6 +56,13 @@ class Transport(Protocol):
         """The same with messages that were published at once; the envelope is that of the first."""
         for number, message in enumerate(messages):
             self.publish(envelope.later(number), message)
+
+    direct: Collection[str] = ()
+    """The states that come straight from their publishers to the thread that handles them."""
+
+    def writer(self, topic: str, message: type[Message]) -> Publish:
+        """What sends the messages of one publisher, where that takes less than `publish`."""
+        return self.publish
 
     def open_source(self, types: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> MessageSource | None:
         """A control loop's own way to the topics that nobody else in the process hears; None: it has none."""
@@ -135,12 +144,15 @@ class Executor(Host):
 
     def _open_sources(self) -> None:
         hearers = Counter(port.topic for hosted in self.hosted for port in hosted.subscriptions.values())
-        for lane in _control_lanes(self.hosted):
+        for hosted, lane in _plain_lanes(self.hosted):
+            is_realtime = type(hosted.node).realtime
             ports = {port.topic: port for _, port in lane.listeners if hearers[port.topic] == 1}
             own = {
                 topic: message
                 for topic, message in self.shared_types.items()
-                if topic in ports and not issubclass(message, Fence | Lease)  # those concern the whole process
+                if topic in ports
+                and (is_realtime or topic in self._transport.direct)
+                and not issubclass(message, Fence | Lease)  # those concern the whole process
             }
             if own:
                 deliver = ports[next(iter(own))].push if len(own) == 1 else partial(_push, ports)
@@ -182,10 +194,19 @@ class Executor(Host):
 
     def _runner(self, hosted: NodeHost, lane: Lane, loop: asyncio.AbstractEventLoop) -> LaneRunner:
         is_realtime = lane.style == "plain" and type(hosted.node).realtime
+        source = self._sources.get(id(lane))
+        if source is not None and source.direct is not None:
+            handles = {
+                port.topic: direct_call(hosted, lane, handler, port, self.clock)
+                for handler, port in lane.listeners
+                if port.topic in source.direct.topics
+            }
+            only = next(iter(handles.values()))
+            source.handle = only if len(handles) == 1 else lambda stamped: handles[stamped.envelope.topic](stamped)
         if lane.style == "blocking" or is_realtime:
             priority = self._control_priority if is_realtime else None
-            return ThreadRunner(hosted, lane, self.clock, priority=priority, source=self._sources.get(id(lane)))
-        return LoopRunner(hosted, lane, self.clock, loop, self._is_ending)
+            return ThreadRunner(hosted, lane, self.clock, priority=priority, source=source)
+        return LoopRunner(hosted, lane, self.clock, loop, self._is_ending, source)
 
     def _is_ending(self) -> bool:
         return self._end is not None and self._end.is_set()
@@ -204,6 +225,10 @@ class Executor(Host):
             for envelope, message in self._early or ():
                 self._send_now(envelope, message)
             self._early = None
+        for hosted in self.hosted:
+            for publisher in hosted.publishers:
+                if publisher.topic not in self._routes and publisher.message not in _FOR_ALL:
+                    publisher.transmit = self._transport.writer(publisher.topic, publisher.message)
         for runner in self._runners:
             runner.start()
         while not stop.is_set():
@@ -358,11 +383,10 @@ class Executor(Host):
                 self.send(Envelope(topic, hosted.name, self._calls_seq[topic], self.clock.now_ns()), calls)
 
 
-def _control_lanes(nodes: Iterable[NodeHost]) -> Iterator[Lane]:
-    """The lanes of plain handlers of realtime nodes."""
+def _plain_lanes(nodes: Iterable[NodeHost]) -> Iterator[tuple[NodeHost, Lane]]:
+    """The lanes of plain handlers."""
     for hosted in nodes:
-        if type(hosted.node).realtime:
-            yield from (lane for lane in hosted.lanes if lane.style == "plain")
+        yield from ((hosted, lane) for lane in hosted.lanes if lane.style == "plain")
 
 
 def _push(ports: Mapping[str, Subscription[Any]], stamped: Stamped[Any]) -> None:

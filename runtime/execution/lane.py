@@ -125,15 +125,15 @@ class Lane:
         self.deadlines: list[Deadline] = []
         self.listeners: list[tuple[str, Subscription[Any]]] = []
         self.is_busy = False
-        self._turn = 0
+        self.turn = 0
         self._queues: list[Collection[Stamped[Any]]] = []
-        self._due_ns: int | None = 0  # asked for at each message; 0: to be found out
-        self._has_ticked = False  # since a message was handled
+        self.known_due_ns: int | None = 0  # asked for at each message; 0: to be found out
+        self.has_ticked = False  # since a message was handled
         self._owed = 0  # messages that go before a timer that is due again
 
     def take(self, now_ns: int) -> Work | None:
         """What to run now, or None."""
-        due_ns = self._due_ns
+        due_ns = self.known_due_ns
         if due_ns is not None and now_ns >= due_ns:
             return self._take_due(now_ns) or self._take_message() or self._take_due(now_ns)
         return self._take_message()
@@ -149,37 +149,38 @@ class Lane:
                 return None
             handler, port = listeners[0]
             stamped = port.pop()
-            if self._has_ticked:
-                self._note_message()
+            if self.has_ticked:
+                self.note_message()
             return None if stamped is None else Work(handler, self.style, stamped)
         # A recorder asks dozens of empty ports at each message: no loop of our own over them.
         if not any(queues):
             return None
-        if self._has_ticked:
-            self._note_message()
+        if self.has_ticked:
+            self.note_message()
         filled = list(compress(range(number), queues))
         for turn in filled if len(filled) < 2 else sorted(filled, key=self._steps_to):
             handler, port = listeners[turn]
             stamped = port.pop()
             if stamped is not None:
-                self._turn = (turn + 1) % number
+                self.turn = (turn + 1) % number
                 return Work(handler, self.style, stamped)
         return None
 
     def _steps_to(self, turn: int) -> int:
         """How many ports have their turn before that one."""
-        return (turn - self._turn) % len(self.listeners)
+        return (turn - self.turn) % len(self.listeners)
 
-    def _note_message(self) -> None:
+    def note_message(self) -> None:
+        """A message is handled: the timers that wait for that come nearer to their turn."""
         if self._owed > 1:
             self._owed -= 1
             return
-        self._owed, self._has_ticked = 0, False
+        self._owed, self.has_ticked = 0, False
         for state in self.timers:
             state.has_run = False
 
     def _take_due(self, now_ns: int) -> Work | None:
-        """A tick or a deadline that is due. While there is another, `_due_ns` stays in the past."""
+        """A tick or a deadline that is due. While there is another, `known_due_ns` stays in the past."""
         work = None
         timers = self.timers
         if len(timers) > 1:
@@ -189,7 +190,7 @@ class Lane:
                 self._owed = self._owed or sum(port.pending for _, port in self.listeners)
                 continue
             if state.take(now_ns):
-                state.has_run = self._has_ticked = True
+                state.has_run = self.has_ticked = True
                 self._owed = 0
                 work = Work(state.timer.name, self.style, None)
                 break
@@ -198,7 +199,7 @@ class Lane:
                 if deadline.take(now_ns):
                     work = Work(deadline.handler, self.style, None)
                     break
-        self._due_ns = self._first_due_ns()
+        self.known_due_ns = self._first_due_ns()
         return work
 
     def _first_due_ns(self) -> int | None:
@@ -209,12 +210,12 @@ class Lane:
 
     def next_due_ns(self) -> int | None:
         """When the next tick or deadline is due; None without any."""
-        due_ns = self._due_ns = self._first_due_ns()
+        due_ns = self.known_due_ns = self._first_due_ns()
         return due_ns
 
     def due_after_ns(self, now_ns: int) -> int | None:
         """The same, from what is known where that is still to come."""
-        due_ns = self._due_ns
+        due_ns = self.known_due_ns
         return due_ns if due_ns is None or due_ns > now_ns else self.next_due_ns()
 
     def start(self, now_ns: int) -> None:
@@ -223,7 +224,7 @@ class Lane:
             state.start(now_ns)
         for deadline in self.deadlines:
             deadline.start(now_ns)
-        self._due_ns = 0
+        self.known_due_ns = 0
 
     @property
     def has_messages(self) -> bool:

@@ -119,7 +119,7 @@ class NodeHost:
         self._takes_stamped = {"on_any"}
         self.lanes = self._build_lanes(hz or {})
         self._turn = threading.Lock()  # whoever sees or changes what the node keeps, where a worker does so, too
-        self._has_worker = len(self.lanes) > 1 and any(lane.style == "blocking" for lane in self.lanes)
+        self.has_worker = len(self.lanes) > 1 and any(lane.style == "blocking" for lane in self.lanes)
         self.worker_random = random.Random(f"{seed}/{name}/worker")
         if type(node).subscribes_all:
             self._subscribe_all(everything or {})
@@ -182,6 +182,10 @@ class NodeHost:
             current_call.reset(token)
             self.journal.end("on_start", call, self.clock.now_ns())
 
+    def takes_stamped(self, handler: str) -> bool:
+        """Whether that handler takes the message with its envelope."""
+        return handler in self._takes_stamped
+
     def call(self, work: Work) -> HandlerContext:
         """The call of one run; for a blocking handler with a snapshot of what its ports know now."""
         call = HandlerContext(self.clock.now_ns(), self.fence.epochs, work.stamped, self.ages, self.node.clock)
@@ -197,7 +201,7 @@ class NodeHost:
 
         A worker's call is to be ended by `commit`.
         """
-        if not self._has_worker and work.style != "async":
+        if not self.has_worker and work.style != "async":
             method = getattr(self.node, work.handler)
             stamped = work.stamped
             token = current_call.set(call)
@@ -209,7 +213,7 @@ class NodeHost:
                 current_call.reset(token)
                 if self.journal is not None:
                     self.journal.end(work.handler, call, self.clock.now_ns())
-        if not self._has_worker or work.style == "async":
+        if not self.has_worker or work.style == "async":
             return self._run(work, call, self.node)
         if work.style == "plain":
             with self._turn:
@@ -315,7 +319,7 @@ class NodeHost:
                 array = getattr(message, name)
                 if array is not None:
                     array.flags.writeable = False  # shared from here on
-            self.send(envelope, message)
+            (publisher.transmit or self.send)(envelope, message)
 
     def _tell_age(self, envelope: Envelope) -> None:
         """Say once where a message came from whose age somebody limits and nobody knows."""

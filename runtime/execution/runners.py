@@ -10,7 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Protocol
+from typing import Any, Protocol
 
 from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.context import HandlerContext, current_call
@@ -18,16 +18,21 @@ from runtime.errors import PolyrhythmError
 from runtime.execution.failures import SLOW_S
 from runtime.execution.lane import Lane, Work
 from runtime.execution.node_host import NodeHost
+from runtime.message import Stamped
 from runtime.os_realtime import ask_for_fifo, be_ordinary
+from runtime.transport.direct import DirectReader
 
 _WORKS_PER_TURN = 64  # then the loop looks after its other lanes
 _LONGEST_TURN_NS = 5_000_000  # and so it does after the handler that ran longer: one alone may take far more
 _STALE_NS = 1_000_000
-_SLOW_NS = to_ns(SLOW_S)
+SLOW_NS = to_ns(SLOW_S)
 
 
 class MessageSource(Protocol):
     """Where a thread takes messages in by itself (`zeromq.Reader`)."""
+
+    handle: Callable[[Stamped[Any]], None] | None
+    """Takes a state that came straight from its publisher and ended a wait."""
 
     def drain(self, limit: int) -> int:
         """Deliver what has come, at most that many messages; return how many there were."""
@@ -47,6 +52,20 @@ class MessageSource(Protocol):
 
     def wake(self) -> None:
         """End the wait that is on, or the next one (any thread)."""
+        ...
+
+    def take_direct(self, fd: int) -> int:
+        """Hand over a state that has come by this one of `fds`; return how many there were."""
+        ...
+
+    @property
+    def fds(self) -> list[int]:
+        """What a loop waits on in place of `wait`; `drain` has to follow until it returns 0."""
+        ...
+
+    @property
+    def direct(self) -> DirectReader | None:
+        """Those states that come straight from their publishers."""
         ...
 
 
@@ -84,7 +103,8 @@ def run_guarded(hosted: NodeHost, work: Work) -> None:
             hosted.failures.tell(work.handler, problem)
 
 
-def _tell_slow(hosted: NodeHost, lane: Lane, work: Work, took_ns: int) -> None:
+def tell_slow(hosted: NodeHost, lane: Lane, work: Work, took_ns: int) -> None:
+    """Say that a plain handler took long, where that is long for it."""
     hz = next((state.hz for state in lane.timers if state.timer.name == work.handler), 0.0)
     hosted.slow.tell(work.handler, took_ns / NS_PER_S, 1 / hz if hz else 0.0)
 
@@ -99,9 +119,16 @@ class LoopRunner:
         clock: Clock,
         loop: asyncio.AbstractEventLoop,
         is_ending: Callable[[], bool] = lambda: False,
+        source: MessageSource | None = None,
     ) -> None:
-        """`is_ending`: whether the process has been asked to stop; then no handler begins after a long one."""
+        """`is_ending`: whether the process has been asked to stop; then no handler begins after a long one.
+
+        `source`: what the loop takes in for this lane by itself.
+        """
         self._is_ending = is_ending
+        self._source = source
+        self._fds: list[int] = []  # of these, those that the loop waits on
+        self._retry: asyncio.TimerHandle | None = None
         self._hosted = hosted
         self._lane = lane
         self._clock = clock
@@ -114,7 +141,41 @@ class LoopRunner:
 
     def start(self) -> None:
         self._is_running = True
+        if self._source is not None:
+            if self._source.direct is not None:
+                self._source.direct.ended = self._forget
+            self._listen(self._source)
         self._drive()
+
+    def _listen(self, source: MessageSource) -> None:
+        """Wait on what the source waits on, and look again after a while where a publisher is not there."""
+        if not self._is_running:
+            return
+        next_s = source.direct.retry() if source.direct is not None else None
+        direct = source.direct.by_fd if source.direct is not None else {}
+        for fd in source.fds:
+            if fd not in self._fds:
+                self._loop.add_reader(fd, *((self._take, source, fd) if fd in direct else (self._drive,)))
+                self._fds.append(fd)
+        if next_s is not None:
+            if self._retry is not None:
+                self._retry.cancel()
+            self._retry = self._loop.call_later(next_s, self._listen, source)
+
+    def _forget(self, fd: int) -> None:
+        """A publisher has gone: try again to reach it."""
+        if fd in self._fds and self._source is not None:
+            self._loop.remove_reader(fd)
+            self._fds.remove(fd)
+            self._loop.call_soon(self._listen, self._source)
+
+    def _take(self, source: MessageSource, fd: int) -> None:
+        """Handle a state that has come straight from its publisher."""
+        if self._is_ending():
+            return
+        if source.take_direct(fd) and self._lane.has_messages:
+            source.drain_states(_WORKS_PER_TURN)  # there may be a newer one
+            self._drive()
 
     def wake(self) -> None:
         if not self._is_woken:  # several messages, one wake-up
@@ -135,6 +196,11 @@ class LoopRunner:
 
     def stop(self) -> None:
         self._is_running = False
+        for fd in self._fds:
+            self._loop.remove_reader(fd)
+        self._fds = []
+        if self._retry is not None:
+            self._retry.cancel()
         if self._timer is not None:
             self._timer.cancel()
         if self._task is not None:
@@ -156,6 +222,8 @@ class LoopRunner:
                 break
             work = self._lane.take(now_ns)
             if work is None:
+                if self._source is not None and self._source.drain(_WORKS_PER_TURN):
+                    continue
                 self._sleep()
                 return
             if self._lane.style == "async":
@@ -163,8 +231,8 @@ class LoopRunner:
             else:
                 run_guarded(self._hosted, work)
             before_ns, now_ns = now_ns, self._clock.now_ns()
-            if now_ns - before_ns > _SLOW_NS:
-                _tell_slow(self._hosted, self._lane, work, now_ns - before_ns)
+            if now_ns - before_ns > SLOW_NS:
+                tell_slow(self._hosted, self._lane, work, now_ns - before_ns)
         self._is_woken = True
         self._loop.call_soon(self._go_on)
 
@@ -215,6 +283,13 @@ class WakeEvent:
 
     def drain_events(self, limit: int) -> None:
         pass
+
+    handle: Callable[[Stamped[Any]], None] | None = None
+    direct: DirectReader | None = None
+    fds: list[int] = []  # noqa: RUF012  # never changed
+
+    def take_direct(self, fd: int) -> int:
+        return 0
 
     def wait(self, timeout_s: float | None) -> bool:
         with self._condition:
@@ -293,8 +368,8 @@ class ThreadRunner:
             work = lane.take(now_ns)
             if work is not None:
                 run_guarded(hosted, work)
-                if lane.style == "plain" and (took_ns := now() - now_ns) > _SLOW_NS:
-                    _tell_slow(hosted, lane, work, took_ns)
+                if lane.style == "plain" and (took_ns := now() - now_ns) > SLOW_NS:
+                    tell_slow(hosted, lane, work, took_ns)
             elif source.drain(most) == 0:
                 due_ns = lane.next_due_ns()
                 timeout_s = None if due_ns is None else (due_ns - now()) * 1e-9

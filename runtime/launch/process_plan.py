@@ -26,9 +26,10 @@ from runtime.launch.processes_table import RealTime
 from runtime.launch.seats_table import holders_of, topics_of
 from runtime.message import Kind, Message
 from runtime.messages.codec import fingerprint
-from runtime.node import ports_of
-from runtime.ports import Publisher
+from runtime.node import Listener, handlers_of, ports_of
+from runtime.ports import Publisher, Subscription
 from runtime.qos import QoS
+from runtime.transport.direct import is_available
 from runtime.transport.reliable.tag import LIFESPAN_S, Terms
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     reliable: dict[str, Terms] = {}  # own topics whose events are acknowledged
     acknowledges: tuple[str, ...] = ()  # topics of others
     realtime: RealTime | None = None
+    direct_from: dict[str, tuple[str, ...]] = {}  # states that come straight from these processes
+    direct_to: dict[str, tuple[str, ...]] = {}  # own states that go straight to these processes
     owners: dict[str, str] = {}  # topic that one node alone may publish -> the process that it comes from
     gateway: GatewayPlan | None = None  # then it runs no nodes
 
@@ -96,6 +99,7 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
         for topic in exclusive.keys() & set(host.may_publish):
             raise UserError(f"may_publish names {topic}, which only {exclusive[topic]} may publish; leave it out")
     owners = {topic: name for name, own in publishes.items() for topic in own & exclusive.keys()}
+    direct_from = {name: _direct_from(launch, name, specs, publishes, owners) for name, specs in groups.items()}
     plans = {}
     for name in hears:
         specs = groups.get(name, [])
@@ -103,14 +107,14 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
         listeners: Counter[str] = Counter()
         for other, topics in hears.items():
             if other != name:
-                listeners.update(own & topics)
+                listeners.update((own & topics) - direct_from.get(other, {}).keys())
         listeners.update(own.intersection(watched))
         others = {other: topics for other, topics in hears.items() if other != name}
         plans[name] = ProcessPlan(
             nodes={spec.name: with_robot(launch.tables["nodes"][spec.name], spec.cls, launch.robot) for spec in specs},
             hears={topic: type_name(types[topic]) for topic in sorted(hears[name])},
             listeners=dict(listeners),
-            peers=tuple(other for other in hears if other != name),
+            peers=tuple(other for other in hears if other != name and publishes[other] & hears[name]),
             stops=_stops(specs) if name not in gateways else 2,
             restart=specs[0].restart if specs else "always",
             holders=holders_of(launch.seats),
@@ -120,10 +124,54 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             reliable=_reliable(launch, specs or launch.on(gateways.get(name, "")), others),
             acknowledges=tuple(sorted(hears[name] & _reliably(launch.graph.nodes.values()).keys())),
             realtime=launch.realtime.get(name),
+            direct_from=direct_from.get(name, {}),
+            direct_to={
+                topic: receivers
+                for topic in sorted(own)
+                if (receivers := tuple(other for other, some in direct_from.items() if name in some.get(topic, ())))
+            },
             owners={topic: owner for topic, owner in owners.items() if topic in hears[name]},
             gateway=_gateway(launch, gateways[name]) if name in gateways else None,
         )
     return plans
+
+
+def _direct_from(
+    launch: Launch,
+    process: str,
+    specs: list[NodeSpec],
+    publishes: Mapping[str, set[str]],
+    owners: Mapping[str, str],
+) -> dict[str, tuple[str, ...]]:
+    """The states that one plain handler of this process alone wants, and the processes that they come straight from."""
+    if not is_available() or any(spec.cls.subscribes_all for spec in specs):
+        return {}
+    topics = Counter(spec.topic_of(port) for spec in specs for port in ports_of(spec.cls, Subscription).values())
+    found = {}
+    for spec in specs:
+        handled = Counter(one.port for one in handlers_of(spec.cls) if isinstance(one, Listener))
+        for handler in handlers_of(spec.cls):
+            if not isinstance(handler, Listener) or handler.style != "plain" or handled[handler.port] > 1:
+                continue
+            port = ports_of(spec.cls, Subscription)[handler.port]
+            topic = spec.topic_of(port)
+            known = launch.graph.topics.get(topic)
+            if (
+                topics[topic] > 1
+                or known is None
+                or port.message.message_kind == "event"
+                or any(end.port.qos.late_join for end in known.publishers)
+                or any(end.port.qos.late_join for end in known.subscribers)
+            ):
+                continue
+            publishers = tuple(
+                other
+                for other, own in publishes.items()
+                if other != process and topic in own and owners.get(topic, other) == other
+            )
+            if publishers:
+                found[topic] = publishers
+    return found
 
 
 def _stops(specs: Iterable[NodeSpec]) -> Literal[0, 1, 2]:

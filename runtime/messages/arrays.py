@@ -45,6 +45,15 @@ def write_array(value: object) -> object:
     return (len(written) - 1, dtype_name, array.shape)
 
 
+def is_numbers(name: str) -> bool:
+    """Whether arrays of a type of that name can be sent."""
+    try:
+        _dtype(name)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
 def describe_array(value: object) -> object:
     """An array as its type alone, for `check_described`; raises as `write_array` does."""
     numpy = sys.modules.get("numpy")

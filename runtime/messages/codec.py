@@ -56,6 +56,11 @@ class _AnyBundle(msgspec.Struct, array_like=True):
     payloads: Annotated[list[msgspec.Raw], msgspec.Meta(min_length=1, max_length=MAX_BUNDLE)]
 
 
+def document_encoder(hook: Callable[[Any], object]) -> Callable[[object], bytes]:
+    """Writes the document of (fingerprint, envelope, message); `hook` writes arrays."""
+    return msgspec.msgpack.Encoder(enc_hook=hook).encode
+
+
 _encode = msgspec.msgpack.Encoder(enc_hook=write_array).encode
 _document_decoder = msgspec.msgpack.Decoder(_Document)
 _any_bundle_decoder = msgspec.msgpack.Decoder(_AnyBundle)

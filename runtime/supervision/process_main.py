@@ -29,6 +29,7 @@ from runtime.launch.process_plan import ProcessPlan, load_type
 from runtime.message import Message
 from runtime.supervision.child_process import STUCK
 from runtime.supervision.control_pipe import Control, ControlLog
+from runtime.transport.direct import DirectReader
 from runtime.transport.zeromq import PublisherSockets, Reader, SubscriberThread, endpoints, schedule_readers
 
 _FOR_TOOLS = ("processes", "nodes", "topics")  # parts of run.json that are nobody's business in a run
@@ -77,22 +78,33 @@ class Bus(PublisherSockets, Transport):
     def __init__(
         self, folder: Path, name: str, plan: ProcessPlan, priority: int, control: Control, refusals: Refusals
     ) -> None:
-        super().__init__(folder, name, priority, plan.reliable)
+        super().__init__(folder, name, priority, plan.reliable, direct=plan.direct_to)
+        self.direct = self._direct_from = plan.direct_from
         self.readers: list[Reader] = []
         self._receiver, self._acknowledges = name, plan.acknowledges
         self._control, self._refusals = control, refusals
 
     def open_source(self, types: Mapping[str, type[Message]], deliver: Deliver, lost: Lost) -> Reader:
+        straight = {topic: types[topic] for topic in types.keys() & self._direct_from.keys()}
         reader = Reader(
-            types,
+            {topic: message for topic, message in types.items() if topic not in straight},
             deliver,
             lost,
             receiver=self._receiver,
             reliable=self._acknowledges,
             refused=self._refusals.note,
+            direct=DirectReader(self._receiver, straight, self._direct_from, deliver, lost, self._refusals.note)
+            if straight
+            else None,
         )
         self.readers.append(reader)
         return reader
+
+    def connect_direct(self) -> None:
+        """Connect to those publishers of states that have come meanwhile."""
+        for reader in self.readers:
+            if reader.direct is not None:
+                reader.direct.retry()
 
     def each_second(self) -> None:
         self.send_late_join()
@@ -199,7 +211,9 @@ class Process:
             inlet.accept(self._folder, self._name, types)
             executor.prepare()
             inlet.start(start.transport)
-            missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)
+            missing = await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop, outlet.connect_direct)
+            if outlet.sender is not None:
+                self._loop.add_reader(outlet.sender.listener, outlet.sender.look)
             if missing and not self._stop.is_set():
                 logging.getLogger(self._name).warning("started before all subscribers of %s", ", ".join(missing))
             self._control.tell("ready")
@@ -210,6 +224,8 @@ class Process:
         finally:
             self._refusals.tell()
             inlet.close()
+            if outlet.sender is not None:
+                self._loop.remove_reader(outlet.sender.listener)
             outlet.close()
             for reader in outlet.readers if not executor.stuck else ():
                 reader.close()
@@ -226,7 +242,7 @@ class Process:
         def finish(ok: bool, reason: str) -> None:
             self._control.tell("finish", node=self._name, ok=ok, reason=reason)
 
-        outlet = PublisherSockets(self._folder, self._name, reliable=plan.reliable)
+        outlet = PublisherSockets(self._folder, self._name, reliable=plan.reliable, direct=plan.direct_to)
         gateway, doors = make_gateway(part, types, load_type, publish=outlet.publish, finish=finish)
         inlet = SubscriberThread(
             types,
@@ -241,6 +257,8 @@ class Process:
             inlet.accept(self._folder, self._name, types)
             inlet.start()
             await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)
+            if outlet.sender is not None:
+                self._loop.add_reader(outlet.sender.listener, outlet.sender.look)
             self._control.tell("ready")
             await self._wait_for_order()
             await gateway.run(self._stop)
@@ -250,6 +268,8 @@ class Process:
             self._refusals.tell()
             inlet.close()
             doors.close()
+            if outlet.sender is not None:
+                self._loop.remove_reader(outlet.sender.listener)
             outlet.close()
 
     async def _wait_for_order(self) -> None:

@@ -23,7 +23,7 @@ from runtime.launch.process_plan import ProcessPlan, describe, plan
 from runtime.message import Stamped, array_fields
 from runtime.supervision.child_process import STUCK, ChildProcess
 from runtime.supervision.registry import Claims, Registration
-from runtime.supervision.view import View
+from runtime.supervision.view import View, shown_by
 from runtime.transport.zeromq import SubscriberThread
 
 READY_S = 60.0  # loading a large model takes that long
@@ -117,10 +117,11 @@ class Supervisor:
         self._run_info = run_info
         self._view = view
         self._clock = SystemClock()
+        shows = shown_by(view)
         self._watched = {
             topic: message
             for topic, message in launch.graph.types.items()
-            if message is not Calls and not array_fields(message)
+            if message is not Calls and not array_fields(message) and (shows is None or issubclass(message, shows))
         }
         self._plans: dict[str, ProcessPlan] = plan(launch, self._watched)
         self._children: dict[str, ChildProcess] = {}
@@ -235,7 +236,7 @@ class Supervisor:
             raise PolyrhythmError(f"{', '.join(late)} did not become ready within {READY_S:g} s")
 
     def _observe(self, sockets: Path, loop: asyncio.AbstractEventLoop) -> SubscriberThread:
-        """Hear what the view shows, from the first message to the last: every topic but journals and arrays."""
+        """Hear what the view shows, from the first message to the last: of all topics but journals and arrays."""
 
         def show(stamped: Stamped[Any]) -> None:
             try:

@@ -8,7 +8,7 @@ import sys
 from typing import Any, Protocol, TextIO
 
 from runtime.clock import NS_PER_S, Clock, SystemClock
-from runtime.message import Stamped
+from runtime.message import Message, Stamped
 
 _OBEYED = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
@@ -24,7 +24,10 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
 
 
 class View(Protocol):
-    """Shows processes, messages and log lines; called from one thread only."""
+    """Shows processes, messages and log lines; called from one thread only.
+
+    One with an attribute `shows`, a tuple of message types, hears no others.
+    """
 
     def message(self, stamped: Stamped[Any]) -> None:
         """A message that was published."""
@@ -50,8 +53,16 @@ class View(Protocol):
         ...
 
 
+def shown_by(view: View) -> tuple[type[Message], ...] | None:
+    """The types of message that a view shows; None for all."""
+    shows: tuple[type[Message], ...] | None = getattr(view, "shows", None)
+    return shows
+
+
 class PlainView:
     """Prints log lines and process states, with the seconds since the start."""
+
+    shows: tuple[type[Message], ...] = ()
 
     def __init__(self, title: str, *, live: bool = False) -> None:
         self._start_ns = SystemClock().now_ns()
@@ -80,6 +91,8 @@ class PlainView:
 
 class SilentView:
     """Prints nothing but errors, on standard error: for `--json`."""
+
+    shows: tuple[type[Message], ...] = ()
 
     def __init__(self, title: str = "", *, live: bool = False) -> None:
         """Takes what every view takes."""

@@ -48,6 +48,9 @@ _ALIVE = 1 << 40  # the byte that the writer locks for as long as it lives
 _FLOCK = struct.Struct("hhqqi")  # of Linux on 64 bits: type, whence, start, length, pid
 _UNUSED_GRACES = 5  # a size that was not needed for so long gives way to another
 _MAPPED = 64  # segments that a reader keeps mapped
+_SIZES = 64  # of arrays, of which a pool knows the segment at once
+_GENERATION = struct.Struct("<Q")
+_now_ns = SystemClock.now_ns
 
 
 class SlotAddress(msgspec.Struct, frozen=True, array_like=True):
@@ -111,10 +114,12 @@ def sweep(folder: Path = FOLDER) -> list[str]:
 
 
 class _Slot:
-    __slots__ = ("allocated", "announced_ns", "generation", "index")
+    __slots__ = ("allocated", "announced_ns", "generation", "index", "locks", "unlocks")
 
     def __init__(self, index: int) -> None:
         self.index = index
+        self.locks = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, index, 1, 0)
+        self.unlocks = _FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, index, 1, 0)
         self.generation = 0
         self.announced_ns = 0
         self.allocated = 0  # bytes that are really there
@@ -128,6 +133,7 @@ class _Segment:
         import numpy as np
 
         self.capacity = capacity
+        self.key = b""  # its name, as bytes
         self.slots: deque[_Slot] = deque()  # oldest first, those being written apart
         self.made = 0
         self.most = slots
@@ -135,9 +141,9 @@ class _Segment:
         while True:
             self.name = f"polyrhythm-{os.getuid()}-{os.getpid()}-{secrets.token_hex(4)}"
             self._file = folder / self.name
-            self._fd = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            self.fd = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             try:
-                if _lock(self._fd, fcntl.F_WRLCK, _ALIVE) and os.fstat(self._fd).st_nlink:
+                if _lock(self.fd, fcntl.F_WRLCK, _ALIVE) and os.fstat(self.fd).st_nlink:
                     break  # else somebody swept here between the two lines above
             except OSError:
                 self.close()
@@ -145,15 +151,16 @@ class _Segment:
             self.close()
         try:
             size = _HEADER_BYTES + slots * capacity
-            os.ftruncate(self._fd, size)
-            os.posix_fallocate(self._fd, 0, _HEADER_BYTES)
-            self._map = mmap.mmap(self._fd, size)
+            os.ftruncate(self.fd, size)
+            os.posix_fallocate(self.fd, 0, _HEADER_BYTES)
+            self._map = mmap.mmap(self.fd, size)
             self._as_bytes: Callable[[Any], Any] = partial(np.frombuffer, dtype=np.uint8)
             self._bytes = self._as_bytes(self._map)
         except OSError:
             self.close()
             raise
         _HEADER.pack_into(self._map, 0, _MAGIC, slots, capacity)
+        self.key = self.name.encode()
 
     def take_slot(self, now_ns: int, oldest_ns: int) -> _Slot | None:
         """A slot to write into, locked: one announced before `oldest_ns`, else a new one, else the oldest free one."""
@@ -162,7 +169,7 @@ class _Segment:
         if slot is None and self.made < self.most:
             slot = _Slot(self.made)
             self.made += 1
-            _lock(self._fd, fcntl.F_WRLCK, slot.index)
+            _lock(self.fd, fcntl.F_WRLCK, slot.index)
         return slot or self._free_one(now_ns)
 
     def _free_one(self, oldest_ns: int) -> _Slot | None:
@@ -171,7 +178,7 @@ class _Segment:
             if slot.announced_ns > oldest_ns:
                 return None  # those behind it are younger, or were in use when it was their turn
             self.slots.popleft()
-            if _lock(self._fd, fcntl.F_WRLCK, slot.index):
+            if _lock(self.fd, fcntl.F_WRLCK, slot.index):
                 return slot
             self.slots.append(slot)  # somebody looks at it: leave it in peace for a round
         return None
@@ -180,7 +187,7 @@ class _Segment:
         """Fill a slot. Raises OSError where there is no memory for it."""
         start = _HEADER_BYTES + slot.index * self.capacity
         if size > slot.allocated:
-            os.posix_fallocate(self._fd, start, size)  # else a full folder would be a SIGBUS in the copy below
+            os.posix_fallocate(self.fd, start, size)  # else a full folder would be a SIGBUS in the copy below
             slot.allocated = size
         slot.generation += 1
         struct.pack_into("<Q", self._map, _GENERATIONS + 8 * slot.index, slot.generation)
@@ -189,15 +196,22 @@ class _Segment:
                 begin = start + offset
                 self._bytes[begin : begin + len(array)] = self._as_bytes(array)  # other threads run meanwhile
 
+    def overwrite(self, slot: _Slot, array: Any, size: int) -> None:
+        """Fill a slot that has held as much before with one array."""
+        slot.generation += 1
+        _GENERATION.pack_into(self._map, _GENERATIONS + 8 * slot.index, slot.generation)
+        start = _HEADER_BYTES + slot.index * self.capacity
+        self._bytes[start : start + size] = self._as_bytes(array)  # other threads run meanwhile
+
     def release(self, slot: _Slot) -> None:
         """Let readers in."""
-        _lock(self._fd, fcntl.F_UNLCK, slot.index)
+        _lock(self.fd, fcntl.F_UNLCK, slot.index)
         self.slots.append(slot)
 
     def close(self) -> None:
         """Remove the file; what readers hold of it stays good until they let go."""
         self._file.unlink(missing_ok=True)
-        os.close(self._fd)
+        os.close(self.fd)
 
 
 class Pool:
@@ -210,6 +224,7 @@ class Pool:
         self._clock = SystemClock()
         self._lock = threading.Lock()
         self._segments: dict[int, _Segment] = {}
+        self._by_size: dict[int, _Segment] = {}  # those that were used of late
         self._is_open = is_available(folder)
         self.problem = ""
         """Why arrays travel inside their messages, in words, where they do."""
@@ -236,7 +251,39 @@ class Pool:
             if segment in self._segments.values():  # else closed meanwhile
                 slot.announced_ns = self._clock.now_ns() if place else 0
                 segment.release(slot)
+                if len(sizes) == 1:
+                    if len(self._by_size) == _SIZES:
+                        self._by_size.clear()
+                    self._by_size[size] = segment
         return place
+
+    def store_one(self, array: Any, size: int) -> tuple[_Segment, _Slot] | None:
+        """The same for one array of that many bytes in the usual case, by as few steps as can be; None for any other.
+
+        Not usual is a size that is new, and a slot whose readers may still come, or that somebody looks at.
+        """
+        now_ns = _now_ns()
+        with self._lock:
+            segment = self._by_size.get(size)
+            if segment is None or not segment.slots:
+                return None
+            slot = segment.slots[0]
+            if slot.announced_ns > now_ns - self.grace_ns or size > slot.allocated:
+                return None
+            try:
+                fcntl.fcntl(segment.fd, fcntl.F_OFD_SETLK, slot.locks)
+            except OSError:
+                return None
+            segment.slots.popleft()
+            segment.used_ns = now_ns
+        segment.overwrite(slot, array, size)
+        with self._lock:
+            if self._by_size.get(size) is not segment:
+                return None  # closed meanwhile
+            slot.announced_ns = now_ns
+            fcntl.fcntl(segment.fd, fcntl.F_OFD_SETLK, slot.unlocks)
+            segment.slots.append(slot)
+        return segment, slot
 
     def _segment(self, size: int, now_ns: int) -> _Segment | None:
         capacity = _capacity(size)
@@ -249,6 +296,7 @@ class Pool:
                 if now_ns - old.used_ns > _UNUSED_GRACES * self.grace_ns:
                     left += old.most * old.capacity
                     self._segments.pop(key).close()
+                    self._by_size.clear()
         slots = min(SLOTS, max(left // 2, min(left, 4 * capacity)) // capacity)  # the next size gets something too
         if not slots:
             self.problem = f"the arrays of this process need more than {self._budget_bytes >> 20} MiB of shared memory"
@@ -266,6 +314,7 @@ class Pool:
             for segment in self._segments.values():
                 segment.close()
             self._segments.clear()
+            self._by_size.clear()
 
 
 class _Mapping:
@@ -297,12 +346,14 @@ class _Mapping:
             live = self._live.get(slot)
             block = None if live is None else live()
             if block is None:
-                if not _lock(self._fd, fcntl.F_RDLCK, slot):
+                try:
+                    fcntl.fcntl(self._fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_RDLCK, os.SEEK_SET, slot, 1, 0))
+                except (BlockingIOError, PermissionError):
                     return None
                 block = self._block.from_address(self._address + _HEADER_BYTES + slot * self.capacity)
                 block.mapping = self  # keeps the memory there
                 self._live[slot] = weakref.ref(block, partial(self._release, slot))
-            if struct.unpack_from("<Q", self._map, _GENERATIONS + 8 * slot)[0] != generation:
+            if _GENERATION.unpack_from(self._map, _GENERATIONS + 8 * slot)[0] != generation:
                 return None  # and the block, where it is a new one, lets go of its lock at once
             return self._as_bytes(block).data.toreadonly()  # type: ignore[no-any-return]  # ctypes' own view is of a rarer format
 
@@ -337,6 +388,16 @@ class Views:
         if block is None:
             return None
         return [block[offset : offset + size] for offset, size in zip(offsets, place.sizes, strict=True)]
+
+    def take_one(self, segment: str, slot: int, generation: int, size: int) -> memoryview | None:
+        """The same for one array; raises as well."""
+        mapping = self._mappings.get(segment)
+        if mapping is None:
+            mapping = self._open(segment)
+        if size > mapping.capacity or slot >= mapping.slots:
+            raise ValueError("no such place in the segment")
+        block = mapping.view(slot, generation)
+        return None if block is None else block[:size]
 
     def _open(self, name: str) -> _Mapping:
         if not _NAME.fullmatch(name):

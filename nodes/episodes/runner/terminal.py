@@ -11,7 +11,7 @@ import textwrap
 from typing import Any
 
 from nodes.episodes.evaluation.dimensions import NAMES
-from runtime.message import Stamped
+from runtime.message import Message, Stamped
 from runtime.msgs.episode import Observation, Outcome, Scores, Turn
 from runtime.supervision.view import plain, terminal_width
 
@@ -21,6 +21,8 @@ _BOLD, _DIM, _END = "\033[1m", "\033[2m", "\033[0m"
 
 class EpisodeView:
     """Prints lines; colours only on a terminal."""
+
+    shows: tuple[type[Message], ...] = (Observation, Turn, Outcome, Scores)
 
     def __init__(self, title: str, *, live: bool = False) -> None:
         self._live = live

@@ -6,14 +6,24 @@ import asyncio
 import logging
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import zmq
 
 from runtime.clock import SystemClock, to_ns
-from runtime.message import Envelope, Kind, Message
-from runtime.messages.codec import Frame, encode_bundles, encode_parts
+from runtime.message import Envelope, Kind, Message, array_fields
+from runtime.messages.arrays import is_numbers, write_array
+from runtime.messages.codec import (
+    Frame,
+    document_encoder,
+    encode_bundles,
+    encode_parts,
+    fingerprint,
+    holds_arrays,
+)
+from runtime.transport.direct import INLINE_BYTES, SLOT_OF_ONE, DirectSender
 from runtime.transport.reliable.tag import Terms
 from runtime.transport.shared_memory import Pool, SlotAddress, sweep
 from runtime.transport.zeromq.frames import (
@@ -34,6 +44,7 @@ from runtime.transport.zeromq.sockets import KINDS, bind_outward, schedule
 _POLL_S = 0.005
 _LAST_RECEIPTS_S = 0.3
 _NOTICES_EVERY = 256  # messages sent, between two looks at who came and went
+_LOOK_NS = 100_000_000  # between two such looks where all go straight
 
 
 class _Way:
@@ -57,12 +68,13 @@ class PublisherSockets:
         priority: int = 0,
         reliable: Mapping[str, Terms] | None = None,
         *,
+        direct: Mapping[str, Collection[str]] | None = None,
         shared_from_bytes: int = SHARED_FROM_BYTES,
     ) -> None:
         """`priority`: real-time priority of the threads that send; 0 leaves them ordinary.
 
-        `reliable`: the topics whose events are kept until they are acknowledged. `shared_from_bytes`: smaller arrays
-        travel inside their message.
+        `reliable`: the topics whose events are kept until they are acknowledged. `direct`: the states that go straight
+        to some processes, and to which. `shared_from_bytes`: smaller arrays travel inside their message.
         """
         self.kept: dict[str, Sequence[Frame]] = {}
         """The newest message of each topic that offers it to late joiners; its keys are set by the owner."""
@@ -70,11 +82,14 @@ class PublisherSockets:
         schedule(self._context, priority)
         self.ways: dict[Kind, _Way] = {}
         self._heads: dict[str, bytes] = {}
+        self._subscribers: Counter[str] = Counter()  # by topic, over ZeroMQ; known a little late
         self._whole: Counter[str] = Counter()  # topic -> subscribers who cannot reach our shared memory
         sweep()  # what an earlier process left behind when it was killed
         self.pool = Pool()
         self._shared_from_bytes = shared_from_bytes
         self._told_problem = ""
+        self.sender = DirectSender(folder, process, direct) if direct else None
+        self._look_ns = 0
         for kind in KINDS:
             socket = self._context.socket(zmq.XPUB)
             socket.setsockopt(zmq.XPUB_VERBOSER, 1)
@@ -92,10 +107,16 @@ class PublisherSockets:
                 priority=priority,
             )
 
-    async def await_subscribers(self, expected: Mapping[str, int], timeout_s: float, stop: asyncio.Event) -> list[str]:
+    async def await_subscribers(
+        self,
+        expected: Mapping[str, int],
+        timeout_s: float,
+        stop: asyncio.Event,
+        connect: Callable[[], object] = lambda: None,
+    ) -> list[str]:
         """Wait until each topic has that many processes subscribed; return the topics that still lack some at the end.
 
-        Tools that hear a topic are not counted.
+        Tools that hear a topic are not counted. `connect` is called again and again: the others wait for us as well.
         """
         missing = Counter(expected)
         clock = SystemClock()
@@ -109,10 +130,14 @@ class PublisherSockets:
                     topic, change = self._note(notice)
                     if not notice.endswith(PASSING):
                         missing[topic] -= change
-            lacking = sorted(topic for topic, count in missing.items() if count > 0)
+            connect()
+            lacking = sorted({topic for topic, count in missing.items() if count > 0}.union(self._not_connected()))
             if not lacking or stop.is_set() or clock.now_ns() >= end_ns:
                 return lacking
             await clock.sleep(_POLL_S)
+
+    def _not_connected(self) -> list[str]:
+        return [] if self.sender is None else self.sender.lacking()
 
     def publish(self, envelope: Envelope, message: Message) -> None:
         """Send to whoever subscribes; never waits. A full queue drops, which the receiver sees as a gap."""
@@ -126,6 +151,10 @@ class PublisherSockets:
         if arrays:
             self._publish_with(arrays, document, topic, way, message.message_kind)
             return
+        if self.sender is not None and topic in self.sender.topics:
+            self.sender.send(topic, document, (), None)
+            if not self.is_heard(topic, way):
+                return
         frame = (self._heads.get(topic) or self._head_of(topic)) + document
         with way.lock:
             if topic in self.kept:
@@ -134,6 +163,74 @@ class PublisherSockets:
             way.until_notices -= 1
             if not way.until_notices:
                 self._look_for_notices(way)
+
+    def writer(self, topic: str, message: type[Message]) -> Callable[[Envelope, Message], None]:
+        """What `publish` does with the messages of a topic, by as few steps as can be where all goes straight.
+
+        The usual case has no arrays, or one that lies in one piece and finds its slot. One call at a time.
+        """
+        direct, names = self.sender, array_fields(message)
+        if direct is None or topic not in direct.topics or topic in self.kept or (holds_arrays(message) and not names):
+            return self.publish
+        to, send_all, general, mark = direct.to, direct.send_packet, self.publish, fingerprint(message)
+        head, subscribers, whole = topic.encode() + b"\0", self._subscribers, self._whole
+        now = SystemClock.now_ns
+        if not names:
+            plain, encode_plain = head + b"\0", document_encoder(write_array)
+
+            def write(envelope: Envelope, message: Message) -> None:
+                if not to.get(topic) or subscribers[topic] > 0 or whole[topic] > 0 or now() > self._look_ns:
+                    return general(envelope, message)
+                try:
+                    document = encode_plain((mark, envelope, message))
+                except Exception:  # noqa: BLE001  # it says why
+                    return general(envelope, message)
+                return send_all(topic, plain + document, document, ())
+
+            return write
+        name, others, pool = names[0], names[1:], self.pool
+        kinds: dict[Any, str] = {}
+        held: list[Any] = [None]
+
+        def hook(value: Any) -> object:
+            if value is not held[0]:
+                raise TypeError("another array")
+            held[0] = None
+            return (0, kinds[value.dtype], value.shape)
+
+        encode = document_encoder(hook)
+
+        def write_one(envelope: Envelope, message: Message) -> None:
+            array: Any = getattr(message, name)
+            if (
+                array is None
+                or not to.get(topic)
+                or subscribers[topic] > 0
+                or whole[topic] > 0
+                or array.nbytes <= INLINE_BYTES
+                or not array.flags.c_contiguous
+                or (others and any(getattr(message, other) is not None for other in others))
+                or now() > self._look_ns
+            ):
+                return general(envelope, message)
+            if array.dtype not in kinds:
+                if not is_numbers(array.dtype.str):
+                    return general(envelope, message)
+                kinds[array.dtype] = array.dtype.str
+            held[0] = array
+            try:
+                document = encode((mark, envelope, message))
+            except Exception:  # noqa: BLE001  # it says why
+                return general(envelope, message)
+            size = array.nbytes
+            stored = pool.store_one(array, size)
+            if stored is None:
+                return general(envelope, message)
+            segment, slot = stored
+            packet = head + b"\3" + SLOT_OF_ONE.pack(segment.key, slot.index, slot.generation, 1, size) + document
+            return send_all(topic, packet, document, (array,))
+
+        return write_one
 
     def _head_of(self, topic: str) -> bytes:
         """What stands before the document of a message without arrays."""
@@ -144,6 +241,10 @@ class PublisherSockets:
         name = topic.encode()
         whole: Sequence[Frame] = ()
         place = self._store(topic, arrays) if kind == "state" else None
+        if self.sender is not None and topic in self.sender.topics:
+            self.sender.send(topic, document, arrays, place)
+            if not self.is_heard(topic, way):
+                return
         if place is None:
             packed = pack((name, document, *arrays))
         else:
@@ -160,6 +261,15 @@ class PublisherSockets:
             if not way.until_notices:
                 self._look_for_notices(way)
 
+    def is_heard(self, topic: str, way: _Way | None = None) -> bool:
+        """Whether somebody hears it over ZeroMQ; who has just come may be missed for a tenth of a second."""
+        if (now_ns := SystemClock.now_ns()) > self._look_ns:
+            self._look_ns = now_ns + _LOOK_NS
+            way = way or self.ways["state"]
+            with way.lock:
+                self._look_for_notices(way)
+        return self._subscribers[topic] > 0 or self._whole[topic] > 0
+
     def publish_all(self, envelope: Envelope, messages: Sequence[Message]) -> None:
         """Send messages without arrays that were published at once; the envelope is that of the first."""
         topic = envelope.topic
@@ -169,7 +279,12 @@ class PublisherSockets:
             return
         way = self.ways[messages[0].message_kind]
         head = topic.encode() + PASSING + BUNDLE
+        direct = self.sender if self.sender is not None and topic in self.sender.topics else None
         for document in encode_bundles(envelope, messages):
+            if direct is not None:
+                direct.send(topic, document, (), None, is_bundle=True)
+                if not self.is_heard(topic, way):
+                    continue
             with way.lock:
                 send_one(way.socket, head + document, NOBLOCK)
                 way.until_notices -= 1
@@ -182,7 +297,8 @@ class PublisherSockets:
         Only states go there, where a newer one may overwrite one that nobody has taken in yet; and not those that are
         kept for late joiners, for the same reason.
         """
-        if sum(map(len, arrays)) < self._shared_from_bytes or topic in self.kept:
+        is_direct = self.sender is not None and topic in self.sender.topics
+        if sum(map(len, arrays)) < (INLINE_BYTES + 1 if is_direct else self._shared_from_bytes) or topic in self.kept:
             return None
         place = self.pool.store(arrays)
         if place is None and self.pool.problem != self._told_problem:
@@ -197,6 +313,8 @@ class PublisherSockets:
         if topic.startswith(WHOLE.decode()):
             topic = topic[1:]
             self._whole[topic] += change
+        else:
+            self._subscribers[topic] += change
         return topic, change
 
     def _look_for_notices(self, way: _Way) -> None:
@@ -205,6 +323,8 @@ class PublisherSockets:
 
     def send_late_join(self) -> None:
         """Send the newest states to those who have come since the last time (any thread)."""
+        if self.sender is not None:
+            self.sender.look()
         for way in self.ways.values():
             with way.lock:
                 self._send_late_join(way.socket)
@@ -232,6 +352,8 @@ class PublisherSockets:
         """Send what is queued, for at most half a second, and close."""
         if self._resender is not None:
             self._resender.close(_LAST_RECEIPTS_S)
+        if self.sender is not None:
+            self.sender.close()
         for way in self.ways.values():
             with way.lock:
                 way.socket.close()

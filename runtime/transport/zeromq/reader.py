@@ -17,8 +17,10 @@ from zmq.backend import zmq_poll
 from runtime.clock import SystemClock, to_ns
 from runtime.errors import CodecError, TransportError
 from runtime.message import Envelope, Kind, Message, Stamped, array_fields
-from runtime.messages.codec import Frame, decode_envelope, decoder_of
+from runtime.messages.codec import Frame
 from runtime.os_realtime import ask_for_fifo
+from runtime.transport.channel import Channel, Refused
+from runtime.transport.direct import DirectReader
 from runtime.transport.reliable.tag import read_tag
 from runtime.transport.shared_memory import SlotAddress, Views
 from runtime.transport.zeromq.acks import Acks
@@ -34,10 +36,7 @@ from runtime.transport.zeromq.sockets import (
     subscriber,
 )
 
-Refused = Callable[[str, str, str], None]
-
 _POLLIN = int(zmq.POLLIN)
-_WIDEST_GAP = 1_000_000  # messages counted as lost at once: a damaged number must not spoil the count for good
 _BURST = 16  # events received between two looks at the sockets
 _FAILURES = 3  # of one segment, before a reader asks for whole messages
 
@@ -100,20 +99,6 @@ class ConnectionMonitor:
         self._events.close()
 
 
-class _Channel:
-    """One topic: how its messages are read, and the newest one of each source."""
-
-    __slots__ = ("decode", "decode_bundle", "head", "is_event", "last", "topic")
-
-    def __init__(self, topic: str, message: type[Message]) -> None:
-        decoder = decoder_of(message)
-        self.topic = topic
-        self.head = topic.encode() + PASSING + b"\0"  # of a message without arrays
-        self.decode, self.decode_bundle = decoder.decode, decoder.decode_bundle
-        self.is_event = message.message_kind == "event"
-        self.last: dict[str, Envelope] = {}
-
-
 class Reader:
     """Subscriptions to other processes, read by one thread: `wait` until something comes, then `drain` it."""
 
@@ -129,22 +114,27 @@ class Reader:
         receiver: str = "",
         reliable: Collection[str] = (),
         refused: Refused = lambda source, topic, why: None,
+        direct: DirectReader | None = None,
     ) -> None:
         """`is_counted`: publishers wait for it when they start; not so for those who only watch.
 
         `is_deep`: it queues states, too, where others are content with the newest. `watches_ends`: for `finish`.
         `receiver`: the process in whose name it acknowledges events on the `reliable` topics. `refused` is told of each
-        message that cannot be read although its sender can be: the sender's node, the topic and why.
+        message that cannot be read although its sender can be: the sender's node, the topic and why. `direct`: states
+        that come straight from their publishers to the same thread; they go first.
         """
         self._is_deep = is_deep
+        self.direct = direct
+        self.handle: Callable[[Stamped[Any]], None] | None = None
+        """Takes a state that ended a wait, in place of `deliver`."""
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context.instance()
         self._types = {topic.encode(): message for topic, message in types.items()}
         self._end = COUNTED if is_counted else PASSING
         self._deliver = deliver
         self._lost = lost
         self._refused = refused
-        self._channels = {topic.encode(): _Channel(topic, message) for topic, message in types.items()}
-        self._latest: _Channel | None = None
+        self._channels = {topic.encode(): self._channel(topic, message) for topic, message in types.items()}
+        self._latest: Channel | None = None
         self._receiver, self._reliable = receiver, frozenset(topic.encode() for topic in reliable if receiver)
         self._receipts: Acks | None = None
         self.elsewhere = SharedMemoryReader(self._end)
@@ -163,6 +153,11 @@ class Reader:
         self._wake_reader, self._wake_writer = os.pipe()
         for fd in (self._wake_reader, self._wake_writer):
             os.set_blocking(fd, False)
+
+    def _channel(self, topic: str, message: type[Message]) -> Channel:
+        return Channel(
+            topic, message, topic.encode() + PASSING + b"\0", self._lost, self._refused
+        )  # of a message without arrays
 
     def connect(
         self,
@@ -184,6 +179,8 @@ class Reader:
             self._subscribe(folder, (owner,), owner)  # first: a fence is read before what others say about it
         self._subscribe(folder, processes, "")
         self._list_sockets()
+        if self.direct is not None:
+            self.direct.connect(folder)
 
     def _subscribe(self, folder: Path, processes: Sequence[str], owner: str) -> None:
         for kind in KINDS:
@@ -225,7 +222,7 @@ class Reader:
         """Take in what tools publish, on these topics too. Raises TransportError; call before the first `wait`."""
         for more, message in (types or {}).items():
             self._types[more.encode()] = message
-            self._channels.setdefault(more.encode(), _Channel(more, message))
+            self._channels.setdefault(more.encode(), self._channel(more, message))
         sockets = {kind: subscriber(self._context, QUEUE_LENGTH[kind]) for kind in KINDS}
         for kind, socket in sockets.items():
             self._sockets[kind].append(socket)
@@ -242,8 +239,21 @@ class Reader:
             next_s = self._receipts.tell()
             if next_s is not None:
                 timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
-        self._ready = select.select(self._fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
+        direct = self.direct
+        if direct is None:
+            fds: Iterable[int] = self._fds
+        else:
+            next_s = direct.retry()
+            if next_s is not None:
+                timeout_s = next_s if timeout_s is None else min(timeout_s, next_s)
+            fds = [*self._fds, *direct.by_fd]
+        self._ready = select.select(fds, (), (), timeout_s)[0]  # ZeroMQ's own wait counts in milliseconds
         return bool(self._ready)
+
+    @property
+    def fds(self) -> list[int]:
+        """What to wait on in place of `wait`; `drain` has to follow until it returns 0."""
+        return [*self._fds, *(self.direct.by_fd if self.direct is not None else ())]
 
     def wake(self) -> None:
         """End the wait that is on, or the next one (any thread)."""
@@ -266,8 +276,11 @@ class Reader:
         number = 0
         if self._ready:  # something has just ended a wait: hand over one message of each socket, at once
             ready, self._ready = self._ready, []
+            direct = self.direct.by_fd if self.direct is not None else {}
             for fd in ready:
-                if fd == self._wake_reader:
+                if fd in direct:
+                    number += self.take_direct(fd)
+                elif fd == self._wake_reader:
                     self._clear_wake()
                 elif number < limit:
                     socket = self._by_fd[fd]
@@ -286,7 +299,18 @@ class Reader:
             if not taken:
                 break
             number += taken
+        if self.direct is not None:
+            number += self.direct.drain(_BURST)
         return number or int(self._has_cleared_wake)
+
+    def take_direct(self, fd: int) -> int:
+        """Hand a state over that has come straight from its publisher; return how many there were."""
+        direct = self.direct
+        link = direct.by_fd.get(fd) if direct is not None else None
+        if direct is None or link is None:
+            return 0  # it has gone meanwhile
+        handle = None if self._has_cleared_wake else self.handle  # it may have been woken to stop
+        return int(direct.take(link, handle or self._deliver))
 
     def _clear_wake(self) -> None:
         os.read(self._wake_reader, 64)
@@ -306,6 +330,8 @@ class Reader:
 
     def drain_states(self, limit: int) -> None:
         """Deliver the states that have come; events stay where they are, in order and not yet counted."""
+        if self.direct is not None:
+            self.direct.drain(limit)
         for socket in self._sockets["state"]:
             self._take_burst(socket, limit)
 
@@ -345,6 +371,8 @@ class Reader:
         os.close(self._wake_reader)
         os.close(self._wake_writer)
         self.elsewhere.close()
+        if self.direct is not None:
+            self.direct.close()
         if self._receipts is not None:
             self._receipts.close()
 
@@ -364,7 +392,7 @@ class Reader:
         try:
             stamped = channel.decode(channel.topic, document)
         except CodecError as problem:
-            self._lose(channel, document, f"garbled: {problem}")
+            channel.lose(document, f"garbled: {problem}")
             return
         envelope = stamped.envelope
         if (socket is self._inward_event or socket is self._inward_state) and self._is_forged(channel, envelope):
@@ -372,35 +400,31 @@ class Reader:
         last = channel.last.get(envelope.source)
         if last is not None and envelope.seq == last.seq + 1:  # nearly always: asked here, it costs no call
             channel.last[envelope.source] = envelope
-        elif not self._is_new(channel, envelope):
+        elif not channel.is_new(envelope):
             return
         self._deliver(stamped)
 
-    def _is_forged(self, channel: _Channel, envelope: Envelope) -> bool:
+    def _is_forged(self, channel: Channel, envelope: Envelope) -> bool:
         """Of a message of a tool: whether it speaks in the name of a node."""
         if envelope.source not in self._nodes:
             return False
         self._lost(channel.topic, f"forged: a tool speaks in the name of {envelope.source}", 1)
         return True
 
-    def _take_bundle(self, channel: _Channel, document: Frame, socket: zmq.Socket[bytes]) -> None:
+    def _take_bundle(self, channel: Channel, document: Frame, socket: zmq.Socket[bytes]) -> None:
         """Take in messages that were published at once: of events the first, and the others are held."""
         try:
             bundle = channel.decode_bundle(channel.topic, document)
         except CodecError as problem:
-            self._lose(channel, document, f"garbled: {problem}")
+            channel.lose(document, f"garbled: {problem}")
             return
         first, newest = bundle[0].envelope, bundle[-1].envelope
         if socket in (self._inward_event, self._inward_state) and any(
             self._is_forged(channel, one.envelope) for one in bundle
         ):
             return
-        last = channel.last.get(first.source)
-        if last is not None and newest.seq == last.seq and newest.published_ns == last.published_ns:
-            return  # it has come before
-        if last is not None and first.seq > last.seq + 1:
-            self._lost(channel.topic, "link", min(first.seq - last.seq - 1, _WIDEST_GAP))
-        channel.last[first.source] = newest
+        if not channel.is_new_bundle(first, newest):
+            return
         if channel.is_event:
             self._held.extend(bundle)
             self._deliver_held(1)
@@ -422,20 +446,20 @@ class Reader:
             if place is not None:
                 found = self.elsewhere.fetch(topic, place, socket)
                 if isinstance(found, str):
-                    self._lose(channel, document, found)
+                    channel.lose(document, found)
                     return
                 arrays.extend(found)
             stamped = channel.decode(channel.topic, document, arrays)
         except CodecError as problem:
-            self._lose(channel, document, f"garbled: {problem}")
+            channel.lose(document, f"garbled: {problem}")
             return
         if socket in (self._inward_event, self._inward_state) and self._is_forged(channel, stamped.envelope):
             return
-        if self._is_new(channel, stamped.envelope):
+        if channel.is_new(stamped.envelope):
             self._deliver(stamped)
 
     def _take_reliable(
-        self, receipts: Acks, channel: _Channel, tag: bytes, document: Frame, arrays: Sequence[Frame]
+        self, receipts: Acks, channel: Channel, tag: bytes, document: Frame, arrays: Sequence[Frame]
     ) -> None:
         topic = channel.topic
         try:
@@ -448,41 +472,9 @@ class Reader:
         except CodecError as problem:
             if receipts.take(topic, read, None):
                 self._lost(topic, f"garbled: {problem}", 1)
-                self._tell_sender(topic, document, str(problem))
+                channel.tell_sender(document, str(problem))
             return
         receipts.take(topic, read, stamped)
-
-    def _is_new(self, channel: _Channel, envelope: Envelope) -> bool:
-        """Count what is missing before this message; False where it has come before."""
-        last = channel.last.get(envelope.source)
-        if last is not None and envelope.seq != last.seq + 1:
-            if envelope.seq == last.seq and envelope.published_ns == last.published_ns:
-                return False  # sent again for somebody who came late
-            if envelope.seq > last.seq:
-                self._lost(channel.topic, "link", min(envelope.seq - last.seq - 1, _WIDEST_GAP))
-        channel.last[envelope.source] = envelope
-        return True
-
-    def _lose(self, channel: _Channel, document: Frame, reason: str) -> None:
-        """Count a message that came and cannot be used, once: its number is not missed as well."""
-        try:
-            envelope = decode_envelope(document)
-            if envelope.topic == channel.topic:
-                self._is_new(channel, envelope)
-        except CodecError:
-            pass  # then its number is counted as missing with the next one
-        self._lost(channel.topic, reason, 1)
-        kind, _, why = reason.partition(": ")
-        if kind == "garbled":
-            self._tell_sender(channel.topic, document, why)
-
-    def _tell_sender(self, topic: str, document: Frame, why: str) -> None:
-        try:
-            envelope = decode_envelope(document)
-        except CodecError:
-            return  # it may be anybody's
-        if envelope.topic == topic:
-            self._refused(envelope.source, topic, why)
 
 
 _PER_TURN = 256  # messages, then look whether to stop

@@ -1,0 +1,519 @@
+"""States between the processes of one host: from the thread that publishes to the thread that handles, in one wake-up.
+
+A process listens at one Unix socket of packets (`DirectSender`). Who handles its states connects, says which topics it
+wants, and waits on that very socket (`DirectReader`); a packet is a message, sent by the thread that publishes it. The
+connection tells each side when the other one has died, and a full one drops the message, which the receiver sees as a
+gap. Which topics go this way says the launch's plan; all others, events and tools are ZeroMQ's.
+
+A packet is the topic, a zero byte, a mark, and what the mark says. PLAIN: a document. BUNDLE: the document of several
+messages. INLINE: a document with small arrays behind it. SLOT: a document whose arrays lie in shared memory. APART: a
+message that is too large for a packet, or finds no slot, in anonymous memory whose descriptor comes with the packet
+(a packet ANNOUNCE goes before it: a plain `recv` would close the descriptor).
+"""
+
+from __future__ import annotations
+
+import array
+import mmap
+import os
+import socket
+import struct
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runtime.clock import SystemClock
+from runtime.errors import CodecError, TransportError
+from runtime.message import Message, Stamped
+from runtime.messages.codec import MAX_ARRAY_BYTES, MAX_ARRAYS, Frame
+from runtime.transport.channel import Channel, Lost, Refused
+from runtime.transport.shared_memory import SlotAddress, Views
+
+PLAIN, BUNDLE, INLINE, SLOT, APART = range(5)
+ANNOUNCE = b"\0"
+INLINE_BYTES = 16 << 10
+"""Arrays up to this size together travel inside the packet."""
+LARGEST_PACKET = 60 << 10
+
+_RECEIVE_BYTES = 64 << 10
+_BUFFER_BYTES = 1 << 20  # asked for; the kernel gives what it allows, at least room for a hundred small packets
+_WHOLE = b"w"  # what a receiver says that cannot reach the shared memory
+_FAILURES = 3  # of one segment, before a receiver says so
+_RETRY_NS = 20_000_000
+_LOOK_NS = 100_000_000  # between two looks at who came and went, while messages are sent
+_DONTWAIT = int(getattr(socket, "MSG_DONTWAIT", 0)) | int(getattr(socket, "MSG_NOSIGNAL", 0))
+
+_COUNT = struct.Struct("<BI")  # arrays, bytes of the document
+_SLOT = struct.Struct("<48sHQB")  # segment, slot, generation, arrays
+SLOT_OF_ONE = struct.Struct("<48sHQBQ")  # the same, and the array's bytes
+_SIZES = [struct.Struct(f"<{number}Q") for number in range(MAX_ARRAYS + 2)]
+
+_now_ns = SystemClock.now_ns
+
+
+class _Hello(msgspec.Struct, array_like=True):
+    receiver: str
+    topics: list[str]
+
+
+_hello_decoder = msgspec.msgpack.Decoder(_Hello)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def is_available() -> bool:
+    """Whether this system has what is needed."""
+    return sys.platform == "linux"
+
+
+def place(folder: Path, process: str) -> str:
+    """Where a process of a run sends its states from."""
+    return str(folder / f"{process}.direct")
+
+
+def _new_socket() -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    made.setblocking(False)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
+    return made
+
+
+def _padded(size: int) -> int:
+    return -(-size // 16) * 16
+
+
+def slot_packet(head: bytes, where: SlotAddress, document: bytes) -> bytes:
+    """The packet of a message whose arrays lie in shared memory."""
+    count = len(where.sizes)
+    return b"".join(
+        (
+            head,
+            b"\x03",
+            _SLOT.pack(where.segment.encode(), where.slot, where.generation, count),
+            _SIZES[count].pack(*where.sizes),
+            document,
+        )
+    )
+
+
+def _inline_packet(head: bytes, document: bytes, arrays: Sequence[Frame]) -> bytes:
+    count = len(arrays)
+    parts: list[Frame] = [head, b"\x02", _COUNT.pack(count, len(document)), _SIZES[count].pack(*map(len, arrays))]
+    parts.append(document)
+    size = sum(map(len, parts))
+    for one in arrays:
+        parts += (bytes(_padded(size) - size), one)
+        size = _padded(size) + len(one)
+    return b"".join(parts)
+
+
+class _Receiver:
+    """A connection to a process that handles our states."""
+
+    __slots__ = ("is_apart", "name", "send", "socket", "topics")
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self.send: Callable[[bytes, int], int] = connection.send
+        self.name = ""
+        self.topics: tuple[str, ...] = ()
+        self.is_apart = False  # it cannot reach our shared memory
+
+
+class DirectSender:
+    """The sending side of a process; any thread may send. `receivers`: the topics that may go, and to which processes.
+
+    Raises TransportError where the socket cannot be made.
+    """
+
+    def __init__(self, folder: Path, process: str, receivers: Mapping[str, Collection[str]]) -> None:
+        self.to: dict[str, tuple[_Receiver, ...]] = {}
+        """By topic, who is connected."""
+        self.topics = frozenset(receivers)
+        self._expected = {topic: frozenset(names) for topic, names in receivers.items()}
+        self._connected: list[_Receiver] = []
+        self._heads: dict[str, bytes] = {topic: topic.encode() + b"\0" for topic in receivers}
+        self._lock = threading.Lock()
+        self._look_ns = 0
+        self.listener = _new_socket()
+        path = place(folder, process)
+        try:
+            Path(path).unlink(missing_ok=True)  # of the process that has crashed
+            self.listener.bind(path)
+            self.listener.listen(128)
+        except OSError as problem:
+            self.listener.close()
+            raise TransportError(f"{path} cannot be bound: {problem.strerror}") from problem
+
+    def lacking(self) -> list[str]:
+        """The topics of which some process that is to hear them is not connected yet."""
+        self.look()
+        return [
+            topic
+            for topic, names in self._expected.items()
+            if not names.issubset(one.name for one in self.to.get(topic, ()))
+        ]
+
+    def look(self) -> None:
+        """Let in who wants to hear, and forget who has gone (any thread)."""
+        if not self._lock.acquire(blocking=False):
+            return  # somebody looks already
+        try:
+            self._look_ns = _now_ns() + _LOOK_NS
+            while True:
+                try:
+                    connection, _ = self.listener.accept()
+                except OSError:
+                    break  # nobody; or closed
+                connection.setblocking(False)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
+                self._connected.append(_Receiver(connection))
+            for one in self._connected[:]:
+                self._hear(one)
+        finally:
+            self._lock.release()
+
+    def _hear(self, one: _Receiver) -> None:
+        """What a receiver says: who it is, that it cannot reach shared memory, or that it has gone."""
+        try:
+            while said := one.socket.recv(_RECEIVE_BYTES, _DONTWAIT):
+                if one.name:
+                    one.is_apart = one.is_apart or said == _WHOLE
+                    continue
+                hello = _hello_decoder.decode(said)
+                one.name = hello.receiver
+                one.topics = tuple(topic for topic in hello.topics if topic in self._expected)
+                for topic in one.topics:
+                    self.to[topic] = (*self.to.get(topic, ()), one)
+        except BlockingIOError:
+            return
+        except (OSError, msgspec.MsgspecError):
+            pass
+        self._connected.remove(one)  # it has gone, or is none of ours
+        for topic in one.topics:
+            self.to[topic] = tuple(other for other in self.to[topic] if other is not one)
+        one.socket.close()
+
+    def send(
+        self,
+        topic: str,
+        document: bytes,
+        arrays: Sequence[Frame],
+        where: SlotAddress | None,
+        *,
+        is_bundle: bool = False,
+    ) -> None:
+        """Send one message to all that hear its topic; never waits. `where`: its arrays' place in shared memory."""
+        receivers = self.to.get(topic)
+        if receivers:
+            head = self._heads[topic]
+            if where is not None:
+                packet = slot_packet(head, where, document)
+            elif not arrays:
+                packet = b"".join((head, b"\x01" if is_bundle else b"\x00", document))
+            elif sum(map(len, arrays)) <= INLINE_BYTES:
+                packet = _inline_packet(head, document, arrays)
+            else:
+                packet = b""
+            self.send_packet(topic, packet, document, arrays)
+        elif _now_ns() > self._look_ns:
+            self.look()
+
+    def send_packet(self, topic: str, packet: bytes, document: bytes, arrays: Sequence[Any]) -> None:
+        """Send a message as this packet to those who can take it so, and apart to the others; b"": to all apart."""
+        is_apart = not 0 < len(packet) <= LARGEST_PACKET
+        is_lost = False
+        for one in self.to.get(topic, ()):
+            try:
+                if is_apart or (one.is_apart and arrays):
+                    self._send_apart(one, self._heads[topic], document, [memoryview(part).cast("B") for part in arrays])
+                else:
+                    one.send(packet, _DONTWAIT)
+            except BlockingIOError:
+                pass  # its queue is full: a gap, which it counts
+            except OSError:
+                is_lost = True
+        if is_lost or _now_ns() > self._look_ns:
+            self.look()
+
+    def _send_apart(self, one: _Receiver, head: bytes, document: bytes, arrays: Sequence[Frame]) -> None:
+        """Send a message in memory that belongs to nobody but itself. Raises OSError."""
+        parts = (document, *arrays)
+        fd = os.memfd_create("polyrhythm-message", os.MFD_CLOEXEC)
+        try:
+            for part in parts:
+                for piece in (part, bytes(_padded(len(part)) - len(part))):
+                    left = memoryview(piece)
+                    while left:
+                        left = left[os.write(fd, left) :]
+            packet = b"".join((head, b"\x04", bytes((len(parts),)), _SIZES[len(parts)].pack(*map(len, parts))))
+            one.send(ANNOUNCE, _DONTWAIT)
+            given = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", (fd,)))]
+            one.socket.sendmsg([packet], given, _DONTWAIT)
+        finally:
+            os.close(fd)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        with self._lock:
+            self.to.clear()
+            self.listener.close()
+            for one in self._connected:
+                one.socket.close()
+            self._connected.clear()
+
+
+class _Link:
+    """A connection to one publishing process."""
+
+    __slots__ = ("expects_fd", "hello", "path", "recv", "socket")
+
+    def __init__(self, path: str, hello: bytes) -> None:
+        self.path = path
+        self.hello = hello
+        self.socket: socket.socket | None = None
+        self.recv: Callable[[int, int], bytes] = _no_bytes
+        self.expects_fd = False
+
+
+def _no_bytes(size: int, flags: int) -> bytes:
+    raise BlockingIOError
+
+
+class DirectReader:
+    """What one thread handles of the states of other processes; that thread alone calls it."""
+
+    def __init__(
+        self,
+        receiver: str,
+        types: Mapping[str, type[Message]],
+        publishers: Mapping[str, Collection[str]],
+        deliver: Callable[[Stamped[Any]], None],
+        lost: Lost,
+        refused: Refused = lambda *_: None,
+    ) -> None:
+        """`receiver`: the name of this process. `publishers`: by topic, the processes that it is heard from."""
+        self.topics = frozenset(types)
+        self._deliver = deliver
+        self._channels = {
+            topic.encode(): Channel(topic, message, topic.encode() + b"\0", lost, refused)
+            for topic, message in types.items()
+        }
+        self._latest: Channel | None = None
+        self._views = Views()
+        self._failures: Counter[str] = Counter()  # by segment
+        self._receiver, self._publishers = receiver, {topic: publishers[topic] for topic in types}
+        self._links: list[_Link] = []
+        self.by_fd: dict[int, _Link] = {}
+        """The connections that are up; a new dict with each change."""
+        self._retry_ns = 0
+        self.ended: Callable[[int], None] = lambda fd: None
+        """Called before a connection is closed whose publisher has gone."""
+
+    def connect(self, folder: Path) -> None:
+        """Connect to those publishers that are there; to the others with `retry`."""
+        topics: dict[str, list[str]] = {}
+        for topic, processes in sorted(self._publishers.items()):
+            for process in processes:
+                topics.setdefault(process, []).append(topic)
+        self._links = [
+            _Link(place(folder, process), _encode(_Hello(self._receiver, own))) for process, own in topics.items()
+        ]
+        self.retry()
+
+    def retry(self) -> float | None:
+        """Connect where that is to be tried now; the seconds until the next try, or None where all are connected."""
+        if len(self.by_fd) == len(self._links):
+            return None
+        now_ns = _now_ns()
+        if now_ns < self._retry_ns:
+            return (self._retry_ns - now_ns) * 1e-9
+        self._retry_ns = now_ns + _RETRY_NS
+        for link in self._links:
+            if link.socket is None:
+                self._try(link)
+        return None if len(self.by_fd) == len(self._links) else _RETRY_NS * 1e-9
+
+    def _try(self, link: _Link) -> None:
+        made = _new_socket()
+        try:
+            made.connect(link.path)
+            made.send(link.hello)
+        except OSError:
+            made.close()
+            return
+        link.socket, link.recv, link.expects_fd = made, made.recv, False
+        self.by_fd = {**self.by_fd, made.fileno(): link}
+
+    def _end(self, link: _Link) -> None:
+        """The publisher has gone: it will be back, or not."""
+        assert link.socket is not None
+        fd = link.socket.fileno()
+        self.ended(fd)
+        self.by_fd = {other: one for other, one in self.by_fd.items() if other != fd}
+        link.socket.close()
+        link.socket, link.recv = None, _no_bytes
+
+    def drain(self, limit: int) -> int:
+        """Deliver what has come, at most that many messages of each publisher; return how many there were."""
+        number = 0
+        for link in self.by_fd.values():
+            taken = 0
+            while taken < limit and self.take(link, self._deliver):
+                taken += 1
+            number += taken
+        return number
+
+    def take(self, link: _Link, deliver: Callable[[Stamped[Any]], None]) -> bool:
+        """Take in one packet; False where there is none, and where the publisher has gone."""
+        fd = -1
+        try:
+            if link.expects_fd:
+                packet, fd = self._receive_with_fd(link)
+            else:
+                packet = link.recv(_RECEIVE_BYTES, _DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            packet = b""
+        if not packet:
+            self._end(link)
+            return False
+        channel = self._latest  # mostly of the same topic as the message before
+        if channel is None or not packet.startswith(channel.head):
+            channel = self._channels.get(packet[: packet.find(b"\0")])
+            if channel is None:
+                if fd >= 0:
+                    os.close(fd)
+                link.expects_fd = packet == ANNOUNCE
+                return True
+            self._latest = channel
+        at = len(channel.head)
+        mark = packet[at] if len(packet) > at else -1
+        document: Frame = packet[at + 1 :]
+        if mark == BUNDLE:
+            self._take_bundle(channel, document)
+            return True
+        arrays: Sequence[Frame] = ()
+        try:
+            if mark == SLOT and packet[at + _SLOT.size] == 1:  # a message with one array: in as few steps as can be
+                segment, slot, generation, _, size = SLOT_OF_ONE.unpack_from(packet, at + 1)
+                document = packet[at + 1 + SLOT_OF_ONE.size :]
+                found_one = self._fetch_one(link, segment.rstrip(b"\0").decode(), slot, generation, size)
+                if isinstance(found_one, str):
+                    channel.lose(document, found_one)
+                    return True
+                arrays = (found_one,)
+            elif mark != PLAIN:
+                found = self._read(link, mark, packet, at + 1, fd)
+                document = found[0]
+                if isinstance(found[1], str):
+                    channel.lose(document, found[1])
+                    return True
+                arrays = found[1]
+            stamped = channel.decode(channel.topic, document, arrays)
+        except (CodecError, ValueError, struct.error, IndexError) as problem:
+            channel.lose(document, f"garbled: {problem}")
+            return True
+        envelope = stamped.envelope
+        last = channel.last.get(envelope.source)
+        if last is not None and envelope.seq == last.seq + 1:  # nearly always: asked here, it costs no call
+            channel.last[envelope.source] = envelope
+        elif not channel.is_new(envelope):
+            return True
+        deliver(stamped)
+        return True
+
+    def _take_bundle(self, channel: Channel, document: Frame) -> None:
+        try:
+            bundle = channel.decode_bundle(channel.topic, document)
+        except CodecError as problem:
+            channel.lose(document, f"garbled: {problem}")
+            return
+        if channel.is_new_bundle(bundle[0].envelope, bundle[-1].envelope):
+            for stamped in bundle:
+                self._deliver(stamped)
+
+    def _read(self, link: _Link, mark: int, packet: bytes, at: int, fd: int) -> tuple[Frame, Sequence[Frame] | str]:
+        """The document and the arrays, or why they are lost. Raises CodecError for a packet that is none."""
+        try:
+            if mark == SLOT:
+                segment, slot, generation, count = _SLOT.unpack_from(packet, at)
+                at += _SLOT.size
+                sizes = _SIZES[count].unpack_from(packet, at)
+                document: Frame = packet[at + 8 * count :]
+                where = SlotAddress(segment.rstrip(b"\0").decode(), slot, generation, sizes)
+                return document, self._fetch(link, where)
+            if mark == INLINE:
+                count, size = _COUNT.unpack_from(packet, at)
+                sizes = _SIZES[count].unpack_from(packet, at + _COUNT.size)
+                begin = at + _COUNT.size + 8 * count
+                return packet[begin : begin + size], _pieces(memoryview(packet), sizes, begin + size)
+            if mark == APART and fd >= 0:
+                count = packet[at]
+                sizes = _SIZES[count].unpack_from(packet, at + 1)
+                status = os.fstat(fd)
+                if status.st_size != sum(map(_padded, sizes)) or max(sizes) > MAX_ARRAY_BYTES:
+                    raise ValueError("not a message in memory")
+                whole = memoryview(mmap.mmap(fd, status.st_size, prot=mmap.PROT_READ))
+                document, *arrays = _pieces(whole, sizes, 0)
+                return document, arrays
+        except (ValueError, struct.error, IndexError, UnicodeError, OSError) as problem:
+            raise CodecError(f"not a packet: {problem}") from problem
+        finally:
+            if fd >= 0:
+                os.close(fd)
+        raise CodecError(f"not a packet: mark {mark}")
+
+    def _fetch(self, link: _Link, where: SlotAddress) -> Sequence[Frame] | str:
+        try:
+            return self._views.take(where) or "overwritten"
+        except TransportError as problem:
+            return self._unreachable(link, where.segment, problem)
+
+    def _fetch_one(self, link: _Link, segment: str, slot: int, generation: int, size: int) -> Frame | str:
+        try:
+            return self._views.take_one(segment, slot, generation, size) or "overwritten"
+        except TransportError as problem:
+            return self._unreachable(link, segment, problem)
+
+    def _unreachable(self, link: _Link, segment: str, problem: TransportError) -> str:
+        self._failures[segment] += 1
+        if self._failures[segment] == _FAILURES and link.socket is not None:  # not one that has just gone
+            link.socket.send(_WHOLE, _DONTWAIT)
+        return f"unreachable: {problem}"
+
+    def _receive_with_fd(self, link: _Link) -> tuple[bytes, int]:
+        """A packet after an announcement; where it brings no descriptor, that is still to come."""
+        assert link.socket is not None
+        packet, given, _, _ = link.socket.recvmsg(_RECEIVE_BYTES, socket.CMSG_SPACE(4), _DONTWAIT)
+        for level, kind, data in given:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                link.expects_fd = False
+                fds = array.array("i", data[:4])
+                return packet, fds[0]
+        return packet, -1
+
+    def close(self) -> None:
+        """Let go of all connections; arrays in use stay good."""
+        for link in self._links:
+            if link.socket is not None:
+                link.socket.close()
+        self._links, self.by_fd = [], {}
+        self._views.close()
+
+
+def _pieces(whole: memoryview, sizes: Sequence[int], begin: int) -> list[memoryview]:
+    """The arrays one after another, each at a multiple of 16. Raises ValueError where they are not there."""
+    found = []
+    for size in sizes:
+        begin = _padded(begin)
+        found.append(whole[begin : begin + size])
+        begin += size
+    if begin > len(whole):
+        raise ValueError("it ends early")
+    return found
