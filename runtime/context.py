@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import msgspec
-import numpy as np
 
 from runtime.clock import LONGEST_NS, Clock
 from runtime.message import UNKNOWN_NS, Envelope, Epochs, Message, Origins, Stamped, running_call
@@ -27,8 +26,17 @@ current_call = cast("ContextVar[HandlerContext | None]", running_call)
 
 _NOTHING: Mapping[str, int] = {}  # never written to
 _NO_TOPICS: frozenset[str] = frozenset()
-CHANGEABLE: frozenset[type] = frozenset((list, dict, set, bytearray, deque, np.ndarray))
-"""The types of values that change in place, and that a worker is given copies of."""
+_CHANGEABLE: frozenset[type] = frozenset((list, dict, set, bytearray, deque))
+
+
+def can_change(value: object) -> bool:
+    """Whether a value is of a type that changes in place, and that a worker is given copies of."""
+    return type(value) in _CHANGEABLE or _is_array(value)
+
+
+def _is_array(value: object) -> bool:
+    """Told by its name: numpy is not loaded where no node has."""
+    return type(value).__name__ == "ndarray" and type(value).__module__ == "numpy"
 
 
 KEPT_READS = 4096
@@ -77,7 +85,7 @@ class NodeSnapshot:
         self._lent: dict[str, tuple[Any, Any]] = {}  # by attribute, what the call may change, and how it was
         copies: dict[int, tuple[Any, Any]] = {}  # two names of one list stay two names of one
         for name, value in self._before.items():
-            if type(value) in CHANGEABLE and not (type(value) is np.ndarray and not value.flags.writeable):
+            if can_change(value) and not (_is_array(value) and not value.flags.writeable):
                 lent = copies.setdefault(id(value), (copy(value), copy(value)))
                 self._lent[name] = lent
                 vars(self.node)[name] = lent[0]
@@ -107,7 +115,7 @@ class NodeSnapshot:
 
 def _is_same(one: Any, other: Any) -> bool:
     """Whether a value that may change in place holds the very same objects as it did."""
-    if type(one) is np.ndarray:
+    if _is_array(one):
         return one.shape == other.shape and bool(one.tobytes() == other.tobytes())
     if len(one) != len(other):
         return False

@@ -21,7 +21,7 @@ from nodes.recording.replay.inputs import Inputs, body, picture
 from runtime.bag.journal import CallRecord, Calls
 from runtime.bag.schema import Document
 from runtime.clock import NS_PER_S
-from runtime.context import CHANGEABLE, AgeRules, HandlerContext, NodeSnapshot, current_call
+from runtime.context import AgeRules, HandlerContext, NodeSnapshot, can_change, current_call
 from runtime.control_messages.fence import Fence, PreemptionEpochs
 from runtime.errors import RecordingError
 from runtime.execution.node_host import Host, NodeHost
@@ -251,9 +251,7 @@ class NodePlayer:
         shared = [
             name
             for name, value in vars(hosted.node).items()
-            if type(value) in CHANGEABLE
-            and type(value) is not np.ndarray
-            and any(type(one) in CHANGEABLE for one in _inside(value))
+            if can_change(value) and type(value) is not np.ndarray and any(can_change(one) for one in _inside(value))
         ]
         if shared:
             self._doubts[
