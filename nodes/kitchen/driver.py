@@ -53,6 +53,11 @@ class KitchenDriver(SimDriver):
             self.log.warning("sim/body: %s", error)
 
     @every(hz=10)
+    def show_world(self) -> None:
+        """For cameras that people look through; no policy looks."""
+        super().show_world()
+
+    @every(hz=10)
     def show_kitchen(self) -> None:
         """The truth for people and judges, what can be seen for eyes."""
         truth = self._robot.kitchen()

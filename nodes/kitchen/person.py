@@ -218,17 +218,15 @@ class ScenarioPerson(Node):
             px, py = self._free(place.slots_m(), thing)
             lowest = place.z_m + 0.02 if place.form == "flat" else place.z_m + 0.04
             drop = (px, py, lowest + 0.014 if thing.held_by == "person" else lowest + thing.height_m / 2)
-            if thing.held_by != "person":
-                hand = (x, y, z - 0.02)
-                self.motions += [Motion("hand", self._over(hand)), Motion("hand", hand, gesture=f"hold:{thing.name}")]
-                self.motions += self._way(hand, drop)
-            else:
-                self.motions += self._way(self.at["hand"].at_m, drop)
-            self.motions += [
-                Motion("hand", drop, gesture=f"hold:{thing.name}"), Motion("hand", drop, gesture="drop", pause_s=0.3),
-            ]  # fmt: skip
-            self.motions += [Motion("hand", self._over(drop)), *self._way(drop, PARKED_M["hand"])]
-            self.motions += [Motion("hand", PARKED_M["hand"])]
+            carried = thing.held_by == "person"
+            start = self.at["hand"].at_m if carried else (x, y, z - 0.02)
+            hold = "" if carried else f"hold:{thing.name}"
+            if not carried:
+                self.motions += [Motion("hand", self._over(start)), Motion("hand", start, gesture=hold)]
+            self.motions.append(Motion("hand", _above(start)))  # what stands beside it is not touched
+            self.motions += [*self._way(start, drop), Motion("hand", _above(drop)), Motion("hand", drop)]
+            self.motions += [Motion("hand", drop, gesture="drop", pause_s=0.3), Motion("hand", _above(drop))]
+            self.motions += [*self._way(drop, PARKED_M["hand"]), Motion("hand", PARKED_M["hand"])]
 
     def _free(self, slots: list[tuple[float, float]], thing: KitchenThing) -> tuple[float, float]:
         """The slot that is furthest from all that stands there."""
@@ -305,6 +303,10 @@ class ScenarioPerson(Node):
             self.finish(ok=False, reason=f"not: {'; not: '.join(missing)}")
         else:
             self.finish(ok=True, reason="; ".join(self.scenario.verdict.right))
+
+
+def _above(at: PointM) -> PointM:
+    return at[0], at[1], 0.95
 
 
 def _words_of(path: Path, name: str) -> dict[str, tuple[str, ...]]:

@@ -195,7 +195,8 @@ class KitchenVLM(LocalVLM):
         say = ""
         if step == "drive" and target is not None:
             where = target.label if target.is_place else f"{name}"
-            say = "" if target.label == "hand" else f"I drive to the {where}."
+            is_blocked = self.tried.get(key, 0) > 0
+            say = "Excuse me, may I pass?" if is_blocked else f"I drive to the {where}." if where != "hand" else ""
         elif skill in ("pick", "take"):
             say = f"I try the {name} again." if self.tried.get(key, 0) else f"I will pick up the {name}."
         argument = {"place": "place", "drive": "place", "rinse": "place", "wipe": "place", "hand_over": "person"}
