@@ -233,8 +233,8 @@ class Mind:
     def hear(self, text: str, speaker: str, now_ns: int) -> list[str]:
         """What to say to an utterance; tasks and questions follow it."""
         meaning = understand(text)
-        if meaning.wants == "stop":
-            return []  # the reflex has stopped the robot, and the VLM says so
+        if meaning.wants == "stop":  # the reflex has stopped the robot, and the VLM says so
+            return self._hear_objection(text, _plain(text), now_ns) or []
         if meaning.wants == "resume" and self.current is not None:
             self.is_paused = False
             return []
@@ -342,7 +342,7 @@ class Mind:
         thing = self._thing(task.thing) if task is not None else None
         if task is None or thing is None:
             return None
-        if not re.match(r"(no|not|wait|sorry|oh|actually|stop)\b", plain) and not re.search(r"\bi meant\b", plain):
+        if not re.match(r"(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b", plain) and not re.search(r"\bi meant\b", plain):
             return None
         if _KEEPS.search(plain) and self.current is not None:
             self.kept.add(thing.id)

@@ -134,6 +134,8 @@ class ScenarioPerson(Node):
         self._show(now)
         if motion.part == "hand":
             self._follow(now.at_m)
+        elif motion.part == "body":
+            self._show(msgspec.structs.replace(self.at["foot"], at_m=(*now.at_m[:2], PARKED_M["foot"][2])))
 
     # --- events
 
@@ -150,9 +152,9 @@ class ScenarioPerson(Node):
         return True
 
     def _forgive(self, now_ns: int) -> None:
-        """What the robot's own touch has stopped may go on after a moment."""
+        """What her own words or the robot's touch have stopped may go on after a moment."""
         guard = self.guard.latest()
-        if guard is None or guard.mode != "stopped" or guard.stopped_by not in TOUCHES:
+        if guard is None or guard.mode != "stopped" or guard.stopped_by not in (*TOUCHES, self.scenario.person):
             self.stopped_ns = 0
         elif not self.stopped_ns:
             self.stopped_ns = now_ns
@@ -189,9 +191,8 @@ class ScenarioPerson(Node):
             case "step in":
                 self.motions += self._step_in()
             case "step aside":
-                self.motions += [
-                    Motion("foot", PARKED_M["foot"]), Motion("body", (AISLE_X_M + 0.3, PARKED_M["body"][1], 0.75)),
-                ]  # fmt: skip
+                at = self.at["body"].at_m
+                self.motions += [Motion("body", (AISLE_X_M, at[1], at[2])), Motion("body", PARKED_M["body"])]
             case _:
                 self._do_with(verb, do, self._thing(about))
 
@@ -238,7 +239,11 @@ class ScenarioPerson(Node):
         assert self.truth is not None
         x, y = self.truth.robot_x_m, self.truth.robot_y_m
         at = (x * 0.3, min(y + 0.62, 0.9))
-        return [Motion("body", (1.2, -0.1, 0.75)), Motion("body", (*at, 0.75)), Motion("foot", (*at, 0.04))]
+        return [
+            Motion("body", (AISLE_X_M, -1.2, 0.75)),
+            Motion("body", (AISLE_X_M, at[1], 0.75)),
+            Motion("body", (*at, 0.75)),
+        ]
 
     def _over(self, at: PointM) -> PointM:
         """Where a hand comes from that reaches there: from behind the table, or from behind the countertop."""

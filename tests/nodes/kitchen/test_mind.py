@@ -1,0 +1,131 @@
+"""What the kitchen's planner makes of what it hears and sees."""
+
+from __future__ import annotations
+
+from nodes.kitchen.mind import Mind
+from nodes.kitchen.policy import KITCHEN_SPECS
+from nodes.kitchen.world import load_world
+from nodes.planner.rules import Surroundings
+from nodes.policy.catalogue import SPECS, problems_of
+from runtime.clock import to_ns
+from runtime.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPerson
+
+WORLD = load_world()
+
+
+def thing(id_: str, label: str, colour: str = "", *state: str, width_m: float = 0.07, owner: str = "") -> SeenObject:
+    return SeenObject(
+        id=id_, label=label, colour=colour, x_m=0.0, y_m=-0.5, z_m=0.55, width_m=width_m, height_m=0.1, u_px=0.0,
+        v_px=0.0, state=state, owner=owner,
+    )  # fmt: skip
+
+
+def scene_of(*things: SeenObject, at: str = "table", people: tuple[SeenPerson, ...] = ()) -> Scene:
+    places = tuple(
+        SeenObject(
+            id=name, label=name, colour="", x_m=place.centre_m[0], y_m=place.centre_m[1], z_m=place.z_m, width_m=0.0,
+            height_m=0.2 if place.form == "box" else 0.0, u_px=0.0, v_px=0.0, is_place=True, state=place.state,
+        )
+        for name, place in WORLD.places.items()
+    )  # fmt: skip
+    return Scene(
+        things=(*things, *places), relations=tuple(Relation(subject=x.id, relation="on", object=at) for x in things),
+        people=people, kinds=tuple(WORLD.kinds), places=tuple(WORLD.places),
+    )  # fmt: skip
+
+
+def mind_with(*things: SeenObject, **more: object) -> Mind:
+    scene = scene_of(*things, **more)  # type: ignore[arg-type]  # as it is
+    return Mind(world=Surroundings(scene, (*SPECS.values(), *KITCHEN_SPECS.values())))
+
+
+def hear(mind: Mind, text: str, at_s: float = 1.0, who: str = "Ann") -> str:
+    return " ".join(mind.hear(text, who, to_ns(at_s)))
+
+
+def planned(mind: Mind) -> list[tuple[str, str, str]]:
+    tasks = [*([mind.current] if mind.current is not None else []), *mind.tasks]
+    return [(task.skill, task.thing, task.place) for task in tasks]
+
+
+RED, BLUE = thing("mug-1", "mug", "red"), thing("mug-2", "mug", "blue")
+
+
+def test_the_skills_of_the_kitchen_are_declared_well() -> None:
+    assert [problem for spec in KITCHEN_SPECS.values() for problem in problems_of(spec)] == []
+    assert all(spec.usual_s > 0 and spec.risk for spec in KITCHEN_SPECS.values())
+
+
+def test_two_mugs_fit_and_it_asks_and_takes_the_answer_or_a_finger() -> None:
+    mind = mind_with(RED, BLUE)
+    assert "Which mug" in hear(mind, "Put the mug on the tray")
+    assert planned(mind) == []
+    pointing = scene_of(RED, BLUE, people=(SeenPerson(id="Ann", x_m=0.0, y_m=0.0, points_at="mug-2"),))
+    mind.see(pointing, to_ns(5.0))
+    assert planned(mind) == [("place", "mug-2", "tray")]
+
+
+def test_a_half_full_glass_is_asked_about_and_left_after_a_no() -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "half full"))
+    assert "Shall I pour it away?" in hear(mind, "Put the glass in the sink")
+    assert hear(mind, "No, I am still drinking") == "All right, I leave it."
+    assert planned(mind) == []
+
+
+def test_silence_is_no_yes() -> None:
+    mind = mind_with(thing("glass-1", "glass", "", "half full"))
+    hear(mind, "Put the glass in the sink")
+    said = [text for second in range(2, 60, 2) for text in mind.tick(to_ns(second))]
+    assert said[-1] == "Nobody answered, so I leave it."
+    assert planned(mind) == []
+
+
+def test_a_lesson_is_undone_done_and_not_needed_again() -> None:
+    mind = mind_with(RED, BLUE)
+    hear(mind, "Put the red mug away")
+    assert planned(mind) == [("place", "mug-1", "sink")]
+    mind.report(SceneDescription(text="", subtask_id="task-1", progress="finished"), to_ns(20.0))
+    hear(mind, "That's wrong, it goes on the shelf", 22.0)
+    assert planned(mind) == [("place", "mug-1", "shelf")]
+    mind.report(SceneDescription(text="", subtask_id=f"task-{mind.number}", progress="finished"), to_ns(40.0))
+    hear(mind, "Now put the blue mug away", 41.0)
+    assert planned(mind) == [("place", "mug-2", "shelf")]
+
+
+def test_what_is_too_wide_is_asked_for_and_thanked_for() -> None:
+    plate = thing("plate-1", "plate", "white", width_m=0.16)
+    mind = mind_with(plate)
+    assert "Could you put the white plate in the sink" in hear(mind, "Put the plate in the sink")
+    assert mind.see(scene_of(plate), to_ns(3.0)) == []
+    assert "Thank you" in " ".join(mind.see(scene_of(plate, at="sink"), to_ns(9.0)))
+
+
+def test_my_mug_is_the_one_with_my_name() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", owner="Ben"), thing("mug-2", "mug", "blue", owner="Ann"))
+    hear(mind, "Put my mug in the sink")
+    assert planned(mind) == [("place", "mug-2", "sink")]
+
+
+def test_without_cream_leaves_out_a_step_of_a_coffee() -> None:
+    mind = mind_with(thing("mug-1", "mug", "red", "dirty"), thing("mug-2", "mug", "blue"))
+    hear(mind, "Make me a coffee")
+    assert ("place", "mug-2", "cream dispenser") in planned(mind)
+    hear(mind, "No, without cream", 3.0)
+    assert [step for step in planned(mind) if step[0] != "wait_here"] == [
+        ("place", "mug-2", "coffee machine"), ("hand_over", "mug-2", ""),
+    ]  # fmt: skip
+
+
+def test_a_thing_that_is_gone_is_no_crash_and_said() -> None:
+    mind = mind_with(RED)
+    hear(mind, "Put the red mug on the tray")
+    mind.see(scene_of(), to_ns(2.0))
+    told = SceneDescription(text="", subtask_id="task-1", progress="failed", why="I do not see it any more")
+    assert "I do not see it any more" in " ".join(mind.report(told, to_ns(3.0)))
+    assert planned(mind) == []
+
+
+def test_a_label_of_ten_kilobytes_is_only_a_label() -> None:
+    mind = mind_with(thing("x-1", "x" * 10_000))
+    assert hear(mind, "Put the mug on the tray") != ""
+    assert planned(mind) == []
