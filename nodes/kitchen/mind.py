@@ -39,6 +39,7 @@ _MINE = re.compile(
     r"the ([\w ]+?)(?=[,.;]|$| and )"
 )
 _THIS = re.compile(r"\b(this|that)( one)?\b")
+_OBJECTS = re.compile(r"^(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b|\bi meant\b")
 _YOU = re.compile(r"^(you|robot)[, ]+(?=take|put|do|bring|wipe|clear)", re.I)
 _KEEPS = re.compile(r"\b(still|not yet|not finished|want to finish|finish it|leave it|keep it)\b")
 
@@ -342,7 +343,7 @@ class Mind:
         thing = self._thing(task.thing) if task is not None else None
         if task is None or thing is None:
             return None
-        if not re.match(r"(no|not|wait|sorry|oh|oops|actually|stop|hold on|hang on|leave)\b", plain) and not re.search(r"\bi meant\b", plain):
+        if not _OBJECTS.search(plain):
             return None
         if _KEEPS.search(plain) and self.current is not None:
             self.kept.add(thing.id)
