@@ -108,7 +108,7 @@ class ConsoleDesk:
             status=status_document(self._ports.status.latest()),
             path=self._path(now_ns),
             guard=guard_document(self._ports.guard.stamped(), now_ns),
-            scene=scene_document(self._ports.scene.stamped(), now_ns),
+            scene=scene_document(self._ports.scene.stamped(), now_ns, self._ports.believed.latest()),
             cameras={name: self._camera_document(name, port, now_ns) for name, port in self._cameras.items()},
             seats=self._seat_documents(session, now_ns),
             supervision=self._supervision.document(now_ns) if session.is_operator else None,

@@ -15,6 +15,7 @@ from runtime.msgs import (
     RecorderState,
     RobotState,
     RobotStatus,
+    Scene,
     SceneDescription,
     SeenObject,
     Subtask,
@@ -23,6 +24,8 @@ from runtime.msgs import (
 
 EVENTS_KEPT = 400
 EVENTS_AT_ONCE = 80
+MOST_TOLD = 24
+"""Sentences about how things stand, on the page at once."""
 RECORDER_SILENT_S = 3.0
 """A recorder tells twice a second what it does."""
 RECORDER_MODES = ("stopped", "none", "recording", "waiting")
@@ -228,8 +231,10 @@ class Recorders:
         return {"mode": state.mode, "file": state.file, "why": state.why}
 
 
-def scene_document(stamped: Stamped[SceneDescription] | None, now_ns: int) -> dict[str, Any] | None:
-    """What the VLM sees."""
+def scene_document(
+    stamped: Stamped[SceneDescription] | None, now_ns: int, believed: Scene | None = None
+) -> dict[str, Any] | None:
+    """What the VLM sees, and in sentences how things stand and what people do."""
     if stamped is None:
         return None
     scene = stamped.message
@@ -237,8 +242,29 @@ def scene_document(stamped: Stamped[SceneDescription] | None, now_ns: int) -> di
         "text": scene.text,
         "progress": scene.progress,
         "objects": [_thing(thing) for thing in scene.objects[:64]],
+        "told": [] if believed is None else scene_sentences(believed)[:MOST_TOLD],
         "age_ms": age_ms(stamped, now_ns),
     }
+
+
+def scene_sentences(scene: Scene) -> list[str]:
+    """ "red cup on table (half full)", "Ana holds the blue cup and points at the bin"."""
+    names = {one.id: f"{one.colour} {one.label}".strip() for one in scene.things if one.id}
+    states = {one.id: ", ".join((*one.state, *([f"of {one.owner}"] if one.owner else []))) for one in scene.things}
+    told = []
+    for one in scene.relations:
+        if one.relation == "beside":
+            continue  # who sees the picture sees that
+        text = f"{names.get(one.subject, one.subject)} {one.relation} {names.get(one.object, one.object)}"
+        told.append(f"{text} ({states[one.subject]})" if states.get(one.subject) else text)
+    for person in scene.people:
+        acts = [
+            f"{verb} the {names.get(ident, ident)}"
+            for verb, ident in (("holds", person.holds), ("points at", person.points_at), ("looks at", person.looks_at))
+            if ident
+        ]
+        told.append(f"{person.id} {' and '.join(acts) or 'is there'}")
+    return told
 
 
 def _thing(thing: SeenObject) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from runtime.msgs import (
     RecorderState,
     RobotState,
     RobotStatus,
+    Scene,
     SceneDescription,
     SeatRequest,
     Subtask,
@@ -42,6 +43,7 @@ class ConsolePorts(ForRobot, VoicePorts, RobotPorts):
     robot = Subscription(RobotState, "robot/state", qos=OPTIONAL)
     setpoint = Subscription(JointCommand, "robot/command", qos=OPTIONAL)
     scene = Subscription(SceneDescription, "description", qos=OPTIONAL)
+    believed = Subscription(Scene, "scene", qos=OPTIONAL)
     leases = Subscription(Lease, LEASE_TOPIC, qos=OPTIONAL)
     recorder = Subscription(RecorderState, "recorder/state", qos=OPTIONAL)
     chunk = Subscription(ActionChunk, "chunk", qos=OPTIONAL)

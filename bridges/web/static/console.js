@@ -153,6 +153,8 @@ function show(message) {
     }
   }
   things(message.scene?.objects ?? []);
+  const told = (message.scene?.told ?? []).join("; ");
+  if ($("#scene").textContent !== told) $("#scene").textContent = told;
 }
 
 function tell(message) {
