@@ -23,7 +23,7 @@ from nodes.planner.question_and_answer import (
     system_prompt,
     words,
 )
-from nodes.planner.rules import Surroundings
+from nodes.planner.rules import ANSWER_WITHIN_S, Surroundings
 from nodes.seats.seat_node import SeatNode
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
 from runtime.msgs import (
@@ -96,6 +96,7 @@ class OpenAIPlanner(SeatNode):
         self.history = History()
         self.sees = sees
         self.persona = persona
+        self.question_ns = 0  # what it asked waits for an answer since; 0: nothing does
         self.current: Subtask | None = None
         self.count = 0
         self.answered: tuple[object, ...] = ()
@@ -126,6 +127,7 @@ class OpenAIPlanner(SeatNode):
 
     @on(heard)
     def listen(self, utterance: Utterance) -> None:
+        self.question_ns = 0
         self.history.heard(utterance)
 
     @on(spoken)
@@ -166,6 +168,9 @@ class OpenAIPlanner(SeatNode):
 
     @every(hz=0.5)
     async def tick(self) -> None:
+        if self.question_ns and self.clock.now_ns() - self.question_ns > to_ns(ANSWER_WITHIN_S):
+            self.history.unanswered(ANSWER_WITHIN_S)
+            self._say(words().say.unanswered.replace("{seconds}", f"{ANSWER_WITHIN_S:.0f}"))
         if self.request.is_spent and self.has_ladder:
             self._tell_spent()
         elif self.has_wound_up:
@@ -283,6 +288,7 @@ class OpenAIPlanner(SeatNode):
 
     def _say(self, text: str) -> None:
         if text:
+            self.question_ns = self.clock.now_ns() if text.rstrip().endswith("?") else 0
             self.said.publish(Utterance(speaker=self.speaker, text=text))
 
     def _fail(self, problem: Exception) -> None:

@@ -68,6 +68,7 @@ class _Say(msgspec.Struct, frozen=True):
     giving_up: str
     spent: str
     unusable: str
+    unanswered: str
     blind: str
 
 
@@ -194,6 +195,10 @@ class History:
 
     def failed(self, why: str) -> None:
         self._add(f"[an action failed: {quoted(why)}]")
+
+    def unanswered(self, seconds: float) -> None:
+        """A question is given up after a time; what to do without an answer is the model's to say."""
+        self._add(f"[nobody answered your question for {seconds:.0f} seconds: it is closed]")
 
     def done(self, what: str) -> None:
         """An action that succeeded is no reason to ask, since the report tells how far the subtask is."""

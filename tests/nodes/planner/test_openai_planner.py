@@ -82,6 +82,24 @@ def test_a_part_to_play_stands_in_the_prompt_below_the_rules() -> None:
         assert system.index("Rules:") < system.index("You play a part")
 
 
+def test_a_question_that_nobody_answers_is_given_up_aloud_and_the_model_is_told() -> None:
+    with FakeOpenAI(answers(do("keep", "Which cup?")), answers(do("wait"))) as server, Table(server) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=25.0)
+        assert [one.text for one in table.said] == ["Which cup?"]
+        table.sim.run(seconds=12.0)
+        assert table.said[-1].text == "Nobody answered for 30 seconds, so I leave the question."
+        assert "nobody answered your question for 30 seconds" in server.requests[-1].user_text
+        table.sim.run(seconds=60.0)
+        assert len(table.said) == 2, "once"
+    with FakeOpenAI(answers(do("keep", "Which cup?")), answers(do("wait"))) as server, Table(server) as table:
+        table.hear(REQUEST)
+        table.sim.run(seconds=20.0)
+        table.hear("The red one.")
+        table.sim.run(seconds=40.0)
+        assert [one.text for one in table.said] == ["Which cup?"]
+
+
 def test_nobody_spoke_nothing_is_asked() -> None:
     with FakeOpenAI(answers(do("wait"))) as server, Table(server) as table:
         table.sim.publish("description", scene("idle", ""))
