@@ -248,7 +248,7 @@ class Parser:
         found: list[Clause] = []
         for table, kind in WHOLE_SEGMENTS.items():
             if self.lexicon.has(table, words, 0) == len(words) and words != ["sorry"]:
-                return [Clause(kind, word=words[0])]
+                return [Clause(kind, word=" ".join(words))]
         words = [word for k, word in enumerate(words) if word != "really" or words[k - 1] not in ("would", "could")]
         i, is_repair = self._openers(words, 0)
         is_hedged = self._is_hedged(words, 0, i)
@@ -594,6 +594,10 @@ class Parser:
             clause = Clause("statement", word="here" if words[i] == "here" else "")
             self._constituents(clause, words, i + 2)
             return clause, end
+        if words[i] in ("mine", "ours") and words[i + 1 : i + 2] in (["is"], ["are"]):
+            nouns, _, _ = self._nouns(words, i + 2)
+            if nouns:
+                return Clause("owner", nouns=nouns, word="my" if words[i] == "mine" else "our"), end
         if words[i] == "wrong" and end - i > 1:  # "Wrong bottle."
             return Clause("statement", nouns=self.named_in(words, i + 1)), end
         if words[i] in lexicon_file().words["subjects"] or words[i] in ("you",) or self._is_person(words, i):
@@ -746,7 +750,7 @@ class Parser:
             else:
                 probe = Clause("statement")
                 self._constituents(probe, words, k)
-                clause.nouns += [noun for _, noun in probe.targets if noun is not None]
+                clause.targets += probe.targets
             return clause, end
         if words[j] == "not":
             return None
@@ -900,6 +904,10 @@ class Parser:
                     clause.unread += words[i:]
                 if n or words[i] in lexicon_file().words["reasons"]:
                     return end
+            if n := lexicon.has("manners", words, i):
+                clause.unread += words[i : i + n]
+                i += n
+                continue
             if n := lexicon.has("hedges", words, i):
                 clause.is_hedged, i = True, i + n
                 continue
@@ -1428,6 +1436,7 @@ class Parser:
             and words[i] not in ("of", "'s")
             and not self.lexicon.has("adjectives", words, i)
             and not self.lexicon.has("finite", words, i)
+            and not self.lexicon.has("manners", words, i)
             and not (words[i].endswith("ed") and self.lexicon.pasts.at(words, i)[0])
         )
 

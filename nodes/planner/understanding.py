@@ -269,6 +269,8 @@ class _Reader:
                 self._mention(clause)
             case "cancel" if self.remarks and clause.word in ("leave it", "leave that"):
                 self.protected += self._resolved(self.remarks)
+            case "cancel" if self._mentioned_here() and not self.drafts and clause.word in ("leave it", "leave that"):
+                self.protected += self._resolved([Noun(pronoun="it")])  # "The white mug is mine, leave it."
             case "cancel":
                 self.is_cancelled = True
                 self.drafts.clear()
@@ -303,6 +305,8 @@ class _Reader:
         first = next((noun.kind for noun in clause.nouns if noun.kind), "")
         excepts = [noun if noun.kind or not first else replace(noun, kind=first) for noun in clause.excepts]
         named = [*_nouns_of(clause), *excepts]
+        if clause.type == "statement":  # "it" is what the sentence is about, before what it is at
+            named = [*(noun for _, noun in clause.targets if noun is not None), *clause.nouns, *excepts]
         if clause.word == "see":
             source = next((noun.place for _, noun in clause.targets if noun is not None and noun.place), "")
             named = [
@@ -339,6 +343,8 @@ class _Reader:
                 continue
             if noun.pronoun:
                 return self._sharpened(known)
+            if known.kind and known.colour and not noun.colour and noun.is_definite and noun.count == 1:
+                return known  # "that one"
             if known.kind:
                 return replace(noun, kind=known.kind)
         return None
@@ -431,9 +437,11 @@ class _Reader:
                 last.skill in ("pick", "look")
                 or (last.clause.verb in ("bring", "get") and not last.clause.to_me and is_about_last and draft.nouns)
             )
-            and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick")
+            and draft.skill in ("place", "hand_over", "put_back", "rinse", "pick", "take", "wipe", "open", "close")
         ):
             if all(noun.pronoun or _same_noun(noun, last.nouns) for noun in draft.nouns):
+                if draft.skill == "wipe" and draft.place is None:
+                    draft.place = last.place
                 draft.nouns = last.nouns
                 draft.source = draft.source or last.source
                 draft.excepts = [*last.excepts, *draft.excepts]
@@ -634,6 +642,12 @@ class _Reader:
     def _elliptical(self, clause: Clause) -> None:
         """A sentence without a verb: an answer, a correction of the last order, or an order in short."""
         before, question = self.before, self.before.question
+        is_apposition = len(clause.nouns) == 1 and not clause.targets and self._mentioned_here()
+        if is_apposition and clause.nouns[0].colour and not clause.nouns[0].kind and not clause.nots:
+            named = self.mentioned[-1]
+            if named.kind and not named.colour:  # "This plate is dirty, the red one."
+                self.mentioned[-1] = replace(named, colour=clause.nouns[0].colour)
+                return
         targets = [(relation, noun) for relation, noun in clause.targets if relation != "from"]
         nouns = clause.nouns
         if "not there" in clause.adverbs and before.orders:
@@ -1119,7 +1133,7 @@ class _Reader:
         self._apply_bans()
         if self.is_stopped:
             return self._intent("do", orders=(Order("stop"),))
-        if self.is_unsure:
+        if self.is_unsure and not (self.drafts and all(draft.skill == "wait" for draft in self.drafts)):
             return self._intent("ask", why="unsure")
         if self.is_undo and all(
             draft.skill in ("pick", "put_back", "take", "place")
@@ -1239,7 +1253,7 @@ class _Reader:
         if place is not None and place.pronoun:
             place = self._antecedent(place, wants_place=True)
         if skill in ("look", "point") and place is None and not draft.nouns and not draft.why:  # "Where is it? Point."
-            known = next((n for n in reversed(self.mentioned) if n.kind or n.place), None)
+            known = next((n for n in reversed(self.mentioned) if (n.kind and not n.is_vague) or n.place), None)
             place = known if known is not None and known.place else None
             nouns = [known] if known is not None and known.kind else nouns
         if skill in ("wipe", "look", "point") and place is None and nouns and not nouns[0].kind:
@@ -1377,7 +1391,7 @@ class _Reader:
             return self.together
         if draft.skill in ("look", "point") and noun.pronoun:
             for known in reversed(self.mentioned):
-                if known.place or known.kind:
+                if known.place or (known.kind and not known.is_vague):
                     return [known]
         known_noun = self._antecedent(noun, wants_place=wants_place)
         if known_noun is None:
