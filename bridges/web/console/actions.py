@@ -89,6 +89,40 @@ class SuspendDetector:
             self._until_ns = now_ns + DISTRUST_NS
 
 
+GAP_NS = to_ns(1.0)
+"""Who holds a key says so 20 times a second; after a gap of this length nobody knows what is held."""
+FORGET_NS = to_ns(60.0)
+
+
+@dataclass(slots=True)
+class Held:
+    """That a page holds a key, since it was last let go."""
+
+    heard_ns: int
+    is_believed: bool
+
+
+class HeldKeys:
+    """Whose held keys count: those that were pressed, and told of all the time, since the last standstill."""
+
+    def __init__(self) -> None:
+        self._pages: dict[str, Held] = {}
+
+    def hears(self, page: str, now_ns: int, *, is_held: bool, is_doubtful: bool) -> bool:
+        """Whether to act on what a page says. `is_doubtful`: it may have waited since before a standstill."""
+        if not is_held:
+            self._pages.pop(page, None)
+            return True  # to let go is always heard
+        held = self._pages.get(page)
+        if held is None:
+            self._pages = {name: one for name, one in self._pages.items() if now_ns - one.heard_ns < FORGET_NS}
+            held = self._pages[page] = Held(now_ns, is_believed=True)
+        if is_doubtful or now_ns - held.heard_ns > GAP_NS:
+            held.is_believed = False
+        held.heard_ns = now_ns
+        return held.is_believed
+
+
 @dataclass(slots=True)
 class Gesture:
     """A gesture of somebody who did not sit on the VLM's seat: they have it until the gesture is done."""
@@ -127,6 +161,7 @@ class Actions:
         self._speaker = speaker
         self._is_stop = is_stop
         self._standstill = SuspendDetector()
+        self._keys = HeldKeys()
         self._idents = seats.idents
         self._gesture: Gesture | None = None
 
@@ -217,8 +252,10 @@ class Actions:
             session.notice("take the policy's seat first")
             return
         now_ns = self._ports.clock.now_ns()
-        if self._standstill.distrusts(now_ns):
-            return  # it may be a key that was let go meanwhile
+        is_doubtful = self._standstill.distrusts(now_ns)
+        if not self._keys.hears(session.ident, now_ns, is_held=message.is_held, is_doubtful=is_doubtful):
+            session.notice("let go and press again: something stood still, and a key that was held counts no more")
+            return
         state = self._ports.robot.stamped()
         if state is None or state.age_s(now_ns) > OLDEST_SETPOINT_S:
             session.notice("the robot's state is not known: not driving")

@@ -159,6 +159,11 @@ class Drive(FromBrowser, frozen=True, tag="drive"):
     to: PointedPlace | None = None
     camera: Short = "head"  # the one whose picture is large: by it somebody drives
 
+    @property
+    def is_held(self) -> bool:
+        """Whether anything is held that moves the robot."""
+        return bool(self.ahead or self.left or self.jog or self.goals or self.hand or self.to is not None)
+
 
 class PlanRequest(FromBrowser, frozen=True, tag="plan"):
     """A subtask, as the planner."""

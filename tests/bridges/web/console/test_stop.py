@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -180,6 +181,38 @@ def test_the_robot_is_held_within_300_ms_when(run: ConsoleRun, motion: MotionWat
             wait(page, lambda: motion.speed_mps == 0.0, "it stands")
     print(f"{lapse}: held after {held_ms:.0f} ms; commands before were at most {late_ms:.0f} ms late")
     assert held_ms <= HELD_WITHIN_MS + late_ms
+
+
+@pytest.mark.parametrize("what", ["console", "page"])
+def test_a_key_that_is_held_through_a_freeze_of_2_s_sets_nothing_off(
+    run: ConsoleRun, motion: MotionWatch, chromium: Any, what: str
+) -> None:
+    with page_of(chromium, run) as page:
+        take_driving(page)
+        drive(page, motion, by_key)
+        pids = [run.pid("console")] if what == "console" else renderers(page)
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            eventually(lambda: motion.speed_mps == 0.0, "it stands", 10.0)
+            frozen = threading.Event()
+            frozen.wait(2.0)  # this long, whatever happens
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+        wait(page, lambda: text(page, "#link").endswith("ms"), "the page hears of the robot again")
+        go_on(page)
+        fastest = 0.0
+        for _ in range(20):
+            page.wait_for_timeout(100)
+            fastest = max(fastest, abs(motion.speed_mps))
+        assert fastest == 0.0, "it drives on by a key from before"
+        page.keyboard.up("w")
+        if text(page, ".holder[data-seat=policy]") != "you":
+            take_driving(page)
+        page.keyboard.down("w")
+        wait(page, lambda: motion.speed_mps > DRIVES_MPS, "a key that is pressed anew drives")
+        page.keyboard.up("w")
 
 
 HIDDEN = "addEventListener('visibilitychange', () => { globalThis.lapse ??= Date.now(); }, {capture: true})"
