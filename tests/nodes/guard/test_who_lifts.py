@@ -234,3 +234,19 @@ def test_anybody_may_press_the_runstop() -> None:
     room = Room()
     assert room.send("robot/runstop", RobotService(id="1", verb="runstop", by="anybody")).is_accepted
     assert room.statuses[-1].is_runstopped
+
+
+HEARD_BADLY = ["", "\x00\x01\x1b[\x7f", "bla " * 2_500_000, "嗯" * 3_300_000, "\ud7ff\ufffe", "Остановись!", "ᠰᠠᠶᠢᠨ"]
+
+
+@pytest.mark.parametrize(
+    "text", HEARD_BADLY, ids=["empty", "control", "10 MB", "10 MB of 嗯", "no character", "ru", "mn"]
+)
+def test_whatever_is_heard_lifts_no_stop_and_the_next_stop_is_heard(text: str) -> None:
+    room = Room()
+    assert room.mode == "moving"
+    room.hear(text)
+    assert room.mode in ("moving", "holding"), "it is no stop; a soft hold where it is short and not known"
+    assert room.hear("Stop!").mode == "stopped"
+    assert room.hear(text).mode == "stopped"
+    assert room.hear("Go on.").mode in ("holding", "moving")
