@@ -34,9 +34,16 @@ class ModelError(PolyrhythmError):
     """A model's server did not answer, or not with what was asked; the text never holds a key."""
 
     def __init__(
-        self, text: str, *, may_retry: bool = False, retry_after_s: float = 0.0, is_about_images: bool = False
+        self,
+        text: str,
+        *,
+        may_retry: bool = False,
+        retry_after_s: float = 0.0,
+        is_about_images: bool = False,
+        is_unusable: bool = False,
     ) -> None:
         super().__init__(text)
+        self.is_unusable = is_unusable  # the server is well; its model may answer otherwise when told why
         self.is_about_images = is_about_images  # the server takes none
         self.may_retry = may_retry
         self.retry_after_s = retry_after_s

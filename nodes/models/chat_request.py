@@ -68,13 +68,14 @@ class ChatClient:
         )
         answer = await model.ask(question)
         if answer.ending == "declined":
-            raise ModelError(f"{settings.where} declines to answer: {answer.text[:200]}")
+            raise ModelError(f"{settings.where} declines to answer: {answer.text[:200]}", is_unusable=True)
         if answer.ending == "cut":
             raise ModelError(
-                f"{settings.where} cut its answer off at max_tokens = {settings.max_tokens} or what is left"
+                f"{settings.where} cut its answer off at max_tokens = {settings.max_tokens} or what is left",
+                is_unusable=True,
             )
         if not answer.text:
-            raise ModelError(f"{settings.where} answered without text")
+            raise ModelError(f"{settings.where} answered without text", is_unusable=True)
         return answer.text
 
     async def close(self) -> None:

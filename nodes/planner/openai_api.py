@@ -221,6 +221,10 @@ class OpenAIPlanner(SeatNode):
                 if self.sees and problem.is_about_images and self.image.latest() is not None:
                     self._go_blind(problem)
                     continue
+                if problem.is_unusable and not self.request.is_spent:
+                    why = str(problem)
+                    self.log.warning("the answer cannot be used: %s", problem)
+                    continue
                 self._fail(problem)
                 return True
             except ValueError as problem:

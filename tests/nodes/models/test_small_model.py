@@ -58,18 +58,18 @@ def model() -> Iterator[SmallModel]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", SERVE, str(weights), str(port)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    try:
+    ) as server:  # fmt: skip
         assert server.stdout is not None
-        assert server.stdout.readline().startswith("up")
-        yield SmallModel(f"http://127.0.0.1:{port}/v1")
-    finally:
         assert server.stdin is not None
-        server.stdin.close()
-        server.wait(20)
+        try:
+            assert server.stdout.readline().startswith("up")
+            yield SmallModel(f"http://127.0.0.1:{port}/v1")
+        finally:
+            server.stdin.close()
+            server.wait(20)
 
 
 def test_the_planner_talks_with_a_real_model_and_whatever_it_says_the_run_goes_on(
@@ -78,10 +78,10 @@ def test_the_planner_talks_with_a_real_model_and_whatever_it_says_the_run_goes_o
     """Too small to plan: it is the protocol that is tried, from the schema as a grammar to a checked answer."""
     set_environment(monkeypatch)
     with Table(
-        cast("FakeOpenAI", model), model="smollm2", sees=False, max_tokens=300, deadline_s=60.0, give_up_after=9
+        cast("FakeOpenAI", model), model="smollm2", sees=False, max_tokens=120, deadline_s=60.0, give_up_after=1
     ) as table:
         table.hear("Hello.")
-        table.sim.run(seconds=8.0)
+        table.sim.run(seconds=12.0)
         assert table.sim.outcome is None
         assert table.planner.request.budget.calls >= 1
         said = [one.text for one in table.said]

@@ -40,6 +40,8 @@ BAD: dict[str, Behaviour] = {
 }
 UNUSABLE: dict[str, Behaviour] = {
     "prose": answers("I would rather talk about cups."),
+    "an answer that was cut off": answers('{"do": "wo', finish="length"),
+    "nothing at all": answers(""),
     "unknown deed": answers(do("run_shell")),
     "excess argument": answers(put(speed=99)),
     "unknown place": answers(put(place="oven")),
@@ -137,7 +139,7 @@ def test_an_answer_that_cannot_be_used_is_asked_again_twice_with_the_reason_and_
         assert [one.text for one in table.said] == [words().say.unusable]
         assert len(server.requests) == 3
         assert "Your last answer could not be used" not in server.requests[0].user_text
-        assert "Your last answer could not be used: the model's answer" in server.requests[2].user_text
+        assert "Your last answer could not be used: " in server.requests[2].user_text
 
 
 def test_the_second_answer_may_be_better() -> None:
