@@ -62,6 +62,11 @@ interop-itself: $(STAMP)
 	$(BIN)/polyrhythm episodes run --tasks starter --agents rules --out runs/interop.sqlite > /dev/null
 	$(BIN)/polyrhythm episodes export runs/interop.sqlite --out runs/interop.jsonl
 	.interop/bin/python tests/interop/load_sotopia_logs.py runs/interop.jsonl
+	@.interop/bin/python -c 'import datasets, trl' 2>/dev/null || .interop/bin/python -m pip install --quiet datasets trl
+	@rm -rf runs/interop-alpaca runs/interop-messages
+	for format in alpaca messages; do $(BIN)/polyrhythm episodes dataset runs/interop.sqlite --format $$format \
+	  --held-out 0.2 --out runs/interop-$$format > /dev/null || exit 1; done
+	.interop/bin/python tests/interop/load_training_data.py runs/interop-alpaca runs/interop-messages
 	@test -z "$(SOTOPIA_DATA)" || { rm -f runs/published.sqlite* && \
 	  $(BIN)/polyrhythm episodes run --tasks "$(SOTOPIA_DATA)" --out runs/published.sqlite | tail -3; }
 	tests/interop/recordings $(BIN)/python

@@ -37,6 +37,10 @@ CLOCK = SystemClock()
 SERVE_S = 300.0
 """So long a model may load before it answers."""
 
+FREE_S = 5.0
+"""So long a server may take to die with the command that was killed."""
+
+PR_SET_PDEATHSIG = 1
 BASE = "base"
 
 
@@ -165,7 +169,7 @@ class Rounds:
         command = _command(self.loop.train, data=folder / "data", base=base, model=part)
         began = CLOCK.now_s()
         with open(folder / "train.log", "wb") as log:
-            code = subprocess.call(command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+            code = subprocess.call(command, stdout=log, stderr=subprocess.STDOUT, preexec_fn=_dies_with(os.getpid()))
         if code or not part.exists():
             raise UserError(f"{folder.name}: training ended with {code}: {_last_line(folder / 'train.log')}")
         part.rename(model)
@@ -226,12 +230,17 @@ class Rounds:
             yield
             return
         url = f"http://127.0.0.1:{self.loop.port}/v1/models"
+        until = CLOCK.now_s() + FREE_S
+        while _answers(url) and CLOCK.now_s() < until:
+            CLOCK.block(0.1)
         if _answers(url):
             raise UserError(f"port {self.loop.port} is taken by another server; stop it, or name another port")
         log = folder / "serve.log"
         with open(log, "ab") as file:
             command = _command(self.loop.serve, model=model, port=self.loop.port)
-            server = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent)
+            server = subprocess.Popen(
+                command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=_dies_with(os.getpid())
+            )
         try:
             until = CLOCK.now_s() + SERVE_S
             while not _answers(url):
@@ -334,9 +343,16 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _die_with_parent() -> None:
-    """A server or a training outlives no killed command."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+def _dies_with(parent: int) -> Callable[[], None]:
+    """For a child before it begins: a server or a training outlives no killed command."""
+    libc = ctypes.CDLL(None)
+
+    def prepare() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was killed in between
+            os._exit(1)
+
+    return prepare
 
 
 def _last_line(path: Path) -> str:
