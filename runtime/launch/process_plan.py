@@ -55,6 +55,9 @@ class ProcessPlan(msgspec.Struct, frozen=True):
     direct_from: dict[str, tuple[str, ...]] = {}  # states that come straight from these processes
     direct_to: dict[str, tuple[str, ...]] = {}  # own states that go straight to these processes
     owners: dict[str, str] = {}  # topic that one node alone may publish -> the process that it comes from
+    vouched: dict[
+        str, dict[str, tuple[str, ...]]
+    ] = {}  # topics by which stops are lifted -> process -> its nodes there
     gateway: GatewayPlan | None = None  # then it runs no nodes
 
     @property
@@ -100,6 +103,7 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
             raise UserError(f"may_publish names {topic}, which only {exclusive[topic]} may publish; leave it out")
     owners = {topic: name for name, own in publishes.items() for topic in own & exclusive.keys()}
     direct_from = {name: _direct_from(launch, name, specs, publishes, owners) for name, specs in groups.items()}
+    vouched = _vouched(launch, gateways)
     plans = {}
     for name in hears:
         specs = groups.get(name, [])
@@ -131,6 +135,7 @@ def plan(launch: Launch, watched: Collection[str] = ()) -> dict[str, ProcessPlan
                 if (receivers := tuple(other for other, some in direct_from.items() if name in some.get(topic, ())))
             },
             owners={topic: owner for topic, owner in owners.items() if topic in hears[name]},
+            vouched={topic: of for topic, of in vouched.items() if topic in hears[name]},
             gateway=_gateway(launch, gateways[name]) if name in gateways else None,
         )
     return plans
@@ -171,6 +176,28 @@ def _direct_from(
             )
             if publishers:
                 found[topic] = publishers
+    return found
+
+
+def _vouched(launch: Launch, gateways: Mapping[str, str]) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Of the topics by which a stop is lifted (what ears hear, what lifters say of it), who may say it from where.
+
+    A gateway vouches itself for what comes from its host.
+    """
+    roles, topics = launch.graph.roles, launch.graph.topics
+    chain = ((roles["ears"], roles["lifters"]), (roles["lifters"], [launch.graph.authority]))
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    for topic in topics.values():
+        senders, hearers = ({end.node for end in ends} for ends in (topic.publishers, topic.subscribers))
+        if topic.name in launch.graph.exclusive or not any(
+            senders & {*says} and hearers & {*hears} for says, hears in chain
+        ):
+            continue
+        of: dict[str, tuple[str, ...]] = dict.fromkeys(gateways, ())
+        for process, specs in launch.processes.items():
+            if own := tuple(spec.name for spec in specs if spec.name in senders):
+                of[process] = own
+        found[topic.name] = of
     return found
 
 

@@ -205,9 +205,9 @@ class Process:
             refused=self._refusals.note,
         )
         try:
-            inlet.connect(self._folder, plan.peers, plan.owners, names)
+            inlet.connect(self._folder, plan.peers, plan.owners, names, plan.vouched)
             for reader in outlet.readers:
-                reader.connect(self._folder, plan.peers, plan.owners)
+                reader.connect(self._folder, plan.peers, plan.owners, vouched=plan.vouched)
             inlet.accept(self._folder, self._name, types)
             executor.prepare()
             inlet.start(start.transport)
@@ -253,7 +253,7 @@ class Process:
             refused=self._refusals.note,
         )
         try:
-            inlet.connect(self._folder, plan.peers, plan.owners, names)
+            inlet.connect(self._folder, plan.peers, plan.owners, names, plan.vouched)
             inlet.accept(self._folder, self._name, types)
             inlet.start()
             await outlet.await_subscribers(plan.listeners, WIRING_S, self._stop)

@@ -36,6 +36,8 @@ from runtime.transport.zeromq.sockets import (
     subscriber,
 )
 
+Vouched = Mapping[str, Mapping[str, Collection[str]]]
+"""By topic and process: the nodes in whose names that process may publish there."""
 _POLLIN = int(zmq.POLLIN)
 _BURST = 16  # events received between two looks at the sockets
 _FAILURES = 3  # of one segment, before a reader asks for whole messages
@@ -148,6 +150,8 @@ class Reader:
         self._inward_state: zmq.Socket[bytes] | None = None  # where tools send to
         self._owners: Mapping[str, str] = {}
         self._nodes: Collection[str] = ()
+        self._vouched: Vouched = {}
+        self._checked: dict[zmq.Socket[bytes], str] = {}  # where names are checked, and whose it is; "": tools'
         self._held: deque[Stamped[Any]] = deque()  # events of a bundle for which there was no room
         self._ends: list[ConnectionMonitor] | None = [] if watches_ends else None
         self._wake_reader, self._wake_writer = os.pipe()
@@ -165,33 +169,43 @@ class Reader:
         processes: Iterable[str],
         owners: Mapping[str, str] | None = None,
         nodes: Collection[str] = (),
+        vouched: Vouched | None = None,
     ) -> None:
         """Subscribe to the topics given, at each of these processes. Call before the first `wait`.
 
         `owners`: topics that are taken in from that one process only, whatever others send there. `nodes`: names that
-        no tool may speak under.
+        no tool may speak under. `vouched`: topics that are taken in from these processes only, each in the names of
+        these nodes; of none, in any name.
         """
         processes = tuple(processes)
         self._owners, self._nodes = dict(owners or {}), frozenset(nodes)
+        self._vouched = {topic: of for topic, of in (vouched or {}).items() if topic.encode() in self._types}
         if self._reliable & self._types.keys():
             self._receipts = Acks(folder, processes, self._receiver, self._deliver, self._lost)
         for owner in sorted({*self._owners.values()} & {*processes}):
-            self._subscribe(folder, (owner,), owner)  # first: a fence is read before what others say about it
-        self._subscribe(folder, processes, "")
+            owned = {topic for topic in self._owners if self._owners[topic] == owner}
+            self._subscribe(folder, (owner,), owned)  # first: a fence is read before what others say about it
+        for process in processes:
+            if own := {topic for topic, of in self._vouched.items() if process in of}:
+                self._checked.update(dict.fromkeys(self._subscribe(folder, (process,), own), process))
+        apart = {*self._owners, *self._vouched}
+        self._subscribe(folder, processes, {topic.decode() for topic in self._types} - apart)
         self._list_sockets()
         if self.direct is not None:
             self.direct.connect(folder)
 
-    def _subscribe(self, folder: Path, processes: Sequence[str], owner: str) -> None:
+    def _subscribe(self, folder: Path, processes: Sequence[str], wanted: Collection[str]) -> list[zmq.Socket[bytes]]:
+        made = []
         for kind in KINDS:
             topics = [
                 topic
                 for topic, message in self._types.items()
-                if message.message_kind == kind and self._owners.get(topic.decode(), "") == owner
+                if message.message_kind == kind and topic.decode() in wanted
             ]
             for depth, own in self._queues(kind, topics) if topics else ():
                 socket = subscriber(self._context, QUEUE_LENGTH[kind] if depth is None else DEEP_QUEUE_LENGTH[depth])
                 self._sockets[kind].append(socket)
+                made.append(socket)
                 for topic in own:
                     socket.setsockopt(zmq.SUBSCRIBE, topic + self._end)
                 for topic in self._reliable.intersection(own):
@@ -202,6 +216,7 @@ class Reader:
                     socket.connect(
                         endpoint(folder, process, kind) if depth is None else deep_endpoint(folder, process, depth)
                     )
+        return made
 
     def _queues(self, kind: Kind, topics: list[bytes]) -> list[tuple[Depth | None, list[bytes]]]:
         """How deep ZeroMQ's queues are, here and at the sender, and for which topics; None: as usual."""
@@ -227,6 +242,7 @@ class Reader:
         for kind, socket in sockets.items():
             self._sockets[kind].append(socket)
         self._inward_event, self._inward_state = sockets["event"], sockets["state"]
+        self._checked.update(dict.fromkeys(sockets.values(), ""))
         for topic, message in self._types.items():
             if topic.decode() not in self._owners:
                 sockets[message.message_kind].setsockopt(zmq.SUBSCRIBE, topic + self._end)
@@ -395,7 +411,7 @@ class Reader:
             channel.lose(document, f"garbled: {problem}")
             return
         envelope = stamped.envelope
-        if (socket is self._inward_event or socket is self._inward_state) and self._is_forged(channel, envelope):
+        if socket in self._checked and self._is_forged(channel, envelope, socket):
             return
         last = channel.last.get(envelope.source)
         if last is not None and envelope.seq == last.seq + 1:  # nearly always: asked here, it costs no call
@@ -404,8 +420,15 @@ class Reader:
             return
         self._deliver(stamped)
 
-    def _is_forged(self, channel: Channel, envelope: Envelope) -> bool:
-        """Of a message of a tool: whether it speaks in the name of a node."""
+    def _is_forged(self, channel: Channel, envelope: Envelope, socket: zmq.Socket[bytes]) -> bool:
+        """Whether a tool speaks in the name of a node, or a process in the name of a node that is not in it."""
+        process = self._checked[socket]
+        if process:
+            named = self._vouched[channel.topic][process]
+            if not named or envelope.source in named:
+                return False
+            self._lost(channel.topic, f"forged: {process} speaks in the name of {envelope.source}", 1)
+            return True
         if envelope.source not in self._nodes:
             return False
         self._lost(channel.topic, f"forged: a tool speaks in the name of {envelope.source}", 1)
@@ -419,9 +442,7 @@ class Reader:
             channel.lose(document, f"garbled: {problem}")
             return
         first, newest = bundle[0].envelope, bundle[-1].envelope
-        if socket in (self._inward_event, self._inward_state) and any(
-            self._is_forged(channel, one.envelope) for one in bundle
-        ):
+        if socket in self._checked and any(self._is_forged(channel, one.envelope, socket) for one in bundle):
             return
         if not channel.is_new_bundle(first, newest):
             return
@@ -440,7 +461,7 @@ class Reader:
             return
         if tag is not None and self._receipts is not None and topic in self._reliable:
             if socket not in (self._inward_event, self._inward_state):  # no tool asks to be acknowledged
-                self._take_reliable(self._receipts, channel, tag, document, arrays)
+                self._take_reliable(self._receipts, channel, tag, document, arrays, socket)
             return
         try:
             if place is not None:
@@ -453,13 +474,19 @@ class Reader:
         except CodecError as problem:
             channel.lose(document, f"garbled: {problem}")
             return
-        if socket in (self._inward_event, self._inward_state) and self._is_forged(channel, stamped.envelope):
+        if socket in self._checked and self._is_forged(channel, stamped.envelope, socket):
             return
         if channel.is_new(stamped.envelope):
             self._deliver(stamped)
 
     def _take_reliable(
-        self, receipts: Acks, channel: Channel, tag: bytes, document: Frame, arrays: Sequence[Frame]
+        self,
+        receipts: Acks,
+        channel: Channel,
+        tag: bytes,
+        document: Frame,
+        arrays: Sequence[Frame],
+        socket: zmq.Socket[bytes],
     ) -> None:
         topic = channel.topic
         try:
@@ -473,6 +500,9 @@ class Reader:
             if receipts.take(topic, read, None):
                 self._lost(topic, f"garbled: {problem}", 1)
                 channel.tell_sender(document, str(problem))
+            return
+        if socket in self._checked and self._is_forged(channel, stamped.envelope, socket):
+            receipts.take(topic, read, None)  # what comes after it does not wait for it
             return
         receipts.take(topic, read, stamped)
 
