@@ -25,6 +25,14 @@ def account(
     return Stamped(health, Envelope("health/eye", source, 1, 0))
 
 
+def test_it_asks_for_what_the_view_shows_and_for_the_accounts() -> None:
+    class Everything(SilentView):
+        shows = None  # type: ignore[assignment]  # as of a view that does not say
+
+    assert MessageCounts(SilentView()).shows == (Health,)
+    assert MessageCounts(Everything()).shows is None
+
+
 def test_the_last_account_of_each_life_of_a_node_counts() -> None:
     tally = MessageCounts(SilentView())
     for stamped in (
