@@ -6,6 +6,7 @@ it is, what is half full, what is too wide to grasp, where a thing belongs, and 
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections import deque
@@ -27,8 +28,8 @@ from runtime.msgs import Condition, Reference, Scene, SceneDescription, SeenObje
 AGAIN_S, GIVE_UP_S, HELP_S = 20.0, 40.0, 60.0
 """A question is asked again after this long, and left after that; so long a person may take to help."""
 POINTS_FOR_S = 10.0
-OFFERED_S = 2.5
-"""A thing that is held out so long without a word is an offer."""
+OFFERED_S, STILL_M = 2.0, 0.02
+"""A thing that is held out so long without a word, by a hand this still, is an offer."""
 MOVED_M = 0.08
 FRUIT = ("apple", "orange", "banana")
 _NOT = re.compile(r"\b(?:not|leave|keep|except|spare|without) (?:the |that |my )?(\w+)\b")
@@ -117,6 +118,7 @@ class Mind:
     kept: set[str] = field(default_factory=set)  # ids that a person wants left alone
     pointed: tuple[str, int] = ("", 0)  # id, when
     offered: tuple[str, int] = ("", 0)
+    offered_at_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     done_names: list[str] = field(default_factory=list)
     is_for_coffee: bool = False
     wishes: set[str] = field(default_factory=set)  # "without cream"
@@ -175,8 +177,8 @@ class Mind:
         if not person.holds or person.hand_m is None:
             self.offered = "", 0
             return []
-        if self.offered[0] != person.holds:
-            self.offered = person.holds, now_ns
+        if self.offered[0] != person.holds or math.dist(self.offered_at_m, person.hand_m) > STILL_M:
+            self.offered, self.offered_at_m = (person.holds, now_ns), person.hand_m
         is_busy = self.current is not None or self.questions or self.tasks
         is_hers = any(deed.task.thing == person.holds and deed.task.skill == "hand_over" for deed in self.deeds)
         if is_busy or is_hers or person.holds in self.kept or now_ns - self.offered[1] < to_ns(OFFERED_S):

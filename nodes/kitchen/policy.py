@@ -17,7 +17,7 @@ from nodes.policy.catalogue import PLACE, SPECS, THING, Plan
 from nodes.policy.expert import RATE_HZ, ExpertPolicy
 from nodes.policy.sight import spot_of
 from nodes.policy.skills import LEAVE, PICK, PUT_BACK, SET_BACK, Phase, Spot, plan, resting
-from runtime import Publisher, QoS, Subscription, every
+from runtime import Publisher, QoS, Subscription, every, on
 from runtime.msgs import Action, Feedback, RobotState, Scene, SeenObject, SkillArgument, SkillSpec, Utterance
 
 NEAR_HAND_M = 0.24
@@ -128,6 +128,13 @@ class KitchenPolicy(ExpertPolicy):
             self._answer(Feedback(action_id=self.current.id, status="failure", why="somebody is in the way"))
         self.progress = replace(self.progress, goal=resting(state, self.progress.held))
         self._publish(self.progress, 0.0, 0.0)
+
+    @on(scene)
+    def see(self, scene: Scene) -> None:
+        """A nod is a person's own yes to what the policy asked."""
+        for one in scene.people:
+            if one.gesture == "nod":
+                self.confirmations.hear(Utterance(speaker=one.id, text="Yes"), self.clock.now_ns())
 
     def _in_the_way(self, state: RobotState) -> bool:
         """Whether a person is where the phase under way goes."""

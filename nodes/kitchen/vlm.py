@@ -14,7 +14,7 @@ import msgspec
 
 from nodes.kitchen.policy import stand_for
 from nodes.kitchen.world import Kitchen, Place, load_world
-from nodes.vlm.local import LocalVLM
+from nodes.vlm.local import YES_TO_POLICY_S, LocalVLM
 from nodes.vlm.next_action import Decision, Situation, name_of
 from runtime import QoS, Subscription, to_ns
 from runtime.msgs import Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask
@@ -50,6 +50,8 @@ class KitchenVLM(LocalVLM):
 
     def _look(self) -> None:
         self.now = self.eyes.latest() or self.now
+        if self.yes_until_ns and not self.has_said_yes and any(one.gesture == "nod" for one in self.now.people):
+            self.yes_until_ns, self.has_said_yes = self.clock.now_ns() + to_ns(YES_TO_POLICY_S), True
         held = self._held()
         if held is None and self.holding is not None and not (self.states and self.states[-1].is_grasping):
             self.holding = None
