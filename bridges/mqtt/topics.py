@@ -65,7 +65,7 @@ class Topics:
 
 
 def state_document(guard: GuardState | None, status: RobotStatus | None, subtask: str, said: str) -> Document:
-    """What stays true until it changes."""
+    """What stays true until it changes; what the robot does not tell is left out."""
     document: Document = {"subtask": subtask, "said": said}
     if guard is not None:
         document |= {
@@ -86,7 +86,7 @@ def state_document(guard: GuardState | None, status: RobotStatus | None, subtask
             "is_charging": status.is_charging,
             "alerts": list(status.alerts),
         }
-    return document
+    return {key: value for key, value in document.items() if value is not None}
 
 
 def telemetry_document(state: RobotState, joints: tuple[str, ...] = JOINTS) -> Document:
@@ -129,7 +129,7 @@ def discovery_documents(prefix: str, topics: Topics, commands: tuple[str, ...]) 
                 "unit_of_measurement": "V",
                 "state_class": "measurement",
                 "state_topic": topics.state,
-                "value_template": "{{ value_json.battery_v }}",
+                "value_template": "{{ value_json.battery_v | default('None') }}",
             },
         ),
         (
@@ -152,7 +152,7 @@ def discovery_documents(prefix: str, topics: Topics, commands: tuple[str, ...]) 
         button = {"name": "Emergency stop", "icon": "mdi:alert-octagon", "command_topic": f"{topics.root}/cmd/estop"}
         parts.append(("button", "estop", {**button, "command_template": template, "retain": False}))
     return {
-        f"{prefix}/{component}/{topics.robot}/{key}/config": msgspec.json.encode(
+        f"{prefix}/{component}/{topics.site}_{topics.robot}/{key}/config": msgspec.json.encode(
             {**common, **document, "unique_id": f"{topics.site}_{topics.robot}_{key}"}
         )
         for component, key, document in parts

@@ -16,11 +16,11 @@ import pytest
 from bridges.mqtt.bridge import MqttBridge
 from bridges.mqtt.client import Broker, Incoming, connect
 from bridges.mqtt.commands import LONGEST_LIFE_MS, CommandReply, Gatekeeper
-from bridges.mqtt.topics import Topics, discovery_documents
+from bridges.mqtt.topics import Topics, discovery_documents, state_document
 from runtime import Simulation
 from runtime.clock import wall_time_ns
 from runtime.errors import ParameterError, TransportError
-from runtime.msgs import EStop, Interrupt, RobotService, Utterance
+from runtime.msgs import EStop, Interrupt, RobotService, RobotStatus, Utterance
 from runtime.supervision.registry import FoundRun
 from tests.bridges.mqtt.mosquitto import Mosquitto, free_port, needs_mosquitto
 from tests.support.running import Runs, eventually
@@ -156,7 +156,7 @@ def test_discovery_has_an_emergency_stop_only_where_it_is_allowed() -> None:
         "said",
     ]
     button = json.loads(
-        discovery_documents("homeassistant", topics, ("estop",))["homeassistant/button/arm7/estop/config"]
+        discovery_documents("homeassistant", topics, ("estop",))["homeassistant/button/polyrhythm_arm7/estop/config"]
     )
     assert button["command_topic"] == f"{ROOT}/cmd/estop"
     assert button["availability_topic"] == f"{ROOT}/connection"
@@ -273,7 +273,7 @@ def test_birth_state_and_will_as_foreign_clients_see_them(runs: Runs, tmp_path: 
         telemetry = early.wait_for("/telemetry")
         assert telemetry["payload"]["joints"]["lift"] == 0.3
         assert telemetry["retain"] == 0
-        early.wait_for("homeassistant/button/arm7/estop/config")
+        early.wait_for("homeassistant/button/polyrhythm_arm7/estop/config")
         eventually(lambda: len(early.on("/telemetry")) > 12, "telemetry goes on")
         stamps = [message["payload"]["timestamp_ms"] for message in early.on("/telemetry")]
         assert (len(stamps) - 1) / (stamps[-1] - stamps[0]) * 1000 <= 5.2
@@ -353,3 +353,12 @@ def test_a_clean_end_says_offline_and_a_wrong_password_gets_nowhere(
         listener.wait_for("/connection", lambda payload: payload.get("state") == "OFFLINE")
         states = [one["payload"]["state"] for one in listener.on("/connection")]
         assert states == ["ONLINE", "OFFLINE"]
+
+
+def test_discovery_topics_of_two_sites_differ_and_what_is_not_known_is_left_out() -> None:
+    one, other = (set(discovery_documents("ha", Topics(site, "arm7"), ("estop",))) for site in ("hall", "yard"))
+    assert not one & other
+    document = state_document(None, RobotStatus(read_ns=1, mode="ready"), "", "")
+    assert None not in document.values()
+    assert "battery_v" not in document
+    assert document["robot_mode"] == "ready"

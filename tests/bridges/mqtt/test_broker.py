@@ -149,7 +149,7 @@ def test_the_bridge_is_born_dies_and_comes_back_on_it(runs: Runs, tmp_path: Path
         early.wait_for("/connection", is_online)
         early.wait_for("/state", lambda payload: payload.get("robot_mode") == "ready")
         early.wait_for("/telemetry")
-        early.wait_for("homeassistant/sensor/arm7/battery/config")
+        early.wait_for("homeassistant/sensor/polyrhythm_arm7/battery/config")
         late = clients.listen()
         assert late.wait_for("/state")["retain"] == 1
         clients.publish(f"{ROOT}/cmd/say", command("nonce-say-1", text="Good morning", reply_to=f"{ROOT}/reply/me"))
