@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -533,3 +534,23 @@ def test_nothing_on_the_page_keeps_people_out(run: ConsoleRun, chromium: Any, ro
         for tab in ("vlm", "planner") if role == "operator" else ():
             page.click(f"#tab-{tab}")
             assert findings(page, within="#seats") == []
+
+
+def test_nobody_drives_by_a_frozen_head_camera_while_the_wrist_camera_goes_on(tmp_path: Path, chromium: Any) -> None:
+    apart = ConsoleRun(ROOT / "launch" / "wizard.toml", tmp_path, "head_camera.process=eyes")
+    with apart as alone, page_of(chromium, alone) as page:
+        go_on(page)
+        take_driving(page)
+        wait(page, lambda: text(page, "#image-age").endswith("ms"), "the head camera is seen")
+        os.kill(alone.pid("eyes"), signal.SIGSTOP)
+        try:
+            wait(page, lambda: "stands still" in text(page, "[data-camera=head] .frozen"), "the picture is covered")
+            assert not page.is_visible("[data-camera=wrist] .frozen"), "the other camera goes on"
+            there = x_of(page)
+            page.keyboard.down("w")
+            wait(page, lambda: "not driving by it" in text(page, "#notice"), "driving by it is refused")
+            page.wait_for_timeout(500)
+            page.keyboard.up("w")
+            assert abs(x_of(page) - there) < 0.02
+        finally:
+            os.kill(alone.pid("eyes"), signal.SIGCONT)
