@@ -272,7 +272,9 @@ def kill_collections(tmp_path: Path, kills: int, seed: int) -> None:
                 hits += 1
                 if path.exists() and not is_planned(path):
                     path.unlink()
-    assert hits
+            if done and not hits:  # it was faster than the one that was timed: once more, and kill sooner
+                done, whole_s = False, whole_s * 0.7
+                path.unlink()
     assert collected(path) == collected(whole)
 
 
