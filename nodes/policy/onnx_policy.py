@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
 import numpy as np
@@ -111,6 +111,23 @@ class UnderWay:
         if done is None or number == self.seen:
             return self
         return replace(self, is_judged=True, seen=number, sure=self.sure + 1 if done >= threshold else 0)
+
+
+class PlaybackSettings(TypedDict, total=False):
+    """How the chunks of any model are played; `OnnxPolicy` has the defaults."""
+
+    step_s: float
+    max_chunk_age_s: float
+    needs_action: bool
+    limit_s: float
+    blend_s: float
+
+
+class ActionSettings(PlaybackSettings, total=False):
+    """The same, for a model that may say when an action is done."""
+
+    done_at: float
+    done_chunks: int
 
 
 class OnnxPolicy(ForRobot, SeatNode):

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 from urllib.parse import urlsplit
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.policy.chunks import BLEND_S
 from nodes.policy.model_inputs import Felt, PolicyAnswer, Wants
 from nodes.policy.model_tensors import CAMERAS, COLUMNS
-from nodes.policy.onnx_policy import OnnxPolicy
+from nodes.policy.onnx_policy import OnnxPolicy, PlaybackSettings
 from runtime import ParameterError, PolyrhythmError, choices
 from runtime.msgs import JOINTS
 
@@ -51,20 +50,9 @@ class OpenPiPolicy(OnnxPolicy):
         size_px: int = 224,
         key_variable: str = "",
         within_s: float = 0.4,
-        step_s: float = 0.05,
-        max_chunk_age_s: float = 1.0,
-        needs_action: bool = True,
-        limit_s: float = 60.0,
-        blend_s: float = BLEND_S,
+        **playback: Unpack[PlaybackSettings],
     ) -> None:
-        super().__init__(
-            model=server,
-            step_s=step_s,
-            max_chunk_age_s=max_chunk_age_s,
-            needs_action=needs_action,
-            limit_s=limit_s,
-            blend_s=blend_s,
-        )
+        super().__init__(model=server, **playback)
         self.names = {"image": image_name, "wrist": wrist_name, "joints": joints_name, "text": text_name}
         self.size_px = size_px
         self.key_variable = key_variable

@@ -6,10 +6,9 @@ old as the image that it was made from, so the ages tell what the network costs;
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Unpack
 
-from nodes.policy.chunks import BLEND_S
-from nodes.policy.onnx_policy import OnnxPolicy
+from nodes.policy.onnx_policy import ActionSettings, OnnxPolicy
 from runtime import ParameterError, UserError
 from runtime.hosts.address import split
 from runtime.hosts.hosts_table import is_public_key
@@ -28,24 +27,9 @@ class RemotePolicy(OnnxPolicy):
         host: str = "robot",
         within_s: float = 0.4,
         jpeg_quality: int = 85,
-        step_s: float = 0.05,
-        max_chunk_age_s: float = 1.0,
-        needs_action: bool = True,
-        done_at: float = 0.5,
-        done_chunks: int = 3,
-        limit_s: float = 60.0,
-        blend_s: float = BLEND_S,
+        **others: Unpack[ActionSettings],
     ) -> None:
-        super().__init__(
-            model=server,
-            step_s=step_s,
-            max_chunk_age_s=max_chunk_age_s,
-            needs_action=needs_action,
-            done_at=done_at,
-            done_chunks=done_chunks,
-            limit_s=limit_s,
-            blend_s=blend_s,
-        )
+        super().__init__(model=server, **others)
         self.server = server
         self.key = key
         self.host = host

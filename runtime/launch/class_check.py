@@ -9,7 +9,7 @@ import re
 import types
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, Unpack, get_args, get_origin, get_type_hints
 
 from runtime.errors import ParameterError
 from runtime.message import Message, Stamped
@@ -83,6 +83,34 @@ def instance_problems(node: Node) -> list[str]:
                 f"the class: `{name} = {kind}({value.message.__name__}, {value.topic!r})`"
             )
     return found
+
+
+def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
+    """What `__init__` takes by name, with resolved types.
+
+    Of `**others: Unpack[Settings]`, a TypedDict, each key counts; its default is that of the base class.
+    """
+    inits = [base.__init__ for base in cls.__mro__ if base is not object and "__init__" in vars(base)]
+    if not inits:
+        return {}
+    found: dict[str, inspect.Parameter] = {}
+    hints = get_type_hints(inits[0]) if len(inspect.signature(inits[0]).parameters) > 1 else {}
+    for name, parameter in list(inspect.signature(inits[0]).parameters.items())[1:]:
+        hint = hints.get(name, Any)
+        if parameter.kind is parameter.VAR_KEYWORD and get_origin(hint) is Unpack:
+            for key, kind in get_type_hints(get_args(hint)[0]).items():
+                found[key] = inspect.Parameter(
+                    key, parameter.KEYWORD_ONLY, annotation=kind, default=_default_of(key, inits[1:])
+                )
+        elif parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            found[name] = parameter.replace(annotation=hint)
+    return found
+
+
+def _default_of(name: str, inits: Iterable[Any]) -> Any:
+    """The default that the first of these methods gives the parameter; empty where none does."""
+    taken = (inspect.signature(init).parameters.get(name) for init in inits)
+    return next((parameter.default for parameter in taken if parameter is not None), inspect.Parameter.empty)
 
 
 def idle_parameters(cls: type[Node], params: Iterable[str]) -> list[str]:

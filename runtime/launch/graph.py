@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,7 +14,7 @@ from runtime.context import AgeRules
 from runtime.control_messages.fence import FENCE_TOPIC
 from runtime.control_messages.health import Health
 from runtime.errors import GraphError, ParameterError, UserError, choices
-from runtime.launch.class_check import handler_problems, idle_parameters, init_problem, instance_problems
+from runtime.launch.class_check import handler_problems, idle_parameters, init_problem, instance_problems, parameters_of
 from runtime.launch.latency import Latency
 from runtime.message import Message
 from runtime.node import Node, Timer, handlers_of, ports_of, rate_problem
@@ -231,7 +230,7 @@ def sampled_origins(types: Iterable[type[Message]]) -> frozenset[str]:
 def age_limits(spec: NodeSpec) -> dict[str, float]:
     """Origin to the age in seconds up to which the node lets one through: its parameters max_ORIGIN_age_s."""
     found = {}
-    for name, parameter in inspect.signature(spec.cls.__init__).parameters.items():
+    for name, parameter in parameters_of(spec.cls).items():
         value = spec.params.get(name, parameter.default)
         if name.startswith("max_") and name.endswith("_age_s") and isinstance(value, int | float):
             found[name[len("max_") : -len("_age_s")]] = float(value)
@@ -251,18 +250,12 @@ _OLD_METHODS = {"check_parameters": "problems(self)", "check_seats": "seat_probl
 
 def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as the types that `__init__` declares. Raises ParameterError where one is unknown or missing."""
-    signature = inspect.signature(cls.__init__) if "__init__" in _own_names(cls) else inspect.Signature()
-    known = {
-        name: parameter
-        for name, parameter in signature.parameters.items()
-        if name != "self" and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    }
+    known = parameters_of(cls)
     for name in params:
         if name not in known:
             if _OLD_PARAMETERS.get(name) in known:
                 raise ParameterError(f"parameter {name!r} of {cls.__name__} is now {_OLD_PARAMETERS[name]!r}")
             raise ParameterError(f"unknown parameter {name!r} of {cls.__name__}; known: {choices(known)}")
-    hints = get_type_hints(cls.__init__) if known else {}
     values: dict[str, Any] = {}
     for name, parameter in known.items():
         if name not in params:
@@ -270,9 +263,9 @@ def convert_params(cls: type[Node], params: Mapping[str, Any]) -> dict[str, Any]
                 raise ParameterError(f"parameter {name!r} of {cls.__name__} is missing; it has no default")
             continue
         try:
-            values[name] = msgspec.convert(params[name], hints.get(name, Any))
+            values[name] = msgspec.convert(params[name], parameter.annotation)
         except msgspec.ValidationError as problem:
-            told = expected(problem, hints.get(name, Any), name)
+            told = expected(problem, parameter.annotation, name)
             raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}{told}") from problem
         if _has_nan(values[name]):  # every comparison with it is false, so that no node's own checks would find it
             raise ParameterError(f"parameter {name!r} of {cls.__name__} is {params[name]!r}; expected a number")
@@ -291,10 +284,6 @@ def _has_nan(value: object) -> bool:
     if isinstance(value, list | tuple):
         return any(_has_nan(part) for part in value)
     return isinstance(value, float) and value != value
-
-
-def _own_names(cls: type) -> set[str]:
-    return {name for base in cls.__mro__ if base is not object for name in vars(base)}
 
 
 def _node_problems(spec: NodeSpec, seats: Mapping[str, tuple[str, ...]]) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from runtime.errors import UserError, choices
 from runtime.launch.budgets_table import Budgets, PathBudget
+from runtime.launch.class_check import parameters_of
 from runtime.launch.graph import Graph, NodeSpec, age_limits
 from runtime.launch.latency import Latency
 from runtime.launch.links_table import LinkModel
@@ -299,7 +300,6 @@ def _qos(spec: NodeSpec, attribute: str) -> QoS:
 
 def _parameter(spec: NodeSpec, name: str) -> float | None:
     """A number that the node is given, or has by default; None without such a parameter."""
-    signature = inspect.signature(spec.cls.__init__)
-    known = signature.parameters.get(name)
+    known = parameters_of(spec.cls).get(name)
     value = spec.params.get(name, known.default) if known is not None else None
     return float(value) if isinstance(value, int | float) else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import pytest
 
 from runtime import GraphError, Message, Node, Publisher, QoS, Subscription, every, on
 from runtime.errors import ParameterError, UserError
+from runtime.launch.class_check import parameters_of
 from runtime.launch.graph import Graph, NodeSpec, convert_params
 from runtime.node import FASTEST_HZ, SLOWEST_HZ, handlers_of, rate_problem
 
@@ -157,6 +158,28 @@ def test_parameters_that_do_not_fit_are_told_in_words(params: dict[str, Any], se
 
 def test_a_whole_number_is_a_float_and_a_list_may_be_none() -> None:
     assert convert_params(Source, {"start": 1, "gain": 2}) == {"start": 1, "gain": 2.0}
+
+
+class Loudness(TypedDict, total=False):
+    gain: float
+
+
+class Louder(Source):
+    """Hands on to its base class what that is set by, and says the rest itself."""
+
+    def __init__(self, volume: int, **loudness: Unpack[Loudness]) -> None:
+        super().__init__(volume, **loudness)
+
+
+def test_parameters_handed_on_to_the_base_class_are_known_by_name_and_type() -> None:
+    assert convert_params(Louder, {"volume": 1, "gain": 2}) == {"volume": 1, "gain": 2.0}
+    assert parameters_of(Louder)["gain"].default == parameters_of(Source)["gain"].default
+    assert problems(NodeSpec("source", Louder, params={"volume": 1, "start": 1})) == [
+        "source: unknown parameter 'start' of Louder; known: gain, volume"
+    ]
+    assert problems(NodeSpec("source", Louder, params={"volume": 1, "gain": "loud"})) == [
+        "source: parameter 'gain' of Louder is 'loud'; expected a number"
+    ]
 
 
 def test_check_raises_the_first_problem() -> None:
