@@ -41,10 +41,12 @@ def open_session(
     providers: tuple[str, ...],
     threads: int = 1,
     beside: Mapping[str, bytes] | None = None,
+    seed: int = 0,
 ) -> tuple[InferenceSession, str]:
     """A session on the first of `providers` that can be had, and a sentence where that is not the first named, or "".
 
-    `beside` are the files, by name, in which the model keeps weights. Raises PolyrhythmError, in a sentence that begins
+    `beside` are the files, by name, in which the model keeps weights; `seed` is that of operators which draw random
+    numbers and have none of their own. Raises PolyrhythmError, in a sentence that begins
     with the name, for bytes that are no model, and where none of the providers can be had: the library itself would
     take the CPU and say nothing.
     """
@@ -52,6 +54,7 @@ def open_session(
         raise PolyrhythmError(f"{name}: {missing}")
     known = onnxruntime.get_available_providers()
     installed = [provider for provider in providers if provider in known]
+    onnxruntime.set_seed(seed % 2**31)  # the library's own is the time of day
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL

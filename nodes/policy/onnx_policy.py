@@ -239,6 +239,7 @@ class OnnxPolicy(ForRobot, SeatNode):
             height_px=self.image_height_px,
             providers=self.providers,
             beside=beside,
+            seed=self.run_info.seed,
         )
         if self.session.fallback:
             self.log.warning("%s", self.session.fallback)

@@ -27,6 +27,7 @@ class PolicySession:
         height_px: int,
         providers: tuple[str, ...],
         beside: Mapping[str, bytes] | None = None,
+        seed: int = 0,
     ) -> None:
         """Of `providers` the first that can be had does the work; `fallback` says so where it is not the first named.
 
@@ -34,7 +35,7 @@ class PolicySession:
         of the providers can be had: the library itself would take the CPU and say nothing.
         """
         self.name = name
-        self._session, self.fallback = open_session(model, name=name, providers=providers, beside=beside)
+        self._session, self.fallback = open_session(model, name=name, providers=providers, beside=beside, seed=seed)
         self._inputs = {tensor.name: tensor for tensor in map(_tensor, self._session.get_inputs())}
         outputs = [_tensor(arg) for arg in self._session.get_outputs()]
         wrong = problems(list(self._inputs.values()), outputs, width_px=width_px, height_px=height_px)

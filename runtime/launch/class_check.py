@@ -90,7 +90,7 @@ def parameters_of(cls: type) -> dict[str, inspect.Parameter]:
 
     Of `**others: Unpack[Settings]`, a TypedDict, each key counts; its default is that of the base class.
     """
-    inits = [base.__init__ for base in cls.__mro__ if base is not object and "__init__" in vars(base)]
+    inits = [vars(base)["__init__"] for base in cls.__mro__ if base is not object and "__init__" in vars(base)]
     if not inits:
         return {}
     found: dict[str, inspect.Parameter] = {}

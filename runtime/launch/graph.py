@@ -207,14 +207,19 @@ class Graph:
         return "\n".join(lines)
 
 
-def specs_of(nodes: Iterable[Node | NodeSpec | Graph]) -> list[NodeSpec]:
-    """The nodes of a run that is made in Python, as specs. Raises GraphError where two have one name."""
+def specs_of(nodes: Iterable[object]) -> list[NodeSpec]:
+    """The nodes of a run that is made in Python, as specs. Raises GraphError for two of one name, and for no node."""
     specs: list[NodeSpec] = []
     for node in nodes:
         if isinstance(node, Graph):
             specs.extend(node.nodes.values())
+        elif isinstance(node, Node):
+            specs.append(NodeSpec(node.name, type(node), instance=node))
+        elif isinstance(node, NodeSpec):
+            specs.append(node)
         else:
-            specs.append(NodeSpec(node.name, type(node), instance=node) if isinstance(node, Node) else node)
+            given = node.__name__ if isinstance(node, type) else type(node).__name__
+            raise GraphError(f"{given} is no node; expected nodes one by one, such as Simulation(Camera(), Policy())")
     names = [spec.name for spec in specs]
     for name in names:
         if names.count(name) > 1:

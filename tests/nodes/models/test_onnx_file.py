@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from nodes.models.onnx_file import read_model
+from nodes.models.onnx_runtime import open_session
 from nodes.policy.model_inputs import Felt
 from nodes.policy.onnx_policy import OnnxPolicy
 from nodes.policy.onnx_session import PolicySession
@@ -263,3 +264,19 @@ def test_a_card_that_does_not_start_is_no_silent_run_on_the_cpu(
             session()
     else:
         assert fallback in session().fallback
+
+
+def test_what_a_model_draws_at_random_follows_the_seed() -> None:
+    out = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])
+    graph = helper.make_graph([helper.make_node("RandomNormal", [], ["x"], shape=[4])], "random", [], [out])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+
+    def drawn(seed: int) -> list[list[float]]:
+        session, _ = open_session(model, name="it", providers=("CPUExecutionProvider",), seed=seed)
+        return [list(session.run(None, {})[0]) for _ in range(2)]
+
+    first, second = drawn(1)
+    assert first != second
+    assert drawn(1) == [first, second]
+    assert drawn(2)[0] != first
+    assert drawn(0) == drawn(2**40)

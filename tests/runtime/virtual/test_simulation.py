@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -248,6 +249,12 @@ def test_two_nodes_of_one_name_are_refused_in_words() -> None:
     with pytest.raises(GraphError) as caught:
         Simulation(Source(), Source())
     assert str(caught.value) == "two nodes are called 'source'; give each a NodeSpec with a name of its own"
+
+
+@pytest.mark.parametrize("given", [[Source()], Source], ids=["a list of nodes", "a class"])
+def test_what_is_no_node_is_refused_in_words(given: Any) -> None:
+    with pytest.raises(GraphError, match="is no node; expected nodes one by one"):
+        Simulation(given)
 
 
 def test_received_is_delivered_and_dropped_and_waiting_in_every_health_message() -> None:
