@@ -6,7 +6,7 @@ import time
 
 from bench.result import Result
 from nodes.interrupts import intent
-from nodes.interrupts.phrases import load
+from nodes.interrupts.phrase_matcher import load
 
 OUCH = "Ouch! That's my toe!"
 SAID = (OUCH, "Please clear the table: put the cups in the bin", "No, not the blue one", "रुक जाओ", "停下来！", "mhm")

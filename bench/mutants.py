@@ -142,7 +142,7 @@ def _mutmut(folder: Path, *arguments: str) -> str:
 
 def _names(folder: Path, only: str, processes: int) -> list[str]:
     """Of all mutants. A first small run makes them all and learns which test runs which function."""
-    _mutmut(folder, "run", "--max-children", str(processes), "nodes.guard.limiter.*")
+    _mutmut(folder, "run", "--max-children", str(processes), "nodes.guard.motion_profile.*")
     return [name for name in _results(folder) if only in name]
 
 

@@ -27,10 +27,10 @@ OWN = {  # imported when asked for: `polyrhythm --help` loads none of them
     "top": ("runtime.commands.top:top_main", "of a running graph: how every node fares, live"),
     "nodes": ("runtime.commands.nodes:nodes_main", "what runs where"),
     "topics": ("runtime.commands.nodes:topics_main", "type, rate, publishers and subscribers of each topic"),
-    "echo": ("runtime.commands.listen:echo_main", "the messages of a topic"),
-    "hz": ("runtime.commands.listen:hz_main", "how often a topic is published"),
-    "delay": ("runtime.commands.listen:delay_main", "how old messages are when they arrive"),
-    "bw": ("runtime.commands.listen:bw_main", "the bandwidth that a topic takes"),
+    "echo": ("runtime.commands.topic_commands:echo_main", "the messages of a topic"),
+    "hz": ("runtime.commands.topic_commands:hz_main", "how often a topic is published"),
+    "delay": ("runtime.commands.topic_commands:delay_main", "how old messages are when they arrive"),
+    "bw": ("runtime.commands.topic_commands:bw_main", "the bandwidth that a topic takes"),
     "pub": ("runtime.commands.pub:pub_main", "publish a message, checked against its topic's type"),
 }
 

@@ -11,10 +11,10 @@ from bench.faults.measures import Figures
 from bench.faults.rig import Rig
 from bench.faults.trials import fallen
 from nodes.models.answers import ModelError
+from nodes.planner.model_prompt import parse as parse_plan
 from nodes.planner.openai_api import OpenAIPlanner
-from nodes.planner.question_and_answer import parse as parse_plan
 from nodes.planner.rules import Surroundings
-from nodes.vlm.question_and_answer import parse as parse_scene
+from nodes.vlm.model_prompt import parse as parse_scene
 from runtime import Simulation
 from runtime.msgs import Utterance
 from tests.support.fake_openai_server import FakeOpenAI, answers, raw

@@ -19,7 +19,7 @@ from bridges.mqtt.commands import STOPS, VERBS, Command, CommandReply, Gatekeepe
 from bridges.mqtt.connection import Outbox
 from bridges.mqtt.topics import Topics, discovery_documents
 from bridges.robot_ports import OPTIONAL, RobotPorts
-from nodes.robot.described import ForRobot, joint_names, load_limits
+from nodes.robot.robot_from_launch import ForRobot, joint_names, load_limits
 from runtime import (
     RELIABLE,
     SOON,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from nodes.sim.kitchen import KINDS, is_in_bin, lay_table
 from nodes.sim.messages import ObjectTruth
+from nodes.sim.table_scene import KINDS, is_in_bin, lay_table
 from nodes.stretch.kinematics import GRIPPER, grasp_point, to_odometry
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.msgs import JointCommand, RobotState

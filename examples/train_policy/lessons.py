@@ -19,7 +19,7 @@ from nodes.guard.node import Guard
 from nodes.policy.model_inputs import Felt, Pose, feel, one_hot, pose_of, target_of
 from nodes.policy.onnx_session import PolicySession
 from nodes.policy.sight import spot_of
-from nodes.policy.skills import (
+from nodes.policy.skill_phases import (
     HEAD_TOLERANCE_RAD,
     LIFTED_OFF_M,
     LOOK,
@@ -34,8 +34,8 @@ from nodes.policy.skills import (
     step,
 )
 from nodes.sim.driver import SimDriver
-from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
 from nodes.sim.messages import ObjectTruth, Truth
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, TABLE_X_M, TABLE_Y_M
 from nodes.stretch.kinematics import (
     ARM,
     ARM_Z_M,

@@ -14,12 +14,12 @@ import msgspec
 
 from nodes.guard import persistence as ledger
 from nodes.guard.arbitration import Arbitration, SeatConfig
-from nodes.guard.limiter import limits_of
 from nodes.guard.monitors import GuardSettings
+from nodes.guard.motion_profile import limits_of
 from nodes.guard.persistence import SavedState, StateFile
 from nodes.guard.space import Space
 from nodes.guard.state_machine import GuardMachine, Refusal
-from nodes.robot.described import ForRobot, claim_of
+from nodes.robot.robot_from_launch import ForRobot, claim_of
 from runtime import (
     ALONE,
     FENCE_TOPIC,

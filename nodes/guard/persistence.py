@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodes.robot.described import claim_of
+from nodes.robot.robot_from_launch import claim_of
 from runtime.control_messages.lease import Lease
 from runtime.message import Epochs
 from runtime.run_facts import RunFacts

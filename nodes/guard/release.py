@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nodes.guard.conduct import LAG_S, LASTS_S, RANGE_SHARE
-from nodes.guard.limiter import Motion, brake, toward
+from nodes.guard.lasting_faults import LAG_S, LASTS_S, RANGE_SHARE
+from nodes.guard.motion_profile import Motion, brake, toward
 from nodes.robot.protocol import JointLimit, RobotLimits
 from nodes.robot.rest import is_still
 from runtime.clock import to_ns

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
+from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.robot.protocol import Ball, BaseLimit, CartesianLimits, RobotLimits
 from runtime.errors import ParameterError
 from runtime.launch.nodes_table import load_name

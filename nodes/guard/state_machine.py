@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, NamedTuple
 
-from nodes.guard.conduct import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, Asked, Conduct
-from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
+from nodes.guard.lasting_faults import LASTS_S, RELAXES, RUNSTOP_S, TOUCHES, Asked, Conduct
 from nodes.guard.monitors import FUTURE_NS, GuardSettings, Monitors, is_whole
+from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.guard.release import Release
 from nodes.guard.retreat import SHARE, Trail
 from nodes.guard.space import Space, Step

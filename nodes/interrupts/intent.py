@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from nodes.interrupts.phrases import Clause, clauses_in, clipped, find, is_cjk, words_of
+from nodes.interrupts.phrase_matcher import Clause, clauses_in, clipped, find, is_cjk, words_of
 
 Wants = Literal["stop", "resume", "amend", "order", "nothing"]
 Talk = Literal["", "backchannel", "greeting", "question", "statement", "denial"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nodes.interrupts.intent import understand
-from nodes.interrupts.phrases import clipped, words_of
+from nodes.interrupts.phrase_matcher import clipped, words_of
 from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, on, to_ns
 from runtime.msgs import (
     AnswerCode,

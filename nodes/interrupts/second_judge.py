@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodes.interrupts.intent import understand
-from nodes.interrupts.phrases import clipped
+from nodes.interrupts.phrase_matcher import clipped
 from nodes.interrupts.stop_classifier import StopClassifier
 from runtime import URGENT, Node, Publisher, QoS, Subscription, on
 from runtime.msgs import Interrupt, Utterance

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodes.interrupts.intent import Meaning
-from nodes.interrupts.phrases import clipped, words_of
+from nodes.interrupts.phrase_matcher import clipped, words_of
 from nodes.models.onnx_runtime import open_session
 
 MODEL = Path(__file__).with_name("stop_classifier.onnx")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nodes.kitchen.world import Laid, Layout, Obstacle, Place
-from nodes.sim.kitchen import (
+from nodes.sim.mjcf import Scene, build_around
+from nodes.sim.table_scene import (
     COLLISION_NONE,
     COLLISION_PERSON,
     COLLISION_STATIC,
@@ -13,7 +14,6 @@ from nodes.sim.kitchen import (
     box,
     join_numbers,
 )
-from nodes.sim.mjcf import Scene, build_around
 
 PARTS = ("hand", "foot", "body", "face")
 """What a person has that the robot can meet."""

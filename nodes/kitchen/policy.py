@@ -13,10 +13,10 @@ from pathlib import Path
 from nodes.kitchen.messages import Obstacles
 from nodes.kitchen.route import find_route
 from nodes.kitchen.world import Kitchen, Place, load_world
-from nodes.policy.catalogue import PLACE, SPECS, THING, Plan
 from nodes.policy.expert import RATE_HZ, ExpertPolicy
 from nodes.policy.sight import spot_of
-from nodes.policy.skills import LEAVE, PICK, PUT_BACK, SET_BACK, Phase, Spot, plan, resting
+from nodes.policy.skill_catalogue import PLACE, SPECS, THING, Plan
+from nodes.policy.skill_phases import LEAVE, PICK, PUT_BACK, SET_BACK, Phase, Spot, plan, resting
 from runtime import Publisher, QoS, Subscription, every, on
 from runtime.msgs import Action, Feedback, RobotState, Scene, SeenObject, SkillArgument, SkillSpec, Utterance
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from nodes.sim.kitchen import Rgb, Thing
+from nodes.sim.table_scene import Rgb, Thing
 from runtime.errors import UserError, choices
 
 SLOT_M, ROW_M = 0.18, (0.10, 0.24)

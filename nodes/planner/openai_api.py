@@ -12,7 +12,7 @@ import msgspec
 from nodes.models.answers import ChatSettings, ModelError, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
-from nodes.planner.question_and_answer import (
+from nodes.planner.model_prompt import (
     History,
     PlannerAnswer,
     answer_schema,

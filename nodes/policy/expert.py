@@ -17,11 +17,11 @@ from typing import Literal
 
 import numpy as np
 
+from nodes.policy.action_requester import Asked
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
-from nodes.policy.asked import Asked
-from nodes.policy.catalogue import SPECS, Plan, catalogue_of, load_skills
 from nodes.policy.sight import blend, judge, spot_of, state_at
-from nodes.policy.skills import (
+from nodes.policy.skill_catalogue import SPECS, Plan, catalogue_of, load_skills
+from nodes.policy.skill_phases import (
     LOOK,
     NOD,
     PICK,
@@ -40,7 +40,7 @@ from nodes.policy.skills import (
     retreat,
     step,
 )
-from nodes.robot.described import ForRobot
+from nodes.robot.robot_from_launch import ForRobot
 from nodes.seats.seat_node import SeatNode
 from nodes.stretch.kinematics import HEAD_PAN, HEAD_TILT, grasp_point, head_camera_pose, to_odometry
 from runtime import (
@@ -115,7 +115,7 @@ class ExpertPolicy(ForRobot, SeatNode):
     """Pick, place, look, point, nod, shake the head and hold, for a Stretch beside a table on its right.
 
     `tallest_m` is the height up to which things may stand where the gripper passes; `sees=False` trusts the action's
-    position without looking. `skills` are a package's own, as "module:NAME" (see `nodes.policy.catalogue`).
+    position without looking. `skills` are a package's own, as "module:NAME" (see `nodes.policy.skill_catalogue`).
     """
 
     realtime = True

@@ -18,14 +18,14 @@ import msgspec
 import numpy as np
 
 from nodes.models.onnx_file import read_model_with_data
+from nodes.policy.action_requester import Asked
 from nodes.policy.allowed import PLEASE, Confirmations, why_not
-from nodes.policy.asked import Asked
-from nodes.policy.catalogue import SPECS, catalogue_of
 from nodes.policy.chunks import BLEND_S, Playback, as_message, seen_ns
 from nodes.policy.model_inputs import Felt, Pose, Trigger, feel, pose_of
 from nodes.policy.model_tensors import LONGEST_HISTORY, problems_of
-from nodes.policy.skills import resting
-from nodes.robot.described import ForRobot
+from nodes.policy.skill_catalogue import SPECS, catalogue_of
+from nodes.policy.skill_phases import resting
+from nodes.robot.robot_from_launch import ForRobot
 from nodes.seats.seat_node import SeatNode
 from nodes.stretch.kinematics import GRIPPER
 from runtime import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from nodes.policy.skills import Spot
+from nodes.policy.skill_phases import Spot
 from nodes.stretch.body import head_pose, own_parts
 from runtime.msgs import Image, RobotState, SeenObject
 

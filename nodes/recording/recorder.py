@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from nodes.recording.missed_messages import MissedMessages
 from nodes.recording.ring_buffer import Ring, free_space, is_unfinished, last_written, model_files, next_part
-from nodes.robot.described import ForRobot
+from nodes.robot.robot_from_launch import ForRobot
 from runtime import (
     Health,
     Message,

@@ -72,7 +72,7 @@ def _print(summary: Summary, *, as_json: bool, is_new: bool = False) -> None:
     if as_json:
         print(summary.to_json())
         return
-    from nodes.report.render import print_result, print_summary
+    from nodes.report.summary_tables import print_result, print_summary
 
     (print_result if is_new else print_summary)(summary)
 

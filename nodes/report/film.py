@@ -34,7 +34,7 @@ HZ = 12.0
 LONGEST_S = 30.0
 """A longer run is shown faster: its film takes a bounded time to draw, about 0.07 s of a core for each frame."""
 INSET_PX = (240, 180)
-BAR_PX, LINE_PX = 96, 40
+CAPTION_BAR_PX, LINE_PX = 96, 40
 SHOWN_S = 3.0
 """So long a line stays to be read, in the film's time."""
 AT_ONCE = 24
@@ -150,7 +150,7 @@ def _frame(
         left, top = SIZE_PX[0] - INSET_PX[0] - 16, 16
         draw.rectangle((left - 3, top - 3, left + INSET_PX[0] + 2, top + INSET_PX[1] + 2), PAPER)
         image.paste(Image.fromarray(small).resize(INSET_PX, Image.Resampling.BICUBIC), (left, top))
-    top = SIZE_PX[1] - BAR_PX
+    top = SIZE_PX[1] - CAPTION_BAR_PX
     draw.rectangle((0, top, *SIZE_PX), PAPER)
     bold, plain = font(24, bold=True), font(24)
     small_font = font(18)

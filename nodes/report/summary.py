@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from nodes.report import healths
+from nodes.report import node_figures as healths
 from nodes.report.actions import action_spans
-from nodes.report.followed import followed, stop_times
-from nodes.report.healths import NodeSummary, PathSummary, SpendingSummary, TimerSummary
+from nodes.report.interrupt_outcomes import followed, stop_times
+from nodes.report.node_figures import NodeSummary, PathSummary, SpendingSummary, TimerSummary
 from nodes.report.run import Run
 from runtime.msgs import InterruptRecord
 

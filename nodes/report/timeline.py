@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nodes.report.actions import action_spans
-from nodes.report.followed import stop_times
+from nodes.report.interrupt_outcomes import stop_times
 from nodes.report.run import Run, Track
 from runtime.msgs import Utterance
 

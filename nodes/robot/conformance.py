@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from msgspec.msgpack import encode
 
-from nodes.robot.described import joint_names, limits_problem, load_limits
 from nodes.robot.protocol import Robot, RobotError
+from nodes.robot.robot_from_launch import joint_names, limits_problem, load_limits
 from runtime.clock import NS_PER_S, to_ns
 from runtime.msgs import JOINTS, JointCommand, RobotState
 

@@ -7,8 +7,8 @@ import inspect
 import math
 from typing import cast
 
-from nodes.robot.described import ForRobot, claim_of, joint_names, load_limits
 from nodes.robot.protocol import Robot, RobotError, RobotLimits
+from nodes.robot.robot_from_launch import ForRobot, claim_of, joint_names, load_limits
 from runtime import ALONE, Node, Publisher, QoS, Subscription, UserError, every, on
 from runtime.msgs import JOINTS, DriverOrder, JointCommand, RobotMode, RobotState, RobotStatus
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nodes.sim.kitchen import (
+from nodes.sim.table_scene import (
     COLLISION_NONE,
     COLLISION_ROBOT,
     FLOOR_HALF_M,

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from nodes.robot.protocol import RobotError, RobotLimits
 from nodes.sim.grip import Grip
-from nodes.sim.kitchen import is_in_bin
 from nodes.sim.messages import ObjectTruth, Truth, World
 from nodes.sim.mjcf import BASE_FORCE_N, BASE_JOINTS, BASE_TORQUE_NM, FINGER, PHYSICS_STEP_S, SERVOS, Scene, build_scene
 from nodes.sim.motion import JointSetPoints, WheelSpeeds
+from nodes.sim.table_scene import is_in_bin
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.clock import NS_PER_S, to_ns
 from runtime.errors import UserError

@@ -17,7 +17,7 @@ from nodes.interrupts.intent import says_yes, understand
 from nodes.planner.rules import Surroundings, parser_of
 from nodes.planner.understanding import Conversation, Order, understand_in
 from nodes.policy.allowed import PLEASE
-from nodes.robot.described import ForRobot
+from nodes.robot.robot_from_launch import ForRobot
 from nodes.seats.seat_node import SeatNode
 from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.memory import SIGHTINGS_TO_BELIEVE, Known, believed, update, with_ids, without

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from nodes.models.onnx_runtime import StopFlag
 from nodes.vlm.answer_script import Script, continuations, missing_letters, remaining, script
+from nodes.vlm.model_prompt import Coordinates, words
 from nodes.vlm.onnx_folder import ModelFolder
 from nodes.vlm.onnx_model import Memory, VisionLanguageModel
 from nodes.vlm.onnx_words import ModelWords
-from nodes.vlm.question_and_answer import Coordinates, words
 from runtime.errors import PolyrhythmError
 
 TOKENS_PER_THING = 40

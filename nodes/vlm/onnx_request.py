@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nodes.models.answers import ModelError
 from nodes.models.budget import Budget
 from nodes.models.request import ModelRequest
-from nodes.vlm.question_and_answer import skills_of
+from nodes.vlm.model_prompt import skills_of
 from runtime.clock import NS_PER_S, Clock, to_ns
 from runtime.errors import PolyrhythmError
 from runtime.msgs import Image

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 
 from nodes.models.budget import budget_of
+from nodes.vlm.model_prompt import MOST_OBJECTS, Coordinates, system_prompt
 from nodes.vlm.onnx_folder import read_folder
 from nodes.vlm.onnx_request import OnnxRequest
 from nodes.vlm.pointing_vlm import PointingVLM
-from nodes.vlm.question_and_answer import MOST_OBJECTS, Coordinates, system_prompt
 from runtime import NS_PER_S, ParameterError, PolyrhythmError
 
 CPU = ("CPUExecutionProvider",)

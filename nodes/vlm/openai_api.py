@@ -8,8 +8,8 @@ from __future__ import annotations
 from nodes.models.answers import ChatSettings, settings_from
 from nodes.models.budget import budget_of
 from nodes.models.chat_request import ChatRequest
+from nodes.vlm.model_prompt import Coordinates
 from nodes.vlm.pointing_vlm import PointingVLM
-from nodes.vlm.question_and_answer import Coordinates
 from runtime import ParameterError
 
 DEFAULT_URL = "http://127.0.0.1:8000/v1"

@@ -16,9 +16,7 @@ from nodes.planner.rules import ANSWER_WITHIN_S
 from nodes.policy.sight import state_at
 from nodes.stretch.body import head_pose, own_parts
 from nodes.vlm.local import LocalVLM
-from nodes.vlm.next_action import Decision, Situation, is_excluded, name_of
-from nodes.vlm.pointing import place_thing, point_at
-from nodes.vlm.question_and_answer import (
+from nodes.vlm.model_prompt import (
     COORDINATES,
     Advice,
     Coordinates,
@@ -29,6 +27,8 @@ from nodes.vlm.question_and_answer import (
     system_prompt,
     words,
 )
+from nodes.vlm.next_action import Decision, Situation, is_excluded, name_of
+from nodes.vlm.pointing import place_thing, point_at
 from runtime import RELIABLE, Fence, ParameterError, Publisher, QoS, Spending, Subscription, every, on, to_ns
 from runtime.msgs import Argument, Image, OutOfBudget, RobotState, SeenObject, Utterance
 

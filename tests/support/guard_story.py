@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nodes.guard.conduct import LASTS_S, RELAXES
+from nodes.guard.lasting_faults import LASTS_S, RELAXES
 from nodes.guard.monitors import GuardSettings
 from nodes.guard.release import furthest
 from nodes.guard.retreat import SHARE

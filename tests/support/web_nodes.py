@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from bridges.web.http.messages import Mark
+from bridges.web.http.graph_messages import Mark
 from runtime import Node, Publisher, QoS, Subscription, every, on
 from runtime.msgs import ActionChunk, RobotState, RobotStatus, RunningTrial, Trial, Utterance
 from runtime.qos import RELIABLE

@@ -9,13 +9,13 @@ from typing import Literal
 
 from bridges.web.console import teleop as drive
 from bridges.web.console.canned_phrases import VOICES
-from bridges.web.console.draft_review import Supervision
+from bridges.web.console.draft_review import DraftReview
 from bridges.web.console.feed import RunFeed
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
 from bridges.web.console.seat_requests import Seats
 from bridges.web.http.client import Session
-from bridges.web.http.messages import Mark
+from bridges.web.http.graph_messages import Mark
 from bridges.web.http.wire import (
     ActRequest,
     AnswerSeatRequest,
@@ -141,7 +141,7 @@ class Actions:
         ports: ConsolePorts,
         board: RunFeed,
         seats: Seats,
-        supervision: Supervision,
+        supervision: DraftReview,
         limits: RobotLimits,
         hand: Hand,
         speaker: str,

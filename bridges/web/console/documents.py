@@ -9,7 +9,7 @@ import numpy as np
 
 from bridges.web.console.actions import DEPTH, OLDEST_PICTURE_S, Actions
 from bridges.web.console.canned_phrases import Canned
-from bridges.web.console.draft_review import Supervision
+from bridges.web.console.draft_review import DraftReview
 from bridges.web.console.feed import (
     Recorders,
     RunFeed,
@@ -48,7 +48,7 @@ class ConsoleDesk:
         ports: ConsolePorts,
         board: RunFeed,
         seats: Seats,
-        supervision: Supervision,
+        supervision: DraftReview,
         shadows: Shadows,
         deeds: Actions,
         hand: Hand,

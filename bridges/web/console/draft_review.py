@@ -1,4 +1,4 @@
-"""`Supervision`: a person on the planner's seat decides about what the model would say, before it is said.
+"""`DraftReview`: a person on the planner's seat decides about what the model would say, before it is said.
 
 While a person sits there, the model goes on in shadow: nobody acts on what it says. A draft joins a subtask and the
 sentence that came with it. It waits for a yes, but not forever. A newer one replaces it; what was decided once
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from bridges.web.console.ports import ConsolePorts
-from bridges.web.http.messages import DraftDecision
+from bridges.web.http.graph_messages import DraftDecision
 from bridges.web.http.wire import Decide, Supervise
 from runtime.clock import to_ns
 from runtime.msgs import Subtask, Utterance
@@ -124,7 +124,7 @@ def _content(subtask: Subtask) -> Content:
     )  # fmt: skip
 
 
-class Supervision:
+class DraftReview:
     """Drafts come in by the node's thread and are decided in the server's."""
 
     def __init__(self, ports: ConsolePorts, speaker: str) -> None:

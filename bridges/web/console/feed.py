@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Literal
 
-from bridges.web.http.messages import DraftDecision, Mark, SeatWord
+from bridges.web.http.graph_messages import DraftDecision, Mark, SeatWord
 from runtime.message import Message, Stamped
 from runtime.msgs import (
     Action,

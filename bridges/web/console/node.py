@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 from bridges.web.console.actions import Actions
 from bridges.web.console.canned_phrases import CANNED, Canned, read_canned
 from bridges.web.console.documents import ConsoleDesk
-from bridges.web.console.draft_review import Supervision
+from bridges.web.console.draft_review import DraftReview
 from bridges.web.console.feed import Recorders, RunFeed
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.response_time import ResponseTimes
@@ -21,9 +21,9 @@ from bridges.web.console.seat_requests import Seats
 from bridges.web.console.shadows import Shadows
 from bridges.web.console.signing import Asking
 from bridges.web.http.auth import ROLES, Role
+from bridges.web.http.graph_messages import StudySetting
 from bridges.web.http.ids import Idents
 from bridges.web.http.listener import PageHost, missing_libraries
-from bridges.web.http.messages import StudySetting
 from bridges.web.http.page import Room
 from bridges.web.http.wire import Seat, decode
 from bridges.web.recordings.page import RecordingsDesk
@@ -105,7 +105,7 @@ class Console(ConsolePorts):
         """Open the page and say where it is. Raises UserError where that cannot be."""
         self._board = RunFeed(self.clock.now_ns())
         self._seats = Seats(self, Asking(self.run_info), Idents(self.name, self.clock.now_ns()))
-        self._supervision = Supervision(self, self._speaker)
+        self._supervision = DraftReview(self, self._speaker)
         self._shadows = Shadows(self._limits.joints)
         self._recorders = Recorders()
         self._responses = ResponseTimes()

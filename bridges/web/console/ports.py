@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bridges.robot_ports import OPTIONAL, RobotPorts
-from bridges.web.http.messages import DraftDecision, Mark, SeatWord, StudySetting, WizardResponse
+from bridges.web.http.graph_messages import DraftDecision, Mark, SeatWord, StudySetting, WizardResponse
 from bridges.web.speech.ports import VoicePorts
-from nodes.robot.described import ForRobot
+from nodes.robot.robot_from_launch import ForRobot
 from runtime import LEASE_TOPIC, RELIABLE, SOON, URGENT, Lease, Publisher, QoS, Subscription
 from runtime.msgs import (
     JOINTS,

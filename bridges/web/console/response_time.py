@@ -6,7 +6,7 @@ from collections import deque
 from statistics import median
 from typing import Any
 
-from bridges.web.http.messages import WizardResponse
+from bridges.web.http.graph_messages import WizardResponse
 from bridges.web.http.wire import ActRequest, Decide, Drive, Incoming, PlanRequest, Say, StopPressed
 
 KEPT = 200

@@ -10,8 +10,8 @@ from bridges.web.console.occupancy import SEATS, Seating
 from bridges.web.console.ports import ConsolePorts
 from bridges.web.console.signing import Asking
 from bridges.web.http.client import Session
+from bridges.web.http.graph_messages import STUDY, SeatWord
 from bridges.web.http.ids import Idents
-from bridges.web.http.messages import STUDY, SeatWord
 from bridges.web.http.wire import Seat
 from runtime.clock import to_ns
 from runtime.control_messages.lease import Lease

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Literal, cast
 
 from bridges.web.console.signing import Asking
-from bridges.web.http.messages import STUDY
+from bridges.web.http.graph_messages import STUDY
 from bridges.web.http.wire import Seat
 from bridges.web.study.session import Event, Story
 from runtime.clock import to_ns

@@ -14,10 +14,10 @@ from bridges.robot_ports import OPTIONAL, TalkPorts
 from bridges.web.console.feed import Recorders
 from bridges.web.console.signing import Asking
 from bridges.web.http.client import CameraStream, Session
+from bridges.web.http.graph_messages import Mark, StudySetting, WizardResponse
 from bridges.web.http.ids import Idents
 from bridges.web.http.jpeg import JpegCache
 from bridges.web.http.listener import PageHost, missing_libraries
-from bridges.web.http.messages import Mark, StudySetting, WizardResponse
 from bridges.web.http.page import Room
 from bridges.web.http.wire import NoteMark, Resume, SoundPiece, StopPressed, Talk, Talked, Talks
 from bridges.web.recordings.page import RecordingsDesk, recordings

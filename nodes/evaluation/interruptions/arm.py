@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from nodes.interrupts.intent import understand
-from nodes.interrupts.phrases import clipped
+from nodes.interrupts.phrase_matcher import clipped
 from nodes.planner.scripted import ScriptedPlanner
 from runtime import RELIABLE, URGENT, Node, Publisher, QoS, Subscription, UserError, choices, on
 from runtime.msgs import Action, Feedback, GuardState, Interrupt, SeenObject, Subtask, Utterance

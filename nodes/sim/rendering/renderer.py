@@ -14,10 +14,10 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from nodes.sim.kitchen import TILE_RGB, TILE_SIZE_M
 from nodes.sim.mjcf import HIDDEN_GROUP
 from nodes.sim.rendering.casting import Caster
 from nodes.sim.rendering.pixel_grid import NOTHING, Doubles, Floats, Integers
+from nodes.sim.table_scene import TILE_RGB, TILE_SIZE_M
 from runtime.errors import UserError
 
 Frame = tuple[NDArray[np.uint8], NDArray[np.float32]]

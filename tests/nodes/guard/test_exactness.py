@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from nodes.guard.limiter import Motion, limits_of, toward
 from nodes.guard.monitors import FUTURE_NS, GuardSettings
+from nodes.guard.motion_profile import Motion, limits_of, toward
 from nodes.guard.node import Guard
 from nodes.guard.state_machine import FASTEST_SPEED, RESTARTED_NS, GuardMachine
 from nodes.stretch.limits import STRETCH_3

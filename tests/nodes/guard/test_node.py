@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodes.guard.limiter import limits_of
+from nodes.guard.motion_profile import limits_of
 from nodes.guard.node import Guard
 from nodes.stretch.limits import STRETCH_3
 from runtime import Node, Publisher, Simulation, every

@@ -11,9 +11,9 @@ import pytest
 from nodes.guard.node import Guard
 from nodes.guard.space import Space
 from nodes.guard.state_machine import GuardMachine
-from nodes.robot.described import limits_problem
 from nodes.robot.driver import Driver
 from nodes.robot.protocol import CartesianLimits
+from nodes.robot.robot_from_launch import limits_problem
 from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.body import outline
 from nodes.stretch.kinematics import grasp_point, to_odometry

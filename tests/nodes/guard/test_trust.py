@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nodes.guard.conduct import LASTS_S, RUNSTOP_S
+from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S
 from nodes.guard.node import Guard
 from nodes.interrupts.reflex import Reflex
 from nodes.robot.driver import Driver

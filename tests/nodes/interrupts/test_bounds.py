@@ -10,7 +10,7 @@ import pytest
 
 from nodes.interrupts import intent
 from nodes.interrupts.intent import says_yes, understand
-from nodes.interrupts.phrases import load
+from nodes.interrupts.phrase_matcher import load
 
 OUCH = "Ouch! That's my toe!"
 

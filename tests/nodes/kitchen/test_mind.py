@@ -6,7 +6,7 @@ from nodes.kitchen.mind import Mind
 from nodes.kitchen.policy import KITCHEN_SPECS
 from nodes.kitchen.world import load_world
 from nodes.planner.rules import Surroundings
-from nodes.policy.catalogue import SPECS, problems_of
+from nodes.policy.skill_catalogue import SPECS, problems_of
 from runtime.clock import to_ns
 from runtime.msgs import Relation, Scene, SceneDescription, SeenObject, SeenPerson
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.models.answers import ChatSettings, ModelError, quoted, read_answer, repaired
-from nodes.planner.question_and_answer import PlannerAnswer, parse
+from nodes.planner.model_prompt import PlannerAnswer, parse
 from nodes.planner.rules import Surroundings
-from nodes.policy.catalogue import SPECS
+from nodes.policy.skill_catalogue import SPECS
 from runtime.msgs import Scene
 
 GOOD = (

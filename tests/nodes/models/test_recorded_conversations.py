@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nodes.planner.question_and_answer import words
+from nodes.planner.model_prompt import words
 from tests.nodes.planner.openai_planner_table import REQUEST, Table, picture, set_environment
 from tests.support.fake_openai_server import Behaviour, FakeOpenAI, raw, status
 

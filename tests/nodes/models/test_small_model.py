@@ -16,7 +16,7 @@ from typing import cast
 
 import pytest
 
-from nodes.planner.question_and_answer import words
+from nodes.planner.model_prompt import words
 from tests.nodes.planner.openai_planner_table import Table, set_environment
 from tests.support.fake_openai_server import FakeOpenAI
 

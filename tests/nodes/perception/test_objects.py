@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from nodes.perception.colors import colour_codes, name_colour
 from nodes.perception.objects import find_objects, place_is_empty
 from nodes.perception.point_cloud import back_project
-from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, Thing
 from nodes.sim.mjcf import build_scene
 from nodes.sim.rendering.renderer import RayRenderer
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, TABLE_HEIGHT_M, Thing
 from nodes.stretch import kinematics as k
 from nodes.stretch.body import head_pose, own_parts
 from nodes.stretch.limits import STOW

@@ -11,10 +11,10 @@ import cv2
 import numpy as np
 import pytest
 
+from nodes.planner.model_prompt import system_prompt
 from nodes.planner.openai_api import OpenAIPlanner
-from nodes.planner.question_and_answer import system_prompt
 from nodes.planner.rules import Surroundings
-from nodes.policy.catalogue import SPECS, catalogue_of
+from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.voice.loudspeaker import Loudspeaker
 from runtime import Simulation
 from runtime.errors import ParameterError

@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from nodes.planner.question_and_answer import words
-from nodes.policy.catalogue import SPECS, catalogue_of
+from nodes.planner.model_prompt import words
+from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime.msgs import Scene
 from tests.nodes.planner.openai_planner_table import KEY, REQUEST, Table, do, picture, put, scene, set_environment
 from tests.support.fake_openai_server import (

@@ -9,7 +9,7 @@ import pytest
 
 from nodes.planner.rules import ANSWER_WITHIN_S, OrdersUnderWay, Surroundings, describe, given_up, hear, report
 from nodes.planner.scripted import ScriptedPlanner
-from nodes.policy.catalogue import SPECS, catalogue_of
+from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from runtime.clock import to_ns
 from runtime.message import Message
 from runtime.msgs import Reference, Relation, Scene, SceneDescription, SeenObject, Subtask, Utterance

@@ -15,8 +15,8 @@ from nodes.guard.node import Guard
 from nodes.policy.expert import ExpertPolicy
 from nodes.sim.camera import SimCamera
 from nodes.sim.driver import SimDriver
-from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M
 from nodes.sim.messages import ObjectTruth, Truth
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
 from nodes.stretch.kinematics import ARM, HEAD_PAN, HEAD_TILT, LIFT, WRIST_YAW, grasp_point, to_odometry
 from nodes.stretch.limits import STOW
 from runtime import Simulation

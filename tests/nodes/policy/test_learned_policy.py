@@ -13,8 +13,8 @@ from examples.train_policy.lessons import teach
 from nodes.guard.node import Guard
 from nodes.policy.onnx_policy import OnnxPolicy, shipped
 from nodes.sim.driver import SimDriver
-from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M
 from nodes.sim.messages import ObjectTruth, Truth
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M
 from runtime import Simulation
 from runtime.msgs import Action, Feedback, SeenObject, aimed_at
 from tests.support.model_files import linear_model, write_model

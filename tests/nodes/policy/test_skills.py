@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from nodes.policy.skills import (
+from nodes.policy.skill_phases import (
     LOOK,
     OPEN_M,
     PICK,

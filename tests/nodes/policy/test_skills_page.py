@@ -11,8 +11,8 @@ import pytest
 
 from nodes.planner.rules import OrdersUnderWay, Surroundings, hear
 from nodes.policy.allowed import Confirmations, why_not
-from nodes.policy.catalogue import SPECS, PolicySkill, load_skills, problems_of
 from nodes.policy.expert import ExpertPolicy
+from nodes.policy.skill_catalogue import SPECS, PolicySkill, load_skills, problems_of
 from runtime import Simulation
 from runtime.errors import ParameterError
 from runtime.launch.graph import NodeSpec
@@ -94,7 +94,7 @@ def test_a_skill_that_cannot_be_had_is_told(names: tuple[str, ...], told: str) -
 
 def test_an_undo_that_nobody_declares_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     spec: SkillSpec = msgspec.structs.replace(SPECS["nod"], name="bow", undo="unbow")  # type: ignore[type-var]  # a Struct
-    monkeypatch.setattr("nodes.policy.catalogue._imported", lambda name: PolicySkill(spec, lambda *_: ""))
+    monkeypatch.setattr("nodes.policy.skill_catalogue._imported", lambda name: PolicySkill(spec, lambda *_: ""))
     with pytest.raises(ParameterError, match="'unbow' takes it back, which nobody declares"):
         load_skills(("any:SKILL",), SPECS)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nodes.recording.recorder import Recorder
 from nodes.report.command import main
-from nodes.report.film import BAR_PX, HZ, SIZE_PX, draw_film
+from nodes.report.film import CAPTION_BAR_PX, HZ, SIZE_PX, draw_film
 from nodes.report.run import read_run
 from nodes.sim.messages import World
 from runtime.message import Envelope, Stamped
@@ -59,8 +59,8 @@ def test_the_film_shows_motion_and_words_when_they_were(recording: Path, tmp_pat
     assert (len(film), film[0].shape) == (round(2 * HZ), (SIZE_PX[1], SIZE_PX[0], 3))
     assert shares == sorted(shares)
     assert shares[-1] == 1.0, "who waits is told how far it is"
-    room = [one[:-BAR_PX].astype(int) for one in film]
-    bar = [one[-BAR_PX:, :600].astype(int) for one in film]  # to the right stands the time
+    room = [one[:-CAPTION_BAR_PX].astype(int) for one in film]
+    bar = [one[-CAPTION_BAR_PX:, :600].astype(int) for one in film]  # to the right stands the time
     before, after = round(0.5 * HZ), round(1.5 * HZ)
     assert np.sum(abs(room[before] - room[0]) > 60) < 100, "nothing has moved yet"
     assert np.sum(abs(room[after] - room[0]) > 60) > 1000, "something has"

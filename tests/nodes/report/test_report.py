@@ -17,11 +17,11 @@ from rich.console import Console
 from nodes.recording.bag.command import main as bag
 from nodes.report.actions import action_spans
 from nodes.report.command import main, make_report, report_run, report_session
-from nodes.report.followed import followed, stop_times
+from nodes.report.interrupt_outcomes import followed, stop_times
 from nodes.report.key_frames import FEWEST, MOST, frames, moments
-from nodes.report.render import print_summary
 from nodes.report.run import Run, read_run
 from nodes.report.summary import CUT_OFF, Percentiles, TaskSummary, spread, summarise
+from nodes.report.summary_tables import print_summary
 from nodes.report.timeline import mode_spans, rows, seated, stops
 from nodes.scaffold.command import main as new
 from runtime.bag.file import BagWriter

@@ -13,11 +13,11 @@ import pytest
 
 from bridges.mqtt.bridge import MqttBridge
 from bridges.mqtt.topics import telemetry_document
-from nodes.guard.limiter import limits_of
+from nodes.guard.motion_profile import limits_of
 from nodes.guard.node import Guard
-from nodes.robot.described import limits_problem, load_limits
 from nodes.robot.driver import Driver
 from nodes.robot.protocol import FIXED_BASE, BaseLimit, JointLimit, RobotLimits
+from nodes.robot.robot_from_launch import limits_problem, load_limits
 from nodes.sim.kinematic import KinematicRobot
 from nodes.stretch.limits import STRETCH_3
 from runtime import Simulation

@@ -3,8 +3,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from nodes.sim.kitchen import PARKED_M
 from nodes.sim.mjcf import build_scene
+from nodes.sim.table_scene import PARKED_M
 from nodes.stretch.limits import STOW
 from runtime.msgs import JOINTS
 

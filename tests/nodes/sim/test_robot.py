@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodes.sim.kitchen import BIN_XY_M, BIN_Z_M, Thing, lay_table
 from nodes.sim.rendering.renderer import make_renderer
 from nodes.sim.robot import SimRobot
+from nodes.sim.table_scene import BIN_XY_M, BIN_Z_M, Thing, lay_table
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STOW, STRETCH_3
 from runtime.errors import UserError

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from nodes.vlm.answer_script import continuations, missing_letters, remaining, script
-from nodes.vlm.question_and_answer import parse, words
+from nodes.vlm.model_prompt import parse, words
 
 LETTERS = {letter: ord(letter) for letter in map(chr, range(32, 127))}
 PIECES = {**LETTERS, "cup": 200, "bl": 201, "ue": 202, "12": 203, '"label': 204, ",": 205}

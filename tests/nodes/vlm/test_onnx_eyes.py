@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from nodes.models.onnx_runtime import StoppedError
+from nodes.vlm.model_prompt import Coordinates, parse, question_text, system_prompt
 from nodes.vlm.onnx_eyes import Eyes, Look
 from nodes.vlm.onnx_folder import read_folder
 from nodes.vlm.onnx_model import Memory, VisionLanguageModel
 from nodes.vlm.onnx_words import MEANING, ModelWords
-from nodes.vlm.question_and_answer import Coordinates, parse, question_text, system_prompt
 from runtime.msgs import Reference, Subtask
 from tests.nodes.perception.test_objects import View, look
 from tests.nodes.vlm.vlm_model import write_model

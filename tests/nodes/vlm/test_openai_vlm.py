@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from nodes.models.answers import ModelError
-from nodes.policy.catalogue import SPECS, catalogue_of
+from nodes.policy.skill_catalogue import SPECS, catalogue_of
 from nodes.stretch.body import head_pose
+from nodes.vlm.model_prompt import Pointed, answer_schema, parse, question_text, system_prompt
 from nodes.vlm.openai_api import OpenAIVLM
 from nodes.vlm.pointing import place_thing, point_at
-from nodes.vlm.question_and_answer import Pointed, answer_schema, parse, question_text, system_prompt
 from runtime import Node, Publisher, Simulation, every
 from runtime.control_messages.fence import Fence
 from runtime.message import Stamped

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from nodes.vlm.model_prompt import words
 from nodes.vlm.onnx_words import MEANING, ModelWords
-from nodes.vlm.question_and_answer import words
 
 SIZE_PX = 96
 SPACE = "Ġ"  # how byte-level tokenizers write it

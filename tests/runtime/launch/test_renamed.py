@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nodes.robot.described import load_limits
+from nodes.robot.robot_from_launch import load_limits
 from runtime.errors import LaunchFileError, ParameterError, UserError
 from runtime.launch.file import load
 from runtime.launch.nodes_table import load_name, renamed

@@ -9,9 +9,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from nodes.sim.kitchen import TABLE_HEIGHT_M, Thing
 from nodes.sim.mjcf import build_scene
 from nodes.sim.rendering.renderer import Frame, make_renderer
+from nodes.sim.table_scene import TABLE_HEIGHT_M, Thing
 from nodes.stretch import kinematics as k
 from nodes.stretch.limits import STOW
 from runtime.errors import UserError

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import hypot, isfinite
 from typing import Literal
 
-from nodes.guard.limiter import Motion
+from nodes.guard.motion_profile import Motion
 from nodes.robot.protocol import RobotLimits
 from runtime.clock import to_ns
 from runtime.msgs import RobotState

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 
-from nodes.policy.skills import Phase, Spot
+from nodes.policy.skill_phases import Phase, Spot
 from runtime.errors import ParameterError
 from runtime.msgs import Action, RobotState, SkillArgument, SkillCatalogue, SkillSpec
 

@@ -1,4 +1,4 @@
-"""What the vision-language model is asked, and what it may answer: pure functions around `question_and_answer.toml`."""
+"""What the vision-language model is asked, and what it may answer: pure functions around `model_prompt.toml`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from nodes.models.answers import ModelError, quoted, read_answer
-from nodes.planner.question_and_answer import skills_text
+from nodes.planner.model_prompt import skills_text
 from runtime.msgs import SkillSpec, Subtask
 
 Coordinates = Literal["pixel", "thousandth"]
@@ -94,7 +94,7 @@ class VLMTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def words() -> VLMTexts:
     """The data file beside this module."""
-    with Path(__file__).with_name("question_and_answer.toml").open("rb") as file:
+    with Path(__file__).with_name("model_prompt.toml").open("rb") as file:
         return msgspec.convert(tomllib.load(file), VLMTexts)
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.guard.limiter import Motion, Wheels, base_velocity, brake, drive, toward
+from nodes.guard.motion_profile import Motion, Wheels, base_velocity, brake, drive, toward
 from nodes.robot.protocol import BaseLimit, JointLimit
 from nodes.stretch.limits import STRETCH_3
 

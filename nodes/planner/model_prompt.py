@@ -1,4 +1,4 @@
-"""What the planner's model is asked, and what it may answer: pure functions around `question_and_answer.toml`."""
+"""What the planner's model is asked, and what it may answer: pure functions around `model_prompt.toml`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class PlannerTexts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def words() -> PlannerTexts:
     """The data file beside this module."""
-    with Path(__file__).with_name("question_and_answer.toml").open("rb") as file:
+    with Path(__file__).with_name("model_prompt.toml").open("rb") as file:
         return msgspec.convert(tomllib.load(file), PlannerTexts)
 
 

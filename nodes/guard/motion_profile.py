@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import copysign, sqrt
 
-from nodes.robot.described import load_limits
 from nodes.robot.protocol import BaseLimit, JointLimit, RobotLimits
+from nodes.robot.robot_from_launch import load_limits
 from nodes.stretch.limits import STRETCH_3
 from runtime.errors import ParameterError, choices
 

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from nodes.report.healths import NodeSummary
+from nodes.report.node_figures import NodeSummary
 from nodes.report.summary import InterruptSummary, Percentiles, Summary
 from runtime.supervision.view import plain
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodes.guard.conduct import LASTS_S, RUNSTOP_S, Fault
+from nodes.guard.lasting_faults import LASTS_S, RUNSTOP_S, Fault
 from nodes.guard.node import Guard
 from nodes.robot.driver import Driver
 from nodes.sim.kinematic import KinematicRobot
