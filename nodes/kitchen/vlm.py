@@ -14,7 +14,7 @@ import msgspec
 
 from nodes.kitchen.policy import stand_for
 from nodes.kitchen.world import Kitchen, Place, load_world
-from nodes.vlm.local import YES_TO_POLICY_S, LocalVLM
+from nodes.vlm.local import LocalVLM
 from nodes.vlm.next_action import Decision, Situation, name_of
 from runtime import QoS, Subscription, to_ns
 from runtime.msgs import Action, Argument, Image, Scene, SeenObject, SeenPerson, Subtask
@@ -50,8 +50,8 @@ class KitchenVLM(LocalVLM):
 
     def _look(self) -> None:
         self.now = self.eyes.latest() or self.now
-        if self.yes_until_ns and not self.has_said_yes and any(one.gesture == "nod" for one in self.now.people):
-            self.yes_until_ns, self.has_said_yes = self.clock.now_ns() + to_ns(YES_TO_POLICY_S), True
+        if self.yes_state == "asked" and any(one.gesture == "nod" for one in self.now.people):
+            self.hear_of_yes("person says yes")
         held = self._held()
         if held is None and self.holding is not None and not (self.states and self.states[-1].is_grasping):
             self.holding = None
@@ -94,7 +94,7 @@ class KitchenVLM(LocalVLM):
             return Decision("keep", "held", "stopped, waiting to be told to go on")
         if self.waiting_since_ns:
             return Decision("keep", "held", "holding still until it is clear what is meant")
-        if self.yes_until_ns:
+        if self.yes_state != "not asked":
             return Decision("keep", "held", "waiting for a person to say yes")
         task = self.task
         if task is None or task.state != "work":

@@ -78,6 +78,22 @@ STOPS: Mapping[tuple[StopState, StopEvent], StopState] = {
 """What is not listed changes nothing: a guard that still moves has not heard of the interrupt yet."""
 
 
+YesState = Literal["not asked", "asked", "given"]
+"""The yes of a person, whom the policy asks before an action: nobody is asked; it is waited for; it was said."""
+YesEvent = Literal["policy asks", "person says yes", "something else is to be done", "time is over"]
+YESSES: Mapping[tuple[YesState, YesEvent], YesState] = {
+    ("not asked", "policy asks"): "asked",
+    ("given", "policy asks"): "asked",
+    ("asked", "person says yes"): "given",
+    ("asked", "something else is to be done"): "not asked",
+    ("given", "something else is to be done"): "not asked",
+    ("asked", "time is over"): "not asked",
+    ("given", "time is over"): "not asked",
+}
+"""What is not listed changes nothing."""
+YES_LASTS_S: Mapping[YesState, float] = {"asked": YES_WITHIN_S, "given": YES_TO_POLICY_S}
+
+
 class LocalVLM(ForRobot, SeatNode):
     """5 Hz, and at once when something is heard, felt or decided."""
 
@@ -127,8 +143,8 @@ class LocalVLM(ForRobot, SeatNode):
         self.is_taken_back = False  # the last stop, as a false alarm
         self.waiting_since_ns = 0
         self.asked_ns = 0
-        self.yes_until_ns = 0  # a person has been asked; 0: nobody is
-        self.has_said_yes = False
+        self.yes_state: YesState = "not asked"
+        self.yes_until_ns = 0
         self.is_answered = False
         self.was_asking = False  # a model, when the last fence came
         self.actions = 0
@@ -151,7 +167,7 @@ class LocalVLM(ForRobot, SeatNode):
         self.waiting_since_ns = 0
         if subtask == self.task:
             return
-        self.yes_until_ns = 0
+        self.hear_of_yes("something else is to be done")
         before, self.task = self.task, subtask
         is_amended = before is not None and (before.skill, before.things, before.place) == (
             subtask.skill,
@@ -169,10 +185,10 @@ class LocalVLM(ForRobot, SeatNode):
     def listen(self, utterance: Utterance) -> None:
         """A correction changes the action under way at once; the planner hears it too and remembers it."""
         meaning = understand(utterance.text)
-        if self.yes_until_ns and says_yes(utterance.text):
-            self.yes_until_ns, self.has_said_yes = self.clock.now_ns() + to_ns(YES_TO_POLICY_S), True
+        if self.yes_state != "not asked" and says_yes(utterance.text):
+            self.hear_of_yes("person says yes")
         elif meaning.wants != "nothing":
-            self.yes_until_ns = 0
+            self.hear_of_yes("something else is to be done")
         if meaning.wants != "stop" and self.task is not None and self.task.state == "work":
             self._amend(utterance.text)
 
@@ -210,7 +226,7 @@ class LocalVLM(ForRobot, SeatNode):
             self.waiting_since_ns = self.clock.now_ns()
             self.doing = None
         if interrupt.depth in ("stop", "replan"):
-            self.yes_until_ns = 0
+            self.hear_of_yes("something else is to be done")
 
     def on_preempted(self, fence: Fence) -> bool:
         return self._is_unheard() or self.was_asking
@@ -229,7 +245,8 @@ class LocalVLM(ForRobot, SeatNode):
 
     def on_seat(self) -> None:
         """Decide afresh."""
-        self.doing, self.yes_until_ns = None, 0
+        self.doing = None
+        self.hear_of_yes("something else is to be done")
 
     @on(SeatNode.lease)
     def leased(self, lease: Lease) -> None:
@@ -260,7 +277,7 @@ class LocalVLM(ForRobot, SeatNode):
         elif feedback.status == "success":
             self._succeeded(action)
         elif feedback.why.endswith(PLEASE):
-            self.yes_until_ns, self.has_said_yes = self.clock.now_ns() + to_ns(YES_WITHIN_S), False
+            self.hear_of_yes("policy asks")
         else:
             self._failed(action, feedback.why)
         self._act()
@@ -269,10 +286,10 @@ class LocalVLM(ForRobot, SeatNode):
     def tick(self) -> None:
         """Look, decide, and tell the planner what is seen and done."""
         self._look()
-        if self.yes_until_ns and self.clock.now_ns() > self.yes_until_ns:
-            self.yes_until_ns = 0
-            if not self.has_said_yes and self.doing is not None:
+        if self.yes_state != "not asked" and self.clock.now_ns() > self.yes_until_ns:
+            if self.yes_state == "asked" and self.doing is not None:
                 self._failed(self.doing, "nobody said yes")
+            self.hear_of_yes("time is over")
         if self.waiting_since_ns and self.clock.now_ns() - self.waiting_since_ns > to_ns(PLAN_WAIT_S):
             self.waiting_since_ns = 0
         is_silent = self.doing is not None and not self.is_answered and not self.is_stopped
@@ -384,7 +401,7 @@ class LocalVLM(ForRobot, SeatNode):
             is_looking_over=self.images_since_gaze >= IMAGES_PER_GAZE,
             is_stopped=self.is_stopped,
             is_waiting=self.waiting_since_ns > 0,
-            is_unconfirmed=self.yes_until_ns > 0,
+            is_unconfirmed=self.yes_state != "not asked",
             base=base,
         )
 
@@ -468,6 +485,11 @@ class LocalVLM(ForRobot, SeatNode):
             else:
                 self.doing = None
             self.said_ns.pop("Sorry! I have stopped.", None)
+
+    def hear_of_yes(self, event: YesEvent) -> None:
+        """Each event that is listed, and a yes or a question said again, begins a new wait."""
+        self.yes_state = YESSES.get((self.yes_state, event), self.yes_state)
+        self.yes_until_ns = self.clock.now_ns() + to_ns(YES_LASTS_S.get(self.yes_state, 0.0))
 
     def _say(self, text: str) -> None:
         text = text.strip()
