@@ -1,9 +1,9 @@
 """`HandlerContext`: what one run of a handler has read so far, from which everything it publishes inherits age and
 cause.
 
-An age that the runtime cannot know is refused, never guessed: a message is as old as what its handler read in that
-call, by its trigger, by a port or by `stems_from=`. Where a node was given an image in some other call, and reads none
-of its topic in this one, what it publishes has the age UNKNOWN_NS, which is beyond every limit.
+An age that the runtime cannot know is refused, never guessed. A message is as old as what its handler read in that
+call: by its trigger, by a port or by `stems_from=`. A node may have been given an image in some other call, and read
+none of its topic in this one. Then what it publishes has the age UNKNOWN_NS, which is beyond every limit.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ class NodeAges:
     def handed_on(self, stamped: Stamped[Any]) -> Origins:
         """The origins that whatever is made from this message inherits; from now on the node may have kept it.
 
-        A state hands on all its ages. An event is a decision that stands until the next one: it hands on the
-        utterance and the plan behind it, while the image that it was made from is its own affair.
+        A state hands on all its ages. An event is a decision that stands until the next one. It hands on the utterance
+        and the plan behind it; the image that it was made from is its own affair.
         """
         message, envelope = stamped.message, stamped.envelope
         origins = envelope.origins

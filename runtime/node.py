@@ -1,7 +1,7 @@
 """`Node`, `every` and `on`: what a user subclasses and marks.
 
-Three kinds of handler: plain ones run on the node's loop; `async def` ones are tasks, where the same handler never
-overlaps itself; `blocking=True` ones run in a worker thread of the node. The marks leave the method as it is, so
+There are three kinds of handler. Plain ones run on the node's loop. `async def` ones are tasks; the same handler never
+overlaps itself. `blocking=True` ones run in a worker thread of the node. The marks leave the method as it is, so
 calling it in a test just calls it.
 """
 
@@ -111,7 +111,7 @@ def every(
 
     Ticks that a late one has overrun are skipped and counted, or, with `overrun="catch-up"`, run at once one after
     another, at most the last 100 of them. `phase` is the part of a period, from 0 to below 1, by which the first tick
-    comes after the start: timers of one process that hand something on to each other each time are best kept apart.
+    comes after the start. Keep timers of one process apart that hand something on to each other each time.
     """
     if problem := rate_problem(hz):
         raise UserError(f"every(hz={hz!r}): {problem}")

@@ -1,6 +1,6 @@
 """Real-time scheduling of threads, cores and memory, where the operating system grants it (Linux).
 
-In a process with a `realtime` node the control loops go first, then what brings them messages; blocking handlers stay
+In a process with a `realtime` node the control loops go first, then what brings them messages. Blocking handlers stay
 ordinary, so that a slow model never stands before a stop. Each request answers "" where it is granted, else the refusal
 in words, with what to do about it.
 """

@@ -111,9 +111,9 @@ class Publisher(Port[M]):
     def publish_all(self, messages: Iterable[M], *, stems_from: Sources = None) -> None:
         """Send messages that a device or a computation gave all at once, in their order; never waits.
 
-        Each is a message of its own, with its own number; they share the moment at which they were published, and
-        small ones travel together, which takes a fraction of the time. Raises TypeError, before any is sent, where
-        one is not of the declared type.
+        Each is a message of its own, with its own number. They share the moment at which they were published. Small
+        ones travel together, which takes a fraction of the time. Raises TypeError, before any is sent, where one is not
+        of the declared type.
         """
         messages = tuple(messages)
         for message in messages:

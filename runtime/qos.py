@@ -17,20 +17,20 @@ class QoS:
     """Quality of service of one port.
 
     `depth` is the queue's bound (0: by the message's kind: 1 for state, 64 for events). `lifespan_s` is the age at
-    which a message is no longer handed out; `deadline_s` the longest allowed gap between two messages; `drop` says
-    which one goes when the queue is full. `required=False` lets the graph start without a publisher.
-    `late_join` hands a subscriber that starts, or starts again, while the publisher is silent, its newest state within
-    about a second; the publisher offers it, the subscription asks for it. A subscription's `deadline_s` is watched by
-    its node's `@on_deadline` handler; a publisher's says which gap it promises not to exceed. `candidates` also hears
-    those who speak for a seat that they do not hold.
+    which a message is no longer handed out. `deadline_s` is the longest allowed gap between two messages. `drop` says
+    which one goes when the queue is full. `required=False` lets the graph start without a publisher. `late_join` hands
+    a subscriber that starts, or starts again, while the publisher is silent, its newest state within about a second;
+    the publisher offers it, the subscription asks for it. A subscription's `deadline_s` is watched by its node's
+    `@on_deadline` handler; a publisher's says which gap it promises not to exceed. `candidates` also hears those who
+    speak for a seat that they do not hold.
 
     `exclusive` is for a publisher: no other node and no tool publishes on its topic. `check` refuses a second one, and
     at run time the topic is taken in from that node's process alone. `in_process` is for a subscription: the
     publisher must be a node of the same process, so that no socket lies between the two.
 
-    `reliable`, of events, is for the publisher to offer: each process of the graph that hears them acknowledges them,
-    and gets them again until then, for at most `lifespan_s` (5 s where nothing is said), each once. Later ones wait
-    `hold_s` for a missing one; with 0 they do not, and a late one comes out of order. A subscription that says
+    `reliable`, of events, is for the publisher to offer. Each process of the graph that hears them acknowledges them,
+    and takes each once. Until then it gets them again, for at most `lifespan_s` (5 s where nothing is said). Later ones
+    wait `hold_s` for a missing one; with 0 they do not, and a late one comes out of order. A subscription that says
     `reliable` insists on it.
     """
 

@@ -1,8 +1,8 @@
 """Services and goals: a request that gets an answer, and a goal that gets feedback and a result and may be cancelled.
 
 They are no second bus. A service `add` is the topics `add/request` and `add/answer`, with an id in each message. Its
-ports stand on the class as those of a topic do. There they bring ordinary ports and handlers with them, so that the
-graph, the recording, the fence and virtual time treat them as any others; `serve_NAME` is the handler that answers.
+ports stand on the class as those of a topic do. There they bring ordinary ports and handlers with them. So the graph,
+the recording, the fence and virtual time treat them as any others. `serve_NAME` is the handler that answers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`Conduct`: what the robot does against what was asked of it, as a pure part of the guard.
 
-Commands alone do not tell whether the robot is safe: a blocked joint, a wheel that turns by itself and a sensor that
-says nothing all look well from the side of the commands.
+Commands alone do not tell whether the robot is safe. A blocked joint, a wheel that turns by itself and a silent sensor
+all look well from the side of the commands.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Motion within limits: one joint or two wheels at a time, every tick, moving or braking.
 
 Velocity here is the mean over one step, so it and its change per step are exactly what the motor is asked for. A step
-is only taken if braking from where it ends, v^2 / 2a, still stops before the target; in steps of any length a brake
-needs no more than that, so the next step can always keep the promise again.
+is only taken if braking from where it ends, v^2 / 2a, still stops before the target. In steps of any length a brake
+needs no more than that. So the next step can always keep the promise again.
 """
 
 from __future__ import annotations

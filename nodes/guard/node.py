@@ -68,14 +68,18 @@ class Guard(ForRobot, Node):
     """Lets the policy's commands through as fast as limits allow, brakes without one, and stops at once when told.
 
     `robot` is "stretch_3", or names limits as "module:NAME"; `[run] robot` of a launch file says it for all nodes.
-    A command may name a far target: joints go there at their limit speed and acceleration. `arm="auto"` arms as soon
-    as the robot's posture is known, which is meant for a simulator; a guard that comes back in mid-run starts stopped.
-    With "manual", the default, a person arms it (`polyrhythm guard arm`). `memory` says where a latched stop is kept:
-    "machine" from run to run, "run" within one.
+    A command may name a far target: joints go there at their limit speed and acceleration.
+
+    `arm="auto"` arms as soon as the robot's posture is known, which is meant for a simulator; a guard that comes back
+    in mid-run starts stopped. With "manual", the default, a person arms it (`polyrhythm guard arm`). `memory` says
+    where a latched stop is kept: "machine" from run to run, "run" within one.
+
     Requests come by `guard/order`, `robot/service`, `robot/runstop` and `seat/request`, signed, and are answered on
     `guard/answer`; only what stops the robot needs no signature. The driver is told by topics that no socket carries.
-    A command is refused where the oldest image, plan or utterance behind it is older than its `max_..._age_s`, and
-    where it has none of those that it `needs`, or for which `max_plan_age_s` or `max_utterance_age_s` is given.
+
+    A command is refused where the oldest image, plan or utterance behind it is older than its `max_..._age_s`. It is
+    also refused without an origin that it `needs`, or for which `max_plan_age_s` or `max_utterance_age_s` is given.
+
     `keep_in` and each box of `keep_out` are [x_low, x_high, y_low, y_high, z_low, z_high], m, odometry frame.
     Each of `estop_sources` counts as pressed while it was silent for `estop_silence_s`, also at the start.
     """

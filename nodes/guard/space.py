@@ -1,9 +1,9 @@
 """`Space`: where the robot's body may be and how fast it may go there, as a pure part of the guard.
 
 Joints and wheels within their own limits still swing a long arm fast, or into a table. So each step is looked at as a
-whole, by the robot's outline: balls that cover its body. A step is taken only if braking after it ends in good space,
-and where it would not, all of the robot is slowed down along its path; near the end of that, whatever still may move
-does, one part after another.
+whole, by the robot's outline: balls that cover its body. A step is taken only if braking after it ends in good space.
+Where it would not, all of the robot is slowed down along its path. Near the end of that path, each part that may still
+move does so, one after another.
 """
 
 from __future__ import annotations

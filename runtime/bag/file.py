@@ -1,6 +1,6 @@
 """Recordings in MCAP: `BagWriter` keeps every message with its envelope, `BagReader` gives them back.
 
-A chunk is closed and handed to the operating system at least every `FLUSH_S`, by time and not by size: at a robot's
+A chunk is closed and handed to the operating system at least every `FLUSH_S`, by time and not by size. At a robot's
 rates a chunk takes minutes to fill, and a killed process would lose all of it. The reader takes what is whole out of a
 file that was cut off or damaged, and says what it left out.
 """

@@ -22,8 +22,8 @@ KEPT_LINES = 256
 class CallRecord(Message):
     """One run of a handler. Messages are named "topic:source:seq".
 
-    `order` counts the moments at which calls of this node saw or changed what it keeps: a call of a worker thread sees
-    it at `begun` and changes it at `order`, any other does both at `order`.
+    `order` counts the moments at which calls of this node saw or changed what it keeps. A call of a worker thread sees
+    it at `begun` and changes it at `order`; any other does both at `order`.
     """
 
     message_durations = frozenset({"took_ns"})

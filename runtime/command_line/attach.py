@@ -119,8 +119,8 @@ def hear(
 class Sender:
     """Publishes messages on one topic of a run under a name of its own, made by a person.
 
-    What the guard's process hears (an emergency stop, an order, a wish for a seat, and where the reflex is beside the
-    guard, words) waits for that process only: a frozen recorder or planner must not keep anybody from stopping the
+    The guard's process hears an emergency stop, an order and a wish for a seat; words, too, where the reflex is beside
+    the guard. These wait for that process only: a frozen recorder or planner must not keep anybody from stopping the
     robot. `unreached` names those who did not answer. Anything else goes to all who hear the topic, or to nobody.
     """
 

@@ -37,8 +37,8 @@ class TimerRow(msgspec.Struct, frozen=True):
     def is_slow(self) -> bool:
         """Whether it misses a tenth of its rate.
 
-        What is asked for once a second at most and still at its first tick is work that goes on for as long as the node
-        lives, such as holding a connection.
+        A timer of at most once a second that is still at its first tick works for as long as the node lives, such as
+        one that holds a connection.
         """
         if self.ticks <= 1 and self.hz_target <= 1:
             return False

@@ -1,8 +1,8 @@
 """`DeepPort`: a subscription of a node that hears every topic: deep queues, bounded in bytes for all of its topics.
 
 What has arrays and what has none share a bound each, so that images give way first and to each other only. A full queue
-forgets its own oldest message and counts it as "queue full"; what waits when the run ends and cannot be taken in any
-more, as "end of run".
+forgets its own oldest message and counts it as "queue full". What waits when the run ends and cannot
+be taken in any more is counted as "end of run".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The usual case of a state that comes straight from its publisher: from the socket to the handler in one function.
 
-It does what port, lane, runner and host do for a message that finds nothing else to be done, in the same order and with
-the same counts; where there is anything else, the message goes to the port as all others do. After a rest of
+It serves a message that finds nothing else to be done. It does what port, lane, runner and host do, in the same order
+and with the same counts. Where there is anything else, the message goes to the port as all others do. After a rest of
 milliseconds each further function costs about ten microseconds, however short it is.
 """
 

@@ -114,8 +114,8 @@ class Work(msgspec.Struct):
 class Lane:
     """Handlers that never overlap. Due timers and deadlines go first, then waiting messages, port by port in turn.
 
-    A timer that is due again at once lets the messages go before it that wait by then: a handler that takes longer
-    than its period would else be all that the node ever does.
+    A timer that is due again at once lets the messages go first that wait by then. A handler that takes longer than its
+    period would else be all that the node ever does.
     """
 
     def __init__(self, style: Style, key: str) -> None:

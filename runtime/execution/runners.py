@@ -1,7 +1,7 @@
 """What drives a lane in real time: the process's asyncio loop, or a thread of the lane's own.
 
-A thread drives the plain handlers of a `realtime` node, whose ticks are then as steady as the machine's timers, and the
-blocking handlers of any node, which may take as long as they like.
+A thread drives the plain handlers of a `realtime` node, whose ticks are then as steady as the machine's timers. Another
+drives the blocking handlers of any node, which may take as long as they like.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The gateway: a process that joins a run to that of one other host.
 
-It hears, like any process, the topics that nodes of the other host need, sends them over, and publishes here what comes
-back, with its stamps moved to this host's clock. What a host may publish is what its nodes
-publish: all else is refused. Two threads, each with a socket: images never stand before what is small.
+Like any process it hears the topics that nodes of the other host need, and sends them over. It publishes here what
+comes back, with its stamps moved to this host's clock. What a host may publish is what its nodes publish: all else is
+refused. Two threads, each with a socket: images never stand before what is small.
 """
 
 from __future__ import annotations

@@ -86,9 +86,9 @@ class ReliableLink:
     ) -> None:
         """An event has come: its tag and the frames of the message. Raises CodecError.
 
-        `there_ns`: what the other host's clock shows at least. One that is older than its lifespan is dropped, unless
-        it is of those that wait for nothing: what stops a robot is better late than not, and `deliver` is told.
-        `check` raises Refused for a topic that may not come in: once, however often the event comes.
+        `there_ns`: what the other host's clock shows at least. One that is older than its lifespan is dropped. Those
+        that wait for nothing are not: what stops a robot is better late than not, and `deliver` is told. `check` raises
+        Refused for a topic that may not come in: once, however often the event comes.
         """
         if len(frames) < 2:
             raise CodecError(f"{len(frames)} frames; expected an event with its tag")

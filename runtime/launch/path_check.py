@@ -2,7 +2,7 @@
 
 The parts are what an age can grow by in normal operation: until the next message of a topic comes, and while a handler
 works. They are added up as worst cases, so that a sum within the budget is a promise and one beyond it a warning in
-time. A wait for a topic that is sampled by a timer is at most the period at which it is published; a node without
+time. A wait for a topic that is sampled by a timer is at most the period at which it is published. A node without
 timers acts at arrival and waits for nothing.
 """
 

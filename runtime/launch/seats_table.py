@@ -21,8 +21,8 @@ KINDS: tuple[Kind, ...] = ("model", "person", "script", "replay")
 class Rung(Table, frozen=True):
     """One rung of a degradation ladder: what to do once the holder has been silent for so long.
 
-    "say" only tells; "hand_over" gives the seat to the candidate `to`; "hold" stops the robot until a person says go
-    on, with `after_subtask` only once the subtask under way has ended.
+    "say" only tells. "hand_over" gives the seat to the candidate `to`. "hold" stops the robot until a person says go
+    on; with `after_subtask`, only once the subtask under way has ended.
     """
 
     silent_s: Seconds

@@ -2,8 +2,8 @@
 
 A participant hears `Observation`s on its seat's own topic (`seat_topic`), and nothing else of the episode: what one may
 know never travels on another's topic. The first one holds the `Briefing`. Where `asks` is "act" (your turn) or "bid"
-(asynchronous talk: how much you want the floor), it publishes one `Reply` on `REPLY_TOPIC` with the same `episode`,
-`seat` and `ask`; a reply to an older `ask` counts for nothing. `Outcome` and `Scores` are for all to hear.
+(asynchronous talk: how much you want the floor), it publishes one `Reply` on `REPLY_TOPIC`. The reply has the same
+`episode`, `seat` and `ask`; one to an older `ask` counts for nothing. `Outcome` and `Scores` are for all to hear.
 """
 
 from __future__ import annotations

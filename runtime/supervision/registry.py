@@ -1,7 +1,7 @@
 """The registry: a folder for each run of this user on this machine, by which tools find what runs and how to reach it.
 
 A run's folder holds its sockets, `run.json` (what runs, made once), `processes.json` (how its processes fare) and
-`lock`, which the supervisor holds for as long as it lives, however it dies; a folder without a holder is removed by
+`lock`. The supervisor holds the lock for as long as it lives, however it dies. A folder without a holder is removed by
 whoever comes by next.
 """
 

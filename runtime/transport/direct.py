@@ -7,8 +7,8 @@ gap. Which topics go this way says the launch's plan; all others, events and too
 
 A packet is the topic, a zero byte, a mark, and what the mark says. PLAIN: a document. BUNDLE: the document of several
 messages. INLINE: a document with small arrays behind it. SLOT: a document whose arrays lie in shared memory. APART: a
-message that is too large for a packet, or finds no slot, in anonymous memory whose descriptor comes with the packet
-(a packet ANNOUNCE goes before it: a plain `recv` would close the descriptor).
+message that is too large for a packet, or finds no slot. It lies in anonymous memory whose descriptor comes with the
+packet. A packet ANNOUNCE goes before it: a plain `recv` would close the descriptor.
 """
 
 from __future__ import annotations

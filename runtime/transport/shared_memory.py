@@ -1,10 +1,9 @@
 """Large arrays between the processes of one host: a pool of slots in shared memory, written once and read in place.
 
-The writer copies arrays into a slot and announces its `SlotAddress` in the ordinary message; a reader maps the same
-memory,
-read-only, and its arrays lie there until it lets go of them. The kernel keeps the accounts: who uses a slot holds a
-file lock on one byte of the segment, shared to read and exclusive to write, and a process that dies loses its locks.
-So nobody ever sees a slot that is being rewritten, and nobody has to be asked whether he still lives.
+The writer copies arrays into a slot and announces its `SlotAddress` in the ordinary message. A reader maps the same
+memory, read-only; its arrays lie there until it lets go of them. The kernel keeps the accounts. Who uses a slot holds a
+file lock on one byte of the segment, shared to read and exclusive to write. A process that dies loses its locks. So
+nobody ever sees a slot that is being rewritten, and nobody has to be asked whether he still lives.
 """
 
 from __future__ import annotations

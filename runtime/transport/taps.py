@@ -1,5 +1,7 @@
-"""How tools join a run over ZeroMQ: a `Tap` hears topics like any process but is not counted as one, and an `Injector`
-sends into the second address of each process, where its inlet is bound and a tool connects.
+"""How tools join a run over ZeroMQ.
+
+A `Tap` hears topics like any process but is not counted as one. An `Injector` sends into the second address of each
+process, where its inlet is bound and a tool connects.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """pytest fixture `simulate`: simulations that are closed at the end, and that tell where a failed test went wrong.
 
-Use it with `pytest_plugins = ["runtime.virtual.pytest_plugin"]` in the top conftest.py. What a failed test leaves, in
-`runs/failed/TEST/`: `report.txt` with the seed, the command that runs it again, the trace hash, the exception's place
-in virtual time and the first message that differs from the last run that passed; `timeline.html` to look at, and
-`timeline.txt` with all messages.
+Use it with `pytest_plugins = ["runtime.virtual.pytest_plugin"]` in the top conftest.py. A failed test leaves three
+files in `runs/failed/TEST/`. `report.txt` has the seed, the command that runs it again, the trace hash and the
+exception's place in virtual time. It also names the first message that differs from the last run that passed.
+`timeline.html` is to look at; `timeline.txt` has all messages.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What would escape virtual time, named with file and line: wall clock, randomness without a seed, threads, sockets.
 
-Watched is what handlers call from code of their own; what a third-party library does inside a call is its own affair,
-except that a socket is one wherever it is opened. Functions of the standard library are wrapped only while a handler
-runs and pass everything through where another thread calls them; methods of classes, while the simulation runs. Both
-are put back however that ends.
+Watched is what handlers call from code of their own. What a third-party library does inside a call is its own affair;
+but a socket is one wherever it is opened. Functions of the standard library are wrapped only while a handler runs and
+pass everything through where another thread calls them; methods of classes, while the simulation runs. Both are put
+back however that ends.
 """
 
 from __future__ import annotations

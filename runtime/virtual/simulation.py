@@ -204,8 +204,8 @@ class Simulation:
     async def run_async(self, pace: Pace | None = None) -> None:
         """Run until a node finishes the run or to the end, while other coroutines of this loop go on.
 
-        Calls to the outside that are made at one instant are awaited together, and answered in the order in which
-        they were made: many simulations in one process share one loop, and each stays reproducible.
+        Calls to the outside that are made at one instant are awaited together, and answered in the order in which they
+        were made. So many simulations in one process share one loop, and each stays reproducible.
         """
         calls = self.clock.outside_calls = []
         while True:

@@ -46,9 +46,9 @@ class Again:
 class Outbox:
     """Not safe for several threads: the owner locks. Times are passed in.
 
-    `terms`: by topic; `give_up` is told (topic, receiver, reason) for each message
-    that one of them has not acknowledged: "lifespan" where time is over, "outbox full", "restarted" where it was sent
-    to an earlier life of the receiver, "closed" where the sender ended first. It may have arrived all the same.
+    `terms`: by topic. `give_up` is told (topic, receiver, reason) for each message that one of them has not
+    acknowledged. The reason is "lifespan" where time is over, "outbox full", "closed" where the sender ended first, or
+    "restarted" where the message went to an earlier life of the receiver. It may have arrived all the same.
     """
 
     def __init__(

@@ -1,10 +1,9 @@
 """The ZeroMQ transport between processes; only this folder, `taps` and the gateway import `zmq`.
 
 Each process binds two XPUB sockets, one for events and one for states, so that an image never stands before an
-interrupt; each connects to those of the others and subscribes to the topics that it needs. A control loop that alone
-wants a topic reads its own `Reader`, with no thread between; all else comes by the process's `SubscriberThread`, a
-reader with one
-thread, which hands over what it decoded.
+interrupt. Each connects to those of the others and subscribes to the topics that it needs. A control loop that alone
+wants a topic reads its own `Reader`, with no thread between. All else comes by the process's `SubscriberThread`, a
+reader with one thread, which hands over what it decoded.
 """
 
 from runtime.transport.zeromq.frames import (
