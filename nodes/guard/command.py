@@ -12,7 +12,7 @@ import sys
 import threading
 
 from runtime import estop_signal
-from runtime.clock import NS_PER_S, SystemClock, to_ns
+from runtime.clock import SystemClock
 from runtime.errors import UserError, choices
 from runtime.estop_signal import ANSWER_S, GuardProcess
 
@@ -79,14 +79,14 @@ def _tell(process: GuardProcess, *, is_frozen: bool) -> None:
 def _latch_again(ended: GuardProcess) -> bool:
     """Wait for the guard that the supervisor starts in its place, and latch the stop there as well."""
     clock = SystemClock()
-    end_ns = clock.now_ns() + to_ns(COMES_BACK_S)
-    while (left_ns := end_ns - clock.now_ns()) > 0:
+    end_s = clock.now_s() + COMES_BACK_S
+    while (left_s := end_s - clock.now_s()) > 0:
         back = [
             found
             for found in estop_signal.guard_processes()
             if found.supervisor_pid == ended.supervisor_pid and found.pid != ended.pid
         ]
-        if back and not estop_signal.press(back, left_ns / NS_PER_S):
+        if back and not estop_signal.press(back, left_s):
             print(f"{ended.title}: the guard that was started again has latched the emergency stop", file=sys.stderr)
             return True
         threading.Event().wait(TURN_S)

@@ -37,7 +37,7 @@ class GuardSettings:
 
 
 class Monitors:
-    """The newest robot state and status, and which of what they show is new."""
+    """The newest robot state and status, and which faults in them are new."""
 
     def __init__(self, limits: RobotLimits, settings: GuardSettings) -> None:
         self.limits = limits
@@ -66,12 +66,12 @@ class Monitors:
         return self._is_older(self.settings.max_state_age_s, now_ns)
 
     def is_silent(self, now_ns: int) -> bool:
-        """Whether the driver has been silent for so long that it counts as dead."""
+        """Whether the driver has been silent for longer than `driver_silence_s`."""
         return self._is_older(self.settings.driver_silence_s, now_ns)
 
     @property
     def is_still(self) -> bool:
-        """Whether the robot itself, not only what is asked of it, stands."""
+        """Whether the robot is measured to stand still, not only commanded to."""
         return self.state is not None and is_at_rest(self.state, tuple(joint.name for joint in self.limits.joints))
 
     def news(self, now_ns: int) -> tuple[str, str]:

@@ -214,7 +214,7 @@ class Guard(ForRobot, Node):
             return
         known: SavedState | None
         try:
-            known, problem = ledger.read(path), "it is gone"
+            known, problem = ledger.read(path), "the file is gone"
         except (OSError, ValueError) as error:
             known, problem = None, str(error)
         if known is None and (is_back or path.exists()):
@@ -275,7 +275,7 @@ class Guard(ForRobot, Node):
 
     @every(hz=5, blocking=True)
     def settle(self) -> None:
-        """Bring what was noted to the disk itself, on a thread that may wait; see whether tools can reach the run."""
+        """Sync the saved state to the disk, on a thread that may wait; check that tools can still reach the run."""
         gone = [path.name for path in self.needed_files if not path.exists()]
         if gone and not self.gone:
             text = (
@@ -333,7 +333,7 @@ class Guard(ForRobot, Node):
 
     @on(estops)
     def emergency(self, estop: EStop) -> None:
-        """A pressed source latches; a released one only no longer stands in the way of re-arming."""
+        """A pressed source latches the emergency stop. A released one lifts nothing; it only allows re-arming."""
         now_ns = self.clock.now_ns()
         if estop.source in self.heard_ns:
             self.heard_ns[estop.source] = now_ns
@@ -395,7 +395,7 @@ class Guard(ForRobot, Node):
 
     @on(requests)
     def seated(self, request: SeatRequest) -> None:
-        """Hand a seat over, where that is for the one who asks to decide."""
+        """Hand a seat over, if the one who asks is allowed to decide that."""
         trigger = self.context.trigger
         source = trigger.envelope.source if trigger is not None else request.holder
         now_ns = self.clock.now_ns()
@@ -480,7 +480,7 @@ class Guard(ForRobot, Node):
         self._announce("estop")
 
     def _announce(self, by: str) -> None:
-        """Tell everybody of a stop that this guard has found out and carried out itself."""
+        """Publish a stop that this guard itself has decided and carried out."""
         self.felt = ""
         self.raised_count += 1
         interrupt = Interrupt(
@@ -493,7 +493,7 @@ class Guard(ForRobot, Node):
         self._remember()
 
     def _take_signals(self, signals: EstopSignals, now_ns: int) -> None:
-        """Stop for those who pressed without a socket, and answer them: the output brakes by then."""
+        """Stop for those who pressed by a signal, and answer them once the output brakes."""
         for pid, uid in signals.take():
             self.pressed.add(TERMINAL)
             self._estop(f"{TERMINAL}: pressed by {_account(uid)}", now_ns)
@@ -509,7 +509,9 @@ class Guard(ForRobot, Node):
         if lease.seat == "policy":
             self.machine.transfer_control(lease.holder, self.clock.now_ns())
         self.lease.publish(lease)
-        self.log.info("seat %s: %s (%s) by %s, %s", lease.seat, lease.holder, lease.kind, lease.by, lease.why)
+        self.log.info(
+            "seat %s: held by %s (%s), given by %s: %s", lease.seat, lease.holder, lease.kind, lease.by, lease.why
+        )
         self._remember()
 
     def _repeat(self) -> None:
@@ -547,7 +549,7 @@ class Guard(ForRobot, Node):
         )
         if before is None or (before.mode, before.reason) != (report.mode, report.reason):
             self.log.info("%s", report.sentence)
-        if is_due and self.machine.refusal != self.logged_refusal:  # not at every tick: a flood is logged in drips
+        if is_due and self.machine.refusal != self.logged_refusal:  # they may come at every tick
             self.logged_refusal = self.machine.refusal
             self.log.warning("refused: %s (%d so far)", self.machine.refusal, self.machine.rejected)
         if is_due or is_news:

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from runtime.clock import SystemClock, to_ns
+from runtime.clock import SystemClock
 from runtime.command_line.attach import Arrival, Interruption, Sender, attach, hear, user_name
 from runtime.errors import PolyrhythmError, choices
 from runtime.message import Envelope
@@ -86,10 +86,10 @@ def _ordered(run: FoundRun, do: Order, by: str, interruption: Interruption) -> G
     sender = Sender(run, "guard/order", provenance="person")
     states = hear(run, ["guard/state"], interruption, for_s=SILENT_S + ANSWER_S)
     try:
-        before = _last(states, until_ns=SystemClock().now_ns() + to_ns(SILENT_S), enough=lambda _: True)
+        before = _last(states, until_s=SystemClock().now_s() + SILENT_S, enough=lambda _: True)
         ident = sender.publish(order(token, do, by, SystemClock().now_ns())).ident
-        until_ns = SystemClock().now_ns() + to_ns(ANSWER_S)
-        after = _last(states, until_ns=until_ns, enough=lambda envelope: envelope.cause == ident)
+        until_s = SystemClock().now_s() + ANSWER_S
+        after = _last(states, until_s=until_s, enough=lambda envelope: envelope.cause == ident)
     finally:
         states.close()
         sender.close()
@@ -123,7 +123,7 @@ def _served(run: FoundRun, verb: Service, by: str, interruption: Interruption, *
 def _last(
     states: Iterable[Arrival | None],
     *,
-    until_ns: int | None = None,
+    until_s: float | None = None,
     enough: Callable[[Envelope], bool] = lambda _: False,
 ) -> GuardState | None:
     """The first state that is enough, or the last that came until then."""
@@ -135,7 +135,7 @@ def _last(
             found = stamped.message
             if enough(stamped.envelope):
                 break
-        if until_ns is not None and clock.now_ns() >= until_ns:
+        if until_s is not None and clock.now_s() >= until_s:
             break
     return found
 

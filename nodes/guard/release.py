@@ -1,8 +1,8 @@
 """`Release`: after a stop for a touch the targets go back to where the joints are, as a pure part of the guard.
 
-A joint that pushes stands, and goes on standing while its target comes back. So a target goes back only to what was
-measured for a while, no further than a blocked joint can be behind, and not on once the joint is measured elsewhere:
-then it was no touch but a false measurement, and the target would take the robot along.
+A joint that pushes against something stands still, also while its target comes back. So a target goes back only to a
+position that was measured for a while, and no further than a blocked joint can lag. It stops going back once the joint
+is measured elsewhere: then there was no touch but a false measurement, and the robot would follow the target.
 """
 
 from __future__ import annotations

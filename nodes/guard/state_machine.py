@@ -1,8 +1,8 @@
 """The guard as a pure state machine: commands, robot states and interrupts in, one safe command per tick out.
 
-Time is passed in, nothing is published, nothing sleeps. Whoever sends and whatever it sends, the output is finite and
-within every limit, and it brakes as soon as no fresh command stands behind it. Modes and what leads from one to the
-other are the table `TRANSITIONS`; an event that the table does not list for a mode changes nothing.
+Time is passed in; nothing is published; nothing sleeps. Whoever sends and whatever they send, the output is finite and
+within every limit. It brakes as soon as there is no fresh command. The table `TRANSITIONS` lists the modes and the
+events that lead from one to another; an event that it does not list for a mode changes nothing.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ class GuardMachine:
         return True
 
     def restore(self, stop: str, estop: str, now_ns: int) -> None:
-        """Be stopped as an earlier guard was, that was ended while it was."""
+        """Take over the stop that an earlier guard had latched when it ended."""
         if stop or estop:
             self.interrupt(Interrupt(id="restart", depth="stop", text=stop or estop, by="guard"), now_ns, now_ns)
         if estop:
@@ -340,18 +340,18 @@ class GuardMachine:
         return None
 
     def transfer_control(self, holder: str, now_ns: int) -> None:
-        """Somebody else is in command: what was sent until now counts no more; speeds go on from where they are."""
+        """Somebody else is in command: earlier commands are void; speeds go on from where they are."""
         self._void_commands(now_ns)
         self._reset_sources()
         if self.mode == "moving":
             self._enter("hold", f"handed over to {holder or 'nobody'}, no command yet")
 
     def name_stop(self, ident: str) -> None:
-        """Give the stop that the guard found out by itself the id under which everybody was told of it."""
+        """Note the id under which the guard has published its own stop."""
         self.stop_cause = ident
 
     def reject(self, why: str) -> None:
-        """Count a request that was refused, and keep why."""
+        """Count a refused request, and keep the reason."""
         self.rejected += 1
         self.refusal = why
 
@@ -420,7 +420,7 @@ class GuardMachine:
         if envelope.published_ns > now_ns + FUTURE_NS:
             return f"{envelope.source}: stamped in the future"
         if envelope.published_ns <= self._fence_ns:
-            return f"{envelope.source}: from before the guard was last armed, stopped or interrupted"
+            return f"{envelope.source}: sent before the guard was last armed, stopped or interrupted"
         if old := self._staleness(stamped, now_ns):
             return f"{envelope.source}: {old}"
         last = self._sources.get(envelope.source)

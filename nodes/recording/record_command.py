@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from nodes.recording.recorder import DEPTHS, Recorder
-from runtime.clock import SystemClock, to_ns, wall_time_text
+from runtime.clock import SystemClock, wall_time_text
 from runtime.command_line.arguments import answered, seconds, unique_path
 from runtime.command_line.attach import Arrival, Interruption, add_run_argument, attach, hear, topic_of
 from runtime.command_line.plain_messages import find_type
@@ -57,15 +57,15 @@ def _hear_out(
     for_s: float | None,
 ) -> int:
     clock = SystemClock()
-    flush_ns = clock.now_ns() + to_ns(FLUSH_S)
+    flush_s = clock.now_s() + FLUSH_S
     number = 0
     for arrival in hear(run, types, interruption, for_s):
         if arrival is not None and (stamped := _decoded(arrival, types, recorder)) is not None:
             recorder.on_any(stamped)
             number += 1
-        if clock.now_ns() >= flush_ns:
+        if clock.now_s() >= flush_s:
             recorder.flush()
-            flush_ns = clock.now_ns() + to_ns(FLUSH_S)
+            flush_s = clock.now_s() + FLUSH_S
         if not recorder.is_recording:
             break  # the disk is full, and the recorder has said so
     return number

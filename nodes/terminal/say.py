@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 
-from runtime.clock import SystemClock, to_ns
+from runtime.clock import SystemClock
 from runtime.command_line.arguments import answered, seconds
 from runtime.command_line.attach import Arrival, Interruption, Sender, add_run_argument, attach, hear, user_name
 from runtime.errors import PolyrhythmError, UserError
@@ -109,19 +109,19 @@ def _answers(run: FoundRun, interruption: Interruption, wait_s: float) -> Iterat
     try:
         mode = _first_mode(heard, turns=10 if "guard/state" in topics else 2)
         yield "", ""
-        until_ns = clock.now_ns() + to_ns(wait_s)
+        until_s = clock.now_s() + wait_s
         for arrival in heard:
-            now_ns = clock.now_ns()
+            now_s = clock.now_s()
             if arrival is not None and arrival.topic == "said":
                 utterance = decode(arrival.frames, Utterance).message
                 yield utterance.speaker, utterance.text
-                until_ns = min(until_ns, now_ns + to_ns(QUIET_S))
+                until_s = min(until_s, now_s + QUIET_S)
             elif arrival is not None:
                 state = decode(arrival.frames, GuardState).message
                 if state.mode != mode:
                     mode = state.mode
                     yield "guard", state.sentence
-            if now_ns >= until_ns:
+            if now_s >= until_s:
                 return
     finally:
         heard.close()

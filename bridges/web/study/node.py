@@ -159,7 +159,7 @@ class Study(VoicePorts, TalkPorts):
         seats = {name: (seat["holder"], *seat.get("shadows", ())) for name, seat in info.seats.items()}
         for problem in self.seat_problems(seats):
             raise UserError(problem)
-        self._epoch_s = (wall_time_ns() - self.clock.now_ns()) * 1e-9
+        self._epoch_s = wall_time_ns() * 1e-9 - self.clock.now_s()
         self._pictures = JpegCache()
         self.keeper = SessionKeeper(self._protocol, self._folder, self._tell)
         if code := self.keeper.go_on(self._now_s()):
@@ -180,7 +180,7 @@ class Study(VoicePorts, TalkPorts):
 
     def _now_s(self) -> float:
         """Unix time as the clock counts on from the start: sessions outlive runs."""
-        return round(self._epoch_s + self.clock.now_ns() * 1e-9, 3)
+        return round(self._epoch_s + self.clock.now_s(), 3)
 
     @on(TalkPorts.heard)
     def note_heard(self, message: Utterance) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from runtime.bag.record import BagMessage
-from runtime.clock import SystemClock, to_ns
+from runtime.clock import SystemClock
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -42,7 +42,7 @@ def with_progress(messages: Iterable[BagMessage], doing: str, total: int | None 
         yield from messages
         return
     clock = SystemClock()
-    soon_ns = clock.now_ns() + to_ns(SOON_S)
+    soon_s = clock.now_s() + SOON_S
     bar: Progress | None = None
     try:
         for number, message in enumerate(messages, start=1):
@@ -51,7 +51,7 @@ def with_progress(messages: Iterable[BagMessage], doing: str, total: int | None 
                 continue
             if bar is not None:
                 bar.update(bar.task_ids[0], completed=number)
-            elif _Terminal.bar is None and clock.now_ns() >= soon_ns:  # of two at once, the first
+            elif _Terminal.bar is None and clock.now_s() >= soon_s:  # of two at once, the first
                 bar = _Terminal.bar = _bar(doing, total)
     finally:
         if bar is not None and bar is _Terminal.bar:

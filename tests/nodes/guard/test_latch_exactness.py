@@ -195,7 +195,7 @@ def test_a_hand_over_holds_a_moving_robot_and_says_to_whom(holder: str, name: st
     said = story.machine.report()
     assert (said.mode, said.reason, said.holder) == ("holding", f"handed over to {name}, no command yet", "")
     assert story.machine.accept_command(command("policy", 9, story.now_ns), story.now_ns) == (
-        "policy: from before the guard was last armed, stopped or interrupted"
+        "policy: sent before the guard was last armed, stopped or interrupted"
     )
 
 

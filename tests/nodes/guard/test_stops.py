@@ -69,7 +69,7 @@ def test_after_resume_nothing_moves_until_a_command_made_after_it_arrives() -> N
     old = command(before_ns, seq=1000)
     assert (
         story.machine.accept_command(old, story.now_ns)
-        == "policy: from before the guard was last armed, stopped or interrupted"
+        == "policy: sent before the guard was last armed, stopped or interrupted"
     )
     assert story.tick() == still
     story.seq = 2000
