@@ -74,7 +74,7 @@ def as_trace(found: dict[str, dict[str, Durations]], source: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """`polyrhythm bag latency`: 0, or 1 where the recording has no durations."""
+    """`polyrhythm bag latency`: 0, or 1 where the recording has no durations or a chunk was left out."""
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag latency",
         description="How long each handler took in a run in real time; --out writes the trace that a launch file's "
@@ -107,4 +107,4 @@ def main(argv: list[str]) -> int:
             times = "".join(f"{row[key] * 1e3:10.3f}" for key in ("p50_s", "p99_s", "max_s"))  # type: ignore[operator]  # numbers
             print(f"{row['node']}.{row['handler']}".ljust(28) + f"{row['calls']:8}" + times)
     tell_damage(recording)
-    return 0
+    return int(recording.has_left_out)

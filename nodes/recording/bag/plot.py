@@ -148,7 +148,7 @@ def _columns(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[f
 
 
 def main(argv: list[str]) -> int:
-    """`polyrhythm bag plot`: 0, or 1 where there is nothing to draw."""
+    """`polyrhythm bag plot`: 0, or 1 where there is nothing to draw or a chunk was left out."""
     parser = argparse.ArgumentParser(
         prog="polyrhythm bag plot",
         description="Rates, ages, joints and events over run time as a PNG; polyrhythm report draws the timeline.",
@@ -166,4 +166,4 @@ def main(argv: list[str]) -> int:
     draw(curves, out, str(asked.recording))
     print(out)
     tell_damage(recording)
-    return 0
+    return int(recording.has_left_out)

@@ -250,7 +250,7 @@ def test_a_cut_without_a_span_is_refused(run: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize(
     "command",
-    [["info"], ["cut", "--from", "0"], ["export", "--to", "jsonl"], ["why", "--at", "19"]],
+    [["info"], ["cut", "--from", "0"], ["export", "--to", "jsonl"], ["plot"], ["why", "--at", "19"]],
     ids=lambda words: words[0],
 )
 @pytest.mark.parametrize("is_damaged", [False, True])
